@@ -1,0 +1,1 @@
+"""Every decision taken, every flag known, and for each value where it came from."""

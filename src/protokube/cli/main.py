@@ -1,0 +1,120 @@
+"""The `protokube` command.
+
+Commands are loaded when they are called, not before: `--help` imports none of them. This is the outermost frame: an
+error of ours is shown as what happened, what we saw and what to do; a bug as one sentence and the way to report it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import os
+import sys
+from typing import Any
+
+import click
+
+from protokube import __version__
+from protokube.errors import ExitCode, ProtokubeError
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "complete": ("protokube.cli.complete:complete", "A spec of a few lines, as the complete configuration."),
+    "completion": ("protokube.cli.completion:completion", "Shell completion for bash, zsh or fish."),
+    "diff": ("protokube.cli.diff:diff", "Two complete configurations side by side, with reasons."),
+    "get": ("protokube.cli.get:get", "Read clusters back from a state store."),
+    "schema": ("protokube.cli.schema:schema", "The JSON Schema of our documents, for editors."),
+}
+DEBUG = "PROTOKUBE_DEBUG"
+
+
+class Commands(click.Group):
+    """A group that knows its commands by name and loads one when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from protokube.spec.decode import near
+
+            raise click.UsageError(f"there is no command {args[0]!r}. {near(args[0], COMMANDS)}".rstrip(), ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.version_option(__version__, prog_name="protokube")
+def cli() -> None:
+    """A Kubernetes control plane that nobody has to nurse.
+
+    From a spec of a few lines to every flag of every component: `protokube complete examples/minimal.yaml`.
+    """
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """One call of the command; the exit code says who has to act."""
+    try:
+        result = cli.main(args=arguments, prog_name="protokube", standalone_mode=False)
+    except ProtokubeError as error:
+        return tell(error)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.ClickException as error:
+        click.echo(f"error: {error.format_message()}", err=True)
+        context = getattr(error, "ctx", None)
+        if context is not None:
+            click.echo(f"  hint: {context.command_path} --help", err=True)
+        return ExitCode.INVALID
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("stopped", err=True)
+        return 130
+    except BrokenPipeError:
+        # whoever read our output stopped reading; writing the rest at exit would fail again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.OK
+    except Exception as bug:  # the outermost frame: a traceback is no answer to a user
+        if os.environ.get(DEBUG):
+            raise
+        click.echo(f"error: a bug in protokube: {type(bug).__name__}: {bug}", err=True)
+        click.echo(f"  hint: run it again with {DEBUG}=1 and report what it prints", err=True)
+        return ExitCode.BUG
+    return int(result) if isinstance(result, int) else ExitCode.OK
+
+
+def tell(error: ProtokubeError) -> int:
+    """An error for a person, or as data where data was asked for."""
+    if wants_json(sys.argv[1:]):
+        import json
+
+        problems = [
+            {"path": each.path, "message": each.message, "hint": each.hint, "where": str(each.where or "")}
+            for each in getattr(error, "problems", ())
+        ]
+        told: dict[str, Any] = {"error": error.message, "hint": error.hint, "problems": problems}
+        click.echo(json.dumps({key: value for key, value in told.items() if value}, indent=2), err=True)
+    else:
+        click.echo(f"error: {error}", err=True)
+    return error.exit_code
+
+
+def wants_json(arguments: list[str]) -> bool:
+    pairs = itertools.pairwise(arguments)
+    return any(pair in {("-o", "json"), ("--output", "json")} for pair in pairs) or bool(
+        {"-ojson", "--output=json"} & set(arguments)
+    )
+
+
+def main() -> None:
+    sys.exit(run())

@@ -1,0 +1,33 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import click
+
+from protokube.errors import Problem
+
+Decorated = Callable[..., Any]
+
+
+def output_option(*, default: str, choices: tuple[str, ...] = ("yaml", "json")) -> Callable[[Decorated], Decorated]:
+    kind = click.Choice(choices)
+    return click.option("-o", "--output", type=kind, default=default, show_default=True, help="The form of the result.")
+
+
+def store_option(*, required: bool) -> Callable[[Decorated], Decorated]:
+    text = "Where clusters are kept: file:///path, s3://bucket/prefix, gs://bucket/prefix, https://host/prefix."
+    return click.option(
+        "--store", "store_url", metavar="URL", envvar="PROTOKUBE_STORE", show_envvar=True, required=required, help=text
+    )
+
+
+def show_warnings(warnings: Iterable[Problem]) -> None:
+    """To stderr, so that a result in a pipe stays clean."""
+    for each in warnings:
+        first, *rest = str(each).splitlines()
+        click.echo(f"warning: {first}", err=True)
+        for line in rest:
+            click.echo(line, err=True)

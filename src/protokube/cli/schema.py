@@ -1,0 +1,22 @@
+"""`protokube schema`: JSON Schema for editors."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+
+@click.command()
+@click.option("--kind", type=click.Choice(["Cluster", "InstanceGroup"]), help="Only this kind of document.")
+def schema(kind: str | None) -> None:
+    """The JSON Schema of our documents, for editors.
+
+    \b
+      protokube schema > protokube.schema.json
+      # first line of a spec, for editors with a YAML language server:
+      # yaml-language-server: $schema=protokube.schema.json
+    """
+    from protokube.spec.schema import json_schema
+
+    click.echo(json.dumps(json_schema(kind), indent=2))

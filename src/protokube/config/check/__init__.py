@@ -1,0 +1,27 @@
+"""Is this a cluster that can work? All problems at once, each with its path, its line and a hint.
+
+`said` runs before anything is decided, on what no decision can be built; `whole` on the complete configuration;
+`unchanged` on what a complete configuration that is read again says of its own flags.
+"""
+
+from __future__ import annotations
+
+from protokube.config.check.addresses import check_addresses
+from protokube.config.check.basics import said
+from protokube.config.check.groups import check_groups
+from protokube.config.check.members import check_members
+from protokube.config.check.rendered import unchanged
+from protokube.config.check.versions import check_versions
+from protokube.config.draft import Draft
+from protokube.spec.parse import Spec
+from protokube.spec.version import Version
+
+__all__ = ["said", "unchanged", "whole"]
+
+
+def whole(cluster: Draft, root: Draft, version: Version, spec: Spec) -> None:
+    """Everything that can be wrong with a complete configuration."""
+    check_addresses(cluster, root)
+    check_groups(cluster, root, spec)
+    check_members(cluster, root)
+    check_versions(cluster, version)

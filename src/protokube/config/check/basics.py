@@ -1,0 +1,99 @@
+"""What must be right before anything can be decided: the name, the cloud, zones and the version."""
+
+from __future__ import annotations
+
+import re
+
+from protokube.config.draft import Ledger
+from protokube.config.network import REGIONS, region_of, zones_in_names
+from protokube.spec import version as versions
+from protokube.spec.cluster import CLOUDS
+from protokube.spec.parse import GROUPS, Spec
+
+LABEL = re.compile(r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")
+LONGEST_NAME = 200
+"""Of 253 characters that DNS allows; the rest is for `etcd-events-NAME.internal.` before it."""
+
+
+def is_dns_name(name: str) -> bool:
+    return all(LABEL.match(label) for label in name.split("."))
+
+
+def said(spec: Spec, ledger: Ledger) -> None:
+    """Problems with what the user said that no decision could be built on."""
+    cluster = spec.cluster
+    cloud = cluster.get("cloud")
+    if cloud is None:
+        ledger.problem("cloud", "is not given", f"one of {', '.join(CLOUDS)}", "metadata.name")
+    _name(spec.name, str(cloud), ledger)
+    _version(spec, ledger)
+    subnets = (cluster.get("subnets") or {}).values()
+    placed = cluster.get("zones") or any("zone" in each for each in subnets)
+    placed = placed or any(each.get("zones") for each in spec.groups.values())
+    placed = placed or zones_in_names(str(cloud), cluster)
+    if cloud in REGIONS and not placed:
+        ledger.problem("zones", "are not given", f"for example zones: {EXAMPLES[cloud]}", "cloud")
+    _zones(spec, str(cloud), ledger)
+    for name, group in spec.groups.items():
+        if "role" not in group:
+            ledger.problem(f"{GROUPS}.{name}.role", "is not given", "Master or Node", f"{GROUPS}.{name}")
+        if not is_dns_name(name):
+            hint = "lower-case letters, digits and dashes"
+            ledger.problem(f"{GROUPS}.{name}", f"{name!r} is not a DNS name", hint)
+
+
+EXAMPLES = {"aws": "[us-east-1a, us-east-1b, us-east-1c]", "gce": "[us-central1-a, us-central1-b, us-central1-c]"}
+
+
+def _name(name: str, cloud: str, ledger: Ledger) -> None:
+    path = "metadata.name"
+    if not is_dns_name(name):
+        hint = "lower-case letters, digits and dashes in parts of at most 63, joined by dots"
+        ledger.problem(path, f"{name!r} is not a DNS name", hint)
+    elif len(name) > LONGEST_NAME:
+        ledger.problem(
+            path, f"{len(name)} characters leave no room for the names of members", f"{LONGEST_NAME} at most"
+        )
+    elif "." not in name and cloud in REGIONS:
+        hint = f"for example {name}.example.com, or {name}.k8s.local without a zone"
+        ledger.problem(path, f"{name!r} has no domain for its records", hint)
+
+
+def _version(spec: Spec, ledger: Ledger) -> None:
+    text = spec.cluster.get("kubernetesVersion")
+    if text is None:
+        return
+    path, version = "kubernetesVersion", versions.parse(text)
+    if version is None:
+        ledger.problem(path, f"{text!r} is not a version", f"for example {versions.DEFAULT}")
+    elif version < versions.OLDEST and spec.translated:
+        message = f"{text} is older than {versions.OLDEST.short}, the oldest we bring up: shown in the form of that"
+        ledger.warn(path, message, "no machine will be launched from this; raise the version first")
+    elif version < versions.OLDEST:
+        hint = f"{versions.OLDEST.short} to {versions.NEWEST.short} are known"
+        ledger.problem(path, f"{text} is older than {versions.OLDEST.short}, the oldest we bring up", hint)
+    elif version.major > versions.NEWEST.major:
+        ledger.problem(path, f"there is no Kubernetes {version.short}", f"for example {versions.DEFAULT}")
+    elif version.series > versions.NEWEST:
+        newest = versions.NEWEST.short
+        ledger.warn(path, f"{version.short} was not seen yet: flags and files are in the form of {newest}")
+
+
+def _zones(spec: Spec, cloud: str, ledger: Ledger) -> None:
+    zones = spec.cluster.get("zones")
+    if zones is None:
+        return
+    if not zones:
+        ledger.problem("zones", "is an empty list", "name at least one zone")
+    for index, zone in enumerate(zones):
+        path = f"zones[{index}]"
+        if zone in zones[:index]:
+            ledger.problem(path, f"{zone!r} is named twice")
+        if cloud in REGIONS and region_of(cloud, zone) in (None, zone):
+            ledger.problem(path, f"{zone!r} is not a zone of {cloud}", f"for example {EXAMPLES[cloud]}")
+        elif not LABEL.match(zone):
+            ledger.problem(path, f"{zone!r} is not a name for a zone", "lower-case letters, digits and dashes")
+    regions = {region for zone in zones if (region := region_of(cloud, zone))}
+    if len(regions) > 1:
+        hint = "a cluster lies in one region; make one cluster for each"
+        ledger.problem("zones", f"lie in several regions: {', '.join(sorted(regions))}", hint)

@@ -1,0 +1,80 @@
+"""Instance groups: bounds, places, and that there are as many masters as the spec says."""
+
+from __future__ import annotations
+
+import re
+
+from protokube.config.draft import Draft
+from protokube.spec.decode import near
+from protokube.spec.machines import ROLES
+from protokube.spec.parse import GROUPS, Spec
+
+EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+TAINT = re.compile(r"^[^\s:=]+(=[^\s:=]*)?:(?P<effect>\w+)$")
+
+
+def check_groups(cluster: Draft, root: Draft, spec: Spec) -> None:
+    known, zones = cluster.get("subnets"), set(cluster.get("zones"))
+    for _, group in root.each(GROUPS):
+        _bounds(group)
+        _places(group, known, zones)
+        _taints(group)
+    for field, role in (("masters", "Master"), ("nodes", "Node")):
+        wrote = [each for name, each in root.each(GROUPS) if each.get("role") == role and name in spec.groups]
+        total = sum(each.get("minSize") for each in wrote)
+        if wrote and field in spec.cluster and spec.cluster[field] != total:
+            hint = f"leave `{field}` out, or change the groups"
+            message = f"says {spec.cluster[field]}, but the groups of role {role} have {total}"
+            cluster.ledger.problem(field, message, hint, *(each.path for each in wrote))
+    if not any(each.get("role") == "Master" for _, each in root.each(GROUPS)):
+        cluster.ledger.problem(GROUPS, "there is no group of role Master", "", "metadata.name")
+    if (cluster.get("topology")).get("bastion") is not None and cluster.get("topology")["nodes"] == "public":
+        cluster.ledger.warn("topology.bastion", "a bastion makes sense only where machines are private")
+    _roles(cluster)
+    for _, group in root.each(GROUPS):
+        _roles(group)
+
+
+def _bounds(group: Draft) -> None:
+    least, most = group.get("minSize"), group.get("maxSize")
+    if least > most:
+        group.ledger.problem(group.at("minSize"), f"{least} is more than maxSize {most}", "", group.at("maxSize"))
+
+
+def _places(group: Draft, known: dict[str, object], zones: set[str]) -> None:
+    for index, name in enumerate(group.get("subnets")):
+        if name not in known:
+            path, hint = group.at(f"subnets[{index}]"), near(name, known) or f"known are {', '.join(known) or 'none'}"
+            group.ledger.problem(path, f"there is no subnet {name!r}", hint)
+    for index, zone in enumerate(group.get("zones")):
+        if zone not in zones:
+            path, hint = group.at(f"zones[{index}]"), near(zone, zones) or f"known are {', '.join(sorted(zones))}"
+            group.ledger.problem(path, f"{zone!r} is not a zone of this cluster", hint)
+
+
+def _taints(group: Draft) -> None:
+    for index, text in enumerate(group.get("taints")):
+        found = TAINT.match(text)
+        if not found or found["effect"] not in EFFECTS:
+            hint = f"key=value:Effect, with one of {', '.join(EFFECTS)}"
+            group.ledger.problem(group.at(f"taints[{index}]"), f"{text!r} is not a taint", hint)
+
+
+def _roles(draft: Draft) -> None:
+    """Files and hooks name the roles they are for, and need something to write or run."""
+    for _, asset in draft.each("fileAssets"):
+        if not asset.has("content"):
+            draft.ledger.problem(asset.at("content"), "is not given", "what the file shall hold", asset.path)
+        _known_roles(asset, asset.path)
+    for index, hook in enumerate(draft.get("hooks") or []):
+        each = Draft(hook, draft.ledger, draft.at(f"hooks[{index}]"))
+        if not hook.get("manifest") and not hook.get("execContainer") and not hook.get("disabled"):
+            draft.ledger.problem(each.path, "a hook needs a `manifest` or an `execContainer`")
+        _known_roles(each, each.path)
+
+
+def _known_roles(draft: Draft, path: str) -> None:
+    for index, role in enumerate(draft.get("roles") or []):
+        if role not in ROLES:
+            hint = near(role, ROLES) or f"known are {', '.join(ROLES)}"
+            draft.ledger.problem(f"{path}.roles[{index}]", f"{role!r} is not a role", hint)

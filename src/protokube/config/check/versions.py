@@ -1,0 +1,72 @@
+"""Versions that go together: images and Kubernetes, etcd, the container runtime, admission plugins."""
+
+from __future__ import annotations
+
+import re
+
+from protokube.config.draft import Draft
+from protokube.spec.version import Version, parse
+
+OLDEST_ETCD, NEWEST_ETCD = Version(3, 4), Version(3, 5)
+GONE_PLUGINS = {
+    "InitialResources": (1, 11), "Initializers": (1, 14), "DenyEscalatingExec": (1, 21),
+    "DenyExecOnPrivileged": (1, 21), "PodSecurityPolicy": (1, 25), "SecurityContextDeny": (1, 30),
+    "PersistentVolumeLabel": (1, 31),
+}  # fmt: skip
+"""Admission plugins that an API server of this version or later does not know, and so would not start with."""
+
+
+def check_versions(cluster: Draft, version: Version) -> None:
+    for _, etcd in cluster.each("etcdClusters"):
+        _etcd(etcd)
+    _skew(cluster, version)
+    _plugins(cluster, version)
+    if cluster.get("containerRuntime") == "docker" and version >= (1, 24):
+        message = f"Kubernetes {version.short} cannot drive Docker"
+        cluster.ledger.problem("containerRuntime", message, "containerd runs the same images")
+
+
+def _etcd(etcd: Draft) -> None:
+    text, path = etcd.get("version"), etcd.at("version")
+    version = parse(text)
+    if version is None:
+        etcd.ledger.problem(path, f"{text!r} is not a version", "for example 3.5.21")
+    elif version.series < OLDEST_ETCD:
+        etcd.ledger.unfit(path, f"etcd {text} is older than 3.4, the oldest we run", "leave it out, or take 3.5.21")
+    elif version.series > NEWEST_ETCD:
+        message = f"etcd {version.short} was not seen yet: its file is in the form of {NEWEST_ETCD.short}"
+        etcd.ledger.warn(path, message)
+    elif (3, 5, 0) <= version[:3] <= (3, 5, 2):
+        etcd.ledger.problem(path, f"etcd {text} can corrupt its data", "3.5.3 or newer")
+
+
+SKEW = {"kubeAPIServer": 0, "kubeControllerManager": 1, "kubeScheduler": 1, "kubeProxy": 3}
+
+
+def _skew(cluster: Draft, version: Version) -> None:
+    """How many minor versions a component may be behind; none may be ahead of the API server."""
+    for field, behind in SKEW.items():
+        component = cluster.under(field)
+        found = re.search(r":v?(\d+\.\d+(\.\d+)?)", str(component.get("image")))
+        tag = parse(found[1]) if found else None
+        if tag is None:
+            continue
+        allowed = behind if field != "kubeProxy" or version >= (1, 28) else 2
+        if not version.minor - allowed <= tag.minor <= version.minor:
+            message = f"version {tag} does not go with Kubernetes {version}"
+            hint = f"{field} may be {allowed} minor versions older, never newer" if allowed else "they are the same"
+            cluster.ledger.problem(component.at("image"), message, hint, "kubernetesVersion")
+
+
+def _plugins(cluster: Draft, version: Version) -> None:
+    api = cluster.under("kubeAPIServer")
+    for name in ("enableAdmissionPlugins", "appendAdmissionPlugins", "disableAdmissionPlugins"):
+        for index, plugin in enumerate(api.get(name) or []):
+            gone = GONE_PLUGINS.get(plugin)
+            if gone and version >= gone:
+                message = f"admission plugin {plugin} is gone since {gone[0]}.{gone[1]}"
+                api.ledger.unfit(api.at(f"{name}[{index}]"), message, "an API server does not start with it")
+    clash = set(api.get("enableAdmissionPlugins") or []) & set(api.get("disableAdmissionPlugins") or [])
+    if clash:
+        message = f"{', '.join(sorted(clash))} is both enabled and disabled"
+        api.ledger.problem(api.at("disableAdmissionPlugins"), message)

@@ -1,0 +1,206 @@
+"""What the API server, the controller manager and the scheduler are told.
+
+They share a machine and talk over 127.0.0.1 with certificates; nothing listens without TLS.
+"""
+
+from __future__ import annotations
+
+from protokube.config.draft import Draft
+from protokube.config.images import image
+from protokube.config.network import Inside
+from protokube.config.pki import DIRECTORY
+from protokube.spec.version import Version
+
+CONFIG_DIRECTORY = "/etc/kubernetes/config"
+AUDIT_POLICY_FILE = f"{CONFIG_DIRECTORY}/audit-policy.yaml"
+ADMISSION_FILE = f"{CONFIG_DIRECTORY}/admission.yaml"
+AUTHENTICATION_FILE = f"{CONFIG_DIRECTORY}/authentication.yaml"
+ENCRYPTION_FILE = f"{DIRECTORY}/encryption.yaml"
+FILE = "where nodeup puts it"
+VERBOSITY = 2
+EVERYWHERE = "0.0.0.0"  # noqa: S104  # with TLS and client certificates; nodes and people reach it by name
+
+AUDIT_POLICY = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [
+        {"level": "None", "nonResourceURLs": ["/healthz*", "/livez*", "/readyz*", "/version", "/openapi*"]},
+        {"level": "None", "resources": [{"group": "", "resources": ["events"]}]},
+        {"level": "None", "resources": [{"group": "coordination.k8s.io", "resources": ["leases"]}]},
+        {"level": "None", "users": ["system:kube-proxy"], "verbs": ["watch"]},
+        {"level": "Metadata"},
+    ],
+}
+"""Who did what to what, without what was in it: secrets must not end up in a log."""
+
+
+def in_tree_cloud(cloud: str, version: Version) -> bool:
+    """Up to 1.23 Kubernetes itself speaks to AWS and GCE; later that is an add-on."""
+    return cloud in ("aws", "gce") and version < (1, 24)
+
+
+def complete_images(cluster: Draft, version: Version) -> None:
+    """The images of everything that Kubernetes releases as one."""
+    for field, name in (
+        ("kubeAPIServer", "kube-apiserver"),
+        ("kubeControllerManager", "kube-controller-manager"),
+        ("kubeScheduler", "kube-scheduler"),
+        ("kubeProxy", "kube-proxy"),
+    ):
+        text, of = image(cluster, name, f"v{version}")
+        because = f"the image of Kubernetes {version}"
+        cluster.under(field).decide("image", text, because, cluster.at("kubernetesVersion"), *of)
+
+
+def complete_apiserver(cluster: Draft, cloud: str, version: Version) -> None:
+    api = cluster.under("kubeAPIServer")
+    etcd = {key: each.get("clientPort") for key, each in cluster.each("etcdClusters")}
+    of_etcd = cluster.at("etcdClusters")
+    mode = "AlwaysAllow" if cluster.get("authorization") == "AlwaysAllow" else "Node,RBAC"
+    api.decide("allowPrivileged", True, "kube-proxy and network add-ons need it")
+    api.decide("anonymousAuth", False, "nobody is let in without a name")
+    plugins = ["NodeRestriction", *(api.get("appendAdmissionPlugins") or [])]
+    because = "a node may change only what is its own; all others wanted are on by default"
+    api.decide("enableAdmissionPlugins", plugins, because, *_if(api, "appendAdmissionPlugins"))
+    api.decide("authorizationMode", mode, "the way of the cluster", cluster.at("authorization"))
+    api.decide("bindAddress", EVERYWHERE, "every address of the master")
+    api.decide("clientCAFile", f"{DIRECTORY}/ca.crt", FILE)
+    if in_tree_cloud(cloud, version):
+        of = (cluster.at("cloud"), cluster.at("kubernetesVersion"))
+        api.decide("cloudProvider", cloud, "built into this version", *of)
+    api.decide("enableBootstrapTokenAuth", True, "new nodes introduce themselves by a token")
+    if "main" in etcd:
+        servers = [f"https://127.0.0.1:{etcd['main']}"]
+        api.decide("etcdServers", servers, "the member on the same master", f"{of_etcd}.main.clientPort")
+    if "events" in etcd:
+        overrides = [f"/events#https://127.0.0.1:{etcd['events']}"]
+        because = "events have a store of their own"
+        api.decide("etcdServersOverrides", overrides, because, f"{of_etcd}.events.clientPort")
+    api.decide("etcdCaFile", f"{DIRECTORY}/etcd-client-ca.crt", FILE)
+    api.decide("etcdCertFile", f"{DIRECTORY}/kube-apiserver-etcd-client.crt", FILE)
+    api.decide("etcdKeyFile", f"{DIRECTORY}/kube-apiserver-etcd-client.key", FILE)
+    api.decide("kubeletCertificateAuthority", f"{DIRECTORY}/ca.crt", FILE)
+    api.decide("kubeletClientCertificate", f"{DIRECTORY}/kube-apiserver-kubelet-client.crt", FILE)
+    api.decide("kubeletClientKey", f"{DIRECTORY}/kube-apiserver-kubelet-client.key", FILE)
+    types = ["InternalIP", "Hostname", "ExternalIP"]
+    api.decide("kubeletPreferredAddressTypes", types, "the address inside the network first")
+    api.decide("logLevel", VERBOSITY, "enough to retell a night")
+    api.decide("enableProfiling", False, "it shows what is in memory")
+    api.decide("proxyClientCertFile", f"{DIRECTORY}/front-proxy-client.crt", FILE)
+    api.decide("proxyClientKeyFile", f"{DIRECTORY}/front-proxy-client.key", FILE)
+    api.decide("requestheaderAllowedNames", ["front-proxy-client"], "the one name that may pass on who asked")
+    api.decide("requestheaderClientCAFile", f"{DIRECTORY}/front-proxy-ca.crt", FILE)
+    api.decide("requestheaderExtraHeaderPrefixes", ["X-Remote-Extra-"], "as every aggregated server reads it")
+    api.decide("requestheaderGroupHeaders", ["X-Remote-Group"], "as every aggregated server reads it")
+    api.decide("requestheaderUsernameHeaders", ["X-Remote-User"], "as every aggregated server reads it")
+    api.decide("securePort", 443, "the port of the original")
+    _service_accounts(cluster, api)
+    services = cluster.at("serviceClusterIPRange")
+    api.decide("serviceClusterIPRange", cluster.get("serviceClusterIPRange"), "the cluster's", services)
+    api.decide("serviceNodePortRange", "30000-32767", "the usual one")
+    api.decide("storageBackend", "etcd3", "the only one")
+    api.decide("tlsCertFile", f"{DIRECTORY}/kube-apiserver.crt", FILE)
+    api.decide("tlsPrivateKeyFile", f"{DIRECTORY}/kube-apiserver.key", FILE)
+    api.decide("cpuRequest", "150m", "what it needs when idle")
+    _audit(api)
+    _files(cluster, api)
+
+
+def _service_accounts(cluster: Draft, api: Draft) -> None:
+    issuer, of = f"https://{cluster.get('masterInternalName')}", cluster.at("masterInternalName")
+    discovery = cluster.get("serviceAccountIssuerDiscovery") or {}
+    if str(discovery.get("discoveryStore", "")).startswith("s3://"):
+        bucket, _, prefix = discovery["discoveryStore"].removeprefix("s3://").partition("/")
+        of = cluster.at("serviceAccountIssuerDiscovery.discoveryStore")
+        issuer = f"https://{bucket}.s3.{cluster.get('region')}.amazonaws.com/{prefix}".rstrip("/")
+        api.decide("serviceAccountJWKSURI", f"{issuer}/openid/v1/jwks", "where the keys are published", of)
+    api.decide("serviceAccountIssuer", issuer, "who vouches for service accounts", of)
+    audiences = [api.get("serviceAccountIssuer"), *discovery.get("additionalAudiences", [])]
+    if len(audiences) > 1:
+        api.decide("apiAudiences", audiences, "the issuer, and those asked for", of)
+    api.decide("serviceAccountKeyFile", [f"{DIRECTORY}/service-account.pub"], FILE)
+    api.decide("serviceAccountSigningKeyFile", f"{DIRECTORY}/service-account.key", FILE)
+
+
+def _audit(api: Draft) -> None:
+    """On by default, bounded on disk; an empty `auditLogPath` turns it off."""
+    if not api.decide("auditLogPath", "/var/log/kube-audit/audit.log", "who did what is asked after the fact"):
+        return
+    if not api.has("auditPolicyFile"):
+        api.decide("auditPolicy", AUDIT_POLICY, "who did what, without the contents")
+        api.decide("auditPolicyFile", AUDIT_POLICY_FILE, "where the policy is written", api.at("auditPolicy"))
+    api.decide("auditLogMaxAge", 30, "days; bounds the log", api.at("auditLogPath"))
+    api.decide("auditLogMaxBackups", 10, "files; bounds the log", api.at("auditLogPath"))
+    api.decide("auditLogMaxSize", 100, "megabytes; bounds the log", api.at("auditLogPath"))
+
+
+def _files(cluster: Draft, api: Draft) -> None:
+    """A document said in place is written to a file, and the flag points there."""
+    if api.has("admissionConfiguration"):
+        of = api.at("admissionConfiguration")
+        api.decide("admissionControlConfigFile", ADMISSION_FILE, "where it is written", of)
+    if api.has("authenticationConfiguration"):
+        of = api.at("authenticationConfiguration")
+        api.decide("authenticationConfigFile", AUTHENTICATION_FILE, "where it is written", of)
+    if cluster.get("encryptionConfig"):
+        of = cluster.at("encryptionConfig")
+        api.decide("encryptionProviderConfig", ENCRYPTION_FILE, "secrets are encrypted; the key lies in the store", of)
+
+
+def complete_controller_manager(cluster: Draft, inside: Inside, cloud: str, version: Version, name: str) -> None:
+    manager = cluster.under("kubeControllerManager")
+    home = "/var/lib/kube-controller-manager/kubeconfig"
+    manager.decide("allocateNodeCIDRs", True, "each node gets a part of the pods' range")
+    manager.decide("authenticationKubeconfig", home, FILE)
+    manager.decide("authorizationKubeconfig", home, FILE)
+    manager.decide("kubeconfig", home, FILE)
+    manager.decide("bindAddress", "127.0.0.1", "only its own machine asks it")
+    manager.decide("clientCAFile", f"{DIRECTORY}/ca.crt", FILE)
+    if in_tree_cloud(cloud, version):
+        of = (cluster.at("cloud"), cluster.at("kubernetesVersion"))
+        manager.decide("cloudProvider", cloud, "built into this version", *of)
+        plugin = cluster.get("networking")["plugin"]
+        routes = plugin == "kubenet"
+        because = "the cloud carries packets between nodes" if routes else f"{plugin} carries packets itself"
+        manager.decide("configureCloudRoutes", routes, because, cluster.at("networking.plugin"))
+    elif cluster.has("cloudControllerManager"):
+        because = "the cloud has a controller manager of its own"
+        manager.decide("cloudProvider", "external", because, cluster.at("cloudControllerManager"))
+    manager.decide("clusterCIDR", cluster.get("podCIDR"), "the pods' range", cluster.at("podCIDR"))
+    manager.decide("clusterName", name, "the cluster's name", "metadata.name")
+    manager.decide("clusterSigningCertFile", f"{DIRECTORY}/ca.crt", FILE)
+    manager.decide("clusterSigningKeyFile", f"{DIRECTORY}/ca.key", FILE)
+    controllers = ["*", "bootstrapsigner", "tokencleaner"]
+    manager.decide("controllers", controllers, "all, and the two that bootstrap tokens need")
+    manager.decide("logLevel", VERBOSITY, "enough to retell a night")
+    mask = max(24, min(inside.pods.prefixlen + 1, 28))
+    manager.decide("nodeCIDRMaskSize", mask, "addresses for the pods of one node", cluster.at("podCIDR"))
+    manager.decide("enableProfiling", False, "it shows what is in memory")
+    manager.decide("requestheaderClientCAFile", f"{DIRECTORY}/front-proxy-ca.crt", FILE)
+    manager.decide("rootCAFile", f"{DIRECTORY}/ca.crt", FILE)
+    manager.decide("serviceAccountPrivateKeyFile", f"{DIRECTORY}/service-account.key", FILE)
+    services = cluster.at("serviceClusterIPRange")
+    manager.decide("serviceClusterIPRange", cluster.get("serviceClusterIPRange"), "the cluster's", services)
+    manager.decide("useServiceAccountCredentials", True, "each controller has only the rights it needs")
+    manager.decide("cpuRequest", "100m", "what it needs when idle")
+    manager.under("leaderElection").decide("leaderElect", True, "one works, the others wait")
+
+
+def complete_scheduler(cluster: Draft) -> None:
+    scheduler = cluster.under("kubeScheduler")
+    home = "/var/lib/kube-scheduler/kubeconfig"
+    scheduler.decide("authenticationKubeconfig", home, FILE)
+    scheduler.decide("authorizationKubeconfig", home, FILE)
+    scheduler.decide("kubeconfig", home, FILE)
+    scheduler.decide("bindAddress", "127.0.0.1", "only its own machine asks it")
+    scheduler.decide("clientCAFile", f"{DIRECTORY}/ca.crt", FILE)
+    scheduler.decide("requestheaderClientCAFile", f"{DIRECTORY}/front-proxy-ca.crt", FILE)
+    scheduler.decide("enableProfiling", False, "it shows what is in memory")
+    scheduler.decide("logLevel", VERBOSITY, "enough to retell a night")
+    scheduler.decide("cpuRequest", "100m", "what it needs when idle")
+    scheduler.under("leaderElection").decide("leaderElect", True, "one works, the others wait")
+
+
+def _if(draft: Draft, name: str) -> tuple[str, ...]:
+    return (draft.at(name),) if draft.has(name) else ()

@@ -1,0 +1,77 @@
+"""How a setting said as text becomes the structure a configuration file wants, and how a value is written as a flag."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from protokube.spec.tree import TRUE
+
+
+def thresholds(text: str) -> dict[str, str]:
+    """`memory.available<100Mi,nodefs.available<10%`."""
+    pairs = (part.partition("<") for part in text.split(",") if part.strip())
+    return {signal.strip(): limit.strip() for signal, _, limit in pairs}
+
+
+def pairs(text: str) -> dict[str, str]:
+    """`memory.available=1m,nodefs.available=2m`."""
+    parts = (part.partition("=") for part in text.split(",") if part.strip())
+    return {name.strip(): value.strip() for name, _, value in parts}
+
+
+def words(text: str) -> list[str]:
+    """`pods,system-reserved`."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def gates(said: dict[str, str]) -> dict[str, bool]:
+    """Feature gates are text in a spec, as in the original, and true or false in a file."""
+    return {name: value in TRUE for name, value in said.items()}
+
+
+def taints(said: list[str]) -> list[dict[str, str]]:
+    """`key=value:Effect`, `key:Effect`; a missing value is empty."""
+    found = []
+    for text in said:
+        rest, _, effect = text.rpartition(":")
+        key, _, value = (rest or text).partition("=")
+        found.append({"key": key, **({"value": value} if value else {}), **({"effect": effect} if rest else {})})
+    return found
+
+
+def number(text: str) -> int | float:
+    """A quantity without a unit."""
+    return float(text) if "." in text else int(text)
+
+
+FORMS: dict[str, Callable[[Any], Any]] = {
+    "thresholds": thresholds,
+    "pairs": pairs,
+    "words": words,
+    "gates": gates,
+    "taints": taints,
+    "number": number,
+}
+
+
+def flag_value(value: Any, repeat: bool) -> Any:
+    """A value as a flag shows it: lists joined, unless the flag is repeated; mappings as `k=v`, sorted."""
+    if isinstance(value, list):
+        return value if repeat else ",".join(str(each) for each in value)
+    if isinstance(value, dict):
+        return ",".join(f"{key}={_word(each)}" for key, each in sorted(value.items()))
+    return value
+
+
+def _word(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def arguments(flags: dict[str, Any]) -> list[str]:
+    """Flags as they stand on a command line, sorted."""
+    lines = []
+    for name, value in sorted(flags.items()):
+        values = value if isinstance(value, list) else [value]
+        lines += [f"--{name}={_word(each)}" for each in values]
+    return lines

@@ -1,0 +1,115 @@
+"""Instance groups: those the user wrote, those that follow from `masters`, `nodes` and `zones`, and what is in each."""
+
+from __future__ import annotations
+
+from protokube.config.draft import Draft, Origin
+from protokube.spec.parse import GROUPS
+from protokube.spec.version import Version
+
+MACHINES = {
+    "aws": {"Master": "t3.medium", "Node": "t3.medium", "Bastion": "t3.micro", "APIServer": "t3.medium"},
+    "gce": {"Master": "e2-medium", "Node": "e2-medium", "Bastion": "e2-micro", "APIServer": "e2-medium"},
+}
+IMAGES = {"aws": "136693071363/debian-12-{arch}", "gce": "debian-cloud/debian-12"}
+"""Debian 12: Python 3.11 is on it, all that a machine of ours needs. On AWS: the newest of this owner and name."""
+SIZES = {"Master": 1, "Node": 2, "Bastion": 1, "APIServer": 1}
+
+
+def make_groups(cluster: Draft, groups: Draft, zones: list[str]) -> None:
+    """The groups that the user left to us: one of size 1 for each master, and `nodes`."""
+    said = {each.get("role") for _, each in groups.each(GROUPS)}
+    if "Master" not in said:
+        named = _groups_of_members(cluster)
+        for index, (name, zone) in enumerate(named or _one_per_master(cluster.get("masters"), zones)):
+            of = (cluster.at("etcdClusters"),) if named else (cluster.at("masters"), cluster.at("zones"))
+            tree = {"role": "Master", "minSize": 1, "maxSize": 1, "zones": [zone or zones[index % len(zones)]]}
+            _add(groups, name, tree, "a group of one machine for each master", of)
+    if "Node" not in said and cluster.get("nodes") > 0:
+        size = cluster.get("nodes")
+        tree = {"role": "Node", "minSize": size, "maxSize": size, "zones": list(zones)}
+        _add(groups, "nodes", tree, "one group for all nodes", (cluster.at("nodes"), cluster.at("zones")))
+    if "Bastion" not in said and (cluster.get("topology") or {}).get("bastion") is not None:
+        tree = {"role": "Bastion", "minSize": 1, "maxSize": 1, "zones": list(zones)}
+        _add(groups, "bastions", tree, "the topology has a bastion", (cluster.at("topology.bastion"),))
+
+
+def _add(groups: Draft, name: str, tree: dict[str, object], because: str, of: tuple[str, ...]) -> None:
+    groups.under(GROUPS).tree[name] = tree
+    groups.ledger.origins[f"{GROUPS}.{name}"] = Origin(because, of)
+
+
+def _groups_of_members(cluster: Draft) -> list[tuple[str, str | None]]:
+    """Where etcd members name groups that nobody wrote down, those groups, with the zone their name ends in."""
+    etcd = list((cluster.get("etcdClusters") or {}).values())
+    members = (etcd[0].get("members") or {}).values() if etcd else ()
+    names = list(dict.fromkeys(each["instanceGroup"] for each in members if "instanceGroup" in each))
+    zones: list[str] = cluster.get("zones")
+    return [(name, next((zone for zone in zones if zone in name), None)) for name in names]
+
+
+def _one_per_master(masters: int, zones: list[str]) -> list[tuple[str, str]]:
+    """`master-ZONE`; numbered where a zone has several."""
+    chosen = [zones[index % len(zones)] for index in range(masters)]
+    if masters <= len(zones):
+        return [(f"master-{zone}", zone) for zone in chosen]
+    return [(f"master-{zone}-{index // len(zones) + 1}", zone) for index, zone in enumerate(chosen)]
+
+
+def complete_group(group: Draft, cluster: Draft, cloud: str, version: Version, has_nodes: bool) -> None:
+    """Everything about one group but its kubelet."""
+    role = group.get("role")
+    subnets: dict[str, dict[str, object]] = cluster.get("subnets")
+    _places(group, cluster, subnets, role)
+    size = SIZES.get(role, 1)
+    group.decide("minSize", size, f"the usual size for {role}", group.at("role"))
+    group.decide("maxSize", group.get("minSize"), "no larger than it always is", group.at("minSize"))
+    if cloud in MACHINES:
+        of = (cluster.at("cloud"), group.at("role"))
+        group.decide("machineType", MACHINES[cloud].get(role), "a small machine that is enough to start with", *of)
+    if cloud in IMAGES:
+        arch = "arm64" if _is_arm(str(group.get("machineType"))) else "amd64"
+        of = (cluster.at("cloud"), group.at("machineType"))
+        group.decide("image", IMAGES[cloud].format(arch=arch), "Debian 12, newest build", *of)
+    group.decide("nodeLabels", role_labels(role, version), "the role, as others look for it", group.at("role"))
+    taints = [f"{role_key(version)}:NoSchedule"] if role == "Master" and has_nodes else []
+    because = "masters run no other pods while there are nodes" if taints else "nothing keeps pods away"
+    group.decide("taints", taints, because, group.at("role"), cluster.at("nodes"))
+
+
+def _places(group: Draft, cluster: Draft, subnets: dict[str, dict[str, object]], role: str) -> None:
+    """Zones from subnets or subnets from zones, whichever the user gave."""
+    if group.has("subnets") and not group.has("zones"):
+        mine = [subnets[name] for name in group.get("subnets") if name in subnets]
+        regional = any("region" in each for each in mine)
+        zones = cluster.get("zones") if regional else [each["zone"] for each in mine if "zone" in each]
+        group.decide("zones", list(dict.fromkeys(zones)), "where its subnets lie", group.at("subnets"))
+    group.decide("zones", list(cluster.get("zones")), "all zones of the cluster", cluster.at("zones"))
+    near = [name for name, each in subnets.items() if _serves(each, group.get("zones"), role)]
+    group.decide("subnets", near, "the subnets of its zones", group.at("zones"), cluster.at("subnets"))
+
+
+def _serves(subnet: dict[str, object], zones: list[str], role: str) -> bool:
+    """Utility subnets are for bastions; everything else stands in the others."""
+    in_zone = subnet.get("zone") in zones or ("zone" not in subnet and "region" in subnet)
+    return in_zone and (role == "Bastion" or subnet.get("type") != "Utility")
+
+
+def _is_arm(machine: str) -> bool:
+    """AWS marks its ARM machines by a `g` after the generation: m7g.large, t4g.small."""
+    family = machine.partition(".")[0]
+    return family == "a1" or "g" in family[2:]
+
+
+def role_key(version: Version) -> str:
+    """`master` became `control-plane` in 1.24, when the old taint was dropped."""
+    return "node-role.kubernetes.io/" + ("control-plane" if version >= (1, 24) else "master")
+
+
+def role_labels(role: str, version: Version) -> dict[str, str]:
+    """How a node of this role is found; kubelet may not set these itself, the agent does."""
+    if role == "Master":
+        labels = {"node-role.kubernetes.io/master": ""} if version < (1, 24) else {}
+        return labels | ({"node-role.kubernetes.io/control-plane": ""} if version >= (1, 20) else {})
+    return {"Node": {"node-role.kubernetes.io/node": ""}, "APIServer": {"node-role.kubernetes.io/api-server": ""}}.get(
+        role, {}
+    )

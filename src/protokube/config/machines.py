@@ -1,0 +1,151 @@
+"""What kubelets, kube-proxy and the container runtime are told, for every machine and for each role and group."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from protokube.config.controlplane import FILE, VERBOSITY, in_tree_cloud
+from protokube.config.draft import Draft
+from protokube.config.images import CONTAINERD, COREDNS, PAUSE, by_version, image
+from protokube.config.network import Inside
+from protokube.config.pki import DIRECTORY
+from protokube.spec.version import Version
+
+EVICTION = (
+    "memory.available<100Mi,nodefs.available<10%,nodefs.inodesFree<5%,imagefs.available<10%,imagefs.inodesFree<5%"
+)
+UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule"
+OWN_LABEL_DOMAINS = ("kubelet.kubernetes.io", "node.kubernetes.io")
+OWN_LABELS = (
+    "beta.kubernetes.io/arch", "beta.kubernetes.io/instance-type", "beta.kubernetes.io/os",
+    "failure-domain.beta.kubernetes.io/region", "failure-domain.beta.kubernetes.io/zone", "kubernetes.io/arch",
+    "kubernetes.io/hostname", "kubernetes.io/os", "node.kubernetes.io/instance-type", "topology.kubernetes.io/region",
+    "topology.kubernetes.io/zone",
+)  # fmt: skip
+"""Of the labels under kubernetes.io and k8s.io, those a kubelet may set on its own node; others make it exit."""
+
+
+def may_set_itself(label: str) -> bool:
+    """Whether a kubelet may register with this label; the agent sets the others through the API."""
+    domain = label.rpartition("/")[0]
+    reserved = domain in ("kubernetes.io", "k8s.io") or domain.endswith((".kubernetes.io", ".k8s.io"))
+    own = any(domain == each or domain.endswith(f".{each}") for each in OWN_LABEL_DOMAINS)
+    return not reserved or own or label in OWN_LABELS
+
+
+def complete_runtime(cluster: Draft, version: Version) -> str:
+    """containerd, unless the user says Docker, which Kubernetes can still drive up to 1.23."""
+    runtime = cluster.decide("containerRuntime", "containerd", "the runtime every version supports")
+    if runtime == "containerd":
+        containerd = cluster.under("containerd")
+        at_version = cluster.at("kubernetesVersion")
+        text = by_version(CONTAINERD, version)
+        containerd.decide("version", text, f"goes with Kubernetes {version.short}", at_version)
+        containerd.decide("address", "/run/containerd/containerd.sock", "its own default")
+        pause, of = image(cluster, "pause", by_version(PAUSE, version))
+        containerd.decide("sandboxImage", pause, f"goes with Kubernetes {version.short}", at_version, *of)
+    return str(runtime)
+
+
+def complete_cluster_dns(cluster: Draft, inside: Inside, version: Version) -> None:
+    dns = cluster.under("clusterDNS")
+    dns.decide("provider", "CoreDNS", "the DNS server of Kubernetes")
+    dns.decide("domain", cluster.get("clusterDNSDomain"), "the cluster's", cluster.at("clusterDNSDomain"))
+    said = (cluster.get("kubelet") or {}).get("clusterDNS")
+    if said:
+        dns.inherit("serverIP", str(said).partition(",")[0], cluster.at("kubelet.clusterDNS"))
+    of = cluster.at("serviceClusterIPRange")
+    dns.decide("serverIP", inside.dns_address, "the tenth address of the services' range", of)
+    name = "coredns/coredns" if version >= (1, 21) else "coredns"
+    text, registry = image(cluster, name, by_version(COREDNS, version))
+    dns.decide("image", text, f"goes with Kubernetes {version.short}", cluster.at("kubernetesVersion"), *registry)
+    dns.decide("replicas", 2, "one may be lost")
+
+
+def complete_proxy(cluster: Draft) -> None:
+    proxy = cluster.under("kubeProxy")
+    plugin = cluster.get("networking")
+    replaced = plugin["plugin"] == "cilium" and bool((plugin.get("options") or {}).get("enableNodePort"))
+    because = "cilium does its work" if replaced else "services need it"
+    proxy.decide("enabled", not replaced, because, cluster.at("networking"))
+    if plugin["plugin"] != "amazonvpc":
+        proxy.decide("clusterCIDR", cluster.get("podCIDR"), "the pods' range", cluster.at("podCIDR"))
+    proxy.decide("kubeconfig", "/var/lib/kube-proxy/kubeconfig", FILE)
+    proxy.decide("proxyMode", "iptables", "works on every kernel we support")
+    proxy.decide("conntrackMaxPerCore", 131072, "room for many connections")
+    proxy.decide("metricsBindAddress", "127.0.0.1:10249", "only its own machine asks it")
+    proxy.decide("logLevel", VERBOSITY, "enough to retell a night")
+    proxy.decide("cpuRequest", "100m", "what it needs when idle")
+
+
+def complete_kubelet(cluster: Draft, cloud: str, version: Version, runtime: str) -> None:
+    """What every kubelet is told."""
+    kubelet = cluster.under("kubelet")
+    kubelet.decide("anonymousAuth", False, "nobody is let in without a name")
+    kubelet.decide("authenticationTokenWebhook", True, "the API server says who asks")
+    kubelet.decide("authorizationMode", "Webhook", "the API server says what is allowed")
+    kubelet.decide("clientCaFile", f"{DIRECTORY}/ca.crt", FILE)
+    driver = "cgroupfs" if cloud == "local" else "systemd"
+    because = "hosts of the local cloud have no systemd" if cloud == "local" else "systemd owns the cgroups"
+    kubelet.decide("cgroupDriver", driver, because, cluster.at("cloud"))
+    if cloud == "local":
+        kubelet.decide("failSwapOn", False, "a laptop may swap", cluster.at("cloud"))
+    if cloud == "local" and version >= (1, 31):
+        kubelet.decide("failCgroupV1", False, "a laptop may still have the old cgroups", cluster.at("cloud"))
+    dns = cluster.get("clusterDNS")
+    kubelet.decide("clusterDNS", dns["serverIP"], "the cluster's DNS server", cluster.at("clusterDNS.serverIP"))
+    kubelet.decide("clusterDomain", cluster.get("clusterDNSDomain"), "the cluster's", cluster.at("clusterDNSDomain"))
+    of_runtime = cluster.at("containerRuntime")
+    if runtime == "containerd":
+        address = f"unix://{cluster.get('containerd')['address']}"
+        kubelet.decide("containerRuntimeEndpoint", address, "the runtime's socket", cluster.at("containerd.address"))
+        if version < (1, 24):
+            kubelet.decide("containerRuntime", "remote", "a runtime behind a socket, not Docker", of_runtime)
+    elif version < (1, 24):
+        kubelet.decide("containerRuntime", "docker", "the cluster's runtime", of_runtime)
+        plugin = "kubenet" if cluster.get("networking")["plugin"] == "kubenet" else "cni"
+        kubelet.decide("networkPluginName", plugin, "the pod network", cluster.at("networking.plugin"))
+    if in_tree_cloud(cloud, version):
+        of = (cluster.at("cloud"), cluster.at("kubernetesVersion"))
+        kubelet.decide("cloudProvider", cloud, "built into this version", *of)
+    elif cluster.has("cloudControllerManager"):
+        because = "the cloud has a controller manager of its own"
+        kubelet.decide("cloudProvider", "external", because, cluster.at("cloudControllerManager"))
+    kubelet.decide("evictionHard", EVICTION, "leaves the machine room to breathe")
+    kubelet.decide("kubeconfigPath", "/var/lib/kubelet/kubeconfig", FILE)
+    kubelet.decide("logLevel", VERBOSITY, "enough to retell a night")
+    mask = (cluster.get("kubeControllerManager") or {}).get("nodeCIDRMaskSize", 24)
+    room = min(110, 2 ** (32 - mask) - 4) if isinstance(mask, int) and mask <= 28 else 110
+    because = "what Kubernetes is tested with" if room == 110 else "as many as the node's range has addresses"
+    of_mask = () if room == 110 else (cluster.at("kubeControllerManager.nodeCIDRMaskSize"),)
+    kubelet.decide("maxPods", room, because, *of_mask)
+    kubelet.decide("podManifestPath", "/etc/kubernetes/manifests", "as in the original")
+    kubelet.decide("readOnlyPort", 0, "nothing listens without TLS")
+    kubelet.decide("registerNode", True, "the machine makes itself known")
+    kubelet.decide("rotateCertificates", True, "its certificate is renewed in time")
+    kubelet.decide("tlsCertFile", f"{DIRECTORY}/kubelet-server.crt", FILE)
+    kubelet.decide("tlsPrivateKeyFile", f"{DIRECTORY}/kubelet-server.key", FILE)
+    cluster.under("masterKubelet")
+
+
+def complete_group_kubelet(group: Draft, cluster: Draft, external_taint: bool) -> None:
+    """A group's kubelet: what the group says, then what masters are told, then what all are told."""
+    kubelet = group.under("kubelet")
+    role = group.get("role")
+    labels = {key: value for key, value in group.get("nodeLabels").items() if may_set_itself(key)}
+    taints = list(group.get("taints"))
+    layers = ["kubelet"] if role != "Master" else ["masterKubelet", "kubelet"]
+    if role == "Node":
+        because = "a new node asks for its certificate"
+        kubelet.decide("bootstrapKubeconfig", "/var/lib/kubelet/bootstrap-kubeconfig", because, group.at("role"))
+    for layer in layers:
+        said: dict[str, Any] = cluster.get(layer) or {}
+        labels = {**(said.get("nodeLabels") or {}), **labels}
+        taints += [each for each in said.get("taints") or [] if each not in taints]
+    if external_taint and UNINITIALIZED not in taints:
+        taints.append(UNINITIALIZED)
+    kubelet.decide("nodeLabels", labels, "the group's labels that a kubelet may set itself", group.at("nodeLabels"))
+    kubelet.decide("taints", taints, "the group's taints", group.at("taints"))
+    for layer in layers:
+        for name, value in (cluster.get(layer) or {}).items():
+            kubelet.inherit(name, value, cluster.at(f"{layer}.{name}"))

@@ -1,0 +1,125 @@
+"""How a field of the schema is declared: its wire name, and the flag or file entry of the component it becomes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from functools import cache
+from typing import Any, get_args, get_origin, get_type_hints
+
+Check = Callable[[Any], str | None]
+"""Says what is wrong with a value, or nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """What the schema knows about one field besides its type."""
+
+    name: str
+    attribute: str
+    type: Any
+    optional: bool = True
+    doc: str = ""
+    flag: str = ""
+    repeat: bool = False
+    file: str = ""
+    since: str = ""
+    until: str = ""
+    form: str = ""
+    keyed: bool = False
+    check: Check | None = None
+
+
+def said(doc: str = "", *, name: str = "", check: Check | None = None, keyed: bool = False, **settings: Any) -> Any:
+    """A field of the schema. `keyed`: written as a list of things with a name, held as a mapping by name."""
+    return field(default=None, metadata={"doc": doc, "name": name, "check": check, "keyed": keyed, **settings})
+
+
+def setting(
+    *,
+    flag: str = "",
+    file: str = "",
+    since: str = "",
+    until: str = "",
+    repeat: bool = False,
+    form: str = "",
+    name: str = "",
+    doc: str = "",
+    check: Check | None = None,
+) -> Any:
+    """A setting of a component: its flag, and its entry in the component's configuration file where it has one.
+
+    `since` and `until` bound the versions whose file has the entry; `form` names how the text of a flag becomes the
+    structure the file wants.
+    """
+    return said(doc, name=name, check=check, flag=flag, file=file, since=since, until=until, repeat=repeat, form=form)
+
+
+def wire_name(attribute: str) -> str:
+    """`max_pods` in Python is `maxPods` in a document."""
+    head, *rest = attribute.split("_")
+    return head + "".join(word.capitalize() for word in rest)
+
+
+@cache
+def declared(schema: type) -> dict[str, Declared]:
+    """The fields of one schema class by wire name, in the order they are declared."""
+    hints = get_type_hints(schema)
+    found: dict[str, Declared] = {}
+    for each in fields(schema):
+        told = dict(each.metadata)
+        name = told.pop("name", "") or wire_name(each.name)
+        kind, optional = _unwrap(hints[each.name])
+        found[name] = Declared(name=name, attribute=each.name, type=kind, optional=optional, **told)
+    return found
+
+
+def _unwrap(hint: Any) -> tuple[Any, bool]:
+    """`int | None` is an int that may be left unsaid even in a complete configuration."""
+    parts = get_args(hint)
+    if type(None) in parts and get_origin(hint) is not dict:
+        rest = [part for part in parts if part is not type(None)]
+        return rest[0], True
+    return hint, False
+
+
+def element(kind: Any) -> Any:
+    """What a list or a mapping holds."""
+    return get_args(kind)[-1]
+
+
+DURATION = re.compile(r"^[-+]?(\d+(\.\d*)?(ns|us|µs|ms|s|m|h))+$|^0$")
+QUANTITY = re.compile(r"^[-+]?\d+(\.\d+)?([eE][-+]?\d+|[KMGTPE]i|[numkMGTPE])?$")
+
+
+def duration(value: str) -> str | None:
+    """Go notation, as every Kubernetes component reads it."""
+    return None if DURATION.match(value) else f"{value!r} is not a duration such as 30s, 5m or 1h30m"
+
+
+def quantity(value: str) -> str | None:
+    """Kubernetes notation for amounts of memory, CPU and the like."""
+    return None if QUANTITY.match(value) else f"{value!r} is not a quantity such as 100m, 1.5 or 512Mi"
+
+
+def one_of(*choices: str) -> Check:
+    """One word out of a known few."""
+
+    def check(value: str) -> str | None:
+        return None if value in choices else f"{value!r} is none of {', '.join(choices)}"
+
+    check.choices = choices  # type: ignore[attr-defined]  # the JSON Schema lists them
+    return check
+
+
+def at_least(least: int, most: int | None = None) -> Check:
+    """A whole number within bounds."""
+
+    def check(value: int) -> str | None:
+        if value < least:
+            return f"{value} is less than {least}"
+        return f"{value} is more than {most}" if most is not None and value > most else None
+
+    check.bounds = (least, most)  # type: ignore[attr-defined]  # the JSON Schema states them
+    return check

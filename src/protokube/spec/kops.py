@@ -1,0 +1,178 @@
+"""Documents of the original (`kops.k8s.io/v1alpha2`), as users have them, turned into ours before they are checked.
+
+The hard part is to lose nothing in silence: each of their fields is carried out, or passed over with a warning because
+the cluster is the same without it, or refused because it would be another one. `kops_rules.py` has the tables. Nodes
+keep their lines, so a message about a translated value names the line the user wrote.
+"""
+
+from __future__ import annotations
+
+from protokube.errors import Where
+from protokube.spec.decode import Reading, join, near
+from protokube.spec.kops_rules import CLUSTER, GROUP, Ignore, Refuse, Rename, Rule
+from protokube.spec.network import PLUGINS
+from protokube.spec.tree import FALSE, Mapping, Node, Scalar, Sequence
+
+API_VERSIONS = ("kops.k8s.io/v1alpha2", "kops/v1alpha2")
+OTHER_KINDS = ("SSHCredential",)
+THEIR_PLUGINS = {"kuberouter": "kube-router"}
+CLOUDS = {"baremetal": "metal"}
+ROLES = {"ControlPlane": "Master"}
+
+
+def translate_cluster(node: Mapping, file: str, reading: Reading) -> Mapping:
+    """The spec of their Cluster as a spec of ours."""
+    walker = _Walker(CLUSTER, file, reading)
+    spec = walker.mapping(node, "", "")
+    walker.word(spec, "cloud", CLOUDS)
+    if "configStore" in spec.fields and "configBase" not in spec.fields:
+        spec.fields["configBase"], spec.lines["configBase"] = spec.fields["configStore"], spec.lines["configStore"]
+    _drop(spec, "configStore")
+    walker.networking(spec)
+    walker.authorization(spec)
+    walker.dns_controller(spec)
+    etcd = spec.fields.get("etcdClusters")
+    for each in etcd.items if isinstance(etcd, Sequence) else ():
+        if isinstance(each, Mapping):
+            walker.etcd_manager(each)
+    return spec
+
+
+def translate_group(node: Mapping, path: str, file: str, reading: Reading) -> Mapping:
+    """The spec of their InstanceGroup as a spec of ours."""
+    walker = _Walker(GROUP, file, reading)
+    spec = walker.mapping(node, path, "")
+    walker.word(spec, "role", ROLES)
+    manager = spec.text("manager")
+    if manager is not None and manager != "CloudGroup":
+        walker.refuse(
+            join(path, "manager"), spec.lines["manager"], f"{manager!r} is not known here; only CloudGroup is"
+        )
+    _drop(spec, "manager")
+    return spec
+
+
+class _Walker:
+    """Applies one table of rules to a tree, and then the few changes that are more than a new name."""
+
+    def __init__(self, rules: dict[str, Rule], file: str, reading: Reading) -> None:
+        self.rules, self.file, self.reading = rules, file, reading
+
+    def ignore(self, path: str, line: int, why: str) -> None:
+        self.reading.warn(path, Where(self.file, line), f"ignored: {why}")
+
+    def refuse(self, path: str, line: int, why: str) -> None:
+        hint = "see docs/kops-fields.md for what becomes of each field"
+        self.reading.problem(path, Where(self.file, line), f"cannot be carried out: {why}", hint)
+
+    def mapping(self, node: Mapping, path: str, key: str) -> Mapping:
+        """`path` is for people, `key` finds the rule: the same, without the names of list items."""
+        fields: dict[str, Node] = {}
+        lines: dict[str, int] = {}
+        for name, child in node.fields.items():
+            line = node.lines[name]
+            rule = self.rules.get(join(key, name))
+            if isinstance(child, Scalar) and child.is_null and isinstance(rule, Ignore | Refuse):
+                continue
+            match rule:
+                case Ignore(why):
+                    self.ignore(join(path, name), line, why)
+                    continue
+                case Refuse(why):
+                    self.refuse(join(path, name), line, why)
+                    continue
+            new = rule.to if isinstance(rule, Rename) else name
+            if new in fields:
+                self.reading.problem(join(path, name), Where(self.file, line), f"says the same as `{new}`, given too")
+            fields[new] = self.child(child, join(path, name), join(key, name))
+            lines[new] = line
+        return Mapping(fields, lines, node.line)
+
+    def child(self, node: Node, path: str, key: str) -> Node:
+        if isinstance(node, Mapping):
+            return self.mapping(node, path, key)
+        if isinstance(node, Sequence):
+            items = (self.child(item, f"{path}[{index}]", f"{key}[]") for index, item in enumerate(node.items))
+            return Sequence(tuple(items), node.line)
+        return node
+
+    def word(self, spec: Mapping, name: str, ours: dict[str, str]) -> None:
+        said = spec.fields.get(name)
+        if isinstance(said, Scalar) and said.text in ours:
+            spec.fields[name] = Scalar(ours[said.text], said.plain, said.line)
+
+    def networking(self, spec: Mapping) -> None:
+        """`calico: {mtu: 1400}` is ours as `plugin: calico, options: {mtu: 1400}`."""
+        theirs = spec.fields.get("networking")
+        if not isinstance(theirs, Mapping) or "plugin" in theirs.fields:
+            return
+        chosen = {name: node for name, node in theirs.fields.items() if not (isinstance(node, Scalar) and node.is_null)}
+        fields: dict[str, Node] = {}
+        lines: dict[str, int] = {}
+        for name, node in chosen.items():
+            line, plugin = theirs.lines[name], THEIR_PLUGINS.get(name, name)
+            if plugin not in PLUGINS:
+                where = Where(self.file, line)
+                self.reading.problem(f"networking.{name}", where, "unknown field", near(name, PLUGINS))
+            elif "plugin" in fields:
+                first = fields["plugin"]
+                assert isinstance(first, Scalar)
+                where = Where(self.file, line)
+                self.reading.problem(f"networking.{name}", where, f"a second network; {first.text} is chosen already")
+            else:
+                fields["plugin"], lines["plugin"] = Scalar(plugin, True, line), line
+                if isinstance(node, Mapping) and node.fields:
+                    fields["options"], lines["options"] = node, line
+        if fields:
+            spec.fields["networking"] = Mapping(fields, lines, theirs.line)
+        else:
+            _drop(spec, "networking")
+
+    def authorization(self, spec: Mapping) -> None:
+        theirs = spec.fields.get("authorization")
+        if not isinstance(theirs, Mapping):
+            return
+        words = {"rbac": "RBAC", "alwaysAllow": "AlwaysAllow"}
+        for name, line in theirs.lines.items():
+            if name in words:
+                spec.fields["authorization"] = Scalar(words[name], True, line)
+            else:
+                where = Where(self.file, line)
+                self.reading.problem(f"authorization.{name}", where, "unknown field", near(name, words))
+        if not theirs.fields:
+            _drop(spec, "authorization")
+
+    def dns_controller(self, spec: Mapping) -> None:
+        """`externalDns.disable: true` is ours as `dnsController.enabled: false`."""
+        theirs = spec.fields.get("externalDns")
+        if not isinstance(theirs, Mapping):
+            return
+        disable = theirs.fields.get("disable")
+        if isinstance(disable, Scalar):
+            opposite = "true" if disable.text in FALSE else "false"
+            theirs.fields["enabled"] = Scalar(opposite, disable.plain, disable.line)
+            theirs.lines["enabled"] = disable.line
+            _drop(theirs, "disable")
+        spec.fields["dnsController"], spec.lines["dnsController"] = theirs, spec.lines["externalDns"]
+        _drop(spec, "externalDns")
+
+    def etcd_manager(self, cluster: Mapping) -> None:
+        """What they say about backups to etcd-manager, we say under `backups`."""
+        manager = cluster.fields.get("manager")
+        if isinstance(manager, Mapping):
+            backups = cluster.fields.setdefault("backups", Mapping({}, {}, manager.line))
+            cluster.lines.setdefault("backups", manager.line)
+            for theirs, ours in (("backupInterval", "interval"), ("backupRetentionDays", "retentionDays")):
+                if theirs in manager.fields and isinstance(backups, Mapping):
+                    backups.fields[ours], backups.lines[ours] = manager.fields[theirs], manager.lines[theirs]
+                    _drop(manager, theirs)
+            for name, line in manager.lines.items():
+                known = ("backupInterval", "backupRetentionDays", "env", "image", "logLevel")
+                path = f"etcdClusters.{cluster.text('name')}.manager.{name}"
+                self.reading.warn(path, Where(self.file, line), "ignored: unknown field", near(name, known))
+        _drop(cluster, "manager")
+
+
+def _drop(node: Mapping, name: str) -> None:
+    node.fields.pop(name, None)
+    node.lines.pop(name, None)

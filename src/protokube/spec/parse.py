@@ -1,0 +1,175 @@
+"""From files to a spec: which documents there are, what kind each is, and what the user said in them.
+
+Our own documents and those of the original are told apart by `apiVersion`; the latter are translated node by node
+before they are checked, so every value keeps the line the user wrote it on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from protokube.errors import InvalidSpec, Problem, Where
+from protokube.spec import kops, version
+from protokube.spec.cluster import Cluster
+from protokube.spec.decode import Reading, Tree, decode, free_form, near
+from protokube.spec.group import InstanceGroup
+from protokube.spec.tree import Mapping, Sequence, read_documents
+
+API_VERSION = "protokube.io/v1alpha1"
+KINDS = ("Cluster", "InstanceGroup")
+GROUPS = "instanceGroups"
+CLUSTER_LABELS = ("protokube.io/cluster", "kops.k8s.io/cluster")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """What the user asks for, with the place of every value; nothing is decided."""
+
+    name: str
+    cluster: Tree
+    groups: dict[str, Tree]
+    places: dict[str, Where]
+    warnings: tuple[Problem, ...] = ()
+    translated: bool = False
+    """Written for the original."""
+    rendered: dict[str, Tree] = field(default_factory=dict)
+    """What a complete configuration says of its own flags and files; "" is the cluster, else a group's name."""
+
+
+def parse(texts: Iterable[tuple[str, str]]) -> Spec:
+    """One cluster out of the documents of several files, given as (file name, text)."""
+    reading = Reading()
+    parser = _Parser(reading)
+    for file, text in texts:
+        try:
+            documents = read_documents(text, file)
+        except InvalidSpec as error:
+            reading.problems += error.problems
+            continue
+        for document in documents:
+            for each in unfold(document):
+                parser.document(each, file)
+    return parser.result()
+
+
+def unfold(document: Mapping) -> Iterable[Mapping]:
+    """A `kind: List` is the documents in it."""
+    items = document.fields.get("items")
+    if document.text("kind") == "List" and isinstance(items, Sequence):
+        return [item for item in items.items if isinstance(item, Mapping)]
+    return [document]
+
+
+class _Parser:
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+        self.clusters: list[tuple[str, Where]] = []
+        self.cluster: Tree = {}
+        self.groups: dict[str, Tree] = {}
+        self.rendered: dict[str, Tree] = {}
+        self.belongs: list[tuple[str, str, Where]] = []
+        self.keys: list[str] = []
+        self.translated = False
+
+    def document(self, document: Mapping, file: str) -> None:
+        here = Where(file, document.line)
+        api, kind = document.text("apiVersion"), document.text("kind")
+        theirs = api in kops.API_VERSIONS
+        known = (*KINDS, *kops.OTHER_KINDS) if theirs else KINDS
+        if api is None or kind is None:
+            self.reading.problem(
+                "", here, "a document needs both `apiVersion` and `kind`", f"apiVersion: {API_VERSION}"
+            )
+        elif api != API_VERSION and not theirs:
+            want = f"use {API_VERSION} or {kops.API_VERSIONS[0]}"
+            place = Where(file, document.lines["apiVersion"])
+            self.reading.problem("apiVersion", place, f"{api!r} is not known here", want)
+        elif kind not in known:
+            hint = near(kind, known) or f"known are {', '.join(known)}"
+            self.reading.problem("kind", Where(file, document.lines["kind"]), f"{kind!r} is not known here", hint)
+        else:
+            self.known(document, kind, theirs, file)
+
+    def known(self, document: Mapping, kind: str, theirs: bool, file: str) -> None:
+        here = Where(file, document.line)
+        self.translated |= theirs
+        for name, line in document.lines.items():
+            if name not in ("apiVersion", "kind", "metadata", "spec", "rendered", "status"):
+                self.reading.problem(name, Where(file, line), "unknown field", near(name, ("metadata", "spec")))
+        name = self.metadata(document, kind, file)
+        spec = document.fields.get("spec", Mapping({}, {}, document.line))
+        if kind == "SSHCredential":
+            key = spec.text("publicKey") if isinstance(spec, Mapping) else None
+            self.keys += [key.strip()] if key else []
+        elif kind == "Cluster":
+            self.clusters.append((name, here))
+            if theirs and isinstance(spec, Mapping):
+                spec = kops.translate_cluster(spec, file, self.reading)
+            self.cluster = decode(Cluster, spec, "", file, self.reading, theirs=theirs)
+        elif name:
+            path = f"{GROUPS}.{name}"
+            if name in self.groups:
+                first = self.reading.places[path]
+                self.reading.problem(path, here, f"the name {name!r} is taken already, by {first}")
+            if theirs and isinstance(spec, Mapping):
+                spec = kops.translate_group(spec, path, file, self.reading)
+            self.reading.places[path] = here
+            self.groups[name] = decode(InstanceGroup, spec, path, file, self.reading, theirs=theirs)
+        rendered = document.fields.get("rendered")
+        if rendered and kind in KINDS:
+            key, path = ("", "rendered") if kind == "Cluster" else (name, f"{GROUPS}.{name}.rendered")
+            self.rendered[key] = free_form(rendered, path, file, self.reading)
+
+    def metadata(self, document: Mapping, kind: str, file: str) -> str:
+        """The name; and to which cluster a group says it belongs."""
+        metadata = document.fields.get("metadata")
+        if not isinstance(metadata, Mapping):
+            self.reading.problem("metadata.name", Where(file, document.line), f"this {kind} has no name")
+            return ""
+        for field_name, line in metadata.lines.items():
+            if field_name not in ("name", "labels", "annotations", "creationTimestamp", "generation", "namespace"):
+                hint = near(field_name, ("name", "labels", "annotations"))
+                self.reading.problem(f"metadata.{field_name}", Where(file, line), "unknown field", hint)
+        labels = metadata.fields.get("labels")
+        name = metadata.text("name") or ""
+        if isinstance(labels, Mapping):
+            for label in CLUSTER_LABELS:
+                if owner := labels.text(label):
+                    self.belongs.append((f"{GROUPS}.{name}", owner, Where(file, labels.lines[label])))
+        # SSH keys of the original have no name worth keeping
+        if not name and kind != "SSHCredential":
+            self.reading.problem("metadata.name", Where(file, metadata.line), f"this {kind} has no name")
+        elif kind == "Cluster":
+            self.reading.places["metadata.name"] = Where(file, metadata.lines["name"])
+        return name
+
+    def result(self) -> Spec:
+        reading = self.reading
+        if len(self.clusters) > 1:
+            (first, at), *others = self.clusters
+            for name, where in others:
+                hint = "put each cluster in files of its own"
+                reading.problem("", where, f"a second Cluster, {name!r}; {first!r} stands at {at}", hint)
+        if not self.clusters and not reading.problems:
+            hint = "start from examples/minimal.yaml: a name, a cloud and zones"
+            reading.problems.append(Problem(path="", message="there is no document of kind Cluster", hint=hint))
+        name = self.clusters[0][0] if self.clusters else ""
+        for path, owner, where in self.belongs:
+            if name and owner != name:
+                reading.problem(path, where, f"says it belongs to {owner!r}, but the cluster is {name!r}")
+        if reading.problems:
+            raise InvalidSpec(reading.problems)
+        if self.keys:
+            self.cluster.setdefault("sshPublicKeys", self.keys)
+        if "kubernetesVersion" in self.cluster:
+            self.cluster["kubernetesVersion"] = version.normal(self.cluster["kubernetesVersion"])
+        return Spec(
+            name=name,
+            cluster=self.cluster,
+            groups=self.groups,
+            places=reading.places,
+            warnings=tuple(sorted(reading.warnings, key=lambda each: each.order)),
+            translated=self.translated,
+            rendered=self.rendered,
+        )
