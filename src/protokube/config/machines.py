@@ -144,8 +144,10 @@ def complete_group_kubelet(group: Draft, cluster: Draft, external_taint: bool) -
         taints += [each for each in said.get("taints") or [] if each not in taints]
     if external_taint and UNINITIALIZED not in taints:
         taints.append(UNINITIALIZED)
-    kubelet.decide("nodeLabels", labels, "the group's labels that a kubelet may set itself", group.at("nodeLabels"))
-    kubelet.decide("taints", taints, "the group's taints", group.at("taints"))
+    if labels:
+        kubelet.decide("nodeLabels", labels, "the group's labels that a kubelet may set itself", group.at("nodeLabels"))
+    if taints:
+        kubelet.decide("taints", taints, "the group's taints", group.at("taints"))
     for layer in layers:
         for name, value in (cluster.get(layer) or {}).items():
             kubelet.inherit(name, value, cluster.at(f"{layer}.{name}"))

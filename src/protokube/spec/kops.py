@@ -75,8 +75,9 @@ class _Walker:
             if isinstance(child, Scalar) and child.is_null and isinstance(rule, Ignore | Refuse):
                 continue
             match rule:
-                case Ignore(why):
-                    self.ignore(join(path, name), line, why)
+                case Ignore(why, unless):
+                    if not (unless and isinstance(child, Scalar) and child.text == unless):
+                        self.ignore(join(path, name), line, why)
                     continue
                 case Refuse(why):
                     self.refuse(join(path, name), line, why)

@@ -22,9 +22,10 @@ class Move(NamedTuple):
 
 
 class Ignore(NamedTuple):
-    """Passed over with a warning: the cluster is the same without it."""
+    """Passed over with a warning: the cluster is the same without it. `unless` it says what is so anyway."""
 
     why: str
+    unless: str = ""
 
 
 class Refuse(NamedTuple):
@@ -91,8 +92,8 @@ COMPONENTS: dict[str, dict[str, Rule]] = {
 
 ETCD_CLUSTER: dict[str, Rule] = {
     "backups.image": Ignore(OURS),
-    "enableEtcdTLS": Ignore("our etcd always speaks TLS"),
-    "enableTLSAuth": Ignore("our etcd always asks for certificates"),
+    "enableEtcdTLS": Ignore("our etcd always speaks TLS", unless="true"),
+    "enableTLSAuth": Ignore("our etcd always asks for certificates", unless="true"),
     "etcdMembers": Rename("members"),
     "manager": Move("backups, env, logLevel"),
     "manager.backupInterval": Move("backups.interval"),

@@ -21,6 +21,9 @@ def check_versions(cluster: Draft, version: Version) -> None:
         _etcd(etcd)
     _skew(cluster, version)
     _plugins(cluster, version)
+    if cluster.has("docker") and cluster.get("containerRuntime") != "docker":
+        hint = "take `docker` out, or say containerRuntime: docker (up to 1.23)"
+        cluster.ledger.warn("docker", "is not used: the container runtime is containerd", hint)
     if cluster.get("containerRuntime") == "docker" and version >= (1, 24):
         message = f"Kubernetes {version.short} cannot drive Docker"
         cluster.ledger.problem("containerRuntime", message, "containerd runs the same images")
