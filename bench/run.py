@@ -1,0 +1,15 @@
+"""Everything `make bench` measures. Absolute times belong to the machine; judge by the ratios."""
+
+from __future__ import annotations
+
+import groups
+import start
+
+
+def main() -> int:
+    results = [start.main(), groups.main()]
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

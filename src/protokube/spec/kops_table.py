@@ -1,0 +1,80 @@
+"""For every field of the original: carried out, ignored with a warning, or refused. `docs/kops-fields.md` shows it.
+
+`kops_fields.txt` lists their fields, of every release from 1.10 on. A kubelet's settings are listed once; they stand
+under `kubelet` and `masterKubelet` of a cluster and under `kubelet` of a group alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import is_dataclass
+from importlib import resources
+from typing import Any, NamedTuple, get_origin
+
+from protokube.spec.cluster import Cluster
+from protokube.spec.fields import declared, element
+from protokube.spec.group import InstanceGroup
+from protokube.spec.kops_rules import CLUSTER, GROUP, Ignore, Move, Refuse, Rename
+
+KINDS: dict[str, type] = {"Cluster": Cluster, "InstanceGroup": InstanceGroup}
+
+
+class Verdict(NamedTuple):
+    """What becomes of a field, and where it goes or why it does not."""
+
+    what: str
+    note: str
+
+
+def their_fields() -> list[tuple[str, str]]:
+    """(kind, path) of each of their fields; `[]` marks a list, `{}` a mapping by name."""
+    text = resources.files("protokube.spec").joinpath("kops_fields.txt").read_text("utf-8")
+    pairs = (line.partition(" ") for line in text.splitlines())
+    return [(kind, path) for kind, _, path in pairs]
+
+
+def verdict(kind: str, path: str) -> Verdict | None:
+    """What becomes of their field; nothing if no rule and no field of ours knows it."""
+    rules = CLUSTER if kind == "Cluster" else GROUP
+    ours: list[str] = []
+    parts = path.split(".")
+    for index, part in enumerate(parts):
+        rule = rules.get(".".join(parts[: index + 1]).removesuffix("[]").removesuffix("{}"))
+        bare = part.removesuffix("[]").removesuffix("{}")
+        match rule:
+            case Ignore(why, _):
+                return Verdict("ignored", why)
+            case Refuse(why):
+                return Verdict("refused", why)
+            case Rename(new):
+                ours.append(part.replace(bare, new))
+            case Move(to):
+                deeper = rules.get(path.removesuffix("[]").removesuffix("{}"))
+                if isinstance(deeper, Ignore | Refuse):
+                    continue
+                if bare != "etcdClusters":
+                    return Verdict("carried out", f"as {deeper.to if isinstance(deeper, Move) else to}")
+                ours.append(part)
+            case None:
+                ours.append(part)
+    how = found(KINDS[kind], ours)
+    if not how:
+        return None
+    notes = [] if ours == parts else [f"as {'.'.join(ours)}"]
+    return Verdict("carried out", ", ".join(notes + ["kept as given"] * (how == "kept")))
+
+
+def found(schema: Any, parts: list[str]) -> str:
+    """`typed` if our schema has this path, `kept` if it lies under a free-form mapping of ours, else nothing."""
+    keyed = False
+    for part in parts:
+        if schema is Any or (get_origin(schema) is dict and element(schema) is Any):
+            return "kept"
+        if not is_dataclass(schema):
+            return ""
+        rule = declared(schema).get(part.removesuffix("[]").removesuffix("{}"))  # type: ignore[arg-type]
+        if rule is None:
+            return "typed" if keyed and part == "name" else ""
+        schema, keyed = rule.type, rule.keyed
+        if part.endswith(("[]", "{}")):
+            schema = element(schema)
+    return "typed"
