@@ -6,7 +6,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 
 def seconds(command: Sequence[str]) -> float:
@@ -15,7 +15,7 @@ def seconds(command: Sequence[str]) -> float:
     return time.perf_counter() - start
 
 
-def interleaved(commands: dict[str, Sequence[str]], rounds: int) -> dict[str, float]:
+def interleaved(commands: Mapping[str, Sequence[str]], rounds: int) -> dict[str, float]:
     """The median time of each command; every round runs each of them once."""
     times: dict[str, list[float]] = {name: [] for name in commands}
     for _ in range(rounds):

