@@ -1,0 +1,84 @@
+"""One request to Google Cloud Storage, sent once, with the credentials and the endpoint that gcsfs found."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from protokube.store.faults import Kind
+from protokube.store.patience import Patience
+from protokube.store.wire import kind_of_error
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One response, whole."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    def json(self) -> dict[str, Any] | None:
+        """The body as a JSON object; None when it is something else, such as a login page in between."""
+        with suppress(ValueError):
+            said = json.loads(self.body)
+            return said if isinstance(said, dict) else None
+        return None
+
+    @property
+    def words(self) -> str:
+        """What Google says about a refusal: JSON with a message, or plain text."""
+        error = (self.json() or {}).get("error")
+        text = error.get("message") if isinstance(error, dict) else self.body.decode(errors="replace")
+        return f"HTTP {self.status} {' '.join(str(text).split())[:300]}".rstrip()
+
+
+def connect(patience: Patience) -> Any:
+    """gcsfs with nothing remembered. An emulator is asked without credentials, as Google's own libraries do."""
+    from aiohttp import ClientTimeout
+    from gcsfs import GCSFileSystem
+
+    limits = ClientTimeout(total=patience.total, sock_connect=patience.connect, sock_read=patience.read)
+    return GCSFileSystem(
+        project="",
+        token="anon" if os.environ.get("STORAGE_EMULATOR_HOST") else "google_default",
+        session_kwargs={"timeout": limits, "trust_env": True},
+        use_listings_cache=False,
+        skip_instance_cache=True,
+    )
+
+
+async def request(files: Any, method: str, place: str, parameters: Mapping[str, str], data: bytes | None) -> Answer:
+    """Ask for a place below the endpoint ("storage/v1/b/bucket/o")."""
+    headers: dict[str, str] = {}
+    await asyncio.to_thread(files.credentials.apply, headers)  # may ask a token server, and blocks while it does
+    session = await files._set_session()  # noqa: SLF001  what gcsfs offers in public repeats requests
+    url = files.base.removesuffix("storage/v1/") + place
+    async with session.request(method, url, params=parameters, headers=headers, data=data) as response:
+        return Answer(response.status, response.headers, await response.read())
+
+
+def caught() -> tuple[type[Exception], ...]:
+    """Every exception that a request may end with."""
+    from aiohttp import ClientError
+    from gcsfs.retry import HttpError, NonRetryableError
+    from google.auth.exceptions import GoogleAuthError
+
+    return (ClientError, TimeoutError, HttpError, NonRetryableError, GoogleAuthError)
+
+
+def kind_of(error: BaseException) -> Kind:
+    """Where an exception belongs. Credentials come first of all, so their faults mean that nothing was sent."""
+    from aiohttp import ClientError
+    from google.auth.exceptions import GoogleAuthError, TransportError
+
+    if isinstance(error, ClientError | TimeoutError):
+        return kind_of_error(error)
+    root = error.__cause__ if isinstance(error.__cause__, GoogleAuthError) else error
+    away = isinstance(root, TransportError) or getattr(root, "retryable", False)
+    return Kind.AWAY if away else Kind.DENIED

@@ -1,0 +1,99 @@
+"""Where each thing lies in a store: the layout of the original, so that what exists keeps working.
+
+Everything of a cluster lies below its name. A name that came from a user is one part of a path, never
+several: "../other" as an instance group is refused here, before it reaches a backend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from protokube.errors import Refused
+from protokube.store import Store
+from protokube.store.paths import check_path
+
+
+def config(cluster: str) -> str:
+    """The cluster as the user wrote it."""
+    return _below(cluster, "config")
+
+
+def complete_spec(cluster: str) -> str:
+    """The cluster with nothing left to decide; what machines read."""
+    return _below(cluster, "cluster.spec")
+
+
+def instance_group(cluster: str, name: str) -> str:
+    return _below(cluster, "instancegroup", name)
+
+
+def instance_groups(cluster: str) -> str:
+    """The folder of all groups, to list."""
+    return _below(cluster, "instancegroup")
+
+
+def certificate(cluster: str, name: str, serial: str) -> str:
+    return _below(cluster, "pki", "issued", name, f"{serial}.crt")
+
+
+def private_key(cluster: str, name: str, serial: str) -> str:
+    return _below(cluster, "pki", "private", name, f"{serial}.key")
+
+
+def keyset(cluster: str, kind: str, name: str) -> str:
+    """Which of the certificates ("issued") or keys ("private") of one name is in use."""
+    return _below(cluster, "pki", kind, name, "keyset.yaml")
+
+
+def ssh_public_key(cluster: str, name: str, fingerprint: str) -> str:
+    return _below(cluster, "pki", "ssh", "public", name, fingerprint)
+
+
+def secret(cluster: str, name: str) -> str:
+    return _below(cluster, "secrets", name)
+
+
+def addon_channel(cluster: str) -> str:
+    """The list of addons a cluster starts with."""
+    return _below(cluster, "addons", "bootstrap-channel.yaml")
+
+
+def addon(cluster: str, name: str, *path: str) -> str:
+    return _below(cluster, "addons", name, *path)
+
+
+def etcd_manifest(cluster: str, etcd_cluster: str) -> str:
+    """The static pod of "main" or "events"."""
+    return _below(cluster, "manifests", "etcd", f"{etcd_cluster}.yaml")
+
+
+def manifest(cluster: str, *path: str) -> str:
+    return _below(cluster, "manifests", *path)
+
+
+def etcd_backups(cluster: str, etcd_cluster: str) -> str:
+    """The folder of one etcd cluster's backups, to list."""
+    return _below(cluster, "backups", "etcd", etcd_cluster)
+
+
+def etcd_backup(cluster: str, etcd_cluster: str, *path: str) -> str:
+    return _below(cluster, "backups", "etcd", etcd_cluster, *path)
+
+
+def etcd_control(cluster: str, etcd_cluster: str) -> str:
+    """What an etcd cluster should look like, as the original asks for it."""
+    return etcd_backup(cluster, etcd_cluster, "control", "etcd-cluster-spec")
+
+
+def clusters(store: Store) -> Sequence[str]:
+    """The names of the clusters in a store: every folder at its top that holds a config."""
+    tops = (path.split("/") for path in store.list_paths())
+    return tuple(sorted(parts[0] for parts in tops if len(parts) == 2 and parts[1] == "config"))
+
+
+def _below(*parts: str) -> str:
+    for part in parts:
+        if "/" in part:
+            raise Refused(f"{part!r} cannot be part of a path in a store: it holds a slash")
+        check_path(part)
+    return "/".join(parts)

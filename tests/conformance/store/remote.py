@@ -1,0 +1,29 @@
+"""What the tests of stores over the network share: little patience, and what a good error looks like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from conformance.store.bad_server import BadServer, Manners, Reply
+from protokube.errors import ProtokubeError
+from protokube.store import Store
+from protokube.store.patience import Patience
+
+HASTY = Patience(connect=0.6, read=0.6, total=5, pauses=(0.01, 0.01))
+
+Open = Callable[[str, str], Store]
+"""From the kind of a store and the URL of its far side."""
+
+Serve = Callable[[Manners | Reply], BadServer]
+"""From what a server should do to the server doing it."""
+
+
+def assert_clear(error: ProtokubeError) -> None:
+    """One message of a few short lines, in our words, with a way out; no trace of a traceback."""
+    lines = str(error).splitlines()
+    assert lines[0].startswith("cannot ")
+    assert len(lines) <= 4
+    assert all(line.startswith(("  saw: ", "  want:", "  hint:")) for line in lines[1:])
+    assert any(line.startswith("  hint:") for line in lines)
+    assert "Traceback" not in str(error)
+    assert "Error(" not in lines[0]
