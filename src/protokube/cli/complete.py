@@ -17,7 +17,10 @@ def known_paths(ctx: click.Context, _: click.Parameter, incomplete: str) -> list
     from protokube.errors import ProtokubeError
     from protokube.spec.parse import parse
 
-    specs = ctx.params.get("specs") or ()
+    # click stops at `--why` without a value, before it sorts out what the rest is
+    specs = ctx.params.get("specs") or [each for each in ctx.args if each == "-" or not each.startswith("-")]
+    if "-" in specs:  # standard input is the terminal while a shell completes
+        return []
     try:
         paths = flatten(complete_spec(parse(read_specs(tuple(specs))))) if specs else {}
     except ProtokubeError:

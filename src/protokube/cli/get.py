@@ -4,10 +4,36 @@ from __future__ import annotations
 
 import json
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from protokube.cli.options import output_option, store_option
+
+if TYPE_CHECKING:
+    from protokube.store import Store
+
+
+def as_said(store: Store, cluster: str) -> list[tuple[str, str]]:
+    from protokube.store import layout
+
+    return [_text(store, layout.config(cluster))]
+
+
+def completed(store: Store, cluster: str) -> list[tuple[str, str]]:
+    """The complete cluster, and the groups it names: what else lies beside them is from another time."""
+    from protokube.config.document import GROUPS_ANNOTATION
+    from protokube.spec.plain import plain_documents
+    from protokube.store import layout
+
+    whole = _text(store, layout.complete_spec(cluster))
+    (tree,) = plain_documents([whole])
+    names = tree["metadata"]["annotations"][GROUPS_ANNOTATION]
+    return [whole, *(_text(store, layout.instance_group(cluster, name)) for name in names.split(",") if name)]
+
+
+def _text(store: Store, path: str) -> tuple[str, str]:
+    return path, store.read(path).data.decode()
 
 
 @click.command()
@@ -33,10 +59,7 @@ def get(cluster: str | None, store_url: str, output: str, as_written: bool) -> N
             names = list(layout.clusters(store))
             click.echo(json.dumps(names) if output == "json" else "\n".join(names) or f"no cluster in {store.url}")
             return
-        paths = [layout.config(cluster)] if as_written else [layout.complete_spec(cluster)]
-        if not as_written:
-            paths += store.list_paths(layout.instance_groups(cluster))
-        texts = [(path, store.read(path).data.decode()) for path in paths]
+        texts = as_said(store, cluster) if as_written else completed(store, cluster)
     finally:
         store.close()
     if output == "json":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from protokube.errors import InvalidSpec, Problem, Refused
+from protokube.errors import InvalidSpec, Problem, Refused, Where
 
 ENDINGS = (".yaml", ".yml", ".json")
 
@@ -15,21 +15,30 @@ def read_specs(names: tuple[str, ...]) -> list[tuple[str, str]]:
     texts: list[tuple[str, str]] = []
     for name in names:
         if name == "-":
-            texts.append(("<stdin>", sys.stdin.read()))
+            texts.append(("<stdin>", _text(sys.stdin.buffer.read(), "<stdin>")))
             continue
-        path = Path(name)
-        found = sorted(each for each in path.iterdir() if each.suffix in ENDINGS) if path.is_dir() else [path]
-        if not found:
-            raise Refused(f"{name} holds no document", want=f"files ending in {', '.join(ENDINGS)}")
-        texts += [(str(each), _read(each)) for each in found]
+        try:
+            texts += [(str(each), _text(each.read_bytes(), str(each))) for each in _files(Path(name))]
+        except OSError as error:
+            what, hint = error.filename or name, "check the name and the permissions"
+            raise Refused(f"cannot read {what}: {error.strerror}", hint=hint) from error
     return texts
 
 
-def _read(path: Path) -> str:
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    found = sorted(each for each in path.iterdir() if each.suffix in ENDINGS and not each.is_dir())
+    if not found:
+        raise Refused(f"{path} holds no document", want=f"files ending in {', '.join(ENDINGS)}")
+    return found
+
+
+def _text(data: bytes, name: str) -> str:
+    """A spec is UTF-8, whatever the locale of the shell says."""
     try:
-        return path.read_text("utf-8")
+        return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        message = f"{path} is not UTF-8 text: {error.reason} at byte {error.start}"
-        raise InvalidSpec([Problem(path="", message=message)]) from error
-    except OSError as error:
-        raise Refused(f"cannot read {path}: {error.strerror}", hint="check the name and the permissions") from error
+        where = Where(name, data.count(b"\n", 0, error.start) + 1)
+        message = f"not UTF-8 text: {error.reason} at byte {error.start} of the file"
+        raise InvalidSpec([Problem(path="", message=message, hint="save it as UTF-8", where=where)]) from error

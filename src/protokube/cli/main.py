@@ -6,6 +6,7 @@ error of ours is shown as what happened, what we saw and what to do; a bug as on
 
 from __future__ import annotations
 
+import errno
 import importlib
 import itertools
 import os
@@ -15,7 +16,7 @@ from typing import Any
 import click
 
 from protokube import __version__
-from protokube.errors import ExitCode, ProtokubeError
+from protokube.errors import ExitCode, ProtokubeError, Refused
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "complete": ("protokube.cli.complete:complete", "A spec of a few lines, as the complete configuration."),
@@ -53,6 +54,20 @@ class Commands(click.Group):
             raise click.UsageError(f"there is no command {args[0]!r}. {near(args[0], COMMANDS)}".rstrip(), ctx)
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except OSError as error:
+            if error.errno not in (errno.EPIPE, errno.ENOSPC):
+                raise
+            # writing the rest at exit would fail again
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            if error.errno == errno.ENOSPC:
+                raise Refused(f"cannot write the result: {error.strerror}") from error
+            return ExitCode.OK  # whoever read our output stopped reading; click's 1 is our word for "different"
+        return result
+
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 @click.version_option(__version__, prog_name="protokube")
@@ -68,9 +83,12 @@ def run(arguments: list[str] | None = None) -> int:
     try:
         result = cli.main(args=arguments, prog_name="protokube", standalone_mode=False)
     except ProtokubeError as error:
-        return tell(error)
+        return tell(error, sys.argv[1:] if arguments is None else arguments)
     except click.exceptions.Exit as stop:
         return stop.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return ExitCode.INVALID
     except click.ClickException as error:
         click.echo(f"error: {error.format_message()}", err=True)
         context = getattr(error, "ctx", None)
@@ -80,10 +98,6 @@ def run(arguments: list[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("stopped", err=True)
         return 130
-    except BrokenPipeError:
-        # whoever read our output stopped reading; writing the rest at exit would fail again
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.OK
     except Exception as bug:  # the outermost frame: a traceback is no answer to a user
         if os.environ.get(DEBUG):
             raise
@@ -93,16 +107,17 @@ def run(arguments: list[str] | None = None) -> int:
     return int(result) if isinstance(result, int) else ExitCode.OK
 
 
-def tell(error: ProtokubeError) -> int:
+def tell(error: ProtokubeError, arguments: list[str]) -> int:
     """An error for a person, or as data where data was asked for."""
-    if wants_json(sys.argv[1:]):
+    if wants_json(arguments):
         import json
 
         problems = [
             {"path": each.path, "message": each.message, "hint": each.hint, "where": str(each.where or "")}
             for each in getattr(error, "problems", ())
         ]
-        told: dict[str, Any] = {"error": error.message, "hint": error.hint, "problems": problems}
+        told: dict[str, Any] = {"error": error.message, "saw": error.saw, "want": error.want, "hint": error.hint}
+        told["problems"] = problems
         click.echo(json.dumps({key: value for key, value in told.items() if value}, indent=2), err=True)
     else:
         click.echo(f"error: {error}", err=True)

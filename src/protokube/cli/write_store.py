@@ -14,7 +14,11 @@ from protokube.store.open import open_store
 
 
 def write_store(config: Config, texts: list[tuple[str, str]], url: str, output: str) -> None:
-    """The groups, then the cluster, then what the user wrote: a cluster is listed once it is there as a whole."""
+    """The groups, then the cluster, which names its groups, then what the user wrote.
+
+    Killed in between, readers see the old cluster with its groups or the new one. A group that left the spec stays in
+    the store, named by nobody.
+    """
     name = config.name
     cluster, *groups = documents(config)
     wanted = {layout.instance_group(name, each["metadata"]["name"]): _yaml(each) for each in groups}
@@ -23,11 +27,8 @@ def write_store(config: Config, texts: list[tuple[str, str]], url: str, output: 
     store = open_store(url)
     try:
         done = {path: "written" if store.put(path, data) else "unchanged" for path, data in wanted.items()}
-        stale = [path for path in store.list_paths(layout.instance_groups(name)) if path not in wanted]
     finally:
         store.close()
-    for path in stale:
-        click.echo(f"warning: {path} is in the store, but its group is no longer in the spec; it was left", err=True)
     if output == "json":
         click.echo(json.dumps({"store": store.url, "paths": done}, indent=2))
     else:

@@ -6,6 +6,7 @@ Equal configurations give equal bytes, and reading one back and completing it ch
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import is_dataclass
 from typing import Any, TextIO
@@ -14,15 +15,23 @@ import yaml
 
 from protokube.config.complete import Config
 from protokube.spec.cluster import Cluster
-from protokube.spec.decode import Tree
+from protokube.spec.decode import FLOAT, Tree
 from protokube.spec.fields import declared, element
 from protokube.spec.group import InstanceGroup
 from protokube.spec.parse import API_VERSION, CLUSTER_LABELS
 
+UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+"""JSON may hold these as they are, but a JSON text is also read as YAML, which may not."""
+
+
+GROUPS_ANNOTATION = "protokube.io/instance-groups"
+"""Which groups belong to this very configuration: a reader of a store need not list it, and meets no old ones."""
+
 
 def documents(config: Config) -> Iterator[Tree]:
     """The cluster, then its groups by name; each with the flags and files that follow."""
-    yield document("Cluster", {"name": config.name}, wire(Cluster, config.cluster), config.rendered.get("", {}))
+    head = {"name": config.name, "annotations": {GROUPS_ANNOTATION: ",".join(config.groups)}}
+    yield document("Cluster", head, wire(Cluster, config.cluster), config.rendered.get("", {}))
     label = {CLUSTER_LABELS[0]: config.name}
     for name, tree in config.groups.items():
         metadata = {"name": name, "labels": label}
@@ -59,11 +68,18 @@ class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[mi
 
 
 def _text(dumper: Any, text: str) -> Any:
-    style = "|" if "\n" in text else None
+    """Text that our own reader, or Go's, would take for a number stands in quotes; PyYAML knows only 1.0e+16 as one."""
+    style = "|" if "\n" in text else "'" if FLOAT.match(text) else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
+def _number(dumper: Any, value: float) -> Any:
+    """As JSON shows it, so that reading it back gives the same number."""
+    return dumper.represent_scalar("tag:yaml.org,2002:float", repr(value))
+
+
 _Dumper.add_representer(str, _text)
+_Dumper.add_representer(float, _number)
 
 
 def write(trees: Iterator[Tree] | list[Tree], form: str, out: TextIO) -> None:
@@ -80,5 +96,5 @@ def write_yaml(trees: Iterator[Tree] | list[Tree], out: TextIO) -> None:
 
 def write_json(trees: Iterator[Tree] | list[Tree], out: TextIO) -> None:
     whole = {"apiVersion": API_VERSION, "kind": "List", "items": list(trees)}
-    json.dump(whole, out, indent=2, ensure_ascii=False)
-    out.write("\n")
+    text = json.dumps(whole, indent=2, ensure_ascii=False)
+    out.write(UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
