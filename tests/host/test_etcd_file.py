@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,6 +19,7 @@ import pytest
 import yaml
 
 from certificates import write_certificates
+from host.debian import unpacked
 from protokube.config.complete import Config, complete
 from protokube.spec.parse import parse
 
@@ -39,23 +39,11 @@ spec:
     quotaBackendBytes: 4294967296
     extraFlags: {{auto-compaction-mode: periodic, auto-compaction-retention: 30m, snapshot-count: 50000}}
 """
-INSIDE = Path(__file__).with_name("etcd_inside.sh")
-
-
-def install(package: str) -> None:
-    """Debian's own package; the machine of a newcomer does not have it."""
-    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-    for command in (
-        ["apt-get", "update", "-qq"],
-        ["apt-get", "install", "-y", "-qq", "--no-install-recommends", package],
-    ):
-        subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
+INSIDE = Path(__file__).with_name("etcd_inside.py")
 
 
 def debian_etcd() -> str:
-    if not shutil.which("etcd"):
-        install("etcd-server")
-    return shutil.which("etcd") or "etcd is not on the path even after its installation"
+    return str(unpacked("etcd-server") / "usr" / "bin" / "etcd")
 
 
 def packaged_etcd() -> str:
@@ -78,9 +66,7 @@ def run(work: Path, version: str, find: Callable[[], str]) -> dict[str, Any]:
     (work / "etcd.yaml").write_text(yaml.safe_dump(content))
     write_certificates(work / "pki", certificates_of(config))
     host = content["initial-advertise-peer-urls"].removeprefix("https://").partition(":")[0]
-    binary = Path(find())
-    binary.chmod(0o755)
-    command = ["unshare", "--mount", "--net", "--pid", "--fork", "bash", str(INSIDE), str(work), str(binary), host]
+    command = ["unshare", "--mount", "--net", "--pid", "--fork", sys.executable, str(INSIDE), str(work), find(), host]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     return {"said": json.loads(done.stdout), "log": (work / "etcd.log").read_text(), "file": content}

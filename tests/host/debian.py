@@ -1,0 +1,36 @@
+"""Programs out of Debian's packages, unpacked under .cache: nothing is installed, no service starts."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+CACHE = Path(__file__).resolve().parents[2] / ".cache" / "debian"
+
+
+def unpacked(package: str) -> Path:
+    """The root of one package's files; downloaded once, by apt, as this machine's lists know it."""
+    root = CACHE / package
+    if not root.exists():
+        half_made = CACHE / f"{package}.new"
+        shutil.rmtree(half_made, ignore_errors=True)
+        half_made.mkdir(parents=True)
+        download(package, half_made)
+        (archive,) = half_made.glob("*.deb")
+        subprocess.run(["dpkg-deb", "-x", archive, half_made / "root"], check=True)
+        (half_made / "root").rename(root)
+        shutil.rmtree(half_made)
+    return root
+
+
+def download(package: str, folder: Path) -> None:
+    command = ["apt-get", "-qq", "--option=APT::Sandbox::User=root", "download", package]
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if ran.returncode:  # a fresh machine has no package lists
+        subprocess.run(["apt-get", "-qq", "update"], capture_output=True, check=False)
+        ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if ran.returncode:
+        pytest.fail(f"apt-get could not download {package}: {ran.stderr.strip()}")
