@@ -78,6 +78,12 @@ class Refused(ProtokubeError):
     """Going on could do harm; a person decides."""
 
 
+class InvalidRequest(ProtokubeError):
+    """What was asked for on the command line does not exist."""
+
+    exit_code = ExitCode.INVALID
+
+
 class InvalidSpec(ProtokubeError):
     """What the user wrote cannot be carried out; every problem at once."""
 

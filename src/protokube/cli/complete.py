@@ -15,14 +15,14 @@ def known_paths(ctx: click.Context, _: click.Parameter, incomplete: str) -> list
     from protokube.config.complete import complete as complete_spec
     from protokube.config.why import flatten
     from protokube.errors import ProtokubeError
-    from protokube.spec.parse import parse
+    from protokube.spec.parse import read
 
     # click stops at `--why` without a value, before it sorts out what the rest is
     specs = ctx.params.get("specs") or [each for each in ctx.args if each == "-" or not each.startswith("-")]
     if "-" in specs:  # standard input is the terminal while a shell completes
         return []
     try:
-        paths = flatten(complete_spec(parse(read_specs(tuple(specs))))) if specs else {}
+        paths = flatten(complete_spec(read(read_specs(tuple(specs))))) if specs else {}
     except ProtokubeError:
         return []
     depth = incomplete.count(".") + 1
@@ -51,10 +51,10 @@ def complete(specs: tuple[str, ...], output: str, path: str | None, store_url: s
     """
     from protokube.cli.inputs import read_specs
     from protokube.config.complete import complete as complete_spec
-    from protokube.spec.parse import parse
+    from protokube.spec.parse import read
 
     texts = read_specs(specs)
-    config = complete_spec(parse(texts), store=store_url)
+    config = complete_spec(read(texts), store=store_url)
     if not quiet:
         show_warnings(config.warnings)
     if path is not None:

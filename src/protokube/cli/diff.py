@@ -28,9 +28,9 @@ def diff(left: str, right: str, output: str, width: int | None) -> int:
     from protokube.cli.inputs import read_specs
     from protokube.config.complete import complete
     from protokube.config.diff import differences, table
-    from protokube.spec.parse import parse
+    from protokube.spec.parse import read
 
-    found = list(differences(*(complete(parse(read_specs((name,)))) for name in (left, right))))
+    found = list(differences(*(complete(read(read_specs((name,)))) for name in (left, right))))
     if output == "json":
         rows = [
             {

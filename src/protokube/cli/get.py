@@ -21,19 +21,27 @@ def as_said(store: Store, cluster: str) -> list[tuple[str, str]]:
 
 
 def completed(store: Store, cluster: str) -> list[tuple[str, str]]:
-    """The complete cluster, and the groups it names: what else lies beside them is from another time."""
-    from protokube.config.document import GROUPS_ANNOTATION
+    """The complete cluster, and the groups it names: what else lies beside them is from another time.
+
+    A cluster that the original wrote names none; all that lie beside it are its groups.
+    """
+    from protokube.config import document
     from protokube.spec.plain import plain_documents
     from protokube.store import layout
 
     whole = _text(store, layout.complete_spec(cluster))
-    (tree,) = plain_documents([whole])
-    names = tree["metadata"]["annotations"][GROUPS_ANNOTATION]
-    return [whole, *(_text(store, layout.instance_group(cluster, name)) for name in names.split(",") if name)]
+    match list(plain_documents([whole])):
+        case [{"metadata": {"annotations": {document.GROUPS_ANNOTATION: str(names)}}}]:
+            paths = [layout.instance_group(cluster, name) for name in names.split(",") if name]
+        case _:
+            paths = list(store.list_paths(layout.instance_groups(cluster)))
+    return [whole, *(_text(store, path) for path in paths)]
 
 
 def _text(store: Store, path: str) -> tuple[str, str]:
-    return path, store.read(path).data.decode()
+    from protokube.cli.inputs import text_of
+
+    return path, text_of(store.read(path).data, path)
 
 
 @click.command()

@@ -15,10 +15,10 @@ def read_specs(names: tuple[str, ...]) -> list[tuple[str, str]]:
     texts: list[tuple[str, str]] = []
     for name in names:
         if name == "-":
-            texts.append(("<stdin>", _text(sys.stdin.buffer.read(), "<stdin>")))
+            texts.append(("<stdin>", text_of(sys.stdin.buffer.read(), "<stdin>")))
             continue
         try:
-            texts += [(str(each), _text(each.read_bytes(), str(each))) for each in _files(Path(name))]
+            texts += [(str(each), text_of(each.read_bytes(), str(each))) for each in _files(Path(name))]
         except OSError as error:
             what, hint = error.filename or name, "check the name and the permissions"
             raise Refused(f"cannot read {what}: {error.strerror}", hint=hint) from error
@@ -34,7 +34,7 @@ def _files(path: Path) -> list[Path]:
     return found
 
 
-def _text(data: bytes, name: str) -> str:
+def text_of(data: bytes, name: str) -> str:
     """A spec is UTF-8, whatever the locale of the shell says."""
     try:
         return data.decode("utf-8")

@@ -92,8 +92,7 @@ def run(arguments: list[str] | None = None) -> int:
     except click.ClickException as error:
         click.echo(f"error: {error.format_message()}", err=True)
         context = getattr(error, "ctx", None)
-        if context is not None:
-            click.echo(f"  hint: {context.command_path} --help", err=True)
+        click.echo(f"  hint: {context.command_path if context else 'protokube'} --help", err=True)
         return ExitCode.INVALID
     except (click.Abort, KeyboardInterrupt):
         click.echo("stopped", err=True)

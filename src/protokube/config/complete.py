@@ -35,12 +35,13 @@ class Config:
 
 def complete(spec: Spec, store: str | None = None) -> Config:
     """Everything decided; `store` is where the configuration will lie, if that is known."""
-    ledger = Ledger(places=spec.places)
+    misread = frozenset(each.path for each in spec.problems)
+    ledger = Ledger(places=spec.places, problems=list(spec.problems), misread=misread)
     root = Draft({GROUPS: copy.deepcopy(spec.groups)}, ledger)
     cluster = Draft(copy.deepcopy(spec.cluster), ledger)
 
-    check.said(spec, ledger)  # what would make a decision below meaningless
-    stop_at_problems(ledger)
+    if not check.said(spec, ledger):  # nothing can be decided without a cloud, zones and roles
+        stop_at_problems(ledger)
 
     version = decide_version(cluster, spec, ledger)
     cloud = str(cluster.get("cloud"))
@@ -63,16 +64,16 @@ def complete(spec: Spec, store: str | None = None) -> Config:
     controlplane.complete_scheduler(cluster)
     machines.complete_proxy(cluster)
     machines.complete_kubelet(cluster, cloud, version, runtime)
-    # in these versions the flag that marks a node as not yet known to its cloud is deprecated; the taint is not
-    marked = cluster.has("cloudControllerManager") and (1, 24) <= version < (1, 32)
+    marked = machines.marked_by_taint(cluster, version)
     for _, group in root.each(GROUPS):
+        machines.complete_group_runtime(group, cluster)
         machines.complete_group_kubelet(group, cluster, marked)
     pki.complete_pki(cluster, inside)
 
     check.whole(cluster, root, version, spec)
-    stop_at_problems(ledger)
     rendered = rendering.render_all(cluster, root, version)
-    check.unchanged(spec.rendered, rendered, ledger)
+    if not ledger.problems:  # otherwise every flag that follows from a wrong value would be told as changed
+        check.unchanged(spec.rendered, rendered, ledger)
     stop_at_problems(ledger)
     warnings = sorted({*spec.warnings, *ledger.warnings}, key=lambda each: each.order)
     return Config(
@@ -125,7 +126,7 @@ def decide_places(cluster: Draft, root: Draft, cloud: str) -> list[str]:
 def _count(cluster: Draft, root: Draft, field: str, role: str, otherwise: int, because: str) -> None:
     wrote = [(name, each) for name, each in root.each(GROUPS) if each.get("role") == role]
     if wrote:
-        total = sum(each.get("minSize") if each.has("minSize") else groups.SIZES[role] for _, each in wrote)
+        total = sum(groups.machines(each) for _, each in wrote)
         cluster.decide(field, total, f"the groups of role {role}", *(each.path for _, each in wrote))
     members = [len(each.get("members") or {}) for _, each in cluster.each("etcdClusters")]
     if role == "Master" and members and members[0]:

@@ -35,9 +35,9 @@ AUDIT_POLICY = {
 """Who did what to what, without what was in it: secrets must not end up in a log."""
 
 
-def in_tree_cloud(cloud: str, version: Version) -> bool:
-    """Up to 1.23 Kubernetes itself speaks to AWS and GCE; later that is an add-on."""
-    return cloud in ("aws", "gce") and version < (1, 24)
+def in_tree_cloud(cluster: Draft, cloud: str, version: Version) -> bool:
+    """Up to 1.23 Kubernetes itself speaks to AWS and GCE, unless the cloud's own controller manager is to do it."""
+    return cloud in ("aws", "gce") and version < (1, 24) and not cluster.has("cloudControllerManager")
 
 
 def complete_images(cluster: Draft, version: Version) -> None:
@@ -66,7 +66,7 @@ def complete_apiserver(cluster: Draft, cloud: str, version: Version) -> None:
     api.decide("authorizationMode", mode, "the way of the cluster", cluster.at("authorization"))
     api.decide("bindAddress", EVERYWHERE, "every address of the master")
     api.decide("clientCAFile", f"{DIRECTORY}/ca.crt", FILE)
-    if in_tree_cloud(cloud, version):
+    if in_tree_cloud(cluster, cloud, version):
         of = (cluster.at("cloud"), cluster.at("kubernetesVersion"))
         api.decide("cloudProvider", cloud, "built into this version", *of)
     api.decide("enableBootstrapTokenAuth", True, "new nodes introduce themselves by a token")
@@ -116,7 +116,7 @@ def _service_accounts(cluster: Draft, api: Draft) -> None:
         issuer = f"https://{bucket}.s3.{cluster.get('region')}.amazonaws.com/{prefix}".rstrip("/")
         api.decide("serviceAccountJWKSURI", f"{issuer}/openid/v1/jwks", "where the keys are published", of)
     api.decide("serviceAccountIssuer", issuer, "who vouches for service accounts", of)
-    audiences = [api.get("serviceAccountIssuer"), *discovery.get("additionalAudiences", [])]
+    audiences = [api.get("serviceAccountIssuer"), *(discovery.get("additionalAudiences") or [])]
     if len(audiences) > 1:
         api.decide("apiAudiences", audiences, "the issuer, and those asked for", of)
     api.decide("serviceAccountKeyFile", [f"{DIRECTORY}/service-account.pub"], FILE)
@@ -157,7 +157,7 @@ def complete_controller_manager(cluster: Draft, inside: Inside, cloud: str, vers
     manager.decide("kubeconfig", home, FILE)
     manager.decide("bindAddress", "127.0.0.1", "only its own machine asks it")
     manager.decide("clientCAFile", f"{DIRECTORY}/ca.crt", FILE)
-    if in_tree_cloud(cloud, version):
+    if in_tree_cloud(cluster, cloud, version):
         of = (cluster.at("cloud"), cluster.at("kubernetesVersion"))
         manager.decide("cloudProvider", cloud, "built into this version", *of)
         plugin = cluster.get("networking")["plugin"]

@@ -68,8 +68,7 @@ class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[mi
 
 
 def _text(dumper: Any, text: str) -> Any:
-    """Text that our own reader, or Go's, would take for a number stands in quotes; PyYAML knows only 1.0e+16 as one."""
-    style = "|" if "\n" in text else "'" if FLOAT.match(text) else None
+    style = "|" if "\n" in text else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
@@ -80,6 +79,8 @@ def _number(dumper: Any, value: float) -> Any:
 
 _Dumper.add_representer(str, _text)
 _Dumper.add_representer(float, _number)
+# PyYAML takes only 1.0e-05 for a number, our reader and Go's take 1e-05 for one: numbers plain, such text in quotes
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, list("-+.0123456789"))
 
 
 def write(trees: Iterator[Tree] | list[Tree], form: str, out: TextIO) -> None:

@@ -43,6 +43,8 @@ class Ledger:
     places: Mapping[str, Where]
     origins: dict[str, Origin] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    misread: frozenset[str] = frozenset()
+    """Paths whose values could not be understood and so are missing here."""
     warnings: list[Problem] = field(default_factory=list)
     for_reading: bool = False
     """A document of the original for a Kubernetes we no longer bring up: shown in the form of our oldest."""
@@ -71,10 +73,19 @@ class Ledger:
         return None
 
     def problem(self, path: str, message: str, hint: str = "", *also: str) -> None:
+        """Something that keeps the cluster from working; what was wrong as it was read is not told a second time."""
+        if self.doubtful(path):
+            return
         self.problems.append(Problem(path=path, message=message, hint=hint, where=self.where(path, *also)))
 
     def warn(self, path: str, message: str, hint: str = "", *also: str) -> None:
         self.warnings.append(Problem(path=path, message=message, hint=hint, where=self.where(path, *also)))
+
+    def doubtful(self, path: str) -> bool:
+        """Whether something at or under this path could not be understood, so that nothing can be said of it."""
+        return "spec" in self.misread or any(
+            each == path or each.startswith((f"{path}.", f"{path}[")) for each in self.misread
+        )
 
     def unfit(self, path: str, message: str, hint: str = "") -> None:
         """Something this version of Kubernetes cannot take: wrong in a cluster, a remark in one only looked at."""

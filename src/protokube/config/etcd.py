@@ -30,11 +30,11 @@ def complete_etcd(cluster: Draft, groups: Draft, cloud: str, version: Version, n
     wanted: dict[str, dict[str, object]] = {"main": {}} if cloud == "local" else {"main": {}, "events": {}}
     because = "one store on one machine" if cloud == "local" else "events have a store of their own: they may be lost"
     cluster.decide("etcdClusters", wanted, because, cluster.at("cloud"))
-    for index, (key, etcd) in enumerate(cluster.each("etcdClusters")):
+    slots = {key: slot for slot, key in enumerate(dict.fromkeys(["main", "events", *cluster.get("etcdClusters")]))}
+    for key, etcd in cluster.each("etcdClusters"):
         members = {names[group]: {"instanceGroup": group} for group, _ in masters}
         etcd.decide("members", members, "one in each group of masters", *(each.path for _, each in masters))
-        slot = {"main": 0, "events": 1}.get(key, index)
-        _settings(etcd, cluster, key, slot, version, name)
+        _settings(etcd, cluster, key, slots[key], version, name)
         for short, member in etcd.each("members"):
             _member(member, short, dict(masters), names, cloud, cluster)
 
@@ -52,7 +52,10 @@ def _settings(etcd: Draft, cluster: Draft, key: str, slot: int, version: Version
     etcd.decide("token", f"etcd-cluster-token-{store}-{name}", "no other cluster has it", "metadata.name")
     directory = "/var/etcd/data" if key == "main" else f"/var/etcd/data-{key}"
     etcd.decide("dataDir", directory, "where the original keeps it")
-    etcd.decide("quotaBackendBytes", 8 * GIBIBYTE, "the most etcd advises; its own default of 2 GiB stops clusters")
+    quota, because = 8 * GIBIBYTE, "the most etcd advises; its own default of 2 GiB stops clusters"
+    if cluster.get("cloud") == "local":
+        quota, because = GIBIBYTE // 2, "half of its disk"
+    etcd.decide("quotaBackendBytes", quota, because)
     etcd.decide("cpuRequest", "200m" if key == "main" else "100m", "what it needs when idle")
     etcd.decide("memoryRequest", "100Mi", "what it needs when idle")
     etcd.decide("replaceLostVolumes", True, "a lost disk heals without a person")

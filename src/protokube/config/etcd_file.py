@@ -5,14 +5,17 @@ Once etcd reads a file it ignores every flag, so everything is in the file, and 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from protokube.config.controlplane import CONFIG_DIRECTORY, EVERYWHERE
 from protokube.config.draft import Draft, Origin
 from protokube.config.flags import flag_table
+from protokube.config.forms import words
 from protokube.config.pki import DIRECTORY, member_dns_name, member_name
 from protokube.config.render import put
 from protokube.spec.decode import Tree, near
+from protokube.spec.fields import duration
 from protokube.spec.version import Version, parse
 
 SECTIONS = {
@@ -20,17 +23,45 @@ SECTIONS = {
     "cert-file": "client-transport-security.cert-file",
     "key-file": "client-transport-security.key-file",
     "trusted-ca-file": "client-transport-security.trusted-ca-file",
-    "client-crl-file": "client-transport-security.crl-file",
-    "client-cert-allowed-hostname": "client-transport-security.client-cert-allowed-hostname",
+    "auto-tls": "client-transport-security.auto-tls",
+    "client-cert-file": "client-transport-security.client-cert-file",
+    "client-key-file": "client-transport-security.client-key-file",
+    "client-cert-allowed-hostname": "client-transport-security.allowed-hostname",
     "peer-client-cert-auth": "peer-transport-security.client-cert-auth",
     "peer-cert-file": "peer-transport-security.cert-file",
     "peer-key-file": "peer-transport-security.key-file",
     "peer-trusted-ca-file": "peer-transport-security.trusted-ca-file",
-    "peer-crl-file": "peer-transport-security.crl-file",
+    "peer-auto-tls": "peer-transport-security.auto-tls",
+    "peer-client-cert-file": "peer-transport-security.client-cert-file",
+    "peer-client-key-file": "peer-transport-security.client-key-file",
     "peer-cert-allowed-cn": "peer-transport-security.allowed-cn",
     "peer-cert-allowed-hostname": "peer-transport-security.allowed-hostname",
+    "socket-reuse-address": "socket-options.reuse-address",
+    "socket-reuse-port": "socket-options.reuse-port",
 }
 """Where etcd's file has another name for a flag than the flag's own."""
+SINCE = dict.fromkeys(
+    ("client-cert-allowed-hostname", "peer-cert-allowed-cn", "peer-cert-allowed-hostname"), Version(3, 5, 15)
+)
+"""When the file got what was a flag before."""
+FIELDS = {
+    "data-dir": "dataDir", "election-timeout": "leaderElectionTimeout", "heartbeat-interval": "heartbeatInterval",
+    "initial-cluster-token": "token", "listen-client-urls": "clientPort", "listen-metrics-urls": "metricsPort",
+    "listen-peer-urls": "peerPort", "log-level": "logLevel", "quota-backend-bytes": "quotaBackendBytes",
+}  # fmt: skip
+FLAG_ONLY = frozenset({
+    "client-crl-file", "peer-crl-file", "experimental-peer-skip-client-san-verification", "raft-read-timeout",
+    "raft-write-timeout",
+})  # fmt: skip
+"""What the file does not hold; etcd would read such an entry without a word and do nothing."""
+LISTS = frozenset({"cipher-suites", "log-outputs", *SINCE})
+DURATIONS = frozenset({
+    "backend-batch-interval", "experimental-compact-hash-check-time", "experimental-compaction-sleep-interval",
+    "experimental-corrupt-check-time", "experimental-downgrade-check-time", "experimental-warning-apply-duration",
+    "experimental-watch-progress-notify-interval", "grpc-keepalive-interval", "grpc-keepalive-min-time",
+    "grpc-keepalive-timeout",
+})  # fmt: skip
+"""Text for a flag, but for the file a number of nanoseconds: with text there etcd does not start."""
 UNITS = {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "ms": 1, "s": 1e3, "m": 60e3, "h": 3600e3}
 
 
@@ -40,15 +71,14 @@ def etcd_members(cluster: Draft, key: str, etcd: Draft) -> Tree:
     members = list(etcd.get("members"))
     hosts = {short: member_dns_name(internal, key, short) for short in members}
     peers = ",".join(f"{member_name(key, short)}=https://{host}:{port}" for short, host in sorted(hosts.items()))
-    extra = dict(_extra(etcd))
+    extra, env = dict(_extra(etcd)), dict(_environment(etcd))
     told: Tree = {}
     for short in members:
         path = f"{CONFIG_DIRECTORY}/{'etcd' if key == 'main' else f'etcd-{key}'}.yaml"
         content = _file(etcd, key, short, hosts[short], peers)
         for flag, value in extra.items():
             put(content, SECTIONS.get(flag, flag), value)
-        env = {"ETCD_CONFIG_FILE": path, **{each["name"]: each.get("value", "") for each in etcd.get("env") or []}}
-        told[short] = {"env": env, "files": {path: content}}
+        told[short] = {"env": {"ETCD_CONFIG_FILE": path, **env}, "files": {path: content}}
         of = (etcd.at(f"members.{short}"), etcd.path)
         etcd.ledger.origins[f"etcd.{key}.{short}"] = Origin("follows from the member and its cluster", of)
     return told
@@ -76,7 +106,7 @@ def _file(etcd: Draft, key: str, short: str, host: str, peers: str) -> Tree:
     }
     for field, name in (("heartbeatInterval", "heartbeat-interval"), ("leaderElectionTimeout", "election-timeout")):
         if etcd.has(field):
-            content[name] = milliseconds(etcd.get(field))
+            content[name] = round(milliseconds(etcd.get(field)))
     if etcd.has("logLevel"):
         content["log-level"] = etcd.get("logLevel")
     return content
@@ -97,16 +127,44 @@ def _extra(etcd: Draft) -> list[tuple[str, Any]]:
     found = []
     for name, value in (etcd.get("extraFlags") or {}).items():
         flag = name.removeprefix("--")
-        if table.lists(flag):
-            found.append((flag, value))
-        else:
-            path = etcd.at(f"extraFlags.{name}")
+        path = etcd.at(f"extraFlags.{name}")
+        if not table.lists(flag):
             etcd.ledger.unfit(path, f"etcd {version.short} has no flag --{flag}", near(flag, table.sure))
+        elif flag in FIELDS:
+            etcd.ledger.problem(path, "has a field of its own", f"set {etcd.at(FIELDS[flag])}")
+        elif flag in FLAG_ONLY or version < SINCE.get(flag, Version(0, 0)):
+            message = f"etcd {version} takes --{flag} as a flag only, and reads no flags beside its file"
+            etcd.ledger.unfit(path, message, "take it out of the spec")
+        elif flag in DURATIONS and duration(str(value)):
+            etcd.ledger.problem(path, str(duration(str(value))))
+        else:
+            found.append((flag, _entry(flag, value)))
     return found
 
 
-def milliseconds(text: str) -> int:
+def _entry(flag: str, value: Any) -> Any:
+    """The value of a flag as the file wants it."""
+    if flag in DURATIONS:
+        return round(milliseconds(str(value)) * 1e6)
+    return words(value) if flag in LISTS and isinstance(value, str) else value
+
+
+def _environment(etcd: Draft) -> Iterator[tuple[str, str]]:
+    for index, each in enumerate(etcd.get("env") or []):
+        path, name = etcd.at(f"env[{index}]"), each.get("name")
+        if not name:
+            etcd.ledger.problem(path, "has no `name`", "", etcd.at("env"))
+        elif str(name).startswith("ETCD_"):
+            hint = "set the field of that name, or `extraFlags`"
+            etcd.ledger.problem(path, f"{name} would be ignored: etcd reads its file only", hint, etcd.at("env"))
+        else:
+            yield str(name), str(each.get("value", ""))
+
+
+def milliseconds(text: str) -> float:
     """A duration as etcd counts it."""
+    if text[:1] in ("-", "+"):
+        return milliseconds(text[1:]) * (-1 if text[0] == "-" else 1)
     total, digits, unit = 0.0, "", ""
     for sign in f"{text} ":
         if sign.isdigit() or sign in ". ":
@@ -116,4 +174,4 @@ def milliseconds(text: str) -> int:
             digits += sign
         else:
             unit += sign
-    return round(total)
+    return total

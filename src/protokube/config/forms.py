@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 from protokube.spec.tree import TRUE
@@ -40,9 +42,18 @@ def taints(said: list[str]) -> list[dict[str, str]]:
     return found
 
 
+QUANTITY = re.compile(r"([-+]?[0-9.]+(?:[eE][-+]?\d+)?)([a-zA-Z]*)")
+UNITS = {unit: Decimal(1000) ** power for power, unit in zip(range(-3, 7), ["n", "u", "m", "", *"kMGTPE"], strict=True)}
+UNITS |= {f"{unit}i": Decimal(1024) ** power for power, unit in enumerate("KMGTPE", 1)}
+
+
 def number(text: str) -> int | float:
-    """A quantity without a unit."""
-    return float(text) if "." in text else int(text)
+    """A quantity as a plain number: `100m` is 0.1."""
+    found = QUANTITY.fullmatch(text)
+    if not found:
+        raise ValueError(f"{text!r} is not a quantity")
+    value = Decimal(found[1]) * UNITS[found[2]]
+    return int(value) if value == value.to_integral_value() else float(value)
 
 
 FORMS: dict[str, Callable[[Any], Any]] = {

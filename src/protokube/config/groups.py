@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 from protokube.config.draft import Draft, Origin
 from protokube.spec.parse import GROUPS
 from protokube.spec.version import Version
@@ -13,6 +15,13 @@ MACHINES = {
 IMAGES = {"aws": "136693071363/debian-12-{arch}", "gce": "debian-cloud/debian-12"}
 """Debian 12: Python 3.11 is on it, all that a machine of ours needs. On AWS: the newest of this owner and name."""
 SIZES = {"Master": 1, "Node": 2, "Bastion": 1, "APIServer": 1}
+
+
+def machines(group: Draft) -> int:
+    """How many machines of its role a group counts for: masters that may run, nodes that always do."""
+    role = group.get("role")
+    names = ("maxSize", "minSize") if role == "Master" else ("minSize",)
+    return int(next((group.get(name) for name in names if group.has(name)), SIZES.get(role, 1)))
 
 
 def make_groups(cluster: Draft, groups: Draft, zones: list[str]) -> None:
@@ -34,8 +43,11 @@ def make_groups(cluster: Draft, groups: Draft, zones: list[str]) -> None:
 
 
 def _add(groups: Draft, name: str, tree: dict[str, object], because: str, of: tuple[str, ...]) -> None:
-    groups.under(GROUPS).tree[name] = tree
-    groups.ledger.origins[f"{GROUPS}.{name}"] = Origin(because, of)
+    """A group of ours, under a name that none of the user's has."""
+    taken = groups.under(GROUPS).tree
+    free = name if name not in taken else next(each for n in count(2) if (each := f"{name}-{n}") not in taken)
+    taken[free] = tree
+    groups.ledger.origins[f"{GROUPS}.{free}"] = Origin(because, of)
 
 
 def _groups_of_members(cluster: Draft) -> list[tuple[str, str | None]]:
@@ -71,6 +83,8 @@ def complete_group(group: Draft, cluster: Draft, cloud: str, version: Version, h
         of = (cluster.at("cloud"), group.at("machineType"))
         group.decide("image", IMAGES[cloud].format(arch=arch), "Debian 12, newest build", *of)
     group.decide("nodeLabels", role_labels(role, version), "the role, as others look for it", group.at("role"))
+    for label, value in role_labels(role, version).items():  # the user's own labels stand beside them
+        group.under("nodeLabels").decide(label, value, "the role, as others look for it", group.at("role"))
     taints = [f"{role_key(version)}:NoSchedule"] if role == "Master" and has_nodes else []
     because = "masters run no other pods while there are nodes" if taints else "nothing keeps pods away"
     group.decide("taints", taints, because, group.at("role"), cluster.at("nodes"))
@@ -84,14 +98,20 @@ def _places(group: Draft, cluster: Draft, subnets: dict[str, dict[str, object]],
         zones = cluster.get("zones") if regional else [each["zone"] for each in mine if "zone" in each]
         group.decide("zones", list(dict.fromkeys(zones)), "where its subnets lie", group.at("subnets"))
     group.decide("zones", list(cluster.get("zones")), "all zones of the cluster", cluster.at("zones"))
-    near = [name for name, each in subnets.items() if _serves(each, group.get("zones"), role)]
+    around = {name: each for name, each in subnets.items() if _is_near(each, group.get("zones"))}
+    near = [name for name, each in around.items() if _serves(each, role)]
+    if role == "Bastion":
+        near = near or list(around)
     group.decide("subnets", near, "the subnets of its zones", group.at("zones"), cluster.at("subnets"))
 
 
-def _serves(subnet: dict[str, object], zones: list[str], role: str) -> bool:
-    """Utility subnets are for bastions; everything else stands in the others."""
-    in_zone = subnet.get("zone") in zones or ("zone" not in subnet and "region" in subnet)
-    return in_zone and (role == "Bastion" or subnet.get("type") != "Utility")
+def _is_near(subnet: dict[str, object], zones: list[str]) -> bool:
+    return subnet.get("zone") in zones or ("zone" not in subnet and "region" in subnet)
+
+
+def _serves(subnet: dict[str, object], role: str) -> bool:
+    """Utility subnets are for bastions, which people reach from outside; everything else stands in the others."""
+    return subnet.get("type") != ("Private" if role == "Bastion" else "Utility")
 
 
 def _is_arm(machine: str) -> bool:

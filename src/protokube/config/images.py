@@ -31,7 +31,7 @@ def registry(cluster: Draft) -> tuple[str, tuple[str, ...]]:
     """Where images come from, and which fields say so."""
     assets = cluster.get("assets") or {}
     for name in ("containerRegistry", "containerProxy"):
-        if name in assets:
+        if assets.get(name):
             return str(assets[name]).rstrip("/"), (cluster.at(f"assets.{name}"),)
     return REGISTRY, ()
 

@@ -36,7 +36,7 @@ def may_set_itself(label: str) -> bool:
 def complete_runtime(cluster: Draft, version: Version) -> str:
     """containerd, unless the user says Docker, which Kubernetes can still drive up to 1.23."""
     runtime = cluster.decide("containerRuntime", "containerd", "the runtime every version supports")
-    if runtime == "containerd":
+    if runtime == "containerd" or cluster.has("containerd"):
         containerd = cluster.under("containerd")
         at_version = cluster.at("kubernetesVersion")
         text = by_version(CONTAINERD, version)
@@ -105,10 +105,10 @@ def complete_kubelet(cluster: Draft, cloud: str, version: Version, runtime: str)
         kubelet.decide("containerRuntime", "docker", "the cluster's runtime", of_runtime)
         plugin = "kubenet" if cluster.get("networking")["plugin"] == "kubenet" else "cni"
         kubelet.decide("networkPluginName", plugin, "the pod network", cluster.at("networking.plugin"))
-    if in_tree_cloud(cloud, version):
+    if in_tree_cloud(cluster, cloud, version):
         of = (cluster.at("cloud"), cluster.at("kubernetesVersion"))
         kubelet.decide("cloudProvider", cloud, "built into this version", *of)
-    elif cluster.has("cloudControllerManager"):
+    elif cluster.has("cloudControllerManager") and not marked_by_taint(cluster, version):
         because = "the cloud has a controller manager of its own"
         kubelet.decide("cloudProvider", "external", because, cluster.at("cloudControllerManager"))
     kubelet.decide("evictionHard", EVICTION, "leaves the machine room to breathe")
@@ -125,7 +125,19 @@ def complete_kubelet(cluster: Draft, cloud: str, version: Version, runtime: str)
     kubelet.decide("rotateCertificates", True, "its certificate is renewed in time")
     kubelet.decide("tlsCertFile", f"{DIRECTORY}/kubelet-server.crt", FILE)
     kubelet.decide("tlsPrivateKeyFile", f"{DIRECTORY}/kubelet-server.key", FILE)
-    cluster.under("masterKubelet")
+    cluster.decide("masterKubelet", {}, "masters are told nothing else")
+
+
+def complete_group_runtime(group: Draft, cluster: Draft) -> None:
+    """A group that says something of its runtime is told the rest by the cluster."""
+    if group.has("containerd"):
+        for name, value in (cluster.get("containerd") or {}).items():
+            group.under("containerd").inherit(name, value, cluster.at(f"containerd.{name}"))
+
+
+def marked_by_taint(cluster: Draft, version: Version) -> bool:
+    """In these versions the flag that marks a node as not yet known to its cloud is deprecated; the taint is not."""
+    return cluster.has("cloudControllerManager") and (1, 24) <= version < (1, 32)
 
 
 def complete_group_kubelet(group: Draft, cluster: Draft, external_taint: bool) -> None:
@@ -135,14 +147,13 @@ def complete_group_kubelet(group: Draft, cluster: Draft, external_taint: bool) -
     labels = {key: value for key, value in group.get("nodeLabels").items() if may_set_itself(key)}
     taints = list(group.get("taints"))
     layers = ["kubelet"] if role != "Master" else ["masterKubelet", "kubelet"]
-    if role == "Node":
-        because = "a new node asks for its certificate"
-        kubelet.decide("bootstrapKubeconfig", "/var/lib/kubelet/bootstrap-kubeconfig", because, group.at("role"))
+    flagged = kubelet.has("cloudProvider")
     for layer in layers:
         said: dict[str, Any] = cluster.get(layer) or {}
         labels = {**(said.get("nodeLabels") or {}), **labels}
         taints += [each for each in said.get("taints") or [] if each not in taints]
-    if external_taint and UNINITIALIZED not in taints:
+        flagged |= "cloudProvider" in said  # with the flag kubelet adds the taint; an API server refuses it twice
+    if external_taint and UNINITIALIZED not in taints and not flagged:
         taints.append(UNINITIALIZED)
     if labels:
         kubelet.decide("nodeLabels", labels, "the group's labels that a kubelet may set itself", group.at("nodeLabels"))
@@ -151,3 +162,6 @@ def complete_group_kubelet(group: Draft, cluster: Draft, external_taint: bool) -
     for layer in layers:
         for name, value in (cluster.get(layer) or {}).items():
             kubelet.inherit(name, value, cluster.at(f"{layer}.{name}"))
+    if role == "Node":
+        because = "a new node asks for its certificate"
+        kubelet.decide("bootstrapKubeconfig", "/var/lib/kubelet/bootstrap-kubeconfig", because, group.at("role"))

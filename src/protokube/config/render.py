@@ -12,9 +12,9 @@ from typing import Any
 
 from protokube.config.draft import Draft, Origin
 from protokube.config.flags import FlagTable
-from protokube.config.forms import FORMS, flag_value
+from protokube.config.forms import FORMS, flag_value, number
 from protokube.spec.decode import Tree, near
-from protokube.spec.fields import Declared, declared
+from protokube.spec.fields import Declared, declared, quantity
 from protokube.spec.version import Version, parse
 
 
@@ -46,7 +46,8 @@ def render(schema: type, draft: Draft, table: FlagTable, version: Version, *, ha
             put(form.file, rule.file, FORMS[rule.form](value) if rule.form else value)
             draft.ledger.origins[f"{at}.file.{rule.file}"] = Origin("written to its file", (holder.at(name),))
         elif usable(rule, holder, name, table):
-            form.flags[rule.flag] = flag_value(value, rule.repeat)
+            plain = number(value) if rule.check is quantity else value  # flags know no units
+            form.flags[rule.flag] = flag_value(plain, rule.repeat)
             draft.ledger.origins[f"{at}.flags.{rule.flag}"] = Origin("passed as a flag", (holder.at(name),))
     for flag, value in extra_flags(schema, draft, table, version, has_file):
         form.flags[flag] = value
@@ -100,11 +101,12 @@ def extra_flags(
     schema: type, draft: Draft, table: FlagTable, version: Version, has_file: bool
 ) -> Iterator[tuple[str, Any]]:
     """The user's own flags: each must exist in this version, and have no field of its own."""
-    fields = {rule.flag: path for path, rule in _flag_fields(schema, draft.path)}
+    said = draft.ledger.source(draft.at("extraFlags"))
+    fields = {rule.flag: path for path, rule in _flag_fields(schema, said.removesuffix(".extraFlags"))}
     files = {rule.flag for _, rule in _flag_fields(schema, "") if has_file and in_file(rule, version)}
     for name, value in (draft.get("extraFlags") or {}).items():
         flag = name.removeprefix("--")
-        path, what = draft.at(f"extraFlags.{name}"), f"{table.component} {table.version}"
+        path, what = f"{said}.{name}", f"{table.component} {table.version}"
         if flag in fields:
             into = "its configuration file" if flag in files else "this flag"
             draft.ledger.problem(path, f"has a field of its own, which writes {into}", f"set {fields[flag]}")

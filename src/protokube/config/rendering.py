@@ -22,6 +22,7 @@ PROXY_FILE = f"{controlplane.CONFIG_DIRECTORY}/kube-proxy.yaml"
 SCHEDULER_FILE = f"{controlplane.CONFIG_DIRECTORY}/kube-scheduler.yaml"
 SECRETS = {controlplane.ENCRYPTION_FILE: "encryption"}
 """Files whose content is a secret of the store, named here and never shown."""
+UNSECURED = "the port without TLS that this version still opens by itself is closed"
 
 
 def render_all(cluster: Draft, root: Draft, version: Version) -> dict[str, Tree]:
@@ -64,9 +65,13 @@ def _apiserver(cluster: Draft, version: Version) -> Tree:
     ):
         if api.has(document) and api.get(pointer):
             files[api.get(pointer)] = api.get(document)
+            origin = Origin("written to a file of its own", (api.at(document),))
+            api.ledger.origins |= {f"kubeAPIServer.file.{name}": origin for name in api.get(document)}
     secret = SECRETS.get(api.get("encryptionProviderConfig") or "")
     if secret:
         files[api.get("encryptionProviderConfig")] = {"fromSecret": secret}
+        origin = Origin("the key lies in the store", (api.at("encryptionProviderConfig"),))
+        api.ledger.origins["kubeAPIServer.file.fromSecret"] = origin
     if api.get("additionalServiceAccountIssuers") and "service-account-issuer" in form.flags:
         issuers = [form.flags["service-account-issuer"], *api.get("additionalServiceAccountIssuers")]
         form.flags["service-account-issuer"] = flag_value(issuers, repeat=True)
@@ -76,6 +81,9 @@ def _apiserver(cluster: Draft, version: Version) -> Tree:
 def _controller_manager(cluster: Draft, version: Version) -> Tree:
     draft, table = cluster.under("kubeControllerManager"), flag_table("kube-controller-manager", version.series)
     form = render(KubeControllerManager, draft, table, version, has_file=False, at="kubeControllerManager")
+    if version < (1, 23) and "port" not in form.flags:
+        form.flags = dict(sorted({**form.flags, "port": 0}.items()))
+        draft.ledger.origins["kubeControllerManager.flags.port"] = Origin(UNSECURED)
     return _told(form, {})
 
 
@@ -92,6 +100,10 @@ def _scheduler(cluster: Draft, version: Version) -> Tree:
     form = render(KubeScheduler, draft, table, version, has_file=True, at="kubeScheduler")
     _point(form, "config", SCHEDULER_FILE, draft, "kubeScheduler")
     head = {"apiVersion": scheduler_api(version), "kind": "KubeSchedulerConfiguration"}
+    if version < (1, 23):
+        for name in ("healthzBindAddress", "metricsBindAddress"):
+            form.file[name] = "127.0.0.1:0"
+            draft.ledger.origins[f"kubeScheduler.file.{name}"] = Origin(UNSECURED)
     return _told(form, {SCHEDULER_FILE: head | form.file})
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from protokube.config.complete import Config
 from protokube.config.flags import flag_table
-from protokube.errors import InvalidSpec, Problem
+from protokube.errors import InvalidRequest
 from protokube.spec import version as versions
 from protokube.spec.decode import Tree, near
 from protokube.spec.parse import GROUPS
@@ -51,7 +51,7 @@ def _form(path: str, form: Tree) -> Iterator[tuple[str, Any]]:
         yield f"{path}.flags.{name}", value
     for content in (form.get("files") or {}).values():
         for at, value in leaves("", content):
-            if at not in ("apiVersion", "kind"):
+            if at not in ("", "apiVersion", "kind"):
                 yield f"{path}.file.{at}", value
 
 
@@ -70,7 +70,7 @@ def why(config: Config, path: str) -> list[str]:
     if builtin := _component_default(config, path):
         return [builtin]
     hint = near(path, values) or near(path.rpartition(".")[2], {each.rpartition(".")[2] for each in values})
-    raise InvalidSpec([Problem(path=path, message="the complete configuration has no such value", hint=hint)])
+    raise InvalidRequest(f"the complete configuration has no value {path}", hint=hint)
 
 
 def sentence(config: Config, values: dict[str, Any], path: str) -> str:

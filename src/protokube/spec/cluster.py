@@ -20,6 +20,8 @@ from protokube.spec.machines import Assets, ClusterDNS, Containerd, DNSControlle
 from protokube.spec.network import API, EgressProxy, Networking, Subnet, Topology
 from protokube.spec.pki import PKI
 
+MOST_MASTERS = 9
+"""More than etcd is ever given members."""
 CLOUDS = ("aws", "gce", "local", "metal")
 
 
@@ -29,7 +31,7 @@ class Cluster:
 
     cloud: str = said("Who owns the machines and disks", check=one_of(*CLOUDS))
     zones: list[str] = said("Where machines stand")
-    masters: int = said("How many machines run the control plane", check=at_least(1, 9))
+    masters: int = said("How many machines run the control plane", check=at_least(1, MOST_MASTERS))
     nodes: int = said("How many machines run pods", check=at_least(0, 10_000))
     kubernetes_version: str = said("The version of Kubernetes, such as 1.36.3")
 
@@ -73,7 +75,7 @@ class Cluster:
     cloud_controller_manager: dict[str, Any] | None = said("Kept as given for the cloud's own controller manager")
     cloud_config: dict[str, Any] | None = said("Kept as given for the cloud's own file")
 
-    container_runtime: str = said(check=one_of("containerd", "docker"))
+    container_runtime: str = said("What runs containers; docker up to 1.23", check=one_of("containerd", "docker"))
     containerd: Containerd | None = said()
     docker: dict[str, Any] | None = said("Kept as given for the Docker daemon")
     cluster_dns: ClusterDNS = said("The DNS server of the pods", name="clusterDNS")

@@ -20,8 +20,10 @@ from protokube.spec.tree import FALSE, TRUE, Mapping, Node, Scalar, Sequence
 Tree = dict[str, Any]
 """Wire names to plain values; a keyed list is a mapping by name."""
 
-INT = re.compile(r"[-+]?[0-9][0-9_]*$")
+INT = re.compile(r"[-+]?[0-9](_?[0-9]){0,18}$")
 FLOAT = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?$")
+MANY = 10
+"""A hint lists no more fields than this."""
 
 
 @dataclass(slots=True)
@@ -70,12 +72,15 @@ class _Decoder:
     def __init__(self, file: str, reading: Reading, theirs: bool = False) -> None:
         self.file, self.reading, self.theirs = file, reading, theirs
 
-    def unknown(self, path: str, line: int, hint: str) -> None:
+    def unknown(self, path: str, line: int, name: str, known: Iterable[str]) -> None:
+        hint = near(name, known)
         if self.theirs:
             message = "ignored: unknown here, and to the original too, which drops it without a word"
             self.reading.warn(path, Where(self.file, line), message, hint)
         else:
-            self.problem(path, line, "unknown field", hint)
+            few = len(known := list(known)) <= MANY
+            listed = f"known are {', '.join(known)}" if few else "`protokube schema` lists the known ones"
+            self.problem(path, line, "unknown field", hint or listed)
 
     def problem(self, path: str, line: int, message: str, hint: str = "") -> None:
         self.reading.problem(path, Where(self.file, line), message, hint)
@@ -84,7 +89,8 @@ class _Decoder:
         if isinstance(node, Scalar) and node.is_null:
             return {}
         if not isinstance(node, Mapping):
-            self.problem(path, node.line, f"expected fields of {schema.__name__}, found {_kind(node)}")
+            message = f"expected fields of {schema.__name__}, found {_kind(node)}"
+            self.problem(path or "spec", node.line, message, "write them below it, indented: name: value")
             return {}
         known = declared(schema)
         tree: Tree = {}
@@ -92,7 +98,7 @@ class _Decoder:
             here = join(path, name)
             rule = known.get(name)
             if rule is None:
-                self.unknown(here, node.lines[name], near(name, known))
+                self.unknown(here, node.lines[name], name, known)
             elif not (isinstance(child, Scalar) and child.is_null):
                 value = self.field(rule, child, here)
                 if value is not None:
@@ -107,24 +113,28 @@ class _Decoder:
         if value is not None and rule.check and (wrong := rule.check(value)):
             choices = getattr(rule.check, "choices", ())
             self.problem(path, node.line, wrong, near(str(value), choices) if choices else "")
+            return None  # nothing is decided from a value that cannot be
         return value
 
     def keyed(self, schema: type, node: Node, path: str) -> Tree | None:
         """A list of things with a name; two of one name, or one without, is a problem."""
         if not isinstance(node, Sequence):
-            self.problem(path, node.line, f"expected a list of things with a name, found {_kind(node)}")
+            message = f"expected a list of things with a name, found {_kind(node)}"
+            self.problem(path, node.line, message, "each begins with `- name:`")
             return None
         tree: Tree = {}
         for index, item in enumerate(node.items):
             name = item.text("name") if isinstance(item, Mapping) else None
             here = f"{path}[{index}]"
             if not isinstance(item, Mapping) or not name:
-                self.problem(here, item.line, "has no `name`")
+                hint = f"write it as `- name: {item.text}`" if isinstance(item, Scalar) else "it begins with `- name:`"
+                self.problem(here, item.line, "has no `name`", hint)
                 continue
             here = join(path, name)
             if name in tree:
                 first = self.reading.places[here]
-                self.problem(here, item.line, f"the name {name!r} is taken already, on line {first.line}")
+                message = f"the name {name!r} is taken already, on line {first.line}"
+                self.problem(here, item.line, message, "give one of the two another name")
             rest = Mapping({key: each for key, each in item.fields.items() if key != "name"}, item.lines, item.line)
             self.reading.places.setdefault(here, Where(self.file, item.line))
             tree[name] = self.record(schema, rest, here)
@@ -147,7 +157,9 @@ class _Decoder:
             hint = f"write it as a list: [{node.text}]" if isinstance(node, Scalar) else ""
             self.problem(path, node.line, f"expected a list, found {_kind(node)}", hint)
             return None
-        return [self.item(kind, item, f"{path}[{index}]") for index, item in enumerate(node.items)]
+        items = [self.item(kind, item, f"{path}[{index}]") for index, item in enumerate(node.items)]
+        # what could not be understood is a problem already; a null is a value only where anything goes
+        return items if kind is Any else [each for each in items if each is not None]
 
     def item(self, kind: Any, node: Node, path: str) -> Any:
         self.reading.places[path] = Where(self.file, node.line)
@@ -163,12 +175,16 @@ class _Decoder:
             self.reading.places[here] = Where(self.file, node.lines[name])
             # an empty value in a mapping of text is text: labels are written `node-role.kubernetes.io/master:`
             null = isinstance(child, Scalar) and child.is_null and kind is not str
-            tree[name] = None if null else self.value(kind, child, here)
+            value = None if null else self.value(kind, child, here)
+            if value is not None or kind is Any:
+                tree[name] = value
         return tree
 
     def scalar(self, kind: type, node: Node, path: str) -> Any:
         if not isinstance(node, Scalar):
-            self.problem(path, node.line, f"expected {_WORDS[kind]}, found {_kind(node)}")
+            only = node.items[0] if isinstance(node, Sequence) and len(node.items) == 1 else None
+            hint = f"write it without a list: {only.text}" if isinstance(only, Scalar) else ""
+            self.problem(path, node.line, f"expected {_WORDS[kind]}, found {_kind(node)}", hint)
             return None
         if kind is str:
             return "" if node.is_null else node.text

@@ -89,18 +89,18 @@ def element(kind: Any) -> Any:
     return get_args(kind)[-1]
 
 
-DURATION = re.compile(r"^[-+]?(\d+(\.\d*)?(ns|us|µs|ms|s|m|h))+$|^0$")
-QUANTITY = re.compile(r"^[-+]?\d+(\.\d+)?([eE][-+]?\d+|[KMGTPE]i|[numkMGTPE])?$")
+DURATION = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+|0")
+QUANTITY = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+|[KMGTPE]i|[numkMGTPE])?")
 
 
 def duration(value: str) -> str | None:
     """Go notation, as every Kubernetes component reads it."""
-    return None if DURATION.match(value) else f"{value!r} is not a duration such as 30s, 5m or 1h30m"
+    return None if DURATION.fullmatch(value) else f"{value!r} is not a duration such as 30s, 5m or 1h30m"
 
 
 def quantity(value: str) -> str | None:
     """Kubernetes notation for amounts of memory, CPU and the like."""
-    return None if QUANTITY.match(value) else f"{value!r} is not a quantity such as 100m, 1.5 or 512Mi"
+    return None if QUANTITY.fullmatch(value) else f"{value!r} is not a quantity such as 100m, 1.5 or 512Mi"
 
 
 def one_of(*choices: str) -> Check:

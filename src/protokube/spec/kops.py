@@ -8,10 +8,11 @@ keep their lines, so a message about a translated value names the line the user 
 from __future__ import annotations
 
 from protokube.errors import Where
+from protokube.spec.cluster import CLOUDS as OUR_CLOUDS
 from protokube.spec.decode import Reading, join, near
 from protokube.spec.kops_rules import CLUSTER, GROUP, Ignore, Refuse, Rename, Rule
 from protokube.spec.network import PLUGINS
-from protokube.spec.tree import FALSE, Mapping, Node, Scalar, Sequence
+from protokube.spec.tree import FALSE, TRUE, Mapping, Node, Scalar, Sequence
 
 API_VERSIONS = ("kops.k8s.io/v1alpha2", "kops/v1alpha2")
 OTHER_KINDS = ("SSHCredential",)
@@ -25,6 +26,11 @@ def translate_cluster(node: Mapping, file: str, reading: Reading) -> Mapping:
     walker = _Walker(CLUSTER, file, reading)
     spec = walker.mapping(node, "", "")
     walker.word(spec, "cloud", CLOUDS)
+    cloud = spec.text("cloud")
+    if cloud is not None and cloud not in OUR_CLOUDS:
+        message = f"cloudProvider {cloud!r} is not known here; {', '.join(OUR_CLOUDS)} are"
+        walker.refuse("cloud", spec.lines["cloud"], message)
+        _drop(spec, "cloud")
     if "configStore" in spec.fields and "configBase" not in spec.fields:
         spec.fields["configBase"], spec.lines["configBase"] = spec.fields["configStore"], spec.lines["configStore"]
     _drop(spec, "configStore")
@@ -72,7 +78,7 @@ class _Walker:
         for name, child in node.fields.items():
             line = node.lines[name]
             rule = self.rules.get(join(key, name))
-            if isinstance(child, Scalar) and child.is_null and isinstance(rule, Ignore | Refuse):
+            if _unsaid(child) and rule is not None:
                 continue
             match rule:
                 case Ignore(why, unless):
@@ -84,7 +90,8 @@ class _Walker:
                     continue
             new = rule.to if isinstance(rule, Rename) else name
             if new in fields:
-                self.reading.problem(join(path, name), Where(self.file, line), f"says the same as `{new}`, given too")
+                message = f"says the same as `{new}`, given too"
+                self.reading.problem(join(path, name), Where(self.file, line), message, "keep one of the two")
             fields[new] = self.child(child, join(path, name), join(key, name))
             lines[new] = line
         return Mapping(fields, lines, node.line)
@@ -107,19 +114,21 @@ class _Walker:
         theirs = spec.fields.get("networking")
         if not isinstance(theirs, Mapping) or "plugin" in theirs.fields:
             return
-        chosen = {name: node for name, node in theirs.fields.items() if not (isinstance(node, Scalar) and node.is_null)}
+        chosen = {name: node for name, node in theirs.fields.items() if not _unsaid(node)}
         fields: dict[str, Node] = {}
         lines: dict[str, int] = {}
         for name, node in chosen.items():
             line, plugin = theirs.lines[name], THEIR_PLUGINS.get(name, name)
             if plugin not in PLUGINS:
                 where = Where(self.file, line)
-                self.reading.problem(f"networking.{name}", where, "unknown field", near(name, PLUGINS))
+                hint = near(name, PLUGINS) or f"known are {', '.join(PLUGINS)}"
+                self.reading.problem(f"networking.{name}", where, "is not a network known here", hint)
             elif "plugin" in fields:
                 first = fields["plugin"]
                 assert isinstance(first, Scalar)
                 where = Where(self.file, line)
-                self.reading.problem(f"networking.{name}", where, f"a second network; {first.text} is chosen already")
+                message = f"a second network; {first.text} is chosen already"
+                self.reading.problem(f"networking.{name}", where, message, "keep one of the two")
             else:
                 fields["plugin"], lines["plugin"] = Scalar(plugin, True, line), line
                 if isinstance(node, Mapping) and node.fields:
@@ -134,14 +143,17 @@ class _Walker:
         if not isinstance(theirs, Mapping):
             return
         words = {"rbac": "RBAC", "alwaysAllow": "AlwaysAllow"}
-        for name, line in theirs.lines.items():
-            if name in words:
-                spec.fields["authorization"] = Scalar(words[name], True, line)
+        line = spec.lines["authorization"]
+        _drop(spec, "authorization")
+        for name in (each for each, node in theirs.fields.items() if not _unsaid(node)):
+            path, where = f"authorization.{name}", Where(self.file, theirs.lines[name])
+            if name not in words:
+                self.reading.problem(path, where, "unknown field", near(name, words))
+            elif chosen := spec.text("authorization"):
+                self.reading.problem(path, where, f"a second way; {chosen} is chosen already", "keep one of the two")
             else:
-                where = Where(self.file, line)
-                self.reading.problem(f"authorization.{name}", where, "unknown field", near(name, words))
-        if not theirs.fields:
-            _drop(spec, "authorization")
+                spec.fields["authorization"] = Scalar(words[name], True, where.line)
+                spec.lines["authorization"] = line
 
     def dns_controller(self, spec: Mapping) -> None:
         """`externalDns.disable: true` is ours as `dnsController.enabled: false`."""
@@ -150,8 +162,8 @@ class _Walker:
             return
         disable = theirs.fields.get("disable")
         if isinstance(disable, Scalar):
-            opposite = "true" if disable.text in FALSE else "false"
-            theirs.fields["enabled"] = Scalar(opposite, disable.plain, disable.line)
+            opposite = {**dict.fromkeys(FALSE, "true"), **dict.fromkeys(TRUE, "false")}
+            theirs.fields["enabled"] = Scalar(opposite.get(disable.text, disable.text), disable.plain, disable.line)
             theirs.lines["enabled"] = disable.line
             _drop(theirs, "disable")
         spec.fields["dnsController"], spec.lines["dnsController"] = theirs, spec.lines["externalDns"]
@@ -172,6 +184,10 @@ class _Walker:
                 path = f"etcdClusters.{cluster.text('name')}.manager.{name}"
                 self.reading.warn(path, Where(self.file, line), "ignored: unknown field", near(name, known))
         _drop(cluster, "manager")
+
+
+def _unsaid(node: Node) -> bool:
+    return isinstance(node, Scalar) and node.is_null
 
 
 def _drop(node: Mapping, name: str) -> None:

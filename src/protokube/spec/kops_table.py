@@ -37,30 +37,26 @@ def verdict(kind: str, path: str) -> Verdict | None:
     rules = CLUSTER if kind == "Cluster" else GROUP
     ours: list[str] = []
     parts = path.split(".")
-    for index, part in enumerate(parts):
-        rule = rules.get(".".join(parts[: index + 1]).removesuffix("[]").removesuffix("{}"))
-        bare = part.removesuffix("[]").removesuffix("{}")
-        match rule:
-            case Ignore(why, _):
-                return Verdict("ignored", why)
-            case Refuse(why):
-                return Verdict("refused", why)
-            case Rename(new):
-                ours.append(part.replace(bare, new))
-            case Move(to):
-                deeper = rules.get(path.removesuffix("[]").removesuffix("{}"))
-                if isinstance(deeper, Ignore | Refuse):
-                    continue
-                if bare != "etcdClusters":
-                    return Verdict("carried out", f"as {deeper.to if isinstance(deeper, Move) else to}")
-                ours.append(part)
-            case None:
-                ours.append(part)
+    told = [rules.get(_bare(".".join(parts[: index + 1]))) for index in range(len(parts))]
+    for rule in told:  # what holds for a field holds for all that stands under it
+        if isinstance(rule, Ignore):
+            return Verdict("ignored", rule.why)
+        if isinstance(rule, Refuse):
+            return Verdict("refused", rule.why)
+    for part, rule in zip(parts, told, strict=True):
+        if isinstance(rule, Move) and _bare(part) != "etcdClusters":
+            last = told[-1]
+            return Verdict("carried out", f"as {last.to if isinstance(last, Move) else rule.to}")
+        ours.append(part.replace(_bare(part), rule.to) if isinstance(rule, Rename) else part)
     how = found(KINDS[kind], ours)
     if not how:
         return None
     notes = [] if ours == parts else [f"as {'.'.join(ours)}"]
     return Verdict("carried out", ", ".join(notes + ["kept as given"] * (how == "kept")))
+
+
+def _bare(part: str) -> str:
+    return part.removesuffix("[]").removesuffix("{}")
 
 
 def found(schema: Any, parts: list[str]) -> str:
@@ -71,7 +67,7 @@ def found(schema: Any, parts: list[str]) -> str:
             return "kept"
         if not is_dataclass(schema):
             return ""
-        rule = declared(schema).get(part.removesuffix("[]").removesuffix("{}"))  # type: ignore[arg-type]
+        rule = declared(schema).get(_bare(part))  # type: ignore[arg-type]
         if rule is None:
             return "typed" if keyed and part == "name" else ""
         schema, keyed = rule.type, rule.keyed

@@ -26,7 +26,7 @@ class Hook:
     """A systemd unit of the user's, or a container run as one."""
 
     name: str | None = said("The unit's name")
-    enabled: bool | None = said()
+    enabled: bool | None = said("Whether the unit is started")
     disabled: bool | None = said("Take the hook of this name away again")
     roles: list[str] | None = said("On which machines; all, if unsaid")
     requires: list[str] | None = said("Units it needs")
@@ -40,11 +40,11 @@ class Hook:
 class Containerd:
     """The container runtime."""
 
-    version: str = said()
+    version: str = said("containerd's own version")
     address: str = said("The socket kubelet talks to")
     root: str | None = said("Where images and containers lie")
-    state: str | None = said()
-    log_level: str | None = said()
+    state: str | None = said("Where what does not outlive a boot lies")
+    log_level: str | None = said("How much it logs")
     sandbox_image: str = said("The image that holds a pod's namespaces open")
     config_override: str | None = said("The whole configuration file, in place of ours")
     config_additions: dict[str, Any] | None = said("More entries for the configuration file")
@@ -52,44 +52,46 @@ class Containerd:
     skip_install: bool | None = said("It is on the machine's image already")
     packages: dict[str, Any] | None = said("Where to fetch it from, with hashes")
     runc: dict[str, Any] | None = said("The same for runc")
-    selinux_enabled: bool | None = said()
-    nvidia_gpu: dict[str, Any] | None = said(name="nvidiaGPU")
-    nri: dict[str, Any] | None = said()
-    gvisor: dict[str, Any] | None = said()
-    use_ecr_credentials_for_mirrors: bool | None = said(name="useECRCredentialsForMirrors")
-    install_cri_ctl: bool | None = said()
-    install_nerd_ctl: bool | None = said()
+    selinux_enabled: bool | None = said("Whether containers get SELinux labels")
+    nvidia_gpu: dict[str, Any] | None = said("NVIDIA's runtime and driver", name="nvidiaGPU")
+    nri: dict[str, Any] | None = said("Plugins of the Node Resource Interface")
+    gvisor: dict[str, Any] | None = said("The gVisor runtime")
+    use_ecr_credentials_for_mirrors: bool | None = said(
+        "AWS: whether mirrors are asked with the registry's credentials", name="useECRCredentialsForMirrors"
+    )
+    install_cri_ctl: bool | None = said("Whether crictl is put beside it")
+    install_nerd_ctl: bool | None = said("Whether nerdctl is put beside it")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterDNS:
     """The DNS server pods ask."""
 
-    provider: str = said(check=one_of("CoreDNS", "KubeDNS"))
-    domain: str = said()
-    server_ip: str = said(name="serverIP")
-    image: str = said()
-    replicas: int = said()
+    provider: str = said("Which server", check=one_of("CoreDNS", "KubeDNS"))
+    domain: str = said("The domain it answers for")
+    server_ip: str = said("The address pods ask", name="serverIP")
+    image: str = said("The image it runs from")
+    replicas: int = said("How many run")
     stub_domains: dict[str, list[str]] | None = said("Domains answered by servers of their own")
     upstream_nameservers: list[str] | None = said("Whom it asks for the rest")
     external_core_file: str | None = said("The whole Corefile, in place of ours")
-    cache_max_size: int | None = said()
-    cache_max_concurrent: int | None = said()
-    cpu_request: str | None = said()
-    memory_request: str | None = said()
-    memory_limit: str | None = said()
+    cache_max_size: int | None = said("How many answers it keeps")
+    cache_max_concurrent: int | None = said("How many questions it passes on at once")
+    cpu_request: str | None = said("CPU each is sure of")
+    memory_request: str | None = said("Memory each is sure of")
+    memory_limit: str | None = said("The most memory each may use")
     node_local_dns: dict[str, Any] | None = said("A cache on each node", name="nodeLocalDNS")
-    tolerations: list[dict[str, Any]] | None = said()
-    affinity: dict[str, Any] | None = said()
-    pod_annotations: dict[str, str] | None = said()
+    tolerations: list[dict[str, Any]] | None = said("Taints its pods live with")
+    affinity: dict[str, Any] | None = said("Where its pods should stand")
+    pod_annotations: dict[str, str] | None = said("Annotations of its pods")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DNSController:
     """What turns annotations into records."""
 
-    enabled: bool = said()
-    watch_ingress: bool = said()
+    enabled: bool = said("Whether it runs")
+    watch_ingress: bool = said("Whether it looks at ingresses too")
     watch_namespace: str | None = said("Only this namespace; all, if unsaid")
 
 

@@ -92,8 +92,8 @@ class API:
 class HTTPProxy:
     """A proxy that machines must use to reach the outside."""
 
-    host: str | None = said()
-    port: int | None = said(check=at_least(1, 65535))
+    host: str | None = said("Its name or address")
+    port: int | None = said("Its port", check=at_least(1, 65535))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

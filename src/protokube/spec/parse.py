@@ -14,7 +14,7 @@ from protokube.spec import kops, version
 from protokube.spec.cluster import Cluster
 from protokube.spec.decode import Reading, Tree, decode, free_form, near
 from protokube.spec.group import InstanceGroup
-from protokube.spec.tree import Mapping, Sequence, read_documents
+from protokube.spec.tree import Mapping, Node, Scalar, Sequence, read_documents
 
 API_VERSION = "protokube.io/v1alpha1"
 KINDS = ("Cluster", "InstanceGroup")
@@ -30,6 +30,8 @@ class Spec:
     cluster: Tree
     groups: dict[str, Tree]
     places: dict[str, Where]
+    problems: tuple[Problem, ...] = ()
+    """What is wrong with it as it stands; `complete` adds what is wrong with the whole, and stops."""
     warnings: tuple[Problem, ...] = ()
     translated: bool = False
     """Written for the original."""
@@ -38,32 +40,46 @@ class Spec:
 
 
 def parse(texts: Iterable[tuple[str, str]]) -> Spec:
-    """One cluster out of the documents of several files, given as (file name, text)."""
+    """One cluster out of the documents of several files, given as (file name, text); nothing in it is wrong."""
+    spec = read(texts)
+    if spec.problems:
+        raise InvalidSpec(spec.problems)
+    return spec
+
+
+def read(texts: Iterable[tuple[str, str]]) -> Spec:
+    """The same, with the problems beside what could be understood, so that all can be told at once.
+
+    Raises InvalidSpec at once where a file is no YAML or there is no cluster: nothing more could be found out.
+    """
     reading = Reading()
     parser = _Parser(reading)
     for file, text in texts:
+        parser.files.append(file)
         try:
             documents = read_documents(text, file)
         except InvalidSpec as error:
             reading.problems += error.problems
+            parser.broken = True
             continue
         for document in documents:
             for each in unfold(document):
-                parser.document(each, file)
+                parser.item(each, file)
     return parser.result()
 
 
-def unfold(document: Mapping) -> Iterable[Mapping]:
+def unfold(document: Mapping) -> Iterable[Node]:
     """A `kind: List` is the documents in it."""
     items = document.fields.get("items")
     if document.text("kind") == "List" and isinstance(items, Sequence):
-        return [item for item in items.items if isinstance(item, Mapping)]
+        return items.items
     return [document]
 
 
 class _Parser:
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
+        self.files: list[str] = []
         self.clusters: list[tuple[str, Where]] = []
         self.cluster: Tree = {}
         self.groups: dict[str, Tree] = {}
@@ -71,6 +87,14 @@ class _Parser:
         self.belongs: list[tuple[str, str, Where]] = []
         self.keys: list[str] = []
         self.translated = False
+        self.broken = False
+
+    def item(self, node: Node, file: str) -> None:
+        if isinstance(node, Mapping):
+            self.document(node, file)
+        else:
+            message = "a document must be a mapping with apiVersion, kind, metadata and spec"
+            self.reading.problem("items", Where(file, node.line), message)
 
     def document(self, document: Mapping, file: str) -> None:
         here = Where(file, document.line)
@@ -78,9 +102,9 @@ class _Parser:
         theirs = api in kops.API_VERSIONS
         known = (*KINDS, *kops.OTHER_KINDS) if theirs else KINDS
         if api is None or kind is None:
-            self.reading.problem(
-                "", here, "a document needs both `apiVersion` and `kind`", f"apiVersion: {API_VERSION}"
-            )
+            for name, said, word in (("apiVersion", api, API_VERSION), ("kind", kind, " or ".join(KINDS))):
+                if said is None:
+                    self.reading.problem(name, here, "is not given", f"{name}: {word}")
         elif api != API_VERSION and not theirs:
             want = f"use {API_VERSION} or {kops.API_VERSIONS[0]}"
             place = Where(file, document.lines["apiVersion"])
@@ -100,8 +124,7 @@ class _Parser:
         name = self.metadata(document, kind, file)
         spec = document.fields.get("spec", Mapping({}, {}, document.line))
         if kind == "SSHCredential":
-            key = spec.text("publicKey") if isinstance(spec, Mapping) else None
-            self.keys += [key.strip()] if key else []
+            self.ssh_key(spec, here)
         elif kind == "Cluster":
             self.clusters.append((name, here))
             if theirs and isinstance(spec, Mapping):
@@ -111,35 +134,52 @@ class _Parser:
             path = f"{GROUPS}.{name}"
             if name in self.groups:
                 first = self.reading.places[path]
-                self.reading.problem(path, here, f"the name {name!r} is taken already, by {first}")
+                hint = "give one of the two another name"
+                self.reading.problem(path, here, f"the name {name!r} is taken already, by {first}", hint)
             if theirs and isinstance(spec, Mapping):
                 spec = kops.translate_group(spec, path, file, self.reading)
             self.reading.places[path] = here
             self.groups[name] = decode(InstanceGroup, spec, path, file, self.reading, theirs=theirs)
         rendered = document.fields.get("rendered")
-        if rendered and kind in KINDS:
-            key, path = ("", "rendered") if kind == "Cluster" else (name, f"{GROUPS}.{name}.rendered")
+        key, path = ("", "rendered") if kind == "Cluster" else (name, f"{GROUPS}.{name}.rendered")
+        if isinstance(rendered, Mapping) and kind in KINDS:
             self.rendered[key] = free_form(rendered, path, file, self.reading)
+        elif rendered and not (isinstance(rendered, Scalar) and rendered.is_null):
+            self.reading.problem(
+                path, Where(file, rendered.line), "expected a mapping", "delete it: `complete` shows it"
+            )
+
+    def ssh_key(self, spec: Node, here: Where) -> None:
+        key = spec.text("publicKey") if isinstance(spec, Mapping) else None
+        if key:
+            self.keys.append(key.strip())
+            self.reading.places.setdefault("sshPublicKeys", here)
+        else:
+            self.reading.problem("publicKey", here, "is not given", "the text of a public key, as in id_ed25519.pub")
 
     def metadata(self, document: Mapping, kind: str, file: str) -> str:
         """The name; and to which cluster a group says it belongs."""
         metadata = document.fields.get("metadata")
+        hint = "metadata: {name: dev.example.com}" if kind == "Cluster" else "metadata: {name: nodes}"
         if not isinstance(metadata, Mapping):
-            self.reading.problem("metadata.name", Where(file, document.line), f"this {kind} has no name")
+            self.reading.problem("metadata.name", Where(file, document.line), f"this {kind} has no name", hint)
             return ""
         for field_name, line in metadata.lines.items():
             if field_name not in ("name", "labels", "annotations", "creationTimestamp", "generation", "namespace"):
-                hint = near(field_name, ("name", "labels", "annotations"))
-                self.reading.problem(f"metadata.{field_name}", Where(file, line), "unknown field", hint)
+                close = near(field_name, ("name", "labels", "annotations"))
+                self.reading.problem(f"metadata.{field_name}", Where(file, line), "unknown field", close)
         labels = metadata.fields.get("labels")
         name = metadata.text("name") or ""
         if isinstance(labels, Mapping):
             for label in CLUSTER_LABELS:
                 if owner := labels.text(label):
-                    self.belongs.append((f"{GROUPS}.{name}", owner, Where(file, labels.lines[label])))
+                    path = f"{GROUPS}.{name}" if kind == "InstanceGroup" else f"metadata.labels.{label}"
+                    self.belongs.append((path, owner, Where(file, labels.lines[label])))
+        elif labels and not (isinstance(labels, Scalar) and labels.is_null):
+            self.reading.problem("metadata.labels", Where(file, labels.line), "expected a mapping", "name: value")
         # SSH keys of the original have no name worth keeping
         if not name and kind != "SSHCredential":
-            self.reading.problem("metadata.name", Where(file, metadata.line), f"this {kind} has no name")
+            self.reading.problem("metadata.name", Where(file, metadata.line), f"this {kind} has no name", hint)
         elif kind == "Cluster":
             self.reading.places["metadata.name"] = Where(file, metadata.lines["name"])
         return name
@@ -153,15 +193,18 @@ class _Parser:
                 reading.problem("", where, f"a second Cluster, {name!r}; {first!r} stands at {at}", hint)
         if not self.clusters and not reading.problems:
             hint = "start from examples/minimal.yaml: a name, a cloud and zones"
-            reading.problems.append(Problem(path="", message="there is no document of kind Cluster", hint=hint))
+            place = Where(self.files[0], 1) if len(self.files) == 1 else None
+            message = "there is no document of kind Cluster"
+            reading.problems.append(Problem(path="", message=message, hint=hint, where=place))
         name = self.clusters[0][0] if self.clusters else ""
         for path, owner, where in self.belongs:
             if name and owner != name:
-                reading.problem(path, where, f"says it belongs to {owner!r}, but the cluster is {name!r}")
-        if reading.problems:
+                hint = "change the label, or leave the group out of this cluster's files"
+                reading.problem(path, where, f"says it belongs to {owner!r}, but the cluster is {name!r}", hint)
+        if self.broken or len(self.clusters) != 1 or not name:
             raise InvalidSpec(reading.problems)
         if self.keys:
-            self.cluster.setdefault("sshPublicKeys", self.keys)
+            self.cluster["sshPublicKeys"] = [*self.cluster.get("sshPublicKeys", []), *self.keys]
         if "kubernetesVersion" in self.cluster:
             self.cluster["kubernetesVersion"] = version.normal(self.cluster["kubernetesVersion"])
         return Spec(
@@ -169,6 +212,7 @@ class _Parser:
             cluster=self.cluster,
             groups=self.groups,
             places=reading.places,
+            problems=tuple(reading.problems),
             warnings=tuple(sorted(reading.warnings, key=lambda each: each.order)),
             translated=self.translated,
             rendered=self.rendered,

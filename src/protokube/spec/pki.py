@@ -11,25 +11,25 @@ from protokube.spec.fields import said
 class Authority:
     """A certificate authority, made once; it signs nothing outside its purpose."""
 
-    common_name: str = said()
-    purpose: str = said()
+    common_name: str = said("Whom its certificate names")
+    purpose: str = said("Whom it signs for")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
     """A certificate: who it names, for what it is good, and who signs it."""
 
-    authority: str = said()
-    common_name: str = said()
-    organizations: list[str] = said()
+    authority: str = said("Who signs it")
+    common_name: str = said("Whom it names")
+    organizations: list[str] = said("The groups its holder is in")
     names: list[str] = said("DNS names and addresses it is good for")
-    usages: list[str] = said()
+    usages: list[str] = said("What it is good for")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PKI:
     """Every authority, key pair and certificate by name; the keys themselves lie in the store, never here."""
 
-    authorities: dict[str, Authority] = said(keyed=True)
+    authorities: dict[str, Authority] = said("Who signs", keyed=True)
     key_pairs: list[str] = said("Keys without a certificate")
-    certificates: dict[str, Certificate] = said(keyed=True)
+    certificates: dict[str, Certificate] = said("Who is signed", keyed=True)

@@ -1,16 +1,16 @@
 """Read YAML into a tree whose every node knows its line.
 
 PyYAML's own constructor decides types by the look of a scalar (`1.30` becomes 1.3, `no` becomes False) and forgets
-lines. We stop at its node graph and let the schema decide what a scalar means, so `kubernetesVersion: 1.30` stays
-"1.30" and every later message can name file and line. Aliases and merge keys are resolved here; a key given twice is
-a problem, never a silent choice.
+lines. We take its events only and let the schema decide what a scalar means, so `kubernetesVersion: 1.30` stays "1.30"
+and every later message can name file and line. Aliases and merge keys are resolved here; a key given twice is a
+problem, never a silent choice. A file made to exhaust us is refused: PyYAML's own composer recurses in C, and crashes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import yaml
 
@@ -19,8 +19,10 @@ from protokube.errors import InvalidSpec, Problem, Where
 NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 TRUE = frozenset({"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"})
 FALSE = frozenset({"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"})
-MOST_NODES = 5_000_000
+MOST_NODES = 1_000_000
 """More than any honest spec; a document that unfolds its aliases beyond it is refused."""
+DEEPEST = 100
+"""Levels of nesting; what walks the tree recurses, and must not run out of stack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,78 +69,138 @@ def read_documents(text: str, file: str) -> list[Mapping]:
     """Every document of one YAML (or JSON) text; empty ones are passed over."""
     problems: list[Problem] = []
     documents: list[Mapping] = []
-    reader = _Reader(file, problems)
     try:
-        for root in yaml.compose_all(text, Loader=_Loader):
-            node = None if root is None else reader.node(root)
-            if node is None or (isinstance(node, Scalar) and node.is_null):
-                continue
+        for node in _Reader(text, file, problems).documents():
             if isinstance(node, Mapping):
                 documents.append(node)
-            else:
+            elif not (isinstance(node, Scalar) and node.is_null):
                 message = "a document must be a mapping with apiVersion, kind, metadata and spec"
                 problems.append(Problem(path="", message=message, where=Where(file, node.line)))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        line = mark.line + 1 if mark else 1
-        said = " ".join(part for part in (error.context, error.problem) if part)
-        problems.append(Problem(path="", message=f"not valid YAML: {said}", where=Where(file, line)))
-    except yaml.YAMLError as error:  # a character YAML forbids carries no line
-        problems.append(Problem(path="", message=f"not valid YAML: {error}", where=Where(file, 1)))
-    except RecursionError:
-        problems.append(Problem(path="", message="not valid YAML: nested too deeply", where=Where(file, 1)))
+        last = max(1, len(text.splitlines()))  # what is missing at the end is missed on a line after the last
+        line = min(mark.line + 1, last) if mark else 1
+        begun = error.context_mark.line + 1 if error.context_mark else line
+        since = f"(from line {begun} on)" if begun != line else ""
+        said = " ".join(part for part in (error.context, since, error.problem) if part)
+        hint = "indent with spaces" if "'\\t'" in said or _tab_on(text, line) else ""
+        problems.append(Problem(path="", message=f"not valid YAML: {said}", hint=hint, where=Where(file, line)))
+    except (yaml.reader.ReaderError, UnicodeEncodeError):  # a character YAML forbids carries no line
+        found = yaml.reader.Reader.NON_PRINTABLE.search(text)
+        line, sign = (text.count("\n", 0, found.start()) + 1, f" U+{ord(found[0]):04X}") if found else (1, "")
+        message = f"not valid YAML: the character{sign} is not allowed"
+        problems.append(Problem(path="", message=message, where=Where(file, line)))
     if problems:
         raise InvalidSpec(problems)
     return documents
 
 
-class _Reader:
-    """Turns PyYAML's nodes into ours; counts them, so that aliases cannot unfold without end."""
+def _tab_on(text: str, line: int) -> bool:
+    lines = text.split("\n")
+    return line <= len(lines) and "\t" in lines[line - 1]
 
-    def __init__(self, file: str, problems: list[Problem]) -> None:
+
+class _Anchored(NamedTuple):
+    """What an anchor stands for, and what each alias of it adds."""
+
+    node: Node
+    nodes: int
+    height: int
+
+
+class _Reader:
+    """Turns PyYAML's events into our nodes; counts them, so that aliases cannot unfold without end."""
+
+    def __init__(self, text: str, file: str, problems: list[Problem]) -> None:
+        self.events: Iterator[Any] = yaml.parse(text, Loader=_Loader)
         self.file, self.problems = file, problems
-        self.count = 0
+        self.anchors: dict[str, _Anchored | None] = {}  # nothing while its value is still being read
+        self.count = self.depth = self.deepest = 0
 
     def problem(self, line: int, message: str, hint: str = "") -> None:
         self.problems.append(Problem(path="", message=message, hint=hint, where=Where(self.file, line)))
 
-    def node(self, raw: yaml.Node) -> Node:
-        self.count += 1
-        line = raw.start_mark.line + 1
-        if self.count > MOST_NODES:
-            raise yaml.composer.ComposerError(None, None, "aliases unfold into too many values", raw.start_mark)
-        if isinstance(raw, yaml.ScalarNode):
-            return Scalar(raw.value, raw.style in (None, ""), line)
-        if isinstance(raw, yaml.SequenceNode):
-            return Sequence(tuple(self.node(item) for item in raw.value), line)
-        return self.mapping(raw, line)
+    def documents(self) -> Iterator[Node]:
+        for event in self.events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                self.anchors = {}
+                yield self.node(next(self.events))
 
-    def mapping(self, raw: yaml.Node, line: int) -> Mapping:
+    def node(self, event: Any) -> Node:
+        if isinstance(event, yaml.AliasEvent):
+            return self.alias(event)
+        count, outer, line = self.count, self.deepest, event.start_mark.line + 1
+        if event.anchor:
+            self.anchors[event.anchor] = None
+        self.deepest = self.depth
+        self.grow(1, 0, event)
+        node = self.value(event, line)
+        if event.anchor:
+            self.anchors[event.anchor] = _Anchored(node, self.count - count, self.deepest - self.depth)
+        self.deepest = max(outer, self.deepest)
+        return node
+
+    def value(self, event: Any, line: int) -> Node:
+        if isinstance(event, yaml.ScalarEvent):
+            return Scalar(event.value, event.style in (None, ""), line)
+        self.depth += 1
+        self.grow(0, 0, event)
+        sequence = isinstance(event, yaml.SequenceStartEvent)
+        node = Sequence(tuple(self.items()), line) if sequence else self.mapping(line)
+        self.depth -= 1
+        return node
+
+    def grow(self, nodes: int, height: int, event: Any) -> None:
+        self.count += nodes
+        self.deepest = max(self.deepest, self.depth + height)
+        if self.count > MOST_NODES:
+            raise _refused("aliases unfold into too many values", event)
+        if self.deepest > DEEPEST:
+            raise _refused(f"nested more than {DEEPEST} deep", event)
+
+    def alias(self, event: Any) -> Node:
+        if event.anchor not in self.anchors:
+            raise _refused(f"no `&{event.anchor}` before this", event)
+        found = self.anchors[event.anchor]
+        if found is None:
+            raise _refused(f"`*{event.anchor}` stands inside the value it refers to", event)
+        self.grow(found.nodes, found.height, event)
+        return found.node
+
+    def items(self) -> Iterator[Node]:
+        while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
+            yield self.node(event)
+
+    def mapping(self, line: int) -> Mapping:
         fields: dict[str, Node] = {}
         lines: dict[str, int] = {}
         merged: list[Mapping] = []
-        for key, value in raw.value:
-            at = key.start_mark.line + 1
-            if not isinstance(key, yaml.ScalarNode):
+        while not isinstance(event := next(self.events), yaml.MappingEndEvent):
+            at = event.start_mark.line + 1
+            key, value = self.node(event), self.node(next(self.events))
+            if not isinstance(key, Scalar) or not key.text:
                 self.problem(at, "a key must be a plain word")
                 continue
-            if key.value == "<<" and key.style in (None, ""):
+            if key.text == "<<" and key.plain:
                 merged += self.merges(value)
                 continue
-            if key.value in fields:
+            if key.text in fields:
                 hint = "keep one of the two; YAML would silently take the last"
-                self.problem(at, f"`{key.value}` is given twice, first on line {lines[key.value]}", hint)
-            fields[key.value] = self.node(value)
-            lines[key.value] = at
+                self.problem(at, f"`{key.text}` is given twice, first on line {lines[key.text]}", hint)
+            fields[key.text], lines[key.text] = value, at
         for other in merged:  # what stands in the mapping itself wins over what it merges
             for name, node in other.fields.items():
                 if name not in fields:
                     fields[name], lines[name] = node, other.lines[name]
         return Mapping(fields, lines, line)
 
-    def merges(self, raw: yaml.Node) -> Iterator[Mapping]:
-        for item in raw.value if isinstance(raw, yaml.SequenceNode) else [raw]:
-            if isinstance(item, yaml.MappingNode):
-                yield self.mapping(item, item.start_mark.line + 1)
+    def merges(self, node: Node) -> Iterator[Mapping]:
+        for item in node.items if isinstance(node, Sequence) else (node,):
+            if isinstance(item, Mapping):
+                yield item
             else:
-                self.problem(item.start_mark.line + 1, "`<<` merges mappings only")
+                self.problem(item.line, "`<<` merges mappings only")
+
+
+def _refused(why: str, event: Any) -> yaml.MarkedYAMLError:
+    return yaml.composer.ComposerError(None, None, why, event.start_mark)

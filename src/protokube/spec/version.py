@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-PATTERN = re.compile(r"^v?(\d+)\.(\d+)(?:\.(\d+))?([-+][0-9A-Za-z.+-]+)?$")
+PATTERN = re.compile(r"v?([0-9]{1,9})\.([0-9]{1,9})(?:\.([0-9]{1,9}))?([-+][0-9A-Za-z.+-]+)?")
 
 
 class Version(NamedTuple):
@@ -31,7 +31,7 @@ class Version(NamedTuple):
 
 def parse(text: str) -> Version | None:
     """`v1.34.0`, `1.34.0` or `1.34`; anything else is no version."""
-    found = PATTERN.match(text.strip())
+    found = PATTERN.fullmatch(text.strip())
     if not found:
         return None
     major, minor, patch, suffix = found.groups()
@@ -53,6 +53,6 @@ def normal(text: str) -> str:
     version = parse(text)
     if version is None:
         return text
-    if re.fullmatch(r"v?\d+\.\d+", text.strip()):
+    if re.fullmatch(r"v?[0-9]+\.[0-9]+", text.strip()):
         version = version._replace(patch=NEWEST_PATCH.get(version.short, 0))
     return str(version)

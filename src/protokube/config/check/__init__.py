@@ -24,4 +24,4 @@ def whole(cluster: Draft, root: Draft, version: Version, spec: Spec) -> None:
     check_addresses(cluster, root)
     check_groups(cluster, root, spec)
     check_members(cluster, root)
-    check_versions(cluster, version)
+    check_versions(cluster, root, version)

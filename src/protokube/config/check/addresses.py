@@ -9,7 +9,7 @@ from protokube.config.draft import Draft
 from protokube.config.network import LARGEST_SERVICES, Network, network
 from protokube.spec.parse import GROUPS
 
-PORTS = re.compile(r"^(\d+)-(\d+)$")
+PORTS = re.compile(r"^(\d+)-(\d+)\Z")
 TAKEN = {10250: "kubelet", 10256: "kube-proxy's health", 10257: "kube-controller-manager", 10259: "kube-scheduler"}
 
 

@@ -10,7 +10,7 @@ from protokube.spec import version as versions
 from protokube.spec.cluster import CLOUDS
 from protokube.spec.parse import GROUPS, Spec
 
-LABEL = re.compile(r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")
+LABEL = re.compile(r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\Z")
 LONGEST_NAME = 200
 """Of 253 characters that DNS allows; the rest is for `etcd-events-NAME.internal.` before it."""
 
@@ -19,8 +19,17 @@ def is_dns_name(name: str) -> bool:
     return all(LABEL.match(label) for label in name.split("."))
 
 
-def said(spec: Spec, ledger: Ledger) -> None:
-    """Problems with what the user said that no decision could be built on."""
+def blocks(path: str) -> bool:
+    """Whether a problem here keeps us from deciding anything: the cloud, the zones, which groups there are for what."""
+    return (
+        path == "cloud"
+        or path.startswith(("zones", "subnets"))
+        or bool(re.fullmatch(rf"{GROUPS}\.[^.]+(\.role)?", path))
+    )
+
+
+def said(spec: Spec, ledger: Ledger) -> bool:
+    """Problems that no decision depends on are noted; whether the rest can be decided is the answer."""
     cluster = spec.cluster
     cloud = cluster.get("cloud")
     if cloud is None:
@@ -31,15 +40,22 @@ def said(spec: Spec, ledger: Ledger) -> None:
     placed = cluster.get("zones") or any("zone" in each for each in subnets)
     placed = placed or any(each.get("zones") for each in spec.groups.values())
     placed = placed or zones_in_names(str(cloud), cluster)
-    if cloud in REGIONS and not placed:
+    if cloud in REGIONS and not placed and cluster.get("zones") is None:
         ledger.problem("zones", "are not given", f"for example zones: {EXAMPLES[cloud]}", "cloud")
     _zones(spec, str(cloud), ledger)
+    for field in ("masterInternalName", "masterPublicName", "clusterDNSDomain"):
+        if field in cluster and not is_dns_name(cluster[field]):
+            ledger.problem(field, f"{cluster[field]!r} is not a DNS name", "lower-case letters, digits and dashes")
     for name, group in spec.groups.items():
         if "role" not in group:
             ledger.problem(f"{GROUPS}.{name}.role", "is not given", "Master or Node", f"{GROUPS}.{name}")
         if not is_dns_name(name):
             hint = "lower-case letters, digits and dashes"
             ledger.problem(f"{GROUPS}.{name}", f"{name!r} is not a DNS name", hint)
+    known = (
+        cloud in CLOUDS and (placed or cloud not in REGIONS) and all("role" in each for each in spec.groups.values())
+    )
+    return bool(known) and not any(blocks(each.path) for each in ledger.problems)
 
 
 EXAMPLES = {"aws": "[us-east-1a, us-east-1b, us-east-1c]", "gce": "[us-central1-a, us-central1-b, us-central1-c]"}

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 
 from protokube.config.draft import Draft
+from protokube.config.groups import machines
+from protokube.spec.cluster import MOST_MASTERS
 from protokube.spec.decode import near
 from protokube.spec.machines import ROLES
 from protokube.spec.parse import GROUPS, Spec
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-TAINT = re.compile(r"^[^\s:=]+(=[^\s:=]*)?:(?P<effect>\w+)$")
+TAINT = re.compile(r"^[^\s:=]+(=[^\s:=]*)?:(?P<effect>\w+)\Z")
 
 
 def check_groups(cluster: Draft, root: Draft, spec: Spec) -> None:
@@ -19,15 +21,24 @@ def check_groups(cluster: Draft, root: Draft, spec: Spec) -> None:
         _bounds(group)
         _places(group, known, zones)
         _taints(group)
+        if group.at("kubelet.taints") in group.ledger.places:  # else they are those of the group and of the cluster
+            _taints(group.under("kubelet"))
+    _taints(cluster.under("kubelet"))
+    _taints(cluster.under("masterKubelet"))
     for field, role in (("masters", "Master"), ("nodes", "Node")):
-        wrote = [each for name, each in root.each(GROUPS) if each.get("role") == role and name in spec.groups]
-        total = sum(each.get("minSize") for each in wrote)
-        if wrote and field in spec.cluster and spec.cluster[field] != total:
+        groups = [each for _, each in root.each(GROUPS) if each.get("role") == role]
+        total = sum(machines(each) for each in groups)
+        if field in spec.cluster and spec.cluster[field] != total:
             hint = f"leave `{field}` out, or change the groups"
             message = f"says {spec.cluster[field]}, but the groups of role {role} have {total}"
-            cluster.ledger.problem(field, message, hint, *(each.path for each in wrote))
-    if not any(each.get("role") == "Master" for _, each in root.each(GROUPS)):
-        cluster.ledger.problem(GROUPS, "there is no group of role Master", "", "metadata.name")
+            cluster.ledger.problem(field, message, hint, *(each.path for each in groups))
+    masters = [each for _, each in root.each(GROUPS) if each.get("role") == "Master"]
+    total = sum(machines(each) for each in masters)
+    if not 1 <= total <= MOST_MASTERS:
+        message = f"the groups of role Master have {total} machines"
+        cluster.ledger.problem(
+            GROUPS, message, f"1 to {MOST_MASTERS}", *(each.path for each in masters), "metadata.name"
+        )
     if (cluster.get("topology")).get("bastion") is not None and cluster.get("topology")["nodes"] == "public":
         cluster.ledger.warn("topology.bastion", "a bastion makes sense only where machines are private")
     _roles(cluster)
@@ -53,7 +64,7 @@ def _places(group: Draft, known: dict[str, object], zones: set[str]) -> None:
 
 
 def _taints(group: Draft) -> None:
-    for index, text in enumerate(group.get("taints")):
+    for index, text in enumerate(group.get("taints") or []):
         found = TAINT.match(text)
         if not found or found["effect"] not in EFFECTS:
             hint = f"key=value:Effect, with one of {', '.join(EFFECTS)}"

@@ -6,8 +6,11 @@ from collections import Counter
 
 from protokube.config.check.basics import LABEL
 from protokube.config.draft import Draft
+from protokube.config.etcd_file import milliseconds
 from protokube.spec.decode import near
 from protokube.spec.parse import GROUPS
+
+LONGEST_ELECTION = 50_000
 
 
 def check_members(cluster: Draft, root: Draft) -> None:
@@ -16,7 +19,11 @@ def check_members(cluster: Draft, root: Draft) -> None:
         cluster.ledger.problem("etcdClusters", "there is no cluster `main`", hint)
     groups = dict(root.each(GROUPS))
     for key, etcd in cluster.each("etcdClusters"):
+        if not LABEL.match(key):
+            hint = "lower-case letters, digits, dashes"
+            cluster.ledger.problem(etcd.path, f"{key!r} cannot be a part of a DNS name", hint)
         _count(key, etcd)
+        _times(etcd)
         for short, member in etcd.each("members"):
             _member(short, member, groups, cluster)
         _spread(etcd, groups)
@@ -31,6 +38,18 @@ def _count(key: str, etcd: Draft) -> None:
     elif count % 2 == 0:
         message = f"{count} members survive no more losses than {count - 1}, and one more machine can be lost"
         etcd.ledger.problem(etcd.at("members"), message, f"take {count - 1} or {count + 1}", etcd.path, "masters")
+
+
+def _times(etcd: Draft) -> None:
+    """etcd refuses to start with other times than these."""
+    beat = milliseconds(etcd.get("heartbeatInterval") or "100ms")
+    wait = milliseconds(etcd.get("leaderElectionTimeout") or "1s")
+    path, fields = etcd.at("leaderElectionTimeout"), (etcd.at("heartbeatInterval"), etcd.path)
+    if beat <= 0 or wait < 5 * beat:
+        message = f"{wait:g}ms is not at least five times heartbeatInterval, {beat:g}ms"
+        etcd.ledger.problem(path, message, "ten times is usual", *fields)
+    elif wait > LONGEST_ELECTION:
+        etcd.ledger.problem(path, f"{wait:g}ms is more than {LONGEST_ELECTION}ms, the most etcd takes", "", *fields)
 
 
 def _member(short: str, member: Draft, groups: dict[str, Draft], cluster: Draft) -> None:
@@ -50,6 +69,7 @@ def _member(short: str, member: Draft, groups: dict[str, Draft], cluster: Draft)
     if group.get("role") != "Master":
         role = group.get("role")
         ledger.problem(member.at("instanceGroup"), f"{name!r} is a group of role {role}", "members live on masters")
+        return
     zone = member.get("zone")
     if zone is None:
         ledger.problem(member.at("zone"), f"group {name!r} stands nowhere", "give the group a zone", group.path)

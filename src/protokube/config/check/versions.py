@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from protokube.config.draft import Draft
+from protokube.spec.parse import GROUPS
 from protokube.spec.version import Version, parse
 
 OLDEST_ETCD, NEWEST_ETCD = Version(3, 4), Version(3, 5)
@@ -16,11 +17,15 @@ GONE_PLUGINS = {
 """Admission plugins that an API server of this version or later does not know, and so would not start with."""
 
 
-def check_versions(cluster: Draft, version: Version) -> None:
+def check_versions(cluster: Draft, root: Draft, version: Version) -> None:
     for _, etcd in cluster.each("etcdClusters"):
         _etcd(etcd)
     _skew(cluster, version)
     _plugins(cluster, version)
+    for name in (*SKEW, "kubelet", "masterKubelet"):
+        _gates(cluster.under(name))
+    for _, group in root.each(GROUPS):
+        _gates(group.under("kubelet"))
     if cluster.has("docker") and cluster.get("containerRuntime") != "docker":
         hint = "take `docker` out, or say containerRuntime: docker (up to 1.23)"
         cluster.ledger.warn("docker", "is not used: the container runtime is containerd", hint)
@@ -57,8 +62,19 @@ def _skew(cluster: Draft, version: Version) -> None:
         allowed = behind if field != "kubeProxy" or version >= (1, 28) else 2
         if not version.minor - allowed <= tag.minor <= version.minor:
             message = f"version {tag} does not go with Kubernetes {version}"
-            hint = f"{field} may be {allowed} minor versions older, never newer" if allowed else "they are the same"
+            hint = f"take the image of {version.short}; it may be {allowed} minor version{'s' * (allowed > 1)} older"
+            hint = hint if allowed else f"take the image of {version.short}, or change kubernetesVersion"
             cluster.ledger.problem(component.at("image"), message, hint, "kubernetesVersion")
+
+
+def _gates(component: Draft) -> None:
+    """A gate is open or closed; any other word would be taken for closed in a file, and stop a component as a flag."""
+    gates = component.at("featureGates")
+    if component.ledger.source(gates) != gates:  # told where it was said
+        return
+    for name, value in (component.get("featureGates") or {}).items():
+        if value.lower() not in ("true", "false"):
+            component.ledger.problem(f"{gates}.{name}", f"{value!r} is not true or false")
 
 
 def _plugins(cluster: Draft, version: Version) -> None:

@@ -1,0 +1,193 @@
+"""etcd's own file: it ignores flags and environment once it reads one, so everything is in it, in its own form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helpers_config import completed, etcd_file, origin, table, the_problem
+from protokube.config.complete import Config
+from protokube.config.etcd_file import DURATIONS, FIELDS, FLAG_ONLY, LISTS, SECTIONS, milliseconds
+from protokube.errors import Problem
+
+
+def main(**said: Any) -> Config:
+    return completed(etcdClusters=[{"name": "main", **said}])
+
+
+def main_problem(**said: Any) -> Problem:
+    return the_problem(etcdClusters=[{"name": "main", **said}])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("250ms", 250),
+        ("2s500ms", 2500),
+        ("1m", 60_000),
+        ("1h30m", 5_400_000),
+        ("1.5s", 1500),
+        ("0", 0),
+        ("0s", 0),
+        ("500us", 0.5),
+        ("500µs", 0.5),
+        ("1ns", 1e-6),
+        ("-1s", -1000),
+        ("+100ms", 100),
+    ],
+)
+def test_a_duration_is_counted_in_milliseconds(text: str, expected: float) -> None:
+    assert milliseconds(text) == pytest.approx(expected)
+
+
+def test_a_member_is_told_who_it_is_where_it_listens_and_who_its_peers_are() -> None:
+    told = etcd_file(completed(), "main", "b")
+
+    assert told["name"] == "etcd-b"
+    assert told["data-dir"] == "/var/etcd/data"
+    assert told["advertise-client-urls"] == "https://etcd-b.internal.dev.example.com:4001"
+    assert told["initial-advertise-peer-urls"] == "https://etcd-b.internal.dev.example.com:2380"
+    assert told["listen-client-urls"] == "https://0.0.0.0:4001"
+    assert told["listen-metrics-urls"] == "http://127.0.0.1:2390"
+    assert told["initial-cluster"].split(",") == [
+        f"etcd-{name}=https://etcd-{name}.internal.dev.example.com:2380" for name in "abc"
+    ]
+
+
+def test_all_members_of_a_cluster_are_told_the_same_peers_and_clusters_do_not_know_each_other() -> None:
+    config = completed()
+    peers = {key: {etcd_file(config, key, name)["initial-cluster"] for name in "abc"} for key in ("main", "events")}
+
+    assert len(peers["main"]) == len(peers["events"]) == 1
+    assert "events" not in "".join(peers["main"])
+    assert all("etcd-events-" in part for part in "".join(peers["events"]).split(","))
+
+
+def test_clients_and_peers_are_checked_by_authorities_of_their_own() -> None:
+    told = etcd_file(completed(), "events", "c")
+
+    assert told["client-transport-security"] == {
+        "cert-file": "/srv/kubernetes/etcd-events-c-server.crt",
+        "key-file": "/srv/kubernetes/etcd-events-c-server.key",
+        "client-cert-auth": True,
+        "trusted-ca-file": "/srv/kubernetes/etcd-client-ca.crt",
+    }
+    assert told["peer-transport-security"]["trusted-ca-file"] == "/srv/kubernetes/etcd-peer-ca.crt"
+    assert told["peer-transport-security"]["cert-file"] == "/srv/kubernetes/etcd-events-c-peer.crt"
+    assert told["peer-transport-security"]["client-cert-auth"] is True
+
+
+def test_the_environment_names_the_file_and_holds_what_the_user_adds() -> None:
+    config = main(env=[{"name": "GOMAXPROCS", "value": "2"}, {"name": "EMPTY"}])
+
+    assert config.rendered[""]["etcd"]["main"]["a"]["env"] == {
+        "ETCD_CONFIG_FILE": "/etc/kubernetes/config/etcd.yaml",
+        "GOMAXPROCS": "2",
+        "EMPTY": "",
+    }
+
+
+def test_environment_that_etcd_would_ignore_beside_its_file_is_a_problem() -> None:
+    problem = main_problem(env=[{"name": "ETCD_QUOTA_BACKEND_BYTES", "value": "1"}])
+
+    assert problem.path == "etcdClusters.main.env[0]"
+    assert "would be ignored" in problem.message
+    assert "extraFlags" in problem.hint
+
+
+def test_environment_without_a_name_is_a_problem() -> None:
+    assert main_problem(env=[{"value": "x"}]).message == "has no `name`"
+
+
+def test_times_are_written_in_the_unit_etcd_counts_in() -> None:
+    told = etcd_file(main(heartbeatInterval="250ms", leaderElectionTimeout="2s500ms", logLevel="warn"))
+
+    assert (told["heartbeat-interval"], told["election-timeout"], told["log-level"]) == (250, 2500, "warn")
+
+
+def test_times_nobody_says_are_left_to_etcd() -> None:
+    told = etcd_file(completed())
+
+    assert not {"heartbeat-interval", "election-timeout", "log-level"} & told.keys()
+
+
+def test_any_other_setting_is_written_under_the_name_of_its_flag() -> None:
+    said = {"auto-compaction-mode": "periodic", "auto-compaction-retention": "30m", "--snapshot-count": 50000}
+    told = etcd_file(main(extraFlags=said))
+
+    assert told["auto-compaction-mode"] == "periodic"
+    assert told["auto-compaction-retention"] == "30m"  # etcd wants this one as text, a duration or a number
+    assert told["snapshot-count"] == 50000
+
+
+def test_settings_with_another_place_in_the_file_go_there() -> None:
+    said = {"peer-auto-tls": False, "socket-reuse-port": True, "peer-cert-allowed-cn": "a,b"}
+    told = etcd_file(main(extraFlags=said))
+
+    assert told["peer-transport-security"]["auto-tls"] is False
+    assert told["peer-transport-security"]["allowed-cn"] == ["a", "b"]
+    assert told["socket-options"] == {"reuse-port": True}
+    assert told["peer-transport-security"]["client-cert-auth"] is True
+
+
+def test_durations_are_nanoseconds_in_the_file_because_with_text_there_etcd_does_not_start() -> None:
+    said = {"grpc-keepalive-min-time": "10s", "experimental-corrupt-check-time": "12h", "backend-batch-interval": "0"}
+    told = etcd_file(main(extraFlags=said))
+
+    assert told["grpc-keepalive-min-time"] == 10_000_000_000
+    assert told["experimental-corrupt-check-time"] == 12 * 3600 * 10**9
+    assert told["backend-batch-interval"] == 0
+
+
+def test_lists_are_lists_in_the_file() -> None:
+    told = etcd_file(main(extraFlags={"cipher-suites": "TLS_A,TLS_B", "log-outputs": ["stdout"]}))
+
+    assert told["cipher-suites"] == ["TLS_A", "TLS_B"]
+    assert told["log-outputs"] == ["stdout"]
+
+
+def test_what_is_no_duration_is_a_problem() -> None:
+    problem = main_problem(extraFlags={"grpc-keepalive-timeout": "soon"})
+
+    assert problem.path == "etcdClusters.main.extraFlags.grpc-keepalive-timeout"
+    assert problem.message == "'soon' is not a duration such as 30s, 5m or 1h30m"
+
+
+def test_a_flag_etcd_does_not_have_is_a_problem_with_a_near_match() -> None:
+    problem = main_problem(extraFlags={"snapshot-counts": 1})
+
+    assert problem.message == "etcd 3.5 has no flag --snapshot-counts"
+    assert problem.hint == "did you mean `snapshot-count`?"
+
+
+@pytest.mark.parametrize("flag", sorted(FLAG_ONLY & table("etcd-3.5")["etcd"].keys()))
+def test_what_the_file_cannot_hold_is_a_problem_not_a_silence(flag: str) -> None:
+    problem = main_problem(extraFlags={flag: "1s"})
+
+    assert problem.message == f"etcd 3.5.21 takes --{flag} as a flag only, and reads no flags beside its file"
+
+
+def test_names_of_peers_are_checked_by_the_file_only_from_the_version_that_reads_them_there() -> None:
+    problem = main_problem(version="3.4.13", extraFlags={"peer-cert-allowed-cn": "a"})
+
+    assert "etcd 3.4.13 takes --peer-cert-allowed-cn as a flag only" in problem.message
+
+
+@pytest.mark.parametrize(("flag", "field"), FIELDS.items())
+def test_a_setting_with_a_field_of_its_own_is_said_there(flag: str, field: str) -> None:
+    problem = main_problem(extraFlags={flag: "1"})
+
+    assert (problem.message, problem.hint) == ("has a field of its own", f"set etcdClusters.main.{field}")
+
+
+def test_every_special_case_is_a_flag_that_etcd_really_has() -> None:
+    known = table("etcd-3.4")["etcd"].keys() | table("etcd-3.5")["etcd"].keys()
+
+    assert {*SECTIONS, *FIELDS, *FLAG_ONLY, *LISTS, *DURATIONS} <= known
+
+
+def test_an_entry_of_the_file_follows_from_its_member_and_cluster() -> None:
+    found = origin(completed(), "etcd.main.a.file.initial-cluster")
+
+    assert found.of == ("etcdClusters.main.members.a", "etcdClusters.main")
