@@ -21,7 +21,7 @@ up: setup ## the main job: until the local cloud exists, complete examples/minim
 
 test: setup lint ## lint, types, layers, and all tests but e2e
 	@$(BIN)/coverage erase
-	@$(BIN)/coverage run -m pytest -q $(TESTS)
+	@$(BIN)/coverage run -m pytest -q -n auto --dist loadfile $(TESTS)
 	@$(BIN)/coverage combine -q && $(BIN)/coverage report
 
 e2e: setup ## real Kubernetes (none yet)

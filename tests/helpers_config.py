@@ -36,7 +36,7 @@ def a_group(name: str = "nodes", role: str = "Node", **spec: Any) -> Group:
     return name, {"role": role, **spec}
 
 
-class _Quoting(yaml.SafeDumper):
+class _Quoting(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # C where PyYAML has it
     """Text always in quotes, so that what a test means as text is read as text."""
 
     def ignore_aliases(self, data: Any) -> bool:
@@ -102,6 +102,12 @@ def written(config: Config, form: str = "yaml") -> str:
 def read_back(text: str, file: str = "complete.yaml") -> Config:
     """A complete configuration, completed again."""
     return complete(parse([(file, text)]))
+
+
+def taken_again(config: Config) -> Config:
+    """A complete configuration, completed again without being written out in between."""
+    spec = Spec(name=config.name, cluster=config.cluster, groups=config.groups, places={}, rendered=config.rendered)
+    return complete(spec)
 
 
 def flags(config: Config, component: str, group: str = "") -> Tree:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from helpers_config import EXAMPLES, ROOT, read_back, table, written
+from helpers_config import EXAMPLES, ROOT, read_back, table, taken_again, written
 from protokube.config.complete import Config, complete
 from protokube.spec.decode import Tree
 from protokube.spec.parse import Spec, parse
@@ -39,8 +40,11 @@ def example(name: str) -> Spec:
     return parse([(f"examples/{name}.yaml", path.read_text("utf-8"))])
 
 
-def at_version(spec: Spec, version: str) -> Spec:
-    return replace(spec, cluster={**spec.cluster, "kubernetesVersion": f"{version}.0"})
+@cache
+def at_version(name: str, version: str) -> Config:
+    """An example as it would be for another version of Kubernetes."""
+    spec = example(name)
+    return complete(replace(spec, cluster={**spec.cluster, "kubernetesVersion": f"{version}.0"}))
 
 
 def golden(path: Path, text: str) -> str:
@@ -124,7 +128,7 @@ def test_completing_a_complete_configuration_changes_nothing_and_adds_no_problem
 @pytest.mark.parametrize("version", SEEN)
 @pytest.mark.parametrize("name", NAMES)
 def test_no_flag_is_unknown_to_the_binary_it_is_given_to(name: str, version: str) -> None:
-    config = complete(at_version(example(name), version))
+    config = at_version(name, version)
 
     unknown = [(binary, flag) for binary, flag in given_flags(config) if flag not in table(version)[binary]]
 
@@ -134,7 +138,7 @@ def test_no_flag_is_unknown_to_the_binary_it_is_given_to(name: str, version: str
 @pytest.mark.parametrize("version", [version for version in SEEN if version != "1.20"])
 @pytest.mark.parametrize("name", NAMES)
 def test_no_kubelet_gets_a_flag_its_binary_calls_deprecated(name: str, version: str) -> None:
-    config = complete(at_version(example(name), version))
+    config = at_version(name, version)
 
     listed = table(version)["kubelet"]
     assert [
@@ -145,7 +149,7 @@ def test_no_kubelet_gets_a_flag_its_binary_calls_deprecated(name: str, version: 
 @pytest.mark.parametrize("version", SEEN)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_entry_of_an_etcd_file_is_a_flag_of_etcd_3_4_and_3_5(name: str, version: str) -> None:
-    config = complete(at_version(example(name), version))
+    config = at_version(name, version)
 
     for content in etcd_files(config):
         for flag in etcd_flag_names(content):
@@ -155,19 +159,19 @@ def test_every_entry_of_an_etcd_file_is_a_flag_of_etcd_3_4_and_3_5(name: str, ve
 
 @pytest.mark.parametrize("name", NAMES)
 def test_at_every_minor_version_completing_again_changes_nothing(name: str) -> None:
-    spec = example(name)
     for version in MINORS:
-        text = written(complete(at_version(spec, version)))
-        assert written(read_back(text)) == text, version
+        config = at_version(name, version)
+        again = taken_again(config)
+        assert (again.cluster, again.groups) == (config.cluster, config.groups), version
+        assert again.rendered == config.rendered, version
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_between_two_seen_versions_no_kubelet_gets_a_flag_either_neighbour_calls_deprecated(name: str) -> None:
-    spec = example(name)
     for version in MINORS[MINORS.index("1.28") :]:
         below = max((seen for seen in SEEN if _minor(seen) <= _minor(version)), key=_minor)
         above = min((seen for seen in SEEN if _minor(seen) >= _minor(version)), key=_minor)
-        for binary, flag in given_flags(complete(at_version(spec, version))):
+        for binary, flag in given_flags(at_version(name, version)):
             if binary == "kubelet":
                 for seen in (below, above):
                     assert not table(seen)["kubelet"].get(flag, {"deprecated": True}).get("deprecated"), (version, flag)

@@ -51,7 +51,7 @@ def complete(spec: Spec, store: str | None = None) -> Config:
     decide_topology(cluster, spec.name)
     inside = network.complete_addresses(cluster, cloud)
     network.complete_subnets(cluster, cloud, zones)
-    groups.make_groups(cluster, root, zones)
+    groups.make_groups(cluster, root, zones, spec.translated)
     has_nodes = any(each.get("role") == "Node" for _, each in root.each(GROUPS))
     for _, group in root.each(GROUPS):
         groups.complete_group(group, cluster, cloud, version, has_nodes)

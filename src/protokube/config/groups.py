@@ -18,21 +18,30 @@ SIZES = {"Master": 1, "Node": 2, "Bastion": 1, "APIServer": 1}
 
 
 def machines(group: Draft) -> int:
-    """How many machines of its role a group counts for: masters that may run, nodes that always do."""
+    """How many machines a group counts for: those that always run; masters that may, if none always does."""
     role = group.get("role")
-    names = ("maxSize", "minSize") if role == "Master" else ("minSize",)
-    return int(next((group.get(name) for name in names if group.has(name)), SIZES.get(role, 1)))
+    least = int(group.get("minSize") if group.has("minSize") else SIZES.get(role, 1))
+    return int(group.get("maxSize") or 0) if role == "Master" and least == 0 else least
 
 
-def make_groups(cluster: Draft, groups: Draft, zones: list[str]) -> None:
-    """The groups that the user left to us: one of size 1 for each master, and `nodes`."""
+def make_groups(cluster: Draft, groups: Draft, zones: list[str], translated: bool = False) -> None:
+    """The groups that the user left to us: one of size 1 for each master, and `nodes`.
+
+    Users of the original keep groups in files of their own, so in a translated spec a group that an etcd member names
+    may be missing; in ours that is a mistake.
+    """
     said = {each.get("role") for _, each in groups.each(GROUPS)}
-    if "Master" not in said:
-        named = _groups_of_members(cluster)
-        for index, (name, zone) in enumerate(named or _one_per_master(cluster.get("masters"), zones)):
-            of = (cluster.at("etcdClusters"),) if named else (cluster.at("masters"), cluster.at("zones"))
+    if "Master" not in said or translated:
+        named = [pair for pair in _groups_of_members(cluster) if pair[0] not in (groups.get(GROUPS) or {})]
+        ours = [] if named or "Master" in said else _one_per_master(cluster.get("masters"), zones)
+        of = (cluster.at("etcdClusters"),) if named else (cluster.at("masters"), cluster.at("zones"))
+        for index, (name, zone) in enumerate([*named, *ours]):
             tree = {"role": "Master", "minSize": 1, "maxSize": 1, "zones": [zone or zones[index % len(zones)]]}
             _add(groups, name, tree, "a group of one machine for each master", of)
+        if named and "Master" in said:
+            names = ", ".join(name for name, _ in named)
+            message = f"no InstanceGroup document was given for {names}; groups of one machine stand in"
+            cluster.ledger.warn("etcdClusters", message, "give all files of the cluster at once")
     if "Node" not in said and cluster.get("nodes") > 0:
         size = cluster.get("nodes")
         tree = {"role": "Node", "minSize": size, "maxSize": size, "zones": list(zones)}

@@ -297,3 +297,53 @@ def _walk(path: str, tree: Tree) -> Iterator[tuple[str, Any]]:
             yield from _walk(here, value)
         else:
             yield here, value
+
+
+ODD = WORDS | st.sampled_from(["10.0.0.0/8", "10.0.0.1/8", "fd00::/64", "us-east-1a", "nodes", "a=b:NoSchedule", "-1s"])
+
+
+def any_of_type(kind: Any) -> st.SearchStrategy[Any]:
+    """Any value of a type, whether it makes sense or not; a list may hold nothing, and free-form parts anything."""
+    if is_dataclass(kind):
+        return st.deferred(lambda: any_record(kind))  # type: ignore[arg-type]  # a schema class
+    if get_origin(kind) is list:
+        return st.lists(any_of_type(element(kind)), max_size=3)
+    if get_origin(kind) is dict:
+        return st.dictionaries(KEYS, any_of_type(element(kind)), max_size=2)
+    numbers: st.SearchStrategy[Any] = st.sampled_from([-1, 0, 1, 2, 3, 24, 443, 4001, 70000])
+    scalars = {str: ODD, bool: st.booleans(), int: numbers, float: st.sampled_from([-1.0, 0.0, 1e-05])}
+    return scalars.get(kind, anything() | st.none())
+
+
+def any_record(schema: type, most: int = 4) -> st.SearchStrategy[Tree]:
+    """A few fields of a schema class, with values of their types."""
+
+    def draw_fields(rules: list[Declared]) -> st.SearchStrategy[Tree]:
+        return st.fixed_dictionaries({rule.name: _any_field(rule) for rule in rules})
+
+    rules = st.sampled_from(list(declared(schema).values()))
+    return st.lists(rules, max_size=most, unique_by=lambda rule: rule.name).flatmap(draw_fields)
+
+
+def _any_field(rule: Declared) -> st.SearchStrategy[Any]:
+    if rule.keyed:
+        names = st.sampled_from(["main", "events", "a", "us-east-1a", "B C"])
+        return st.dictionaries(names, any_record(element(rule.type)), max_size=2)
+    if choices := getattr(rule.check, "choices", ()):
+        return st.sampled_from(choices)
+    if rule.check in (duration, quantity):
+        return st.sampled_from(["0", "-1s", "1h30m"]) if rule.check is duration else QUANTITIES
+    return any_of_type(rule.type)
+
+
+@st.composite
+def any_specs(draw: st.DrawFn) -> Said:
+    """Whatever has the right types."""
+    cluster: Tree = {"cloud": draw(st.sampled_from(["aws", "gce", "local", "metal"]))}
+    cluster |= {"zones": ZONES[cluster["cloud"]]} if cluster["cloud"] in ZONES else {}
+    cluster |= draw(any_record(Cluster, most=6))
+    cluster["kubernetesVersion"] = draw(st.sampled_from(["1.20", "1.24", "1.29", "1.36", "1.40", "", "x"]))
+    roles = st.sampled_from(["Master", "Node", "Bastion", "APIServer"])
+    names = draw(st.sampled_from(["", "n", "nm"]))
+    groups = {name: {"role": draw(roles), **draw(any_record(InstanceGroup))} for name in names}
+    return Said("", cluster, groups)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from protokube.config.draft import Ledger
 from protokube.config.network import REGIONS, region_of, zones_in_names
@@ -96,20 +97,31 @@ def _version(spec: Spec, ledger: Ledger) -> None:
 
 
 def _zones(spec: Spec, cloud: str, ledger: Ledger) -> None:
-    zones = spec.cluster.get("zones")
-    if zones is None:
-        return
-    if not zones:
+    zones: list[str] = spec.cluster.get("zones") or []
+    if not zones and "zones" in spec.cluster:
         ledger.problem("zones", "is an empty list", "name at least one zone")
     for index, zone in enumerate(zones):
-        path = f"zones[{index}]"
         if zone in zones[:index]:
-            ledger.problem(path, f"{zone!r} is named twice")
+            ledger.problem(f"zones[{index}]", f"{zone!r} is named twice")
+    named = dict(_named(spec))
+    for path, zone in named.items():
         if cloud in REGIONS and region_of(cloud, zone) in (None, zone):
             ledger.problem(path, f"{zone!r} is not a zone of {cloud}", f"for example {EXAMPLES[cloud]}")
         elif not LABEL.match(zone):
             ledger.problem(path, f"{zone!r} is not a name for a zone", "lower-case letters, digits and dashes")
-    regions = {region for zone in zones if (region := region_of(cloud, zone))}
+    regions = {region for zone in named.values() if (region := region_of(cloud, zone))}
     if len(regions) > 1:
         hint = "a cluster lies in one region; make one cluster for each"
-        ledger.problem("zones", f"lie in several regions: {', '.join(sorted(regions))}", hint)
+        ledger.problem("zones", f"lie in several regions: {', '.join(sorted(regions))}", hint, *named)
+
+
+def _named(spec: Spec) -> Iterator[tuple[str, str]]:
+    """The zones the cluster will lie in: said, or else those of its subnets and groups."""
+    if "zones" in spec.cluster:
+        yield from ((f"zones[{index}]", zone) for index, zone in enumerate(spec.cluster["zones"]))
+        return
+    for name, subnet in (spec.cluster.get("subnets") or {}).items():
+        if "zone" in subnet:
+            yield f"subnets.{name}.zone", subnet["zone"]
+    for name, group in spec.groups.items():
+        yield from ((f"{GROUPS}.{name}.zones[{index}]", zone) for index, zone in enumerate(group.get("zones") or []))

@@ -137,6 +137,19 @@ def test_zones_may_be_named_by_subnets_or_groups_alone() -> None:
     assert by_subnet.cluster["zones"] == by_group.cluster["zones"] == ["us-east-1a"]
 
 
+def test_zones_that_only_subnets_or_groups_name_are_zones_of_the_cloud_too() -> None:
+    by_subnet = problems(zones=None, masters=1, subnets=[{"name": "s", "zone": "moon"}])
+    by_group = problems(a_group("m", "Master", zones=["us-east-1a", "moon"]), zones=None)
+    apart = problems(
+        zones=None, subnets=[{"name": "s", "zone": "us-east-1a"}, {"name": "t", "zone": "eu-west-1a"}], masters=1
+    )
+
+    assert by_subnet["subnets.s.zone"].message == "'moon' is not a zone of aws"
+    assert by_group["instanceGroups.m.zones[1]"].message == "'moon' is not a zone of aws"
+    assert apart["zones"].message == "lie in several regions: eu-west-1, us-east-1"
+    assert apart["zones"].where is not None
+
+
 def test_a_bad_name_does_not_hide_what_else_is_wrong() -> None:
     found = problems(name="Dev.example.com", masters=2, kubelet={"clusterDomain": "other"})
 
