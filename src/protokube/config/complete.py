@@ -17,8 +17,6 @@ from protokube.spec.decode import Tree
 from protokube.spec.parse import GROUPS, Spec
 from protokube.spec.version import Version
 
-DEFAULT_ZONES = {"local": ["local"], "metal": ["rack"]}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
@@ -112,12 +110,12 @@ def decide_places(cluster: Draft, root: Draft, cloud: str) -> list[str]:
         of = cluster.at("etcdClusters")
         cluster.decide("zones", by_name, "the groups of the etcd members are named after them", of)
     because = f"{cloud} has no zones of its own"
-    zones = cluster.decide("zones", DEFAULT_ZONES.get(cloud, []), because, cluster.at("cloud"))
+    zones = cluster.decide("zones", groups.DEFAULT_ZONES.get(cloud, []), because, cluster.at("cloud"))
     regions = {region for zone in zones if (region := network.region_of(cloud, zone))}
     if len(regions) == 1:
         cluster.decide("region", regions.pop(), "the region of the zones", cluster.at("zones"))
     _count(cluster, root, "masters", "Master", 3, "any one may be lost")
-    spare = 0 if cloud in DEFAULT_ZONES else 2
+    spare = 0 if cloud in groups.DEFAULT_ZONES else 2
     because = "one may be lost" if spare else "the inventory names nodes, if there are any"
     _count(cluster, root, "nodes", "Node", spare, because)
     return list(zones)

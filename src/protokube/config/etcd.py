@@ -13,9 +13,10 @@ GIBIBYTE = 2**30
 VOLUME_TYPES = {"aws": "gp3", "gce": "pd-ssd"}
 
 
-def short_names(groups: list[str]) -> dict[str, str]:
-    """Names of members by the groups that hold them: `master-us-east-1a` of three is `a`."""
+def short_names(groups: list[str], region: str = "") -> dict[str, str]:
+    """Names of members by the groups that hold them: `master-us-east-1a` is `a`, alone or of three."""
     bare = {name: name.removeprefix("master-").removeprefix("control-plane-") for name in groups}
+    bare = {name: text.removeprefix(region).lstrip("-") or text for name, text in bare.items()}
     first, last = min(bare.values(), default=""), max(bare.values(), default="")
     alike = 0 if len(bare) < 2 else next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), None)
     shorter = {name: text[alike:].lstrip("-") for name, text in bare.items()}
@@ -26,7 +27,7 @@ def short_names(groups: list[str]) -> dict[str, str]:
 def complete_etcd(cluster: Draft, groups: Draft, cloud: str, version: Version, name: str) -> None:
     """`main` and `events` (on one machine only `main`), a member in each group of masters."""
     masters = [(key, each) for key, each in groups.each(GROUPS) if each.get("role") == "Master"]
-    names = short_names([key for key, _ in masters])
+    names = short_names([key for key, _ in masters], cluster.get("region") or "")
     wanted: dict[str, dict[str, object]] = {"main": {}} if cloud == "local" else {"main": {}, "events": {}}
     because = "one store on one machine" if cloud == "local" else "events have a store of their own: they may be lost"
     cluster.decide("etcdClusters", wanted, because, cluster.at("cloud"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import count
+from string import ascii_lowercase
 
 from protokube.config.draft import Draft, Origin
 from protokube.spec.parse import GROUPS
@@ -14,6 +15,9 @@ MACHINES = {
 }
 IMAGES = {"aws": "136693071363/debian-12-{arch}", "gce": "debian-cloud/debian-12"}
 """Debian 12: Python 3.11 is on it, all that a machine of ours needs. On AWS: the newest of this owner and name."""
+DEFAULT_ZONES = {"local": ["local"], "metal": ["rack"]}
+PLACELESS = ("local", "rack")
+"""Names of zones where there is but one place and nobody gave it a name."""
 SIZES = {"Master": 1, "Node": 2, "Bastion": 1, "APIServer": 1}
 
 
@@ -69,11 +73,14 @@ def _groups_of_members(cluster: Draft) -> list[tuple[str, str | None]]:
 
 
 def _one_per_master(masters: int, zones: list[str]) -> list[tuple[str, str]]:
-    """`master-ZONE`; numbered where a zone has several."""
-    chosen = [zones[index % len(zones)] for index in range(masters)]
-    if masters <= len(zones):
-        return [(f"master-{zone}", zone) for zone in chosen]
-    return [(f"master-{zone}-{index // len(zones) + 1}", zone) for index, zone in enumerate(chosen)]
+    """`master-ZONE`, and `master-ZONE-2` for the second in a zone; letters where there is but one place.
+
+    Names stay when the number grows: a member is known by the name of its group.
+    """
+    if len(zones) == 1 and zones[0] in PLACELESS:
+        return [(f"master-{letter}", zones[0]) for letter in ascii_lowercase[:masters]]
+    chosen = [(zones[index % len(zones)], index // len(zones) + 1) for index in range(masters)]
+    return [(f"master-{zone}" if number == 1 else f"master-{zone}-{number}", zone) for zone, number in chosen]
 
 
 def complete_group(group: Draft, cluster: Draft, cloud: str, version: Version, has_nodes: bool) -> None:

@@ -72,7 +72,9 @@ def complete_proxy(cluster: Draft) -> None:
         proxy.decide("clusterCIDR", cluster.get("podCIDR"), "the pods' range", cluster.at("podCIDR"))
     proxy.decide("kubeconfig", "/var/lib/kube-proxy/kubeconfig", FILE)
     proxy.decide("proxyMode", "iptables", "works on every kernel we support")
-    proxy.decide("conntrackMaxPerCore", 131072, "room for many connections")
+    many = 0 if cluster.get("cloud") == "local" else 131072
+    because = "room for many connections" if many else "a host of the local cloud may not change the kernel's limit"
+    proxy.decide("conntrackMaxPerCore", many, because, cluster.at("cloud"))
     proxy.decide("metricsBindAddress", "127.0.0.1:10249", "only its own machine asks it")
     proxy.decide("logLevel", VERBOSITY, "enough to retell a night")
     proxy.decide("cpuRequest", "100m", "what it needs when idle")

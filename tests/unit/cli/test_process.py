@@ -88,7 +88,8 @@ def test_a_full_disk_is_told_as_what_it_is(why: tuple[str, ...]) -> None:
 
 def test_a_key_pressed_to_stop_ends_the_command_with_one_word() -> None:
     with subprocess.Popen(
-        [*COMMAND, "complete", "-"],
+        # whoever started the tests in the background had the signal ignored, and children inherit that
+        ["env", "--default-signal=INT", *COMMAND, "complete", "-"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

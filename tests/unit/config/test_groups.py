@@ -7,6 +7,7 @@ import pytest
 from helpers_config import ZONES, a_group, completed, origin
 from protokube.config.complete import Config
 from protokube.config.groups import role_labels
+from protokube.errors import InvalidSpec
 from protokube.spec.version import Version
 
 
@@ -24,15 +25,15 @@ def test_each_master_has_a_group_of_one_machine_named_after_its_zone() -> None:
     assert [config.groups[name]["zones"] for name in masters_of(config)] == [[zone] for zone in ZONES["aws"]]
 
 
-def test_where_zones_have_several_masters_their_groups_are_numbered() -> None:
+def test_the_second_master_in_a_zone_is_numbered_and_the_first_keeps_its_name() -> None:
     config = completed(masters=5)
 
     assert masters_of(config) == [
-        "master-us-east-1a-1",
+        "master-us-east-1a",
         "master-us-east-1a-2",
-        "master-us-east-1b-1",
+        "master-us-east-1b",
         "master-us-east-1b-2",
-        "master-us-east-1c-1",
+        "master-us-east-1c",
     ]
     assert config.groups["master-us-east-1b-2"]["zones"] == ["us-east-1b"]
 
@@ -203,3 +204,27 @@ def test_taints_of_the_users_are_all_there_are(said: list[str]) -> None:
     masters = [a_group(f"m-{zone}", "Master", taints=said, zones=[zone]) for zone in ZONES["aws"]]
 
     assert completed(*masters).groups["m-us-east-1a"]["taints"] == said
+
+
+@pytest.mark.parametrize(
+    ("cloud", "zones"),
+    [("aws", ["us-east-1a", "us-east-1b", "us-east-1c"]), ("aws", ["us-east-1a"]), ("local", None), ("metal", None)],
+)
+def test_members_keep_their_names_when_masters_are_added(cloud: str, zones: list[str] | None) -> None:
+    said = {"cloud": cloud} if zones is None else {"cloud": cloud, "zones": zones}
+    grown = [
+        list(completed(**said, masters=masters).cluster["etcdClusters"]["main"]["members"]) for masters in (1, 3, 5)
+    ]
+
+    assert grown[0] == ["a"]
+    assert set(grown[0]) < set(grown[1]) < set(grown[2])
+
+
+@pytest.mark.parametrize("field", ["kubelet", "masterKubelet"])
+def test_a_label_that_a_kubelet_may_not_set_is_a_problem_that_says_where_it_belongs(field: str) -> None:
+    with pytest.raises(InvalidSpec) as error:
+        completed(**{field: {"nodeLabels": {"node-role.kubernetes.io/worker": ""}}})
+
+    (problem,) = error.value.problems
+    assert problem.path == f"{field}.nodeLabels.node-role.kubernetes.io/worker"
+    assert "nodeLabels of an instance group" in problem.hint

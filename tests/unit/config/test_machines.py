@@ -113,13 +113,13 @@ def test_a_kubelet_lets_nobody_in_without_a_name_and_serves_nothing_in_the_clear
 
 
 def test_kubelets_of_the_local_cloud_live_with_what_a_laptop_has() -> None:
-    local = kubelet_file(completed(cloud="local"), "master-local-1")
+    local = kubelet_file(completed(cloud="local"), "master-a")
     cloud = kubelet_file(completed())
 
     assert (local["cgroupDriver"], local["failSwapOn"], local["failCgroupV1"]) == ("cgroupfs", False, False)
     assert cloud["cgroupDriver"] == "systemd"
     assert not {"failSwapOn", "failCgroupV1"} & cloud.keys()
-    assert "failCgroupV1" not in kubelet_file(completed(cloud="local", kubernetesVersion="1.30.0"), "master-local-1")
+    assert "failCgroupV1" not in kubelet_file(completed(cloud="local", kubernetesVersion="1.30.0"), "master-a")
 
 
 @pytest.mark.parametrize(("mask", "room"), [(24, 110), (25, 110), (26, 60), (27, 28), (28, 12)])

@@ -6,6 +6,7 @@ import re
 
 from protokube.config.draft import Draft
 from protokube.config.groups import machines
+from protokube.config.machines import may_set_itself
 from protokube.spec.cluster import MOST_MASTERS
 from protokube.spec.decode import near
 from protokube.spec.machines import ROLES
@@ -23,8 +24,11 @@ def check_groups(cluster: Draft, root: Draft, spec: Spec) -> None:
         _taints(group)
         if group.at("kubelet.taints") in group.ledger.places:  # else they are those of the group and of the cluster
             _taints(group.under("kubelet"))
-    _taints(cluster.under("kubelet"))
-    _taints(cluster.under("masterKubelet"))
+        if group.at("kubelet.nodeLabels") in group.ledger.places:
+            _labels(group.under("kubelet"))
+    for name in ("kubelet", "masterKubelet"):
+        _taints(cluster.under(name))
+        _labels(cluster.under(name))
     for field, role in (("masters", "Master"), ("nodes", "Node")):
         groups = [each for _, each in root.each(GROUPS) if each.get("role") == role]
         total = sum(machines(each) for each in groups)
@@ -69,6 +73,14 @@ def _taints(group: Draft) -> None:
         if not found or found["effect"] not in EFFECTS:
             hint = f"key=value:Effect, with one of {', '.join(EFFECTS)}"
             group.ledger.problem(group.at(f"taints[{index}]"), f"{text!r} is not a taint", hint)
+
+
+def _labels(kubelet: Draft) -> None:
+    """A kubelet that is told to set a label that it may not set exits."""
+    for label in kubelet.get("nodeLabels") or {}:
+        if not may_set_itself(label):
+            hint = "put it under nodeLabels of an instance group; the agent sets it"
+            kubelet.ledger.problem(kubelet.at(f"nodeLabels.{label}"), "a kubelet may not set this label itself", hint)
 
 
 def _roles(draft: Draft) -> None:
