@@ -32,7 +32,7 @@ def main(work: Path, binary: Path, host: str) -> None:
         seen = {"health": healthy()}
         seen["with certificate"], seen["version"] = ask(host, "kube-apiserver-etcd-client")
         seen["without certificate"], _ = ask(host, None)
-        seen["with a peer certificate"], _ = ask(host, "etcd-us-east-1a-peer")
+        seen["with a peer certificate"], _ = ask(host, "etcd-a-peer")
         etcd.terminate()
         etcd.wait(10)
     sys.stdout.write(json.dumps(seen))

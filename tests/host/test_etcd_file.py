@@ -61,7 +61,7 @@ def started(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 def run(work: Path, version: str, find: Callable[[], str]) -> dict[str, Any]:
     config = complete(parse([("spec.yaml", SPEC.format(version=version))]))
-    told = config.rendered[""]["etcd"]["main"]["us-east-1a"]
+    told = config.rendered[""]["etcd"]["main"]["a"]
     (content,) = told["files"].values()
     (work / "etcd.yaml").write_text(yaml.safe_dump(content))
     write_certificates(work / "pki", certificates_of(config))
@@ -74,7 +74,7 @@ def run(work: Path, version: str, find: Callable[[], str]) -> dict[str, Any]:
 
 def certificates_of(config: Config) -> dict[str, Any]:
     """Of the configuration's own list, the certificates of this member and of its client."""
-    wanted = ("etcd-us-east-1a-peer", "etcd-us-east-1a-server", "kube-apiserver-etcd-client")
+    wanted = ("etcd-a-peer", "etcd-a-server", "kube-apiserver-etcd-client")
     return {name: config.cluster["pki"]["certificates"][name] for name in wanted}
 
 
@@ -94,7 +94,7 @@ def test_etcd_is_healthy_on_our_file_with_our_certificates(started: tuple[str, d
 def test_etcd_runs_with_what_the_file_says_and_not_with_its_defaults(started: tuple[str, dict[str, Any]]) -> None:
     _, seen = started
     running, file = settings(seen["log"]), seen["file"]
-    assert running["name"] == "etcd-us-east-1a"
+    assert running["name"] == "etcd-a"
     assert running["data-dir"] == "/var/etcd/data"
     assert running["initial-cluster"] == file["initial-cluster"]
     assert running["initial-cluster-token"] == "etcd-cluster-token-etcd-dev.example.com"
@@ -104,7 +104,7 @@ def test_etcd_runs_with_what_the_file_says_and_not_with_its_defaults(started: tu
     assert running["snapshot-count"] == 50000
     assert running["listen-client-urls"] == ["https://0.0.0.0:4001"]
     assert running["listen-metrics-urls"] == ["http://127.0.0.1:2390"]
-    assert running["advertise-client-urls"] == ["https://etcd-us-east-1a.internal.dev.example.com:4001"]
+    assert running["advertise-client-urls"] == ["https://etcd-a.internal.dev.example.com:4001"]
     assert running["pre-vote"] is True
     quota = running.get("quota-size-bytes", running.get("quota-backend-bytes"))
     assert quota == 4294967296
