@@ -1,0 +1,103 @@
+"""The generation record: is the creation of this etcd cluster still open, and who may found it?
+
+Written to the store before any machine boots, closed once after the first quorum, in the store and on every volume's
+mark. Only a founder may start `new`, and only while store and provider both positively say open.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+from protokube.members.identity import said_once
+
+FORMING, FORMED, FORMATTING = "forming", "formed", "formatting"
+FIELDS = {"id", "etcdCluster", "token", "founders", "replacements", "open"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generation:
+    """One creation of one etcd cluster."""
+
+    id: str
+    etcd_cluster: str
+    token: str
+    founders: dict[str, str]
+    """Volume by member: the disks this creation began with."""
+    replacements: dict[str, str]
+    """Volume by member: disks that we made later for lost ones; they join, they never found."""
+    open: bool
+
+    def is_founder(self, member: str, volume: str) -> bool:
+        return self.founders.get(member) == volume
+
+    def made_by_us(self, member: str, volume: str) -> bool:
+        """Whether this very disk was made, empty, for this member: a condition of ever formatting it."""
+        return self.is_founder(member, volume) or self.replacements.get(member) == volume
+
+    def closed(self) -> Generation:
+        return replace(self, open=False)
+
+    def with_replacement(self, member: str, volume: str) -> Generation:
+        return replace(self, replacements={**self.replacements, member: volume})
+
+
+def encode(generation: Generation) -> bytes:
+    told = {
+        "id": generation.id,
+        "etcdCluster": generation.etcd_cluster,
+        "token": generation.token,
+        "founders": generation.founders,
+        "replacements": generation.replacements,
+        "open": generation.open,
+    }
+    return (json.dumps(told, indent=2, sort_keys=True) + "\n").encode()
+
+
+def decode(data: bytes) -> Generation | None:
+    """The record, or nothing if it cannot be read in full; nothing means closed."""
+    try:
+        told: Any = json.loads(data, object_pairs_hook=said_once)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(told, dict) or set(told) != FIELDS or not _well_formed(told):
+        return None
+    return Generation(
+        id=told["id"],
+        etcd_cluster=told["etcdCluster"],
+        token=told["token"],
+        founders=told["founders"],
+        replacements=told["replacements"],
+        open=told["open"],
+    )
+
+
+def _well_formed(told: dict[str, Any]) -> bool:
+    texts = all(isinstance(told.get(name), str) and told[name] for name in ("id", "etcdCluster", "token"))
+    return (
+        texts and type(told.get("open")) is bool and _names(told.get("founders")) and _names(told.get("replacements"))
+    )
+
+
+def _names(told: Any) -> bool:
+    return isinstance(told, dict) and all(isinstance(name, str) and name for pair in told.items() for name in pair)
+
+
+def is_open(generation: Generation | None, mark: str | None) -> bool:
+    """Both must say so: the store by its record, the provider by a mark that is not yet `formed`.
+
+    `mark` is what the provider positively answered about this volume: "" for an untouched disk; None means that it
+    did not answer, and that is not a yes.
+    """
+    return generation is not None and generation.open and is_unformed(mark)
+
+
+def is_unformed(mark: str | None) -> bool:
+    """Whether the provider positively said that this volume was never part of a formed cluster."""
+    return mark == FORMING or is_untouched(mark)
+
+
+def is_untouched(mark: str | None) -> bool:
+    """Whether it positively said that nothing of ours was on this volume yet; a word we do not know says nothing."""
+    return mark is not None and (mark == "" or mark.startswith(f"{FORMATTING}:"))

@@ -1,0 +1,216 @@
+"""What to do with etcd on a mounted volume: one table, one function.
+
+Two wiped disks of three must never form a second cluster beside the survivor: real etcd does that every time when its
+blank members are started `new` a few seconds before the survivor is back. So `new` is for founders of an open
+generation only, `existing` only right after our own remove and add, and a blank disk is never an answer by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from protokube.members.generation import Generation, is_open, is_unformed, is_untouched
+from protokube.members.identity import Identity, Nominated, Unreadable, mismatch
+
+
+class Data(Enum):
+    """What lies where etcd keeps its data."""
+
+    PRESENT = "present"
+    MISSING = "missing"
+    CORRUPT = "corrupt"  # etcd itself said so
+    ORIGINAL = "original"  # the layout of the original, without an identity of ours
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """A member as the running etcd lists it."""
+
+    id: int
+    name: str
+    """A founder has its name from the first list on; one that was added has none until it has started."""
+    peer_urls: tuple[str, ...]
+    client_urls: tuple[str, ...]
+    learner: bool = False
+
+    @property
+    def started(self) -> bool:
+        return bool(self.client_urls)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """Everything the decision rests on, as it was just observed."""
+
+    tags: Nominated
+    peer_url: str
+    identity: Identity | Unreadable | None
+    proven_blank: bool
+    """Head, middle and tail were read and are zero, and the device is the volume's; see the volume proof."""
+    data: Data
+    generation: Generation | None
+    mark: str | None
+    """The provider's mark on this volume; None if it did not answer."""
+    siblings: tuple[str, ...] | None
+    """Other volumes tagged for this member; None unless the list was complete."""
+    members: tuple[Listed, ...] | None
+    """The others' member list, read from a quorum; None without one."""
+    lost: tuple[str, ...] = ()
+    """Members whose volumes the provider has positively said to be gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Start etcd; `fresh` founds the cluster (`new` on an empty directory), else it goes on with its data."""
+
+    fresh: bool
+    write_identity: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Join:
+    """Take the place of a member whose data is gone: remove its old id, add the name as a learner, start, promote."""
+
+    remove: int | None
+    write_identity: bool = False
+    move_aside: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """The next round asks again."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Touch nothing; a person reads why."""
+
+    why: str
+    hint: str = ""
+
+
+Decision = Start | Join | Wait | Refuse
+
+
+def decide_start(seen: Seen) -> Decision:
+    """One row of the table for every combination; whatever no row allows is refused."""
+    name = f"{seen.tags.etcd_cluster}/{seen.tags.member}"
+    if seen.generation is not None and seen.generation.etcd_cluster != seen.tags.etcd_cluster:
+        seen = replace(seen, generation=None)  # a record about others says nothing about us
+    match seen.identity:
+        case Unreadable(why):
+            return Refuse(
+                f"the identity on {seen.tags.volume} cannot be read: {why}", "restore it, or replace the volume"
+            )
+        case Identity() as identity if wrong := mismatch(identity, seen.tags):
+            return Refuse(wrong, f"correct the tags of {seen.tags.volume}, or detach it")
+        case Identity(generation=old) if seen.generation is not None and old != seen.generation.id:
+            # left behind by a restore: two such members would bring the old cluster back beside the new one
+            return Refuse(
+                f"{seen.tags.volume} is of generation {old!r}, {name} is of {seen.generation.id!r} now",
+                "it holds the data of a former cluster; replace the volume",
+            )
+        case Identity():
+            return _ours(seen, name)
+        case None:
+            return _no_identity(seen, name)
+
+
+def _ours(seen: Seen, name: str) -> Decision:
+    match seen.data:
+        case Data.PRESENT:
+            return Start(fresh=False)
+        case Data.CORRUPT:
+            return Refuse(f"etcd says the data of {name} is corrupt", "see `protokube etcd replace` and `restore`")
+        case Data.ORIGINAL:
+            return Refuse(
+                f"{name} has an identity of ours and data of the original", "a person must say which is right"
+            )
+        case Data.MISSING:
+            pass
+    if may_found(seen):
+        return Start(fresh=True)  # a crash between identity and first start is nothing
+    if not seen.members:
+        return Refuse(
+            f"the data of {name} is gone, and the other members have no quorum",
+            "bring the others back; if they are gone too, `protokube etcd recover`",
+        )
+    return _alone(seen, name) or _join(seen, name, write_identity=False, move_aside=True)
+
+
+def _no_identity(seen: Seen, name: str) -> Decision:
+    volume = seen.tags.volume
+    if seen.data is Data.ORIGINAL:
+        return Refuse(f"{volume} carries {name} in the layout of the original", f"protokube etcd adopt {volume}")
+    if seen.data is not Data.MISSING or not seen.proven_blank:
+        return Refuse(f"{volume} has no identity and is not proven blank", f"check the tags of {volume}")
+    if seen.mark is not None and not is_untouched(seen.mark):
+        return Refuse(f"{volume} was marked {seen.mark!r} and turns up blank: its data was lost outside of us")
+    if may_found(seen):
+        return Start(fresh=True, write_identity=True)
+    if seen.generation is None or not seen.generation.made_by_us(seen.tags.member, volume):
+        return Refuse(f"{volume} is not a volume that we made for {name}", "record it, or let the agents make one")
+    if seen.mark is None:
+        return Wait(f"the provider did not say whether anything was on {volume} before")
+    if unclear := _alone(seen, name):
+        return unclear
+    if not seen.members:
+        return _without_quorum(seen, name)
+    return _join(seen, name, write_identity=True, move_aside=False)
+
+
+def _alone(seen: Seen, name: str) -> Wait | Refuse | None:
+    """Nothing if this is the member's only volume: the old id may live on another one."""
+    if seen.siblings is None:
+        return Wait(f"the list of volumes is not complete; {name} may have another")
+    if seen.siblings:
+        several = ", ".join((seen.tags.volume, *seen.siblings))
+        return Refuse(f"{name} has several volumes: {several}", "untag all but one")
+    return None
+
+
+def _without_quorum(seen: Seen, name: str) -> Decision:
+    if seen.lost:
+        gone = ", ".join(seen.lost)
+        return Refuse(
+            f"{name} is blank and the volumes of {gone} are gone: nobody has a quorum to join",
+            "`protokube etcd recover` rebuilds the cluster from the newest surviving volume",
+        )
+    return Wait(f"{name} is blank and joins the others once they have a quorum")
+
+
+def may_found(seen: Seen) -> bool:
+    """Only a founder, and only while creation is open; or one whose name was never started by anybody.
+
+    The second is a founder that comes late: the others formed the cluster with its name in the list, and it has nothing
+    to forget, because it never acknowledged anything.
+    """
+    generation, tags = seen.generation, seen.tags
+    if generation is None or not generation.is_founder(tags.member, tags.volume):
+        return False
+    if isinstance(seen.identity, Identity) and seen.identity.generation != generation.id:
+        return False
+    if not seen.members:
+        return is_open(generation, seen.mark)
+    late = listed(seen)  # a quorum knows better than the record whether this member ever started
+    if late is None or late.started or late.learner or not late.name:
+        return False
+    return is_unformed(seen.mark) and (generation.open or seen.siblings == ())
+
+
+def listed(seen: Seen) -> Listed | None:
+    """This member in the others' list, found by its peer URL: ids and names change, the URL is the fixed set."""
+    return next((each for each in seen.members or () if seen.peer_url in each.peer_urls), None)
+
+
+def _join(seen: Seen, name: str, *, write_identity: bool, move_aside: bool) -> Decision:
+    old = listed(seen)
+    if old is None and any(each.name == seen.tags.member for each in seen.members or ()):
+        return Refuse(f"{name} is listed with other peer URLs than {seen.peer_url}", "correct its peer URLs")
+    if old is not None and old.learner and not old.started:
+        # our own remove and add went through before; starting is what is left
+        return Join(remove=None, write_identity=write_identity, move_aside=move_aside)
+    return Join(remove=old.id if old else None, write_identity=write_identity, move_aside=move_aside)

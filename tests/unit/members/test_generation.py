@@ -1,0 +1,206 @@
+"""The generation record: what cannot be read in full is closed, and open needs two positive answers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from protokube.members.generation import Generation, decode, encode, is_open, is_unformed, is_untouched
+from unit.members.worlds import FOUNDERS, a_generation
+
+steady = settings(derandomize=True, deadline=None)
+words = st.text(min_size=1)
+generations = st.builds(
+    Generation,
+    id=words,
+    etcd_cluster=words,
+    token=words,
+    founders=st.dictionaries(words, words, max_size=5),
+    replacements=st.dictionaries(words, words, max_size=5),
+    open=st.booleans(),
+)
+FIELDS = ["etcdCluster", "founders", "id", "open", "replacements", "token"]
+OPEN_MARKS = ["", "forming", "formatting:5f1c"]
+OTHER_MARKS = [None, "formed", "Formed", "forming ", "formatting", "open", "true", "?"]
+
+
+def written(**changes: Any) -> bytes:
+    return json.dumps({**json.loads(encode(a_generation(is_open=True))), **changes}).encode()
+
+
+@given(generations)
+@steady
+def test_what_was_written_is_read_back_the_same(generation: Generation) -> None:
+    assert decode(encode(generation)) == generation
+
+
+def test_the_record_says_its_fields_as_a_person_expects_them() -> None:
+    assert json.loads(encode(a_generation(is_open=True, replacements={"a": "vol-a2"}))) == {
+        "id": "g1",
+        "etcdCluster": "main",
+        "token": "token-1",
+        "founders": FOUNDERS,
+        "replacements": {"a": "vol-a2"},
+        "open": True,
+    }
+
+
+def test_every_truncated_record_is_nothing_and_so_closed() -> None:
+    whole = encode(a_generation(is_open=True)).rstrip()
+
+    for length in range(len(whole)):
+        assert decode(whole[:length]) is None, length
+
+
+@given(generations, st.data())
+@steady
+def test_half_of_any_record_is_nothing(generation: Generation, data: st.DataObject) -> None:
+    whole = encode(generation).rstrip()
+    cut = data.draw(st.integers(min_value=0, max_value=len(whole) - 1))
+
+    assert decode(whole[:cut]) is None
+
+
+@given(st.binary(max_size=200))
+@steady
+def test_garbage_is_nothing_and_never_an_exception(garbage: bytes) -> None:
+    assert decode(garbage) is None
+
+
+@pytest.mark.parametrize("data", [b"", b"\0" * 4096, b"null", b"true", b"[]", b'"open"', b"{}", b'{"open": true}'])
+def test_a_file_that_holds_no_record_is_nothing(data: bytes) -> None:
+    assert decode(data) is None
+
+
+def test_brackets_without_end_are_nothing_and_exhaust_nothing() -> None:
+    assert decode(b"[" * 200_000) is None
+    assert decode(b'{"founders":' * 200_000) is None
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_missing_field_is_never_filled_in(field: str) -> None:
+    told = json.loads(encode(a_generation(is_open=True)))
+    del told[field]
+
+    assert decode(json.dumps(told).encode()) is None
+
+
+def test_an_extra_field_is_from_somebody_who_knows_more_and_so_closed() -> None:
+    assert decode(written(closedAt="2026-01-01")) is None
+
+
+def test_a_record_that_says_closed_and_then_open_is_not_believed() -> None:
+    twice = written(open=False).removesuffix(b"}") + b', "open": true}'
+
+    assert decode(twice) is None
+
+
+def test_a_member_with_two_founding_volumes_is_not_believed() -> None:
+    twice = written().replace(b'"a": "vol-a"', b'"a": "vol-a", "a": "vol-x"')
+
+    assert decode(twice) is None
+
+
+@pytest.mark.parametrize("value", [None, "true", "", 1, 0, [], {}])
+def test_open_is_a_plain_yes_or_no(value: Any) -> None:
+    assert decode(written(open=value)) is None
+
+
+@pytest.mark.parametrize("value", [None, "", 1, True, [], {}])
+@pytest.mark.parametrize("field", ["id", "etcdCluster", "token"])
+def test_a_name_is_a_text_with_something_in_it(field: str, value: Any) -> None:
+    assert decode(written(**{field: value})) is None
+
+
+@pytest.mark.parametrize(
+    "value", [None, "vol-a", [], ["vol-a"], {"a": None}, {"a": ""}, {"": "vol-a"}, {"a": 1}, {"a": ["vol-a"]}]
+)
+@pytest.mark.parametrize("field", ["founders", "replacements"])
+def test_volumes_are_named_by_member(field: str, value: Any) -> None:
+    assert decode(written(**{field: value})) is None
+
+
+@pytest.mark.parametrize("mark", OPEN_MARKS)
+def test_creation_is_open_when_store_and_provider_both_say_so(mark: str) -> None:
+    assert is_open(a_generation(is_open=True), mark) is True
+
+
+@pytest.mark.parametrize("mark", [*OPEN_MARKS, *OTHER_MARKS])
+@pytest.mark.parametrize("generation", [None, a_generation(is_open=False)], ids=["unreadable", "closed"])
+def test_creation_is_closed_when_the_store_does_not_say_open(generation: Generation | None, mark: str | None) -> None:
+    assert is_open(generation, mark) is False
+
+
+@pytest.mark.parametrize("mark", OTHER_MARKS)
+def test_creation_is_closed_when_the_provider_does_not_say_open(mark: str | None) -> None:
+    assert is_open(a_generation(is_open=True), mark) is False
+
+
+@given(st.none() | generations, st.none() | st.sampled_from(OPEN_MARKS) | st.text())
+@steady
+def test_one_yes_is_never_enough(generation: Generation | None, mark: str | None) -> None:
+    store = generation is not None and generation.open
+    provider = mark is not None and (mark in ("", "forming") or mark.startswith("formatting:"))
+
+    assert is_open(generation, mark) == (store and provider)
+
+
+def test_a_volume_is_untouched_until_it_is_marked_forming_and_unformed_until_formed() -> None:
+    life = ["", "formatting:5f1c", "forming", "formed"]
+
+    assert [is_untouched(mark) for mark in life] == [True, True, False, False]
+    assert [is_unformed(mark) for mark in life] == [True, True, True, False]
+    assert not is_untouched(None)
+    assert not is_unformed(None)
+
+
+@given(generations)
+@steady
+def test_closing_changes_nothing_else_and_is_never_undone(generation: Generation) -> None:
+    closed = generation.closed()
+
+    assert not closed.open
+    assert (closed.id, closed.token, closed.founders) == (generation.id, generation.token, generation.founders)
+    assert closed.closed() == closed
+    assert not closed.with_replacement("a", "vol-a2").open
+    assert not is_open(closed, "")
+
+
+def test_a_founder_is_this_member_on_this_volume() -> None:
+    generation = a_generation()
+
+    assert generation.is_founder("a", "vol-a")
+    assert not generation.is_founder("a", "vol-b")
+    assert not generation.is_founder("b", "vol-a")
+    assert not generation.is_founder("d", "vol-d")
+
+
+def test_we_made_the_founders_and_the_replacements_and_nothing_else() -> None:
+    generation = a_generation(replacements={"a": "vol-a2", "d": "vol-d"})
+
+    assert generation.made_by_us("a", "vol-a")
+    assert generation.made_by_us("a", "vol-a2")
+    assert generation.made_by_us("d", "vol-d")
+    assert not generation.made_by_us("b", "vol-a2")
+    assert not generation.made_by_us("a", "vol-a3")
+    assert not generation.made_by_us("e", "")
+
+
+def test_a_replacement_is_ours_and_never_a_founder() -> None:
+    replaced = a_generation(is_open=True).with_replacement("a", "vol-a2")
+
+    assert replaced.made_by_us("a", "vol-a2")
+    assert not replaced.is_founder("a", "vol-a2")
+
+
+def test_a_second_replacement_takes_the_place_of_the_first() -> None:
+    replaced = a_generation().with_replacement("a", "vol-a2").with_replacement("b", "vol-b2")
+    again = replaced.with_replacement("a", "vol-a3")
+
+    assert again.replacements == {"a": "vol-a3", "b": "vol-b2"}
+    assert not again.made_by_us("a", "vol-a2")
+    assert replaced.replacements == {"a": "vol-a2", "b": "vol-b2"}

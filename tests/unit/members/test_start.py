@@ -1,0 +1,390 @@
+"""What to do with etcd on a mounted volume: a test for each row of the table, in its words, and the rules around."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+
+import pytest
+
+from protokube.members.generation import Generation
+from protokube.members.identity import Identity, Unreadable
+from protokube.members.start import Data, Join, Listed, Refuse, Seen, Start, Wait, decide_start
+from unit.members.worlds import (
+    LATE,
+    QUORUM,
+    B,
+    C,
+    a_blank,
+    a_generation,
+    a_member,
+    a_mounted,
+    an_identity,
+)
+
+OPEN, CLOSED = a_generation(is_open=True), a_generation()
+REPLACED = a_generation(replacements={"a": "vol-a2"})
+GROWN = a_generation(replacements={"d": "vol-d"})
+
+
+def ours(
+    data: Data,
+    generation: Generation | None = CLOSED,
+    *,
+    mark: str | None = "formed",
+    members: tuple[Listed, ...] | None = None,
+    siblings: tuple[str, ...] | None = (),
+) -> Seen:
+    return a_mounted(
+        identity=an_identity(), data=data, generation=generation, mark=mark, members=members, siblings=siblings
+    )
+
+
+def refusal(seen: Seen) -> Refuse:
+    decision = decide_start(seen)
+    assert isinstance(decision, Refuse), decision
+    return decision
+
+
+def waiting(seen: Seen) -> Wait:
+    decision = decide_start(seen)
+    assert isinstance(decision, Wait), decision
+    return decision
+
+
+# ours, data present
+
+
+@pytest.mark.parametrize("members", [None, QUORUM, LATE, (B, C)], ids=["no quorum", "listed", "late", "not listed"])
+@pytest.mark.parametrize("generation", [None, OPEN, CLOSED], ids=["unreadable", "open", "closed"])
+def test_a_volume_of_ours_with_its_data_goes_on_with_it_whatever_else_is_seen(
+    generation: Generation | None, members: tuple[Listed, ...] | None
+) -> None:
+    for mark in (None, "", "forming", "formed"):
+        for siblings in (None, (), ("vol-x",)):
+            seen = ours(Data.PRESENT, generation, mark=mark, members=members, siblings=siblings)
+            assert decide_start(seen) == Start(fresh=False)
+
+
+def test_a_volume_that_a_restore_left_behind_does_not_bring_the_old_cluster_back() -> None:
+    told = refusal(ours(Data.PRESENT, a_generation(named="g2")))
+
+    assert told.why == "vol-a is of generation 'g1', main/a is of 'g2' now"
+    assert told.hint
+
+
+# founders of an open generation
+
+
+def test_a_crash_between_identity_and_first_start_is_nothing() -> None:
+    assert decide_start(ours(Data.MISSING, OPEN, mark="forming")) == Start(fresh=True)
+
+
+def test_a_blank_founder_of_an_open_generation_writes_its_identity_and_starts_new() -> None:
+    assert decide_start(a_blank(generation=OPEN)) == Start(fresh=True, write_identity=True)
+
+
+def test_a_founder_killed_while_formatting_starts_new() -> None:
+    assert decide_start(a_blank(generation=OPEN, mark="formatting:5f1c")) == Start(fresh=True, write_identity=True)
+
+
+def test_founding_waits_neither_for_a_list_of_volumes_nor_for_the_others() -> None:
+    assert decide_start(a_blank(generation=OPEN, siblings=None)) == Start(fresh=True, write_identity=True)
+
+
+def test_a_replacement_never_founds_even_while_creation_is_open() -> None:
+    seen = a_blank(generation=a_generation(is_open=True, replacements={"a": "vol-a2"}), volume="vol-a2")
+
+    assert isinstance(decide_start(seen), Wait)
+
+
+def test_a_volume_nobody_made_never_founds_even_while_creation_is_open() -> None:
+    assert refusal(a_blank(generation=OPEN, volume="vol-x")).why == "vol-x is not a volume that we made for main/a"
+
+
+def test_a_founder_of_another_member_does_not_found() -> None:
+    assert "vol-b" in refusal(a_blank(generation=OPEN, volume="vol-b")).why
+
+
+def test_the_record_of_another_etcd_cluster_opens_nothing() -> None:
+    of_events = a_generation(is_open=True, etcd_cluster="events")
+
+    refusal(a_blank(generation=of_events))
+    refusal(ours(Data.MISSING, of_events, mark="forming"))
+
+
+def test_an_identity_of_another_generation_founds_nothing_and_joins_nothing() -> None:
+    for members in (None, QUORUM, LATE):
+        refusal(ours(Data.MISSING, a_generation(is_open=True, named="g2"), mark="forming", members=members))
+
+
+def test_a_member_that_a_quorum_has_seen_started_does_not_found_again_while_creation_is_open() -> None:
+    assert decide_start(ours(Data.MISSING, OPEN, mark="forming", members=QUORUM)) == Join(remove=1, move_aside=True)
+    assert decide_start(a_blank(generation=OPEN, members=QUORUM)) == Join(remove=1, write_identity=True)
+
+
+# the provider's word
+
+
+def test_a_provider_that_does_not_answer_never_means_open() -> None:
+    waiting(a_blank(generation=OPEN, mark=None))
+    refusal(ours(Data.MISSING, OPEN, mark=None))
+
+
+def test_a_blank_disk_waits_for_the_provider_to_say_what_was_on_it_before_it_joins() -> None:
+    told = waiting(a_blank(generation=CLOSED, mark=None, members=QUORUM))
+
+    assert told.why == "the provider did not say whether anything was on vol-a before"
+
+
+@pytest.mark.parametrize("mark", ["forming", "formed", "Formed", "?"])
+@pytest.mark.parametrize("members", [None, QUORUM, LATE], ids=["no quorum", "listed", "late"])
+@pytest.mark.parametrize("generation", [None, OPEN, CLOSED], ids=["unreadable", "open", "closed"])
+def test_a_marked_volume_that_turns_up_blank_is_refused(
+    generation: Generation | None, members: tuple[Listed, ...] | None, mark: str
+) -> None:
+    told = refusal(a_blank(generation=generation, mark=mark, members=members))
+
+    assert told.why == f"vol-a was marked {mark!r} and turns up blank: its data was lost outside of us"
+
+
+def test_a_founder_whose_volume_says_formed_does_not_found_though_the_store_says_open() -> None:
+    refusal(ours(Data.MISSING, OPEN, mark="formed"))
+
+
+# replaced disks and growing
+
+
+def test_a_replaced_disk_takes_the_place_of_the_old_member_found_by_its_peer_url() -> None:
+    seen = a_blank(generation=REPLACED, volume="vol-a2", members=QUORUM)
+
+    assert decide_start(seen) == Join(remove=1, write_identity=True)
+
+
+def test_the_old_member_is_found_by_its_peer_url_though_its_name_is_another() -> None:
+    members = (B, C, a_member("a", 77, name="renamed"))
+
+    assert decide_start(a_blank(generation=REPLACED, volume="vol-a2", members=members)) == Join(
+        remove=77, write_identity=True
+    )
+
+
+def test_a_member_that_is_not_in_the_list_is_only_added() -> None:
+    seen = a_blank(generation=GROWN, member="d", volume="vol-d", members=QUORUM)
+
+    assert decide_start(seen) == Join(remove=None, write_identity=True)
+
+
+def test_a_member_listed_under_another_peer_url_is_not_added_a_second_time() -> None:
+    moved = replace(a_member("a", 1), peer_urls=("http://10.0.0.9:2380",))
+
+    told = refusal(a_blank(generation=REPLACED, volume="vol-a2", members=(moved, B, C)))
+
+    assert told.why == "main/a is listed with other peer URLs than https://etcd-a.internal.dev:2380"
+
+
+def test_a_resumed_join_removes_nothing_when_our_learner_is_already_added() -> None:
+    added = a_member("a", 9, started=False, learner=True, name="")
+
+    blank = a_blank(generation=REPLACED, volume="vol-a2", members=(B, C, added))
+    with_identity = ours(Data.MISSING, members=(B, C, added))
+
+    assert decide_start(blank) == Join(remove=None, write_identity=True)
+    assert decide_start(with_identity) == Join(remove=None, move_aside=True)
+
+
+def test_a_join_killed_after_its_remove_only_adds() -> None:
+    assert decide_start(ours(Data.MISSING, members=(B, C))) == Join(remove=None, move_aside=True)
+
+
+def test_a_learner_that_had_started_and_lost_its_data_is_removed_first() -> None:
+    started = a_member("a", 9, learner=True)
+
+    assert decide_start(ours(Data.MISSING, members=(B, C, started))) == Join(remove=9, move_aside=True)
+
+
+def test_a_voter_that_somebody_added_by_hand_is_replaced_and_not_founded() -> None:
+    by_hand = a_member("a", 9, started=False, name="")
+
+    assert decide_start(a_blank(generation=CLOSED, members=(B, C, by_hand))) == Join(remove=9, write_identity=True)
+
+
+def test_another_volume_of_the_same_member_is_refused_naming_both() -> None:
+    for members in (None, QUORUM, LATE):
+        told = refusal(a_blank(generation=REPLACED, volume="vol-a2", siblings=("vol-a",), members=members))
+
+        assert told.why == "main/a has several volumes: vol-a2, vol-a"
+        assert told.hint == "untag all but one"
+
+
+def test_a_blank_disk_waits_until_the_list_of_volumes_is_complete() -> None:
+    for members in (None, QUORUM):
+        told = waiting(a_blank(generation=REPLACED, volume="vol-a2", siblings=None, members=members))
+
+        assert told.why == "the list of volumes is not complete; main/a may have another"
+
+
+def test_a_blank_disk_that_we_did_not_make_is_refused_though_the_others_have_a_quorum() -> None:
+    for generation in (None, CLOSED):
+        told = refusal(a_blank(generation=generation, volume="vol-x", members=QUORUM))
+
+        assert told.why == "vol-x is not a volume that we made for main/a"
+        assert told.hint
+
+
+# no quorum
+
+
+@pytest.mark.parametrize("members", [None, ()], ids=["no list", "an empty list"])
+def test_a_blank_disk_waits_while_the_others_are_merely_down(members: tuple[Listed, ...] | None) -> None:
+    told = waiting(a_blank(generation=CLOSED, members=members))
+
+    assert told.why == "main/a is blank and joins the others once they have a quorum"
+
+
+def test_once_volumes_are_known_to_be_gone_a_person_is_told_which_and_the_way_out() -> None:
+    told = refusal(a_blank(generation=CLOSED, lost=("b", "c")))
+
+    assert told.why == "main/a is blank and the volumes of b, c are gone: nobody has a quorum to join"
+    assert "protokube etcd recover" in told.hint
+
+
+def test_a_lost_volume_does_not_matter_while_the_others_have_a_quorum() -> None:
+    seen = a_blank(generation=REPLACED, volume="vol-a2", members=QUORUM, lost=("a",))
+
+    assert decide_start(seen) == Join(remove=1, write_identity=True)
+
+
+# ours, data missing or corrupt
+
+
+def test_a_volume_of_ours_that_lost_its_data_joins_after_moving_aside_what_is_left() -> None:
+    assert decide_start(ours(Data.MISSING, members=QUORUM)) == Join(remove=1, move_aside=True)
+
+
+@pytest.mark.parametrize("members", [None, ()], ids=["no list", "an empty list"])
+def test_a_volume_of_ours_that_lost_its_data_is_for_a_person_without_a_quorum(
+    members: tuple[Listed, ...] | None,
+) -> None:
+    told = refusal(ours(Data.MISSING, members=members))
+
+    assert told.why == "the data of main/a is gone, and the other members have no quorum"
+    assert "protokube etcd recover" in told.hint
+
+
+def test_a_volume_that_lost_its_data_does_not_remove_the_member_living_on_another_volume() -> None:
+    told = refusal(ours(Data.MISSING, members=QUORUM, siblings=("vol-a2",)))
+
+    assert told.why == "main/a has several volumes: vol-a, vol-a2"
+    waiting(ours(Data.MISSING, members=QUORUM, siblings=None))
+
+
+def test_a_generation_that_cannot_be_read_is_closed() -> None:
+    refusal(ours(Data.MISSING, None, mark="forming"))
+    refusal(a_blank(generation=None))
+    assert decide_start(ours(Data.MISSING, None, mark="forming", members=QUORUM)) == Join(remove=1, move_aside=True)
+
+
+@pytest.mark.parametrize("members", [None, QUORUM], ids=["no quorum", "quorum"])
+@pytest.mark.parametrize("generation", [None, OPEN, CLOSED], ids=["unreadable", "open", "closed"])
+def test_corrupt_data_is_for_a_person(generation: Generation | None, members: tuple[Listed, ...] | None) -> None:
+    told = refusal(ours(Data.CORRUPT, generation, mark="forming", members=members))
+
+    assert told.why == "etcd says the data of main/a is corrupt"
+    assert told.hint
+
+
+# not ours
+
+
+@pytest.mark.parametrize("members", [None, QUORUM], ids=["no quorum", "quorum"])
+@pytest.mark.parametrize("generation", [None, OPEN, CLOSED], ids=["unreadable", "open", "closed"])
+def test_the_layout_of_the_original_is_refused_with_the_way_to_adopt_it(
+    generation: Generation | None, members: tuple[Listed, ...] | None
+) -> None:
+    told = refusal(replace(a_blank(generation=generation, members=members), data=Data.ORIGINAL))
+
+    assert told.why == "vol-a carries main/a in the layout of the original"
+    assert told.hint == "protokube etcd adopt vol-a"
+
+
+def test_an_identity_of_ours_beside_data_of_the_original_is_for_a_person() -> None:
+    assert "which is right" in refusal(ours(Data.ORIGINAL, OPEN, mark="forming")).hint
+
+
+@pytest.mark.parametrize("field", ["cluster", "etcd_cluster", "member", "volume"])
+@pytest.mark.parametrize("data", Data)
+@pytest.mark.parametrize("generation", [None, OPEN, CLOSED], ids=["unreadable", "open", "closed"])
+def test_a_volume_that_is_not_ours_is_refused(generation: Generation | None, data: Data, field: str) -> None:
+    foreign = Identity(**{**asdict(an_identity()), field: "other"})
+    for members in (None, QUORUM, LATE):
+        seen = replace(ours(data, generation, mark="forming", members=members), identity=foreign, proven_blank=True)
+        told = refusal(seen)
+        assert "'other'" in told.why
+        assert told.hint == "correct the tags of vol-a, or detach it"
+
+
+@pytest.mark.parametrize("data", Data)
+@pytest.mark.parametrize("generation", [None, OPEN, CLOSED], ids=["unreadable", "open", "closed"])
+def test_an_identity_that_cannot_be_read_is_refused_and_is_never_blank(
+    generation: Generation | None, data: Data
+) -> None:
+    for members in (None, QUORUM, LATE):
+        blank = a_blank(generation=generation, members=members)
+        told = refusal(replace(blank, identity=Unreadable("not JSON"), data=data))
+        assert told.why == "the identity on vol-a cannot be read: not JSON"
+        assert told.hint
+
+
+@pytest.mark.parametrize("data", [Data.PRESENT, Data.CORRUPT])
+def test_data_without_an_identity_is_refused(data: Data) -> None:
+    told = refusal(replace(a_blank(generation=OPEN), data=data))
+
+    assert told.why == "vol-a has no identity and is not proven blank"
+
+
+def test_a_disk_that_only_looks_empty_is_refused() -> None:
+    for members in (None, QUORUM, LATE):
+        told = refusal(replace(a_blank(generation=OPEN, members=members), proven_blank=False))
+        assert told.why == "vol-a has no identity and is not proven blank"
+
+
+# the late founder
+
+
+def test_a_late_founder_that_never_started_is_not_replaced_but_starts_new() -> None:
+    assert decide_start(a_blank(generation=CLOSED, members=LATE)) == Start(fresh=True, write_identity=True)
+    assert decide_start(ours(Data.MISSING, mark="forming", members=LATE)) == Start(fresh=True)
+
+
+def test_a_late_founder_with_another_volume_is_refused_naming_both() -> None:
+    told = refusal(a_blank(generation=CLOSED, members=LATE, siblings=("vol-a2",)))
+
+    assert told.why == "main/a has several volumes: vol-a, vol-a2"
+
+
+def test_a_late_founder_waits_for_a_complete_list_and_for_the_provider() -> None:
+    waiting(a_blank(generation=CLOSED, members=LATE, siblings=None))
+    waiting(a_blank(generation=CLOSED, members=LATE, mark=None))
+
+
+def test_a_late_founder_whose_volume_says_formed_is_replaced() -> None:
+    assert decide_start(ours(Data.MISSING, mark="formed", members=LATE)) == Join(remove=1, move_aside=True)
+
+
+def test_a_replacement_of_a_founder_that_never_started_joins() -> None:
+    seen = a_blank(generation=REPLACED, volume="vol-a2", members=LATE)
+
+    assert decide_start(seen) == Join(remove=1, write_identity=True)
+
+
+def test_a_late_founder_waits_while_nobody_can_say_whether_it_ever_started() -> None:
+    waiting(a_blank(generation=CLOSED, members=None))
+
+
+def test_a_founder_listed_as_a_learner_is_joining_and_does_not_start_new() -> None:
+    learner = a_member("a", 9, started=False, learner=True)
+
+    for generation in (OPEN, CLOSED):
+        assert decide_start(a_blank(generation=generation, members=(B, C, learner))) == Join(
+            remove=None, write_identity=True
+        )
