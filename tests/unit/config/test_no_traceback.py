@@ -56,11 +56,12 @@ def mutate(documents: list[Any], data: st.DataObject) -> list[Any]:
             case "drop":
                 del holder[key]
             case "replace":
-                holder[key] = data.draw(JUNK)
+                holder[key] = copy.deepcopy(data.draw(JUNK))
             case "double" if isinstance(holder, list):
                 holder.append(copy.deepcopy(holder[key]))
             case "rename" if isinstance(holder, dict):
-                holder[data.draw(st.sampled_from(["name", "cloud", "zones", "subnets", "kubelet", "z"]))] = holder[key]
+                name = data.draw(st.sampled_from(["name", "cloud", "zones", "subnets", "kubelet", "z"]))
+                holder[name] = copy.deepcopy(holder[key])
             case _:
                 holder[key] = ""
     return changed
