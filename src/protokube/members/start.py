@@ -44,6 +44,8 @@ class Seen:
     """Everything the decision rests on, as it was just observed."""
 
     tags: Nominated
+    name: str
+    """What etcd calls this member: `etcd-a` for member `a` of `main`."""
     peer_url: str
     identity: Identity | Unreadable | None
     proven_blank: bool
@@ -208,7 +210,7 @@ def listed(seen: Seen) -> Listed | None:
 
 def _join(seen: Seen, name: str, *, write_identity: bool, move_aside: bool) -> Decision:
     old = listed(seen)
-    if old is None and any(each.name == seen.tags.member for each in seen.members or ()):
+    if old is None and any(each.name == seen.name for each in seen.members or ()):
         return Refuse(f"{name} is listed with other peer URLs than {seen.peer_url}", "correct its peer URLs")
     if old is not None and old.learner and not old.started:
         # our own remove and add went through before; starting is what is left

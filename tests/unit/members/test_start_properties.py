@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from protokube.members.generation import Generation, is_open
 from protokube.members.identity import Identity, Nominated, Unreadable, mismatch
 from protokube.members.start import Data, Decision, Join, Listed, Refuse, Seen, Start, Wait, decide_start
-from unit.members.worlds import LATE, QUORUM, a_blank, a_generation, a_mounted, an_identity, peer_url
+from unit.members.worlds import LATE, QUORUM, a_blank, a_generation, a_mounted, an_identity, etcd_name, peer_url
 
 T = TypeVar("T")
 steady = settings(derandomize=True, deadline=None, max_examples=500)
@@ -55,7 +55,8 @@ GENERATIONS = [
 LISTED = [
     Listed(id=number, name=name, peer_urls=(peer_url(member),), client_urls=client_urls, learner=learner)
     for number, (name, member, client_urls, learner) in enumerate(
-        product(["a", "", "d"], ["a", "a", "d", "b"], [(), ("https://client",)], [False, False, True]), start=1
+        product(["etcd-a", "", "etcd-d"], ["a", "a", "d", "b"], [(), ("https://client",)], [False, False, True]),
+        start=1,
     )
 ]
 MARKS = ["", "", "", "forming", "forming", "formed", None, "formatting:5f1c", "formatting", "?"]
@@ -91,6 +92,7 @@ def observed(rolled: int) -> Seen:
     rolled, lost = one_of(rolled, LOST)
     return Seen(
         tags=tags,
+        name=etcd_name(tags.member),
         peer_url=peer_url(tags.member),
         identity=identity,
         proven_blank=proven_blank,

@@ -9,6 +9,10 @@ from protokube.members.start import Data, Listed, Seen
 FOUNDERS = {"a": "vol-a", "b": "vol-b", "c": "vol-c"}
 
 
+def etcd_name(member: str) -> str:
+    return f"etcd-{member}"
+
+
 def peer_url(member: str) -> str:
     return f"https://etcd-{member}.internal.dev:2380"
 
@@ -48,7 +52,7 @@ def a_member(
     """One entry of the list; `name` is the member's own unless the test says otherwise."""
     return Listed(
         id=number,
-        name=member if name is None else name,
+        name=etcd_name(member) if name is None else name,
         peer_urls=(peer_url(member),),
         client_urls=(f"https://etcd-{member}.internal.dev:2379",) if started else (),
         learner=learner,
@@ -76,6 +80,7 @@ def a_mounted(
 ) -> Seen:
     return Seen(
         tags=tags(member, volume),
+        name=etcd_name(member),
         peer_url=peer_url(member),
         identity=identity,
         proven_blank=proven_blank,
