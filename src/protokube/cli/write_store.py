@@ -16,8 +16,8 @@ from protokube.store.open import open_store
 def write_store(config: Config, texts: list[tuple[str, str]], url: str, output: str) -> None:
     """The groups, then the cluster, which names its groups, then what the user wrote.
 
-    Killed in between, readers see the old cluster with its groups or the new one. A group that left the spec stays in
-    the store, named by nobody.
+    Killed in between, a reader may see a group of the new configuration beside the old cluster; running the command
+    again mends that. A group that left the spec stays in the store, named by nobody.
     """
     name = config.name
     cluster, *groups = documents(config)

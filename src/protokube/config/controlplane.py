@@ -6,6 +6,7 @@ They share a machine and talk over 127.0.0.1 with certificates; nothing listens 
 from __future__ import annotations
 
 from protokube.config.draft import Draft
+from protokube.config.flags import COMPONENTS
 from protokube.config.images import image
 from protokube.config.network import Inside
 from protokube.config.pki import DIRECTORY
@@ -42,13 +43,8 @@ def in_tree_cloud(cluster: Draft, cloud: str, version: Version) -> bool:
 
 def complete_images(cluster: Draft, version: Version) -> None:
     """The images of everything that Kubernetes releases as one."""
-    for field, name in (
-        ("kubeAPIServer", "kube-apiserver"),
-        ("kubeControllerManager", "kube-controller-manager"),
-        ("kubeScheduler", "kube-scheduler"),
-        ("kubeProxy", "kube-proxy"),
-    ):
-        text, of = image(cluster, name, f"v{version}")
+    for field in ("kubeAPIServer", "kubeControllerManager", "kubeScheduler", "kubeProxy"):
+        text, of = image(cluster, COMPONENTS[field], f"v{version}")
         because = f"the image of Kubernetes {version}"
         cluster.under(field).decide("image", text, because, cluster.at("kubernetesVersion"), *of)
 

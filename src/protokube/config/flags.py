@@ -14,6 +14,14 @@ from typing import Any
 
 from protokube.spec.version import Version, parse
 
+COMPONENTS = {
+    "kubeAPIServer": "kube-apiserver",
+    "kubeControllerManager": "kube-controller-manager",
+    "kubeScheduler": "kube-scheduler",
+    "kubeProxy": "kube-proxy",
+    "kubelet": "kubelet",
+}
+"""The binary that each section of a spec configures."""
 KUBERNETES_TABLES = ("1.20", "1.28", "1.32", "1.34", "1.36")
 ETCD_TABLES = ("3.4", "3.5")
 

@@ -98,9 +98,10 @@ def complete_group(group: Draft, cluster: Draft, cloud: str, version: Version, h
         arch = "arm64" if _is_arm(str(group.get("machineType"))) else "amd64"
         of = (cluster.at("cloud"), group.at("machineType"))
         group.decide("image", IMAGES[cloud].format(arch=arch), "Debian 12, newest build", *of)
-    group.decide("nodeLabels", role_labels(role, version), "the role, as others look for it", group.at("role"))
+    because = "the role, as others look for it"
+    group.decide("nodeLabels", {}, because, group.at("role"))
     for label, value in role_labels(role, version).items():  # the user's own labels stand beside them
-        group.under("nodeLabels").decide(label, value, "the role, as others look for it", group.at("role"))
+        group.under("nodeLabels").decide(label, value, because, group.at("role"))
     taints = [f"{role_key(version)}:NoSchedule"] if role == "Master" and has_nodes else []
     because = "masters run no other pods while there are nodes" if taints else "nothing keeps pods away"
     group.decide("taints", taints, because, group.at("role"), cluster.at("nodes"))

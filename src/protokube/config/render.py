@@ -37,9 +37,9 @@ def settings(schema: type, draft: Draft) -> Iterator[tuple[Declared, Draft, str]
             yield rule, draft, name
 
 
-def render(schema: type, draft: Draft, table: FlagTable, version: Version, *, has_file: bool, at: str) -> Form:
-    """The flags and file entries of one component; `at` is where they are reported, for provenance and problems."""
-    form = Form()
+def render(schema: type, draft: Draft, table: FlagTable, version: Version, *, has_file: bool) -> Form:
+    """The flags and file entries of one component, each with its origin under the component's own path."""
+    form, at = Form(), draft.path
     for rule, holder, name in settings(schema, draft):
         value = holder.get(name)
         if has_file and in_file(rule, version):
@@ -101,10 +101,12 @@ def extra_flags(
     schema: type, draft: Draft, table: FlagTable, version: Version, has_file: bool
 ) -> Iterator[tuple[str, Any]]:
     """The user's own flags: each must exist in this version, and have no field of its own."""
+    if not draft.get("extraFlags"):  # the rule, for each of thousands of groups
+        return
     said = draft.ledger.source(draft.at("extraFlags"))
     fields = {rule.flag: path for path, rule in _flag_fields(schema, said.removesuffix(".extraFlags"))}
     files = {rule.flag for _, rule in _flag_fields(schema, "") if has_file and in_file(rule, version)}
-    for name, value in (draft.get("extraFlags") or {}).items():
+    for name, value in draft.get("extraFlags").items():
         flag = name.removeprefix("--")
         path, what = f"{said}.{name}", f"{table.component} {table.version}"
         if flag in fields:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from protokube.config import controlplane
 from protokube.config.draft import Draft, Origin
 from protokube.config.etcd_file import etcd_members
-from protokube.config.flags import flag_table
+from protokube.config.flags import COMPONENTS, flag_table
 from protokube.config.forms import flag_value
 from protokube.config.render import Form, render
 from protokube.spec.components.apiserver import KubeAPIServer
@@ -43,10 +43,19 @@ def render_all(cluster: Draft, root: Draft, version: Version) -> dict[str, Tree]
     return whole
 
 
-def _point(form: Form, flag: str, path: str, draft: Draft, at: str) -> None:
-    """The one flag that names the file."""
-    form.flags = dict(sorted({**form.flags, flag: path}.items()))
-    draft.ledger.origins[f"{at}.flags.{flag}"] = Origin("where its configuration file is written")
+def _formed(schema: type, field: str, holder: Draft, version: Version, file: str = "") -> tuple[Form, Draft]:
+    """The form of one component, and its settings; with a file, also the one flag that names it."""
+    draft, table = holder.under(field), flag_table(COMPONENTS[field], version.series)
+    form = render(schema, draft, table, version, has_file=bool(file))
+    if file:
+        _add_flag(form, draft, "config", file, "where its configuration file is written")
+    return form, draft
+
+
+def _add_flag(form: Form, draft: Draft, flag: str, value: object, because: str) -> None:
+    """A flag that no setting stands for."""
+    form.flags = dict(sorted({**form.flags, flag: value}.items()))
+    draft.ledger.origins[f"{draft.path}.flags.{flag}"] = Origin(because)
 
 
 def _told(form: Form, files: Tree) -> Tree:
@@ -54,9 +63,7 @@ def _told(form: Form, files: Tree) -> Tree:
 
 
 def _apiserver(cluster: Draft, version: Version) -> Tree:
-    api = cluster.under("kubeAPIServer")
-    table = flag_table("kube-apiserver", version.series)
-    form = render(KubeAPIServer, api, table, version, has_file=False, at="kubeAPIServer")
+    form, api = _formed(KubeAPIServer, "kubeAPIServer", cluster, version)
     files: Tree = {}
     for document, pointer in (
         ("auditPolicy", "auditPolicyFile"),
@@ -79,11 +86,9 @@ def _apiserver(cluster: Draft, version: Version) -> Tree:
 
 
 def _controller_manager(cluster: Draft, version: Version) -> Tree:
-    draft, table = cluster.under("kubeControllerManager"), flag_table("kube-controller-manager", version.series)
-    form = render(KubeControllerManager, draft, table, version, has_file=False, at="kubeControllerManager")
+    form, draft = _formed(KubeControllerManager, "kubeControllerManager", cluster, version)
     if version < (1, 23) and "port" not in form.flags:
-        form.flags = dict(sorted({**form.flags, "port": 0}.items()))
-        draft.ledger.origins["kubeControllerManager.flags.port"] = Origin(UNSECURED)
+        _add_flag(form, draft, "port", 0, UNSECURED)
     return _told(form, {})
 
 
@@ -96,9 +101,7 @@ def scheduler_api(version: Version) -> str:
 
 
 def _scheduler(cluster: Draft, version: Version) -> Tree:
-    draft, table = cluster.under("kubeScheduler"), flag_table("kube-scheduler", version.series)
-    form = render(KubeScheduler, draft, table, version, has_file=True, at="kubeScheduler")
-    _point(form, "config", SCHEDULER_FILE, draft, "kubeScheduler")
+    form, draft = _formed(KubeScheduler, "kubeScheduler", cluster, version, SCHEDULER_FILE)
     head = {"apiVersion": scheduler_api(version), "kind": "KubeSchedulerConfiguration"}
     if version < (1, 23):
         for name in ("healthzBindAddress", "metricsBindAddress"):
@@ -108,16 +111,12 @@ def _scheduler(cluster: Draft, version: Version) -> Tree:
 
 
 def _proxy(cluster: Draft, version: Version) -> Tree:
-    draft, table = cluster.under("kubeProxy"), flag_table("kube-proxy", version.series)
-    form = render(KubeProxy, draft, table, version, has_file=True, at="kubeProxy")
-    _point(form, "config", PROXY_FILE, draft, "kubeProxy")
+    form, _ = _formed(KubeProxy, "kubeProxy", cluster, version, PROXY_FILE)
     head = {"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration"}
     return _told(form, {PROXY_FILE: head | form.file})
 
 
 def _kubelet(group: Draft, version: Version) -> Tree:
-    draft, table = group.under("kubelet"), flag_table("kubelet", version.series)
-    form = render(Kubelet, draft, table, version, has_file=True, at=draft.path)
-    _point(form, "config", KUBELET_FILE, draft, draft.path)
+    form, _ = _formed(Kubelet, "kubelet", group, version, KUBELET_FILE)
     head = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
     return _told(form, {KUBELET_FILE: head | form.file})

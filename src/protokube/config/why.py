@@ -6,19 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from protokube.config.complete import Config
-from protokube.config.flags import flag_table
+from protokube.config.flags import COMPONENTS, flag_table
 from protokube.errors import InvalidRequest
 from protokube.spec import version as versions
 from protokube.spec.decode import Tree, near
 from protokube.spec.parse import GROUPS
-
-COMPONENTS = {
-    "kubeAPIServer": "kube-apiserver",
-    "kubeControllerManager": "kube-controller-manager",
-    "kubeScheduler": "kube-scheduler",
-    "kubeProxy": "kube-proxy",
-    "kubelet": "kubelet",
-}
 
 
 def leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
@@ -80,9 +72,6 @@ def sentence(config: Config, values: dict[str, Any], path: str) -> str:
 def reason(config: Config, values: dict[str, Any], path: str, steps: int = 3) -> str:
     """Default, derived from what, or the user's; followed through what it was derived from, for some steps."""
     origin = config.ledger.origin(path)
-    if path == "metadata.name":
-        where = config.ledger.places.get(path)
-        return f"you said so at {where}" if where else "you said so"
     if origin is None:
         return "it follows from the rest"
     if origin.where:

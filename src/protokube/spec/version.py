@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 PATTERN = re.compile(r"v?([0-9]{1,9})\.([0-9]{1,9})(?:\.([0-9]{1,9}))?([-+][0-9A-Za-z.+-]+)?")
@@ -29,6 +30,7 @@ class Version(NamedTuple):
         return f"{self.major}.{self.minor}"
 
 
+@lru_cache(maxsize=1024)  # every setting of every group asks since when its file has it
 def parse(text: str) -> Version | None:
     """`v1.34.0`, `1.34.0` or `1.34`; anything else is no version."""
     found = PATTERN.fullmatch(text.strip())

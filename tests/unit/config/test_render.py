@@ -54,7 +54,7 @@ def a_table(*names: str, perhaps: dict[str, str] | None = None) -> FlagTable:
 
 
 def form_of(tree: Tree, table: FlagTable | None = None, *, has_file: bool = True) -> Form:
-    return render(Component, a_draft(tree, path="thing"), table or a_table(), V, has_file=has_file, at="thing")
+    return render(Component, a_draft(tree, path="thing"), table or a_table(), V, has_file=has_file)
 
 
 def test_a_setting_goes_to_the_file_where_there_is_one_and_to_a_flag_elsewhere() -> None:
@@ -96,7 +96,7 @@ def test_each_flag_and_entry_knows_the_setting_it_comes_from() -> None:
     draft = a_draft(
         {"fileOnly": "x", "flagOnly": "y", "inner": {"deep": True}, "extraFlags": {"spare": 1}}, path="thing"
     )
-    render(Component, draft, a_table(), V, has_file=True, at="thing")
+    render(Component, draft, a_table(), V, has_file=True)
 
     assert {path: origin.of for path, origin in draft.ledger.origins.items()} == {
         "thing.file.a.file.only": ("thing.fileOnly",),
@@ -108,7 +108,7 @@ def test_each_flag_and_entry_knows_the_setting_it_comes_from() -> None:
 
 def test_a_setting_the_version_cannot_take_is_a_problem_that_says_from_when_on_it_can() -> None:
     draft = a_draft({"newEntry": "x"}, a_ledger(thing__newEntry=7), "thing")
-    render(Component, draft, a_table(), V, has_file=True, at="thing")
+    render(Component, draft, a_table(), V, has_file=True)
 
     (problem,) = draft.ledger.problems
     assert problem.message == "thing 1.30 has no newEntry in its configuration file"
@@ -118,7 +118,7 @@ def test_a_setting_the_version_cannot_take_is_a_problem_that_says_from_when_on_i
 
 def test_a_flag_only_a_neighbour_lists_is_not_passed_and_the_neighbour_is_named() -> None:
     draft = a_draft({"flagOnly": "x"}, path="thing")
-    form = render(Component, draft, a_table("both", perhaps={"flag-only": "1.28"}), V, has_file=True, at="thing")
+    form = render(Component, draft, a_table("both", perhaps={"flag-only": "1.28"}), V, has_file=True)
 
     assert form.flags == {}
     assert draft.ledger.problems[0].message == "thing 1.30 has no --flag-only, though 1.28 has"
@@ -128,7 +128,7 @@ def test_a_flag_only_a_neighbour_lists_is_not_passed_and_the_neighbour_is_named(
 def test_a_deprecated_flag_is_passed_where_nothing_else_serves_with_a_warning() -> None:
     table = FlagTable("thing", "1.30", {"flag-only": {"deprecated": True}}, {})
     draft = a_draft({"flagOnly": "x"}, path="thing")
-    form = render(Component, draft, table, V, has_file=True, at="thing")
+    form = render(Component, draft, table, V, has_file=True)
 
     assert form.flags == {"flag-only": "x"}
     assert draft.ledger.warnings[0].message == "thing 1.30 takes it as --flag-only only, which is deprecated"
@@ -136,7 +136,7 @@ def test_a_deprecated_flag_is_passed_where_nothing_else_serves_with_a_warning() 
 
 def test_flags_of_the_users_must_exist() -> None:
     draft = a_draft({"extraFlags": {"spare": [1, 2], "--old": True, "spaer": 3}}, path="thing")
-    form = render(Component, draft, a_table(), V, has_file=True, at="thing")
+    form = render(Component, draft, a_table(), V, has_file=True)
 
     assert form.flags == {"old": True, "spare": [1, 2]}
     assert [str(each) for each in draft.ledger.problems] == [
@@ -149,7 +149,7 @@ def test_flags_of_the_users_must_exist() -> None:
 
 def test_a_flag_of_the_users_that_one_neighbour_lists_is_passed_with_a_warning() -> None:
     draft = a_draft({"extraFlags": {"half": 0}}, path="thing")
-    form = render(Component, draft, a_table("both", perhaps={"half": "1.32"}), V, has_file=True, at="thing")
+    form = render(Component, draft, a_table("both", perhaps={"half": "1.32"}), V, has_file=True)
 
     assert form.flags == {"half": 0}
     assert draft.ledger.warnings[0].message == (
@@ -169,7 +169,7 @@ def test_a_flag_of_the_users_that_one_neighbour_lists_is_passed_with_a_warning()
 )
 def test_a_flag_with_a_field_of_its_own_is_said_there(flag: str, into: str, field: str) -> None:
     draft = a_draft({"extraFlags": {flag: "x"}}, path="thing")
-    form = render(Component, draft, a_table(), V, has_file=True, at="thing")
+    form = render(Component, draft, a_table(), V, has_file=True)
 
     assert form.flags == {}
     (problem,) = draft.ledger.problems
@@ -225,8 +225,8 @@ def test_a_flag_of_the_users_for_all_kubelets_reaches_each_and_a_wrong_one_is_to
 
 def test_the_entries_of_a_kubelet_are_rendered_for_the_version_they_are_for() -> None:
     draft = a_draft({"podLogsDir": "/x", "registerNode": True}, path="k")
-    old = render(Kubelet, draft, flag_table("kubelet", Version(1, 20)), Version(1, 20), has_file=True, at="k")
-    new = render(Kubelet, draft, flag_table("kubelet", Version(1, 30)), Version(1, 30), has_file=True, at="k")
+    old = render(Kubelet, draft, flag_table("kubelet", Version(1, 20)), Version(1, 20), has_file=True)
+    new = render(Kubelet, draft, flag_table("kubelet", Version(1, 30)), Version(1, 30), has_file=True)
 
     assert old.flags == {"register-node": True}
     assert new.file == {"podLogsDir": "/x", "registerNode": True}
