@@ -1,0 +1,1 @@
+"""One master, round after round."""

@@ -1,0 +1,138 @@
+"""This machine: its block devices, mounts, files and units. The values and Protocols; each edge has a file of its own.
+
+Disk work can hang for ever in the kernel, so it runs in children with a deadline: `run` starts a job or collects its
+result, and never waits. The same job asked for again while it runs is the same job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Device:
+    """Where this machine should see a volume that it holds, and how to know that it is the one."""
+
+    path: Path
+    serial: str | None
+    """What the kernel reports as the device's serial; None where the platform has none and the path itself is proof."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A block device as the kernel shows it now."""
+
+    path: Path
+    """Resolved, no link."""
+    number: tuple[int, int]
+    """Major and minor: what a device really is, whatever it is called."""
+    size: int
+    serial: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mount:
+    """One line of this machine's mount table."""
+
+    number: tuple[int, int]
+    point: Path
+    type: str
+    options: frozenset[str]
+
+
+class Content(Enum):
+    """What was found on a device by reading it."""
+
+    BLANK = "blank"  # head, middle and tail were read and are zero; no signature; nobody has it open
+    EXT4 = "ext4"  # exactly one signature, and it is a whole ext4
+    FOREIGN = "foreign"  # any other signature: a file system, a partition table, several at once
+    DIRTY = "dirty"  # no signature, but not zero
+    BUSY = "busy"  # mounted or open on this machine
+    UNREADABLE = "unreadable"  # an error or a short read anywhere: says nothing about what is there
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """Read the device, and say what is on it."""
+
+    block: Block
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probed:
+    content: Content
+    told: str
+    """For a person: 'an xfs file system labelled "pgdata"', 'read error at byte 4096'."""
+    uuid: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """Make an ext4 with this UUID. The child proves the device once more, right before, and does nothing unless it is
+    blank, or `again` and it carries no signature but ext4 with this very UUID (or none, a format that was cut short)."""
+
+    block: Block
+    uuid: str
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MountVolume:
+    """Check (fsck -p) and mount an ext4 at a point, which is made if it is not there."""
+
+    block: Block
+    point: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unmount:
+    """Take a mount away, and make sure that no process's mount table shows the device any more."""
+
+    point: Path
+    number: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The job did what it says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The job did not; nothing of it is left running, or `overdue` says that even killing it did not help yet."""
+
+    why: str
+    overdue: bool = False
+
+
+Job = Probe | Format | MountVolume | Unmount
+
+
+class Disks(Protocol):
+    """The block devices and mounts of this machine."""
+
+    def find(self, device: Device) -> Block | None:
+        """The device, if it is there now; links are followed. Serial and size are reported, not judged."""
+
+    def mounts(self) -> Sequence[Mount]:
+        """This machine's mount table as it is now."""
+
+    def run(self, job: Job) -> Probed | Done | Failed | None:
+        """None while it runs: ask again next round. A result is given once, and forgotten."""
+
+    def running(self) -> Sequence[tuple[Job, float]]:
+        """Jobs under way, each with the seconds it has taken so far."""
+
+
+class Units(Protocol):
+    """The service manager of this machine."""
+
+    def ensure_started(self, unit: str) -> bool:
+        """Ask for a unit to be running, without waiting for it; say whether that took anything.
+
+        TryLater if the manager does not answer, Refused if it knows no such unit.
+        """

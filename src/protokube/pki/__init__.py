@@ -1,0 +1,1 @@
+"""Authorities and certificates: what there is, for whom, until when."""

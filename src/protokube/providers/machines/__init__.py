@@ -1,0 +1,32 @@
+"""Machines of one cluster, seen from one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """A machine that the provider says exists."""
+
+    id: str
+    """Never used again for another machine."""
+    name: str
+    zone: str
+    address: str
+    """The address other machines reach it at."""
+    group: str
+    """Its instance group."""
+    master: bool = True
+
+
+class MachineProvider(Protocol):
+    """Who we are, and who else there is. TryLater when the provider does not answer."""
+
+    def me(self) -> Machine:
+        """This machine."""
+
+    def list_machines(self) -> Sequence[Machine]:
+        """Every machine of the cluster that is not gone, sorted by id; complete, or an error."""

@@ -1,0 +1,87 @@
+"""Block volumes that are the homes of etcd members: what a provider tells us of them, and what we may ask of it.
+
+Tags and vendor errors are translated in the vendor's file and stop there. The attach call is the lock between masters:
+losing it is normal. Nobody detaches a volume here: that is for whoever declares machines dead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from protokube.errors import TryLater
+from protokube.host import Device
+
+
+class Lock(Enum):
+    """What keeps a second machine away from a volume."""
+
+    ATTACHMENT = "attachment"  # attached to one machine at most; unreachable means: keep serving
+    PIN = "pin"  # bolted to one machine; it never floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Volume:
+    """A volume tagged as the home of one etcd member of our cluster."""
+
+    id: str
+    zone: str
+    etcd_cluster: str
+    """"main" or "events"."""
+    member: str
+    members: tuple[str, ...]
+    """Every member of that etcd cluster, as the tag lists them."""
+    size: int
+    """In bytes, exactly as the device will show it."""
+    made_empty: bool
+    """The provider (or the operator, for a rack) says that it was made without content."""
+    attached_to: str | None = None
+    """The id of the machine it is attached to."""
+    mark: str = ""
+    """"", "formatting:NONCE", "forming" or "formed"."""
+    epoch: int = 0
+    """The greatest epoch anybody wrote at the provider; 0 before the first holder."""
+    last_holder: str = ""
+    """The id of the machine that wrote that epoch."""
+
+
+class VolumeTaken(TryLater):
+    """Another machine got there first; every master races for a free volume."""
+
+
+class VolumeProvider(Protocol):
+    """The tagged volumes of one cluster, seen from one machine.
+
+    Every call is bounded in time. A provider that does not answer raises TryLater; one that turns us away raises
+    Refused.
+    """
+
+    @property
+    def lock(self) -> Lock: ...
+
+    @property
+    def zonal(self) -> bool:
+        """Whether a volume can be attached only within its own zone."""
+
+    def list_volumes(self) -> Sequence[Volume]:
+        """Every tagged volume, in any zone, held or free, sorted by id: the complete list or an error, never a part."""
+
+    def attach(self, volume: str) -> None:
+        """Attach to this machine. Attaching what we hold is nothing. Raises VolumeTaken."""
+
+    def device(self, volume: str) -> Device:
+        """Where a volume that we hold shows up; it may not be there yet. Refused if we do not hold it."""
+
+    def write_mark(self, volume: str, mark: str) -> None:
+        """Set the mark; reading it back is the caller's. A volume that is gone raises Refused."""
+
+    def write_epoch(self, volume: str, epoch: int, holder: str) -> None:
+        """Raise the epoch. A lower or equal one than what is there is left alone, silently: it never goes down."""
+
+    def create_volume(self, like: Volume, *, request: str) -> Volume:
+        """Make an empty volume for the member, zone and size of `like`; its id is the provider's choice.
+
+        Asked twice with one `request`, it returns the first answer again. Refused where the provider cannot make any.
+        """

@@ -1,0 +1,34 @@
+"""DNS records as values: what is, what should be, and the change between the two. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Record:
+    """All values of one type at one name."""
+
+    name: str
+    """Lower case, without the final dot."""
+    type: str
+    """A, AAAA or TXT."""
+    values: tuple[str, ...]
+    """Sorted, each once, never empty. A TXT value is the text itself, without quotes."""
+    ttl: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """From what was seen to what should be, at one name and type; None means that there is nothing."""
+
+    before: Record | None
+    after: Record | None
+    why: str
+
+    def __str__(self) -> str:
+        record = self.after or self.before
+        assert record is not None
+        was = ", ".join(self.before.values) if self.before else "nothing"
+        now = ", ".join(self.after.values) if self.after else "nothing"
+        return f"{record.name} {record.type}: {was} -> {now} ({self.why})"
