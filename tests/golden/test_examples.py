@@ -146,6 +146,10 @@ def test_no_kubelet_gets_a_flag_its_binary_calls_deprecated(name: str, version: 
     ] == []
 
 
+HIDDEN_IN_3_4 = ("enable-grpc-gateway",)
+"""etcd 3.4 has it and does not show it in its help; tests of the agent run real 3.4 with it, through it."""
+
+
 @pytest.mark.parametrize("version", SEEN)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_entry_of_an_etcd_file_is_a_flag_of_etcd_3_4_and_3_5(name: str, version: str) -> None:
@@ -153,7 +157,7 @@ def test_every_entry_of_an_etcd_file_is_a_flag_of_etcd_3_4_and_3_5(name: str, ve
 
     for content in etcd_files(config):
         for flag in etcd_flag_names(content):
-            assert flag in table("etcd-3.4")["etcd"]
+            assert flag in table("etcd-3.4")["etcd"] or flag in HIDDEN_IN_3_4
             assert flag in table("etcd-3.5")["etcd"]
 
 

@@ -99,6 +99,7 @@ def _file(etcd: Draft, key: str, short: str, host: str, peers: str) -> Tree:
         "initial-cluster-state": "new",
         "quota-backend-bytes": etcd.get("quotaBackendBytes"),
         "pre-vote": True,
+        "enable-grpc-gateway": True,  # on by default, but not where a file is read; the agent asks through it
         "logger": "zap",
         "log-outputs": ["stderr"],
         "client-transport-security": _tls("etcd-client-ca", f"{member_name(key, short)}-server"),

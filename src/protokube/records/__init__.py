@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+Key = tuple[str, str]
+"""Name and type: at most one record has them."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Record:
@@ -17,6 +20,10 @@ class Record:
     """Sorted, each once, never empty. A TXT value is the text itself, without quotes."""
     ttl: int
 
+    @property
+    def key(self) -> Key:
+        return self.name, self.type
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
@@ -26,9 +33,13 @@ class Change:
     after: Record | None
     why: str
 
-    def __str__(self) -> str:
+    @property
+    def key(self) -> Key:
         record = self.after or self.before
         assert record is not None
+        return record.key
+
+    def __str__(self) -> str:
         was = ", ".join(self.before.values) if self.before else "nothing"
         now = ", ".join(self.after.values) if self.after else "nothing"
-        return f"{record.name} {record.type}: {was} -> {now} ({self.why})"
+        return f"{' '.join(self.key)}: {was} -> {now} ({self.why})"

@@ -1,0 +1,50 @@
+"""A zone in memory: the provider for scenarios, and the shortest statement of what a provider does."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Sequence
+
+from protokube.errors import TryLater
+from protokube.providers.dns.batch import carried_out, check
+from protokube.records import Change, Key, Record
+from protokube.records.names import normalise
+
+
+class MemoryDns:
+    """Implements DnsProvider. Shared by as many agents as like to; `unreachable` takes it away from all of them."""
+
+    def __init__(self, zone: str) -> None:
+        self.unreachable = False
+        self.reads = self.lists = self.writes = 0
+        self._zone = normalise(zone)
+        self._records: dict[Key, Record] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def zone(self) -> str:
+        return self._zone
+
+    def read(self, names: Collection[str]) -> Sequence[Record]:
+        with self._lock:
+            self._reach()
+            self.reads += 1
+            asked = {normalise(name) for name in names}
+            return tuple(sorted(record for record in self._records.values() if record.name in asked))
+
+    def list_records(self) -> Sequence[Record]:
+        with self._lock:
+            self._reach()
+            self.lists += 1
+            return tuple(sorted(self._records.values()))
+
+    def apply(self, batch: Sequence[Change]) -> None:
+        with self._lock:
+            self._reach()
+            check(self._zone, batch)
+            self._records = carried_out(self._records, batch)
+            self.writes += 1
+
+    def _reach(self) -> None:
+        if self.unreachable:
+            raise TryLater(f"the DNS server of {self._zone} does not answer")

@@ -1,0 +1,79 @@
+"""One form for a name and for an address, so that what we wrote and what we read back compare equal.
+
+DNS ignores case and a final dot, and writes one IPv6 address in many ways; our records know one way only.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable
+
+from protokube.errors import Refused
+from protokube.records import Record
+
+LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?")
+LONGEST_LABEL, LONGEST_NAME = 63, 253
+TYPES = ("A", "AAAA", "TXT")
+
+
+def normalise(name: str) -> str:
+    """The name in lower case and without its final dot. Raises Refused where no resolver would take it."""
+    if wrong := problem(name):
+        raise Refused(
+            f"{name!r} is not a DNS name",
+            saw=wrong,
+            want="labels of letters, digits, - and _, each at most 63 long, joined by dots",
+        )
+    return _folded(name)
+
+
+def problem(name: str) -> str:
+    """What is wrong with a name, or nothing. A star is allowed as the first label: it is a wildcard."""
+    if not name.isascii():
+        return "letters beyond ASCII; write the name in its xn-- form"
+    folded = _folded(name)
+    if len(folded) > LONGEST_NAME:
+        return f"{len(folded)} characters; a name has at most {LONGEST_NAME}"
+    labels = folded.split(".")
+    if labels[0] == "*" and len(labels) > 1:
+        labels = labels[1:]
+    for label in labels:
+        if not label:
+            return "an empty label"
+        if len(label) > LONGEST_LABEL:
+            return f"a label of {len(label)} characters; a label has at most {LONGEST_LABEL}"
+        if not LABEL.fullmatch(label):
+            return f"the label {label!r}"
+    return ""
+
+
+def inside(name: str, zone: str) -> bool:
+    """Whether a name belongs to a zone; both in their one form."""
+    return name == zone or name.endswith("." + zone)
+
+
+def normalise_address(text: str) -> str:
+    """An address in its one form. Raises Refused for what no machine can have."""
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError as error:
+        raise Refused(f"{text!r} is not an address", want="an IPv4 or IPv6 address") from error
+    if address.is_unspecified or address.is_multicast or getattr(address, "scope_id", None):
+        raise Refused(f"{text!r} is not an address of one machine", want="an address that others can reach")
+    return str(address)
+
+
+def address_type(address: str) -> str:
+    """A for an IPv4 address, AAAA for an IPv6 one."""
+    return "AAAA" if ":" in address else "A"
+
+
+def make_record(name: str, type: str, values: Iterable[str], ttl: int) -> Record:  # noqa: A002
+    """A record in the form that compares: values sorted, each once."""
+    told = set(values) if type == "TXT" else {normalise_address(value) for value in values}
+    return Record(name=normalise(name), type=type, values=tuple(sorted(told)), ttl=ttl)
+
+
+def _folded(name: str) -> str:
+    return name.removesuffix(".").lower()

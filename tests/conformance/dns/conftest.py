@@ -1,0 +1,82 @@
+"""Every DNS provider, each against its far side: memory, a file, and three servers on loopback."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from helpers_dns import LOOPBACK, ZONE, Running, bind, embedded, knot
+from protokube.providers.dns import DnsProvider
+from protokube.providers.dns.hosts import HostsDns
+from protokube.providers.dns.memory import MemoryDns
+from protokube.providers.dns.rfc2136 import Rfc2136Dns
+from protokube.records import Record
+
+SERVERS = ("embedded", "bind", "knot")
+EVERY = ("memory", "hosts", *SERVERS)
+
+
+@dataclass(frozen=True)
+class Zone:
+    """One zone, as empty as it gets; `connect` gives what another machine would use to reach it."""
+
+    connect: Callable[[], DnsProvider]
+    always_there: tuple[Record, ...] = ()
+    provider: DnsProvider = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "provider", self.connect())
+
+    def records(self) -> list[Record]:
+        """Everything in the zone but what a server needs for itself."""
+        return [record for record in self.provider.list_records() if record not in self.always_there]
+
+
+@pytest.fixture(scope="session")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Running]]:
+    """Servers that run until the tests are over, started when first asked for."""
+    running: dict[str, Running] = {}
+    with ExitStack() as stack:
+
+        def get(kind: str) -> Running:
+            if kind not in running:
+                folder = tmp_path_factory.mktemp(kind)
+                far_side = bind(folder) if kind == "bind" else knot(folder) if kind == "knot" else embedded()
+                running[kind] = stack.enter_context(far_side)
+            return running[kind]
+
+        yield get
+
+
+def make_zone(kind: str, request: pytest.FixtureRequest) -> Zone:
+    match kind:
+        case "memory":
+            memory = MemoryDns(ZONE)
+            return Zone(lambda: memory)
+        case "hosts":
+            path: Path = request.getfixturevalue("tmp_path") / "hosts"
+            path.write_text("127.0.0.1 localhost\n")
+            return Zone(lambda: HostsDns(ZONE, path))
+    running: Running = request.getfixturevalue("servers")(kind)
+    running.empty()
+    return Zone(
+        lambda: Rfc2136Dns(ZONE, LOOPBACK, running.key, port=running.port),
+        (Record(name=f"ns.{ZONE}", type="A", values=(LOOPBACK,), ttl=60),),
+    )
+
+
+@pytest.fixture(params=EVERY)
+def zone(request: pytest.FixtureRequest) -> Zone:
+    return make_zone(request.param, request)
+
+
+@pytest.fixture(params=SERVERS)
+def served(request: pytest.FixtureRequest, servers: Callable[[str], Running]) -> Running:
+    """A server whose zone is as empty as it gets."""
+    running = servers(request.param)
+    running.empty()
+    return running
