@@ -55,6 +55,9 @@ class Etcd(Protocol):
     def members(self) -> Sequence[Listed]:
         """The member list behind a linearizable read, sorted by id: whoever answers has a quorum."""
 
+    def listed_by(self, endpoint: str) -> Sequence[Listed]:
+        """The member list as that member alone has it, sorted by id; it may be old, or wrong."""
+
     def status(self, endpoint: str) -> Status: ...
 
     def hash(self, endpoint: str, revision: int) -> Hash: ...

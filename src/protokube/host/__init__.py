@@ -73,7 +73,8 @@ class Probed:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
     """Make an ext4 with this UUID. The child proves the device once more, right before, and does nothing unless it is
-    blank, or `again` and it carries no signature but ext4 with this very UUID (or none, a format that was cut short)."""
+    blank, or `again` and it carries no signature but ext4 with this very UUID (or none, a format that was cut short).
+    """
 
     block: Block
     uuid: str

@@ -85,6 +85,11 @@ def etcd_control(cluster: str, etcd_cluster: str) -> str:
     return etcd_backup(cluster, etcd_cluster, "control", "etcd-cluster-spec")
 
 
+def etcd_generation(cluster: str, etcd_cluster: str) -> str:
+    """The generation record of one etcd cluster: whether its creation is still open, and who may found it."""
+    return _below(cluster, "etcd", etcd_cluster, "generation.json")
+
+
 def clusters(store: Store) -> Sequence[str]:
     """The names of the clusters in a store: every folder at its top that holds a config."""
     tops = (path.split("/") for path in store.list_paths())

@@ -1,0 +1,229 @@
+"""etcd's API over its JSON gateway, as 3.4 and 3.5 have it.
+
+Any member can be frozen, cut off or gone, so a call goes from one to the next, starting with the one that answered
+last, and ends within its time whatever they do. What is hard is a write that got no answer: it may stand. It is never
+sent again behind the caller's back: another member is asked only if nothing was sent, or if asking twice does no harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+from protokube.errors import ProtokubeError, Refused, TryLater
+from protokube.etcd import Hash, KeyValue, Status, messages
+from protokube.etcd.deadline import Deadline
+from protokube.etcd.dial import Target
+from protokube.etcd.faults import NOT_A_LEARNER, Code, Fault, fault_in
+from protokube.etcd.hashkv import hash_at
+from protokube.etcd.messages import to_wire
+from protokube.etcd.tls import Contexts, TlsFiles, Trust
+from protokube.etcd.wire import NoAnswer, Wire
+from protokube.members.start import Listed
+
+T = TypeVar("T")
+Ask = Callable[[str, Mapping[str, Any]], Any]
+"""Post a document to a path of one member."""
+MOST_IDLE = 4
+"""Connections kept for each member; more are in use only if as many threads call at once."""
+
+
+class GatewayEtcd:
+    """Implements Etcd. Endpoints are named by their members; threads may share it."""
+
+    def __init__(self, endpoints: Mapping[str, str], tls: TlsFiles | None = None, *, timeout: float = 2.0) -> None:
+        self._targets = {name: Target.of(url) for name, url in endpoints.items()}
+        self._trust = Trust(tls) if tls else None
+        self._timeout = timeout
+        self._order = list(self._targets)
+        self._idle: dict[str, list[Wire]] = {name: [] for name in self._targets}
+
+    def members(self) -> Sequence[Listed]:
+        def read(ask: Ask) -> Sequence[Listed]:
+            # 3.4 lists from its own memory; a read of the same member that needs a quorum makes that worth believing
+            ask("/v3/kv/range", {"key": to_wire("\0"), "count_only": True})
+            return messages.list_of_members(ask("/v3/cluster/member/list", {"linearizable": True}))
+
+        return self._anywhere("cannot list the members", read)
+
+    def listed_by(self, endpoint: str) -> Sequence[Listed]:
+        told = self._at(endpoint, "/v3/cluster/member/list", {"linearizable": False})
+        return messages.list_of_members(told)
+
+    def status(self, endpoint: str) -> Status:
+        return messages.status(self._at(endpoint, "/v3/maintenance/status", {}))
+
+    def hash(self, endpoint: str, revision: int) -> Hash:
+        contexts = self._contexts()
+        return hash_at(
+            self._target(endpoint), contexts.grpc if contexts else None, revision, Deadline.after(self._timeout)
+        )
+
+    def add_learner(self, peer_url: str) -> Listed:
+        wanted = {"peerURLs": [peer_url], "isLearner": True}
+        told = self._once(f"cannot add {peer_url}", "/v3/cluster/member/add", wanted)
+        return messages.listed(told["member"])
+
+    def promote(self, member: int) -> None:
+        """Promoting a voter is nothing."""
+        told = {"ID": str(member)}
+        try:
+            self._anywhere(f"cannot promote {member:x}", lambda ask: ask("/v3/cluster/member/promote", told))
+        except Refused as why:
+            if NOT_A_LEARNER not in why.message:
+                raise
+
+    def remove(self, member: int) -> None:
+        self._unless_gone(f"cannot remove {member:x}", "/v3/cluster/member/remove", {"ID": str(member)})
+
+    def grant(self, ttl: int) -> int:
+        told = self._anywhere("cannot take a lease", lambda ask: ask("/v3/lease/grant", {"TTL": str(ttl)}))
+        return int(told["ID"])
+
+    def keep(self, lease: int) -> bool:
+        told = self._anywhere("cannot renew a lease", lambda ask: ask("/v3/lease/keepalive", {"ID": str(lease)}))
+        return int(told["result"].get("TTL", 0)) > 0
+
+    def revoke(self, lease: int) -> None:
+        self._unless_gone("cannot give a lease back", "/v3/lease/revoke", {"ID": str(lease)})
+
+    def read(self, prefix: str) -> Sequence[KeyValue]:
+        wanted = messages.prefix_range(prefix) | {"sort_order": "ASCEND", "sort_target": "KEY"}
+        told = self._anywhere(f"cannot read {prefix!r}", lambda ask: ask("/v3/kv/range", wanted))
+        return tuple(messages.key_value(each) for each in told.get("kvs", ()))
+
+    def put(self, key: str, value: str, lease: int = 0) -> int:
+        told = self._once(f"cannot write {key!r}", "/v3/kv/put", _written(key, value, lease))
+        return int(told["header"]["revision"])
+
+    def create(self, key: str, value: str, lease: int = 0) -> bool:
+        absent = {"key": to_wire(key), "target": "CREATE", "result": "EQUAL", "create_revision": "0"}
+        wanted = {"compare": [absent], "success": [{"request_put": _written(key, value, lease)}]}
+        return bool(self._once(f"cannot create {key!r}", "/v3/kv/txn", wanted).get("succeeded"))
+
+    def close(self) -> None:
+        """Give the connections back. It may be used again afterwards."""
+        for idle in self._idle.values():
+            while idle:
+                idle.pop().close()
+
+    def _anywhere(self, doing: str, work: Callable[[Ask], T]) -> T:
+        """Ask one member after the other until one answers; for what may be asked twice."""
+        deadline, failures = Deadline.after(self._timeout), []
+        order = self._order
+        for tried, name in enumerate(order):
+            try:
+                share = deadline.share(len(order) - tried)
+                return self._answered(name, work(partial(self._ask, name, by=share)))
+            except (NoAnswer, TimeoutError) as why:
+                failures.append(f"{name}: {why}")
+            except Fault as fault:
+                if not fault.elsewhere:
+                    raise fault.explained(doing) from fault
+                failures.append(f"{name}: {fault.message}")
+        raise _nobody(doing, failures)
+
+    def _once(self, doing: str, path: str, body: Mapping[str, Any]) -> Any:
+        """Send a write to one member; to the next only if it certainly was not carried out."""
+        deadline, failures = Deadline.after(self._timeout), []
+        order = self._order
+        for tried, name in enumerate(order):
+            try:
+                share = deadline.share(len(order) - tried)
+                return self._answered(name, self._ask(name, path, body, by=deadline, connect_by=share))
+            except NoAnswer as why:
+                self._last(name)
+                failures.append(f"{name}: {why}")
+                if why.sent:
+                    raise TryLater(
+                        f"{doing}: no answer, so it may have been done or not",
+                        saw=failures[-1],
+                        hint="read again before deciding",
+                    ) from why
+            except TimeoutError as why:
+                failures.append(f"{name}: {why}")
+            except Fault as fault:
+                if not fault.untouched:
+                    raise fault.explained(doing) from fault
+                failures.append(f"{name}: {fault.message}")
+        raise _nobody(doing, failures)
+
+    def _unless_gone(self, doing: str, path: str, body: Mapping[str, Any]) -> None:
+        def work(ask: Ask) -> None:
+            try:
+                ask(path, body)
+            except Fault as fault:
+                if fault.code != Code.NOT_FOUND:
+                    raise
+
+        self._anywhere(doing, work)
+
+    def _at(self, endpoint: str, path: str, body: Mapping[str, Any]) -> Any:
+        """Ask one member alone."""
+        deadline = Deadline.after(self._timeout)
+        self._target(endpoint)
+        try:
+            return self._ask(endpoint, path, body, by=deadline)
+        except NoAnswer as why:
+            raise TryLater(f"{endpoint} did not answer", saw=str(why)) from why
+        except Fault as fault:
+            raise fault.explained(endpoint) from fault
+
+    def _ask(
+        self, name: str, path: str, body: Mapping[str, Any], *, by: Deadline, connect_by: Deadline | None = None
+    ) -> Any:
+        """Raises NoAnswer, or Fault for an answer that is an error."""
+        wire = self._wire(name, connect_by or by)
+        try:
+            status, document = wire.exchange(path, body, by)
+        except BaseException:
+            wire.close()
+            raise
+        if len(self._idle[name]) < MOST_IDLE:
+            self._idle[name].append(wire)
+        else:
+            wire.close()
+        if fault := fault_in(status, document):
+            raise fault
+        return document
+
+    def _wire(self, name: str, deadline: Deadline) -> Wire:
+        """A kept connection that still holds and was made with today's certificates, or a new one."""
+        contexts = self._contexts()
+        context = contexts.gateway if contexts else None
+        while True:
+            try:
+                wire = self._idle[name].pop()
+            except IndexError:
+                return Wire(self._targets[name], context, deadline)
+            if wire.context is context and wire.idle():
+                return wire
+            wire.close()
+
+    def _contexts(self) -> Contexts | None:
+        return self._trust.contexts() if self._trust else None
+
+    def _target(self, endpoint: str) -> Target:
+        try:
+            return self._targets[endpoint]
+        except KeyError as unknown:
+            raise Refused(f"no member is called {endpoint!r}", want=f"one of {', '.join(self._targets)}") from unknown
+
+    def _answered(self, name: str, result: T) -> T:
+        """Begin with this one next time."""
+        if self._order[0] != name:
+            self._order = [name, *(each for each in self._order if each != name)]
+        return result
+
+    def _last(self, name: str) -> None:
+        """Begin with another one next time."""
+        self._order = [*(each for each in self._order if each != name), name]
+
+
+def _written(key: str, value: str, lease: int) -> dict[str, str]:
+    return {"key": to_wire(key), "value": to_wire(value), "lease": str(lease)}
+
+
+def _nobody(doing: str, failures: Sequence[str]) -> ProtokubeError:
+    return TryLater(f"{doing}: no member of etcd answered behind a quorum", saw="; ".join(failures))

@@ -1,0 +1,27 @@
+"""A point in time that a whole call keeps to, however many steps it takes."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    at: float
+    """As `time.monotonic` counts."""
+
+    @classmethod
+    def after(cls, seconds: float) -> Deadline:
+        return cls(time.monotonic() + seconds)
+
+    def left(self) -> float:
+        """Seconds until then, never 0, which would mean "for ever" to a socket. TimeoutError when there are none."""
+        seconds = self.at - time.monotonic()
+        if seconds <= 0:
+            raise TimeoutError("out of time")
+        return seconds
+
+    def share(self, among: int) -> Deadline:
+        """An earlier deadline: an equal part of what is left for each of several attempts."""
+        return Deadline.after(self.left() / among)

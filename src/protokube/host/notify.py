@@ -1,0 +1,37 @@
+"""Tell systemd how we are: sd_notify(3), by hand, since it is one datagram.
+
+Nobody may be listening, or be too busy to: that never keeps us from our work.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping
+
+
+def notify(environment: Mapping[str, str] = os.environ, **told: str) -> bool:
+    """Send fields such as READY="1", STATUS="...", WATCHDOG="1"; whether anybody took them."""
+    address = environment.get("NOTIFY_SOCKET", "")
+    if address[:1] not in ("/", "@"):
+        return False
+    if address.startswith("@"):  # in the abstract namespace
+        address = "\0" + address[1:]
+    text = "\n".join(f"{name}={' '.join(value.splitlines())}" for name, value in told.items())  # a line is a field
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as channel:
+        try:
+            channel.sendto(text.encode(errors="replace"), socket.MSG_DONTWAIT, address)
+        except OSError:
+            return False
+    return True
+
+
+def watchdog_seconds(environment: Mapping[str, str] = os.environ) -> float | None:
+    """How often systemd wants to hear from this process at the latest; None if it does not watch us."""
+    if environment.get("WATCHDOG_PID", str(os.getpid())) != str(os.getpid()):
+        return None
+    try:
+        seconds = int(environment["WATCHDOG_USEC"]) / 1e6
+    except (KeyError, ValueError):
+        return None
+    return seconds if seconds > 0 else None

@@ -1,0 +1,76 @@
+"""Have a unit running, over D-Bus: asked each round, so a machine whose unit died gets it back.
+
+What is hard is that nothing here may wait: a bus that is gone, a systemd that is busy and a unit that takes a minute to
+start must all cost the round no more than two seconds. So a job is asked for and never awaited.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from protokube.errors import ProtokubeError, Refused, TryLater
+
+if TYPE_CHECKING:
+    from protokube.host.dbus import Bus, SaidNo
+
+SYSTEMD, ROOT = "org.freedesktop.systemd1", "/org/freedesktop/systemd1"
+RUNNING = frozenset({"active", "activating", "reloading", "refreshing"})
+FOR_A_PERSON = {
+    f"{SYSTEMD}.NoSuchUnit": "nodeup installs it; see `protokube nodeup`",
+    f"{SYSTEMD}.UnitMasked": "`systemctl unmask` lets it start again",
+    f"{SYSTEMD}.LoadFailed": "`systemctl status` shows what is wrong with its file",
+    f"{SYSTEMD}.BadUnitSetting": "`systemctl status` shows what is wrong with its file",
+    f"{SYSTEMD}.OnlyByDependency": "it refuses to be started by hand",
+    "org.freedesktop.DBus.Error.InvalidArgs": "a unit is called, say, kubelet.service",
+    "org.freedesktop.DBus.Error.AccessDenied": "the agent has to run as root",
+    "org.freedesktop.DBus.Error.InteractiveAuthorizationRequired": "the agent has to run as root",
+}
+"""Errors that asking again cannot mend, and what to do about each."""
+UNUSABLE = {
+    "not-found": ("there is no unit {}", FOR_A_PERSON[f"{SYSTEMD}.NoSuchUnit"]),
+    "masked": ("{} is masked", FOR_A_PERSON[f"{SYSTEMD}.UnitMasked"]),
+    "bad-setting": ("the file of {} is not valid", FOR_A_PERSON[f"{SYSTEMD}.BadUnitSetting"]),
+    "error": ("the file of {} cannot be read", FOR_A_PERSON[f"{SYSTEMD}.LoadFailed"]),
+}
+
+
+class SystemdUnits:
+    """Implements Units with the systemd of this machine."""
+
+    def __init__(self, address: str = "SYSTEM", timeout: float = 2.0) -> None:
+        """`SYSTEM` is DBUS_SYSTEM_BUS_ADDRESS, or where every Linux has it."""
+        self._address, self._timeout = address, timeout
+
+    def ensure_started(self, unit: str) -> bool:
+        from protokube.host.dbus import Bus, SaidNo
+
+        try:
+            with Bus(self._address, time.monotonic() + self._timeout) as bus:
+                return _ensure_started(bus, unit)
+        except SaidNo as error:
+            raise _explained(unit, error) from error
+        except (OSError, RuntimeError, ValueError) as error:  # no socket, no such transport, no authentication
+            raise TryLater(
+                f"cannot ask systemd for {unit}",
+                saw=str(error) or type(error).__name__,
+                hint="`systemctl status dbus` shows whether the bus runs",
+            ) from error
+
+
+def _ensure_started(bus: Bus, unit: str) -> bool:
+    path = bus.call(SYSTEMD, ROOT, f"{SYSTEMD}.Manager", "LoadUnit", "s", unit)
+    if bus.read(SYSTEMD, path, f"{SYSTEMD}.Unit", "ActiveState") in RUNNING:
+        return False  # also if its file is gone by now
+    loaded = bus.read(SYSTEMD, path, f"{SYSTEMD}.Unit", "LoadState")
+    if loaded in UNUSABLE:
+        message, hint = UNUSABLE[loaded]
+        raise Refused(message.format(unit), saw=f"LoadState={loaded}", hint=hint)
+    bus.call(SYSTEMD, ROOT, f"{SYSTEMD}.Manager", "StartUnit", "ss", unit, "replace")
+    return True
+
+
+def _explained(unit: str, error: SaidNo) -> ProtokubeError:
+    if error.name in FOR_A_PERSON:
+        return Refused(f"systemd will not start {unit}", saw=str(error), hint=FOR_A_PERSON[error.name])
+    return TryLater(f"systemd did not start {unit} now", saw=str(error))

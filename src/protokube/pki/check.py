@@ -1,0 +1,81 @@
+"""What is wrong with a certificate that lies on the disk, if anything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from protokube.pki.issue import general_name, load_key, usage_id
+from protokube.pki.renewal import Life, Place, Stage, may_renew, stage
+from protokube.pki.wanted import CertificateWanted
+
+if TYPE_CHECKING:
+    from cryptography import x509
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Why a certificate has to be issued; empty if it has not."""
+
+    why: str = ""
+    usable: bool = False
+    """It serves for now, also if a new one cannot be had."""
+    keep_key: bool = False
+    """Its key is sound: then only the certificate is replaced, and nobody ever reads a pair that does not match."""
+
+
+GOOD = Verdict(usable=True)
+
+
+def judge(
+    pair: tuple[bytes, bytes] | None, wanted: CertificateWanted, authority: bytes, now: float, place: Place
+) -> Verdict:
+    """Compare a certificate and its key with what is wanted; None is a pair of which a file is missing."""
+    if pair is None:
+        return Verdict("it was missing")
+    from cryptography import x509
+    from cryptography.exceptions import InvalidSignature
+
+    try:
+        certificate = x509.load_pem_x509_certificate(pair[0])
+        key = load_key(pair[1])
+        differs = _difference(certificate, wanted)
+    except (ValueError, TypeError, x509.ExtensionNotFound) as error:
+        return Verdict(f"it could not be read ({type(error).__name__})")
+    if key.public_key() != certificate.public_key():
+        return Verdict("its key was another one's")
+    try:
+        certificate.verify_directly_issued_by(x509.load_pem_x509_certificate(authority))
+    except (ValueError, TypeError, InvalidSignature):
+        return Verdict(f"it was not signed by {wanted.authority}")
+    if differs:
+        return Verdict(differs, keep_key=True)
+    life = Life(certificate.not_valid_before_utc.timestamp(), certificate.not_valid_after_utc.timestamp())
+    if not may_renew(life, now, place):
+        return GOOD
+    now_is = stage(life, now)
+    return Verdict(f"it was {now_is.value}", usable=now_is in (Stage.DUE, Stage.OVERDUE), keep_key=True)
+
+
+def _difference(certificate: x509.Certificate, wanted: CertificateWanted) -> str:
+    from cryptography import x509
+    from cryptography.x509.oid import NameOID
+
+    def of(kind: x509.ObjectIdentifier) -> list[object]:
+        return [each.value for each in certificate.subject.get_attributes_for_oid(kind)]
+
+    names: set[str] = set()
+    for extension in certificate.extensions:
+        if isinstance(extension.value, x509.SubjectAlternativeName):
+            names = {str(each.value) for each in extension.value}
+    usages = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value if wanted.usages else ()
+    asked = {str(general_name(each).value) for each in wanted.names}
+    if names != asked:
+        missing, too_many = sorted(asked - names), sorted(names - asked)
+        told = [f"{', '.join(each)} {what}" for each, what in ((missing, "missing"), (too_many, "too many")) if each]
+        return f"its names were wrong: {'; '.join(told)}"
+    if of(NameOID.COMMON_NAME) != [wanted.subject] or of(NameOID.ORGANIZATION_NAME) != list(wanted.organizations):
+        return "it named somebody else"
+    if set(usages) != {usage_id(each) for each in wanted.usages}:
+        return "it was for other usages"
+    return ""

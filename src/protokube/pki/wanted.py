@@ -1,0 +1,51 @@
+"""A certificate as the complete configuration asks for it, under `pki.certificates`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from protokube.errors import Refused
+
+LONGEST_COMMON_NAME = 64
+"""X.520 allows no more; a DNS name may have 253."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CertificateWanted:
+    """Who is named, for what, and who signs."""
+
+    authority: str
+    common_name: str
+    organizations: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    """DNS names and addresses."""
+    usages: tuple[str, ...] = ()
+    """`server auth`, `client auth`."""
+
+    @classmethod
+    def read(cls, told: Mapping[str, Any]) -> CertificateWanted:
+        return cls(
+            authority=told["authority"],
+            common_name=told["commonName"],
+            organizations=tuple(told["organizations"]),
+            names=tuple(told["names"]),
+            usages=tuple(told["usages"]),
+        )
+
+    @property
+    def subject(self) -> str:
+        """The common name as it fits into a certificate: shortened only where nobody reads it.
+
+        Servers are known by their names; a client is its common name.
+        """
+        if len(self.common_name) <= LONGEST_COMMON_NAME:
+            return self.common_name
+        if self.common_name in self.names:
+            return self.common_name[:LONGEST_COMMON_NAME]
+        raise Refused(
+            f"no certificate can name {self.common_name!r}",
+            want=f"at most {LONGEST_COMMON_NAME} characters",
+            hint="choose a shorter name for the cluster",
+        )

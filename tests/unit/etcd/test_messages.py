@@ -1,0 +1,88 @@
+"""etcd's JSON becomes our values: numbers are text there, bytes base64, and zeros are left out."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from protokube.etcd import KeyValue, Status
+from protokube.etcd.messages import from_wire, key_value, list_of_members, listed, prefix_range, status, to_wire
+from protokube.members.start import Listed
+
+steady = settings(derandomize=True, deadline=None, max_examples=300)
+HEADER = {"cluster_id": "17406247293755919242", "member_id": "8509071051766952914", "revision": "7", "raft_term": "2"}
+
+
+def test_numbers_beyond_what_a_float_holds_are_read_exactly() -> None:
+    told = status({"header": HEADER, "leader": "18446744073709551615", "dbSize": "20480"})
+
+    assert told.cluster_id == 17406247293755919242
+    assert told.leader == 2**64 - 1
+
+
+def test_what_a_status_leaves_out_is_zero() -> None:
+    told = status({"header": HEADER, "version": "3.5.1", "errors": ["etcdserver: no leader"]})
+
+    assert told == Status(
+        cluster_id=17406247293755919242,
+        member_id=8509071051766952914,
+        leader=0,
+        revision=7,
+        raft_term=0,
+        raft_index=0,
+        applied_index=0,
+        db_size=0,
+        version="3.5.1",
+        learner=False,
+        errors=("etcdserver: no leader",),
+    )
+
+
+def test_a_learner_says_that_it_is_one() -> None:
+    assert status({"header": HEADER, "isLearner": True}).learner
+    assert listed({"ID": "5", "isLearner": True}).learner
+
+
+def test_a_member_that_was_added_and_never_started_has_no_name_and_no_client_urls() -> None:
+    told = listed({"ID": "9400958384018454334", "peerURLs": ["https://etcd-d:2380"], "isLearner": True})
+
+    assert told == Listed(
+        id=9400958384018454334, name="", peer_urls=("https://etcd-d:2380",), client_urls=(), learner=True
+    )
+    assert not told.started
+
+
+def test_members_come_sorted_by_id_and_not_by_its_text() -> None:
+    told = {"members": [{"ID": "100", "name": "c"}, {"ID": "20", "name": "b"}, {"ID": "3", "name": "a"}]}
+
+    assert [each.name for each in list_of_members(told)] == ["a", "b", "c"]
+    assert list_of_members({}) == ()
+
+
+def test_a_key_value_without_a_value_or_a_lease_is_empty_and_free() -> None:
+    told = {"key": to_wire("a/b"), "mod_revision": "4"}
+
+    assert key_value(told) == KeyValue(key="a/b", value="", lease=0, mod_revision=4)
+    assert key_value(told | {"value": to_wire("x"), "lease": "77"}).lease == 77
+
+
+@given(st.binary(max_size=30))
+@steady
+def test_whatever_is_in_etcd_comes_through_as_text_and_goes_back_as_it_was(raw: bytes) -> None:
+    text = raw.decode(errors="surrogateescape")
+
+    assert from_wire(to_wire(text)) == text
+    assert b64decode(to_wire(text)) == raw
+
+
+@given(st.binary(max_size=4), st.binary(max_size=6))
+@steady
+def test_a_prefix_covers_exactly_the_keys_that_begin_with_it(prefix: bytes, key: bytes) -> None:
+    told = prefix_range(prefix.decode(errors="surrogateescape"))
+    start, end = b64decode(told["key"]), b64decode(told["range_end"])
+    to_the_end = end == b"\0"  # etcd's way to say "everything from here on"
+    key = key or b"k"  # etcd has no empty key
+
+    assert (key >= start and (to_the_end or key < end)) == key.startswith(prefix)

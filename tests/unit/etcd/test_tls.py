@@ -1,0 +1,143 @@
+"""Certificates are renewed while we run, and the next connection uses the new ones."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from certificates import write_certificates
+from protokube.errors import TryLater
+from protokube.etcd.deadline import Deadline
+from protokube.etcd.dial import Target
+from protokube.etcd.tls import TlsFiles, Trust
+from protokube.etcd.wire import NoAnswer, Wire
+
+BOTH = ["server auth", "client auth"]
+
+
+def a_certificate(name: str, *names: str) -> dict[str, object]:
+    return {"authority": "ca", "commonName": name, "organizations": [], "names": [*names], "usages": BOTH}
+
+
+def make(directory: Path, *names: str) -> TlsFiles:
+    """An authority, a server that is called by these names, and a client."""
+    write_certificates(directory, {"server": a_certificate("server", *names), "client": a_certificate("client")})
+    return TlsFiles(ca=directory / "ca.crt", cert=directory / "client.crt", key=directory / "client.key")
+
+
+@contextmanager
+def tls_server(directory: Path) -> Iterator[Target]:
+    """Shakes hands with clients of its own authority, and hangs up."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(directory / "server.crt", directory / "server.key")
+    context.load_verify_locations(directory / "ca.crt")
+    context.verify_mode = ssl.CERT_REQUIRED
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = server.accept()
+                    with context.wrap_socket(connection, server_side=True) as secure:
+                        secure.recv(1)
+                except ssl.SSLError:
+                    continue
+                except OSError:
+                    return
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield Target("127.0.0.1", server.getsockname()[1], secure=True)
+        server.shutdown(socket.SHUT_RDWR)
+
+
+def test_contexts_stay_the_same_while_the_files_do(tmp_path: Path) -> None:
+    trust = Trust(make(tmp_path / "pki"))
+
+    assert trust.contexts() is trust.contexts()
+
+
+def test_contexts_are_made_anew_when_a_file_changes(tmp_path: Path) -> None:
+    files = make(tmp_path / "pki")
+    trust = Trust(files)
+    before = trust.contexts()
+
+    make(tmp_path / "renewed")
+    for name in ("ca.crt", "client.crt", "client.key"):
+        (tmp_path / "renewed" / name).replace(tmp_path / "pki" / name)
+
+    assert trust.contexts() is not before
+
+
+def test_a_pair_that_does_not_match_yet_leaves_the_old_contexts_in_place(tmp_path: Path) -> None:
+    trust = Trust(make(tmp_path / "pki"))
+    before = trust.contexts()
+    make(tmp_path / "renewed")
+
+    (tmp_path / "renewed" / "client.crt").replace(tmp_path / "pki" / "client.crt")
+    assert trust.contexts() is before
+
+    (tmp_path / "renewed" / "client.key").replace(tmp_path / "pki" / "client.key")
+    assert trust.contexts() is not before
+
+
+def test_files_that_vanish_leave_the_old_contexts_in_place(tmp_path: Path) -> None:
+    trust = Trust(make(tmp_path / "pki"))
+    before = trust.contexts()
+    shutil.rmtree(tmp_path / "pki")
+
+    assert trust.contexts() is before
+
+
+def test_files_that_were_never_there_are_waited_for(tmp_path: Path) -> None:
+    files = TlsFiles(ca=tmp_path / "ca.crt", cert=tmp_path / "client.crt", key=tmp_path / "client.key")
+
+    with pytest.raises(TryLater, match="our certificate cannot be read") as caught:
+        Trust(files).contexts()
+
+    assert str(files.key) in caught.value.want
+
+
+def test_old_versions_of_tls_are_not_spoken_and_http2_is_offered_for_grpc_alone(tmp_path: Path) -> None:
+    contexts = Trust(make(tmp_path / "pki")).contexts()
+
+    for each in (contexts.gateway, contexts.grpc):
+        assert each.minimum_version == ssl.TLSVersion.TLSv1_2
+        assert each.verify_mode == ssl.CERT_REQUIRED
+        assert each.check_hostname
+
+
+def test_a_member_is_known_by_its_authority_and_by_its_name(tmp_path: Path) -> None:
+    files = make(tmp_path / "pki", "127.0.0.1")
+
+    with tls_server(tmp_path / "pki") as target:
+        Wire(target, Trust(files).contexts().gateway, Deadline.after(2)).close()
+
+
+def test_a_member_of_another_authority_is_turned_away_whatever_the_environment_trusts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path / "theirs", "127.0.0.1")
+    files = make(tmp_path / "ours")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "theirs" / "ca.crt"))
+
+    with (
+        tls_server(tmp_path / "theirs") as target,
+        pytest.raises(NoAnswer, match="its certificate is not valid for us") as caught,
+    ):
+        Wire(target, Trust(files).contexts().gateway, Deadline.after(2))
+
+    assert not caught.value.sent
+
+
+def test_a_member_under_another_name_is_turned_away(tmp_path: Path) -> None:
+    files = make(tmp_path / "pki", "etcd-a.internal.dev")
+
+    with tls_server(tmp_path / "pki") as target, pytest.raises(NoAnswer, match="IP address mismatch"):
+        Wire(target, Trust(files).contexts().gateway, Deadline.after(2))
