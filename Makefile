@@ -6,7 +6,12 @@ TESTS ?= $(wildcard tests/unit tests/golden tests/conformance tests/scenarios te
 # A machine that forbids bytecode pays for compiling at every start; ours is compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: up test e2e lint bench docs pyz golden setup clean help
+# Hosts, disks and mounts are root's.
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
+UP ?=
+SOAK ?=
+
+.PHONY: up down test soak e2e lint bench docs pyz golden setup clean help
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -15,14 +20,22 @@ setup:
 	@scripts/setup
 	@$(BIN)/python -m compileall -q src
 
-up: setup ## the main job: until the local cloud exists, complete examples/minimal.yaml
-	@echo "make up: the local cloud is not built yet; this completes examples/minimal.yaml instead" >&2
-	@$(BIN)/protokube complete examples/minimal.yaml
+up: setup ## the main job: three masters on this machine, etcd on floating disks, names in DNS, and it heals
+	@scripts/packages
+	@$(SUDO) $(BIN)/protokube up $(UP)
+
+down: setup ## take all of it away
+	@$(SUDO) $(BIN)/protokube down --all
 
 test: setup lint ## lint, types, layers, and all tests but e2e
+	@scripts/packages
 	@$(BIN)/coverage erase
 	@$(BIN)/coverage run -m pytest -q -n auto --dist loadfile $(TESTS)
 	@$(BIN)/coverage combine -q && $(BIN)/coverage report
+
+soak: setup ## hours of what must always hold: make soak SOAK="wiped drills --minutes 30"
+	@scripts/packages
+	@$(SUDO) $(BIN)/python soak/run.py $(SOAK)
 
 e2e: setup ## real Kubernetes (none yet)
 	@if ls tests/e2e/test_*.py >/dev/null 2>&1; then $(BIN)/pytest -q tests/e2e; \

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import groups
+import local
 import start
 
 
 def main() -> int:
-    results = [start.main(), groups.main()]
+    results = [start.main(), groups.main(), local.main()]
     return 0 if all(results) else 1
 
 

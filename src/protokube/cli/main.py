@@ -19,6 +19,13 @@ from protokube import __version__
 from protokube.errors import ExitCode, ProtokubeError, Refused
 
 COMMANDS: dict[str, tuple[str, str]] = {
+    "up": ("protokube.cli.up:up", "The main job on one machine: a control plane that heals."),
+    "down": ("protokube.cli.down:down", "Take the local cloud away, all of it."),
+    "status": ("protokube.cli.status:status", "How far a local cluster has come up, and what it waits for."),
+    "explain": ("protokube.cli.explain:explain", "Why a volume, a member or a name waits, or where it comes from."),
+    "drill": ("protokube.cli.drill:drill", "Break something on purpose, watch it heal, and judge."),
+    "etcd": ("protokube.cli.etcd:etcd", "The members of etcd, and volumes that came from elsewhere."),
+    "agent": ("protokube.cli.agent:agent", "The daemon on each master: disks, names and etcd, by rounds."),
     "complete": ("protokube.cli.complete:complete", "A spec of a few lines, as the complete configuration."),
     "completion": ("protokube.cli.completion:completion", "Shell completion for bash, zsh or fish."),
     "diff": ("protokube.cli.diff:diff", "Two complete configurations side by side, with reasons."),

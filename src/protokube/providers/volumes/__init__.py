@@ -45,6 +45,8 @@ class Volume:
     """The greatest epoch anybody wrote at the provider; 0 before the first holder."""
     last_holder: str = ""
     """The id of the machine that wrote that epoch."""
+    request: str = ""
+    """What `create_volume` was asked with; "" for a volume that somebody else made."""
 
 
 class VolumeTaken(TryLater):

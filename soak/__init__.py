@@ -1,0 +1,1 @@
+"""Long runs of what must always hold; `make soak`."""

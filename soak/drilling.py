@@ -1,0 +1,48 @@
+"""Each drill twenty times on one cluster, by the command a user has; every verdict must be good."""
+
+from __future__ import annotations
+
+import json
+from statistics import median
+
+from helpers_cluster import RealCluster
+from protokube.cli.drill import DRILLS
+from soak.budget import Budget, Outcome, Section, say
+
+TIMES = 20
+
+
+def run(budget: Budget) -> Outcome:
+    outcome = Outcome(TIMES * len(DRILLS))
+    seconds: dict[str, list[float]] = {name: [] for name in DRILLS}
+    with RealCluster() as cluster:
+        cluster.up()
+        for number in range(1, TIMES + 1):
+            for name in DRILLS:
+                if budget.over:
+                    break
+                broken = drill(cluster, name, seconds[name])
+                outcome.done += 1
+                if broken:
+                    outcome.found.append(f"{name}, round {number}: {broken}")
+                    say(f"drills: {name}, round {number}: BROKEN")
+            say(f"drills: round {number} of {TIMES}")
+    outcome.measured = [
+        f"{name}: healed after {min(took):.1f} s at best, mostly {median(took):.1f} s, {max(took):.1f} s at worst"
+        for name, took in seconds.items()
+        if took
+    ]
+    return outcome
+
+
+def drill(cluster: RealCluster, name: str, took: list[float]) -> str:
+    """Why its verdict is bad; nothing if it is good."""
+    cluster.until_ready(180)
+    said = cluster.run("drill", name, "--cluster", cluster.name, "--timeout", "180s", "--output", "json", seconds=400)
+    if said.code != 0:
+        return f"exit code {said.code}: {said.out[-2000:]}{said.err[-1000:]}"
+    took.append(max((step["at"] for step in json.loads(said.out).get("steps", [])), default=0.0))
+    return ""
+
+
+DRILLS_SECTION = Section("drills", f"each of {', '.join(DRILLS)}, {TIMES} times, while somebody writes", run)

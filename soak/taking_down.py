@@ -1,0 +1,52 @@
+"""Everything of a cluster killed at once, then `down`: ten times, and the machine is as before."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Mapping
+from contextlib import suppress
+
+from helpers_cluster import RealCluster, until
+from helpers_cluster_census import Census, machine
+from soak.budget import Budget, Outcome, Section, say
+
+TIMES = 10
+KINDS = ("named networks", "links", "loop devices", "mounts")
+"""What nobody but us changes on a machine that soaks; processes are counted one by one."""
+
+
+def run(budget: Budget) -> Outcome:
+    outcome = Outcome(TIMES)
+    for number in range(1, TIMES + 1):
+        if budget.over:
+            break
+        try:
+            once()
+        except AssertionError as left:
+            outcome.found.append(f"round {number}: {left}")
+        outcome.done += 1
+        say(f"down: round {number} of {TIMES}")
+    return outcome
+
+
+def once() -> None:
+    before = machine()
+    with RealCluster() as cluster:
+        cluster.up()
+        census = Census.of(cluster.paths)
+        for pid, _ in census.processes:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        said = cluster.run("down", "--cluster", cluster.name)
+        assert said.code == 0, said.err
+        census.nothing_is_left()
+    until(lambda: not new_since(before), f"the machine is as before: {new_since(before)}", 10)
+
+
+def new_since(before: Mapping[str, frozenset[str]]) -> list[str]:
+    now = machine()
+    return [f"{kind}: {each}" for kind in KINDS for each in sorted(now[kind] - before[kind])]
+
+
+DOWN = Section("down", f"kill -9 of every process of a cluster, then `down`, {TIMES} times", run)

@@ -1,0 +1,58 @@
+"""The names of the API: the elected master publishes who is alive, and nobody else does.
+
+Without a quorum nobody is elected and nobody writes; the last address is never removed, and no address is ever written
+that no living master owns: a machine that was declared dead and woke up again does not count, whatever its lease says.
+"""
+
+from __future__ import annotations
+
+from protokube.agent import generations
+from protokube.agent.agreement import out_of_service
+from protokube.agent.world import Turn
+from protokube.errors import Refused
+from protokube.records.api import plan_api
+
+STEP = "api"
+READ_EVERY = 300.0
+
+
+def sync(turn: Turn) -> None:
+    world = turn.world
+    if world.dns is None or not world.zone_mode or not turn.wanted.etcd:
+        return
+    live = world.presence.live()
+    if live is None:
+        turn.waiting(STEP, "", "etcd has no quorum, so nobody writes the names of the API")
+        return
+    if not world.presence.elected():
+        world.memory.checked.pop("api", None)  # whoever is elected writes what we then do not know
+        return
+    generation = generations.recent(turn, turn.wanted.etcd[0].key)
+    if generation is None or generation.open:
+        turn.waiting(STEP, "", "the creation of the cluster is not closed yet")
+        return
+    wrong = out_of_service(turn)
+    claimed = tuple(sorted((machine, address) for machine, address in live.items() if address and machine not in wrong))
+    now = world.clock.monotonic()
+    if world.memory.confirmed("api", claimed, now, READ_EVERY):
+        return
+    known = living(turn)
+    addresses = {address for machine, address in claimed if machine in known}
+    plan = plan_api(world.dns.read(turn.wanted.api_names), turn.wanted.api_names, addresses)
+    if plan.changes:
+        world.dns.apply(plan.changes)
+        for change in plan.changes:
+            turn.report.done(STEP, str(change))
+    world.memory.confirm("api", claimed, now)
+
+
+def living(turn: Turn) -> set[str]:
+    """The machines that the provider has not declared dead. An elected master that is not among them gives up."""
+    world = turn.world
+    known = {each.id for each in world.machines.list_machines()}
+    if world.me.id not in known:
+        world.presence.retire()
+        raise Refused(
+            f"the provider has declared {world.me.name} dead: it writes nothing any more", hint="terminate the machine"
+        )
+    return known

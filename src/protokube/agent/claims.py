@@ -1,0 +1,68 @@
+"""Which free volumes this master should reach for: at most one member of each etcd cluster, `main` before `events`.
+
+Every master runs this code, so several may reach for one volume in the same second. The provider's attach call is the
+only lock, and losing it is normal. To lose it seldom, each master prefers the volume it held last, then its own group's
+member, and then the order of a hash that differs from machine to machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from protokube.agent.wanted import MasterConfig
+from protokube.providers.machines import Machine
+from protokube.providers.volumes import Volume
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimPlan:
+    """Volumes to attach, each tried until one of its etcd cluster is ours; and why each other one is left."""
+
+    attach: tuple[Volume, ...]
+    leave: tuple[tuple[Volume, str], ...]
+
+
+def plan_claims(
+    observed: Sequence[Volume], me: Machine, wanted: MasterConfig, *, zonal: bool, leaving: Collection[str] = ()
+) -> ClaimPlan:
+    """In the order in which to try; after the first success of an etcd cluster its others are left.
+
+    `leaving` are the etcd clusters of volumes that this machine lost and has not let go of yet; "" may be any.
+    """
+    held = {each.etcd_cluster for each in observed if each.attached_to == me.id}
+    held |= {each.key for each in wanted.etcd} if "" in leaving else set(leaving)
+    groups = {(etcd.key, member.short): member.group for etcd in wanted.etcd for member in etcd.members}
+    attach: list[Volume] = []
+    leave: list[tuple[Volume, str]] = []
+    for volume in sorted(observed, key=lambda each: _order(each, me, groups)):
+        why = _why_leave(volume, me, wanted, held, zonal=zonal)
+        if why:
+            leave.append((volume, why))
+        else:
+            attach.append(volume)
+    return ClaimPlan(tuple(attach), tuple(leave))
+
+
+def _order(volume: Volume, me: Machine, groups: dict[tuple[str, str], str]) -> tuple[bool, str, bool, bool, str]:
+    draw = hashlib.sha256(f"{me.id}/{volume.id}".encode()).hexdigest()
+    mine = groups.get((volume.etcd_cluster, volume.member)) == me.group
+    return (volume.etcd_cluster != "main", volume.etcd_cluster, volume.last_holder != me.id, not mine, draw)
+
+
+def _why_leave(volume: Volume, me: Machine, wanted: MasterConfig, held: set[str], *, zonal: bool) -> str:
+    etcd = wanted.etcd_cluster(volume.etcd_cluster)
+    if etcd is None:
+        return f"no etcd cluster is called {volume.etcd_cluster!r}"
+    if etcd.member(volume.member) is None:
+        return f"{volume.etcd_cluster} has no member {volume.member!r}"
+    if volume.attached_to == me.id:
+        return "already ours"
+    if volume.attached_to is not None:
+        return f"attached to {volume.attached_to}"
+    if volume.etcd_cluster in held:
+        return f"this machine already holds a member of {volume.etcd_cluster}"
+    if zonal and volume.zone != me.zone:
+        return f"in zone {volume.zone}, this machine is in {me.zone}"
+    return ""

@@ -1,0 +1,172 @@
+"""One manifest for each member that we hold: written on the volume, linked when everything it needs is there.
+
+Names before processes: peers check who calls them against DNS, so the link is made only after the authoritative side
+answered with our address. What etcd is told (found, join, go on) was decided from the volume; here it is carried out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from protokube.agent import generations, homes, keys, links, quorum
+from protokube.agent.wanted import EtcdCluster
+from protokube.agent.world import Home, Turn
+from protokube.errors import Refused, TryLater
+from protokube.host.files import link_atomic, write_atomic
+from protokube.manifests import etcd as manifest
+from protokube.members.identity import Identity
+from protokube.members.start import Data, Join, Listed, Refuse, Start, Wait
+
+STEP = "etcd"
+STOPPING = 30.0
+"""Seconds that an etcd whose link was taken away may need to be gone for sure."""
+
+
+def sync(turn: Turn) -> None:
+    for home in turn.homes:
+        try:
+            _one(turn, home)
+        except TryLater as why:
+            turn.waiting(STEP, home.name, why.message)
+        except Refused as why:
+            turn.report.needs_a_person(STEP, why, home.name)
+        except OSError as why:  # this machine's own disk is full or broken; that is no reason to leave the others
+            turn.waiting(STEP, home.name, f"{(why.strerror or str(why)).lower()}: {why.filename}")
+    for etcd in turn.wanted.etcd:
+        _close(turn, etcd)
+
+
+def _one(turn: Turn, home: Home) -> None:
+    match turn.decisions.get(home.volume):
+        case Start(fresh=fresh):
+            serve(turn, home, _founding(turn, home) if fresh else _going_on(home))
+            if not fresh:
+                _promote(turn, home)
+        case Join() as how:
+            serve(turn, home, _joining(turn, home, how))
+        case None:  # the fence takes it away, or it could not be told this round: what was verified before stays
+            return
+        case Wait() | Refuse():
+            for link in links.pointing_into(turn.world, home.point):
+                links.remove(link)
+                turn.report.done(STEP, "stopped: nothing may be started on its volume now", home.name)
+
+
+def link_of(turn: Turn, home: Home) -> Path:
+    return turn.world.inside(links.DIRECTORY) / home.etcd.pod.file_name
+
+
+def is_linked(turn: Turn, home: Home) -> bool:
+    return link_of(turn, home) in links.pointing_into(turn.world, home.point)
+
+
+def serve(turn: Turn, home: Home, settings: str) -> None:
+    """Files, manifest, link: in this order, each only if it differs."""
+    world, pod = turn.world, home.etcd.pod
+    linked = is_linked(turn, home)
+    if not linked and home.volume not in turn.settled:
+        raise TryLater("its volume is not settled yet")
+    assert isinstance(home.identity, Identity)
+    if not linked and home.member.dns_name not in turn.named:
+        raise TryLater(f"{home.member.dns_name} does not answer with our address yet, and peers would turn us away")
+    keys.ensure(turn, [f"{home.member.name}-peer", f"{home.member.name}-server"])
+    config_file = world.inside(pod.config_file)
+    config_file.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(config_file, settings.encode(), 0o644)
+    text = manifest.pod(
+        pod, homes.point_of(home.volume), generation=home.identity.generation, epoch=home.identity.epoch
+    )
+    on_volume = Path(manifest.MANIFESTS) / pod.file_name
+
+    def write() -> bool:
+        (home.point / pod.data_dir.lstrip("/")).mkdir(mode=0o700, parents=True, exist_ok=True)
+        (home.point / on_volume).parent.mkdir(parents=True, exist_ok=True)
+        return write_atomic(home.point / on_volume, text.encode(), 0o644)
+
+    homes.on_volume(write, f"writing the manifest on {home.point}", homes.PATIENCE * 5)
+    link_of(turn, home).parent.mkdir(parents=True, exist_ok=True)
+    if link_atomic(Path(homes.point_of(home.volume)) / on_volume, link_of(turn, home)):
+        turn.report.done(STEP, f"manifest linked from {home.volume}", home.name)
+    if home.data is not Data.PRESENT:
+        turn.waiting(STEP, home.name, "the kubelet starts it, and it has no data yet")
+
+
+def _founding(turn: Turn, home: Home) -> str:
+    generation = generations.read(turn, home.etcd.key)
+    assert generation is not None
+    return manifest.founding(home.member.settings, generation.token)
+
+
+def _going_on(home: Home) -> str:
+    return manifest.going_on(home.member.settings, home.etcd.token)
+
+
+def _joining(turn: Turn, home: Home, how: Join) -> str:
+    """Take the place of the old id: remove, add as a learner, then start with exactly the list that etcd has now."""
+    client = turn.world.etcd[home.etcd.key]
+    if is_linked(turn, home) and how.remove is not None:
+        # its old id is in use, perhaps by an etcd that still runs here: it has to stop before anything is removed
+        links.remove(link_of(turn, home))
+        turn.world.memory.confirm(f"stopped {home.name}", home.volume, turn.world.clock.monotonic())
+        raise TryLater("its data vanished while it ran; it is stopped first")
+    if turn.world.memory.confirmed(f"stopped {home.name}", home.volume, turn.world.clock.monotonic(), STOPPING):
+        raise TryLater("its data vanished while it ran; it is given time to stop")
+    if how.move_aside and not is_linked(turn, home):
+        _move_aside(turn, home)
+    if how.remove is not None:
+        client.remove(how.remove)
+        turn.report.done(STEP, f"removed the old id {how.remove:x}, whose data is gone", home.name)
+    if not any(home.member.peer_url in each.peer_urls for each in client.members()):
+        added = client.add_learner(home.member.peer_url)
+        turn.report.done(STEP, f"added as learner {added.id:x}", home.name)
+    turn.world.memory.checked.pop(f"voter {home.name}", None)
+    names = {each.peer_url: each.name for each in home.etcd.members}
+    peers = [(names.get(url, each.name), url) for each in client.members() for url in each.peer_urls]
+    return manifest.joining(home.member.settings, home.etcd.token, peers)
+
+
+def _move_aside(turn: Turn, home: Home) -> None:
+    """Keep what is left of the data: it is a person's to delete, not ours."""
+    folder = home.point / home.etcd.pod.data_dir.lstrip("/")
+    if not folder.exists() or not any(folder.iterdir()):
+        return
+    number = sum(1 for _ in folder.parent.glob(f"{folder.name}.aside-*")) + 1
+    aside = folder.with_name(f"{folder.name}.aside-{number}")
+    folder.rename(aside)
+    turn.report.done(STEP, f"moved what was left of its data to {aside.name}", home.name)
+
+
+def _mine(home: Home, listed: Sequence[Listed]) -> Listed | None:
+    return next((each for each in listed if home.member.peer_url in each.peer_urls), None)
+
+
+def _promote(turn: Turn, home: Home) -> None:
+    """A learner that runs becomes a voter once it has caught up; asked until etcd says that it is one."""
+    memory, now = turn.world.memory, turn.world.clock.monotonic()
+    if memory.confirmed(f"voter {home.name}", home.volume, now, float("inf")):
+        return
+    client = turn.world.etcd[home.etcd.key]
+    me = _mine(home, quorum.members(turn, home.etcd))
+    if me is not None and me.learner:
+        client.promote(me.id)
+        turn.report.done(STEP, f"promoted learner {me.id:x} to a voter", home.name)
+    elif me is not None and me.started:
+        memory.confirm(f"voter {home.name}", home.volume, now)
+
+
+def _close(turn: Turn, etcd: EtcdCluster) -> None:
+    """Creation ends with the first quorum: from then on nobody may found this cluster again."""
+    mine = [home for home in turn.homes if home.etcd.key == etcd.key and home.data is Data.PRESENT]
+    if not mine:
+        return
+    generation = generations.recent(turn, etcd.key)
+    if generation is None or not generation.open:
+        return
+    try:
+        quorum.members(turn, etcd)
+        generations.change(turn, etcd.key, lambda known: known.closed())
+    except TryLater as why:
+        turn.waiting(STEP, etcd.key, f"no quorum yet: {why.message}")
+    else:
+        turn.report.done(STEP, "has a quorum for the first time; its creation is closed", etcd.key)

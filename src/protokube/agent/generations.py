@@ -1,0 +1,72 @@
+"""The generation record in the store, as the agent uses it: read, closed once, a replacement added.
+
+Every write is over exactly what was read. A lost answer is no answer: the next round reads again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from protokube.agent.world import Turn
+from protokube.errors import Refused, TryLater
+from protokube.members.generation import Generation, decode, encode
+from protokube.store import Changed, NotThere, Stored, layout
+
+LASTS = 60.0
+"""Seconds for which a record is not read again where nothing depends on it but a check of what already runs."""
+
+
+def read(turn: Turn, key: str) -> Generation | None:
+    """The record, or None if there is none that can be read in full; TryLater if the store does not answer."""
+    if key in turn.unread:
+        raise turn.unread[key]  # a store that is away costs one wait a round, not one for everybody who asks
+    if key not in turn.generations:
+        try:
+            stored = _stored(turn, key)
+        except (TryLater, Refused) as why:
+            turn.unread[key] = why
+            raise
+        turn.generations[key] = decode(stored.data) if stored else None
+        turn.world.memory.confirm(f"generation {key}", turn.generations[key], turn.world.clock.monotonic())
+    return turn.generations[key]
+
+
+def recent(turn: Turn, key: str) -> Generation | None:
+    """The record as it was a short while ago, for a member that runs; None if the store does not answer."""
+    known, when = turn.world.memory.checked.get(f"generation {key}", (None, 0.0))
+    closed = isinstance(known, Generation) and not known.open  # an open one may have been closed since
+    if closed and turn.world.clock.monotonic() - when < LASTS:
+        assert isinstance(known, Generation)
+        return known
+    try:
+        return read(turn, key)
+    except (TryLater, Refused):
+        return None
+
+
+def change(turn: Turn, key: str, how: Callable[[Generation], Generation]) -> Generation:
+    """Write a changed record over the one just read; TryLater if somebody else was faster."""
+    stored = _stored(turn, key)
+    known = decode(stored.data) if stored else None
+    if stored is None or known is None:
+        raise Refused(
+            f"the generation record of {key} is missing or cannot be read",
+            hint="restore it from a backup of the state store; nothing is founded without it",
+        )
+    wanted = how(known)
+    if wanted != known:
+        path = layout.etcd_generation(turn.wanted.cluster, key)
+        turn.world.store.replace(path, encode(wanted), stored.version)
+    turn.generations[key] = wanted
+    turn.world.memory.confirm(f"generation {key}", wanted, turn.world.clock.monotonic())
+    return wanted
+
+
+def _stored(turn: Turn, key: str) -> Stored | None:
+    try:
+        return turn.world.store.read(layout.etcd_generation(turn.wanted.cluster, key))
+    except NotThere:
+        return None
+
+
+__all__ = ["Changed", "change", "read", "recent"]

@@ -1,0 +1,125 @@
+"""The volumes that are mounted here, and what is on each: read from the machine every round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from protokube.agent.wanted import EtcdCluster, MasterConfig, Member
+from protokube.agent.world import Home, Turn, World
+from protokube.errors import TryLater
+from protokube.host import Block, Mount
+from protokube.host.bounded import bounded
+from protokube.host.files import read_or_none, write_atomic
+from protokube.members.identity import FILE, Identity, Unreadable, decode, encode
+from protokube.members.start import Data
+from protokube.providers.volumes import Volume
+
+T = TypeVar("T")
+POINTS = "/mnt"
+PREFIX = "master-"
+DRAFT = f".{FILE}."
+"""How the names of unfinished identities begin."""
+PATIENCE = 2.0
+"""Seconds that reading a few small files may take; a stuck disk must not hold up the others."""
+
+
+def point_of(volume: str) -> str:
+    """Where a volume is mounted, as this machine's own paths go."""
+    return f"{POINTS}/{PREFIX}{volume}"
+
+
+def mounted(world: World) -> dict[str, Mount]:
+    """Mounts of ours, by volume."""
+    folder = world.inside(POINTS)
+    ours = [each for each in world.disks.mounts() if each.point.parent == folder and each.point.name.startswith(PREFIX)]
+    return {each.point.name.removeprefix(PREFIX): each for each in ours}
+
+
+def on_volume(action: Callable[[], T], what: str, seconds: float = PATIENCE) -> T:
+    """Do a small thing with files; a full, broken or stuck disk is something to wait for, and to say."""
+    try:
+        return bounded(action, seconds, what)
+    except OSError as error:
+        raise TryLater(f"{what}: {(error.strerror or str(error)).lower()}", saw=str(error.filename or "")) from error
+
+
+def read_identity(point: Path) -> Identity | Unreadable | None:
+    def read() -> Identity | Unreadable | None:
+        try:
+            found = read_or_none(point / FILE)
+        except OSError as error:
+            return Unreadable(f"{FILE}: {error.strerror}")
+        return None if found is None else decode(found)
+
+    return bounded(read, PATIENCE, f"reading the identity on {point}")
+
+
+def observe(turn: Turn) -> list[Home]:
+    """Every mounted volume that we can place; one that neither tags nor identity can place is left alone."""
+    found = []
+    for volume, mount in sorted(mounted(turn.world).items()):
+        try:
+            home = _home(turn, volume, mount)
+        except TryLater as why:
+            turn.waiting("volumes", volume, why.message)
+            continue
+        if home is not None:
+            found.append(home)
+    return found
+
+
+def _home(turn: Turn, volume: str, mount: Mount) -> Home | None:
+    listed = turn.volume(volume)
+    identity = read_identity(mount.point)
+    placed = _place(turn.wanted, listed, identity)
+    if placed is None:
+        return None
+    etcd, member = placed
+    state, empty = on_volume(
+        lambda: (data_of(mount.point, etcd.pod.data_dir, identity), is_empty(mount.point)), f"looking at {mount.point}"
+    )
+    block = Block(path=mount.point, number=mount.number, size=0, serial=None)
+    uuid = turn.world.uuid_of(block) if identity is None else None
+    return Home(
+        volume=volume, etcd=etcd, member=member, point=mount.point, listed=listed, identity=identity, data=state,
+        empty=empty, uuid=uuid,
+    )  # fmt: skip
+
+
+def _place(
+    wanted: MasterConfig, listed: Volume | None, identity: Identity | Unreadable | None
+) -> tuple[EtcdCluster, Member] | None:
+    """Tags nominate; with the provider silent, what the disk says of itself has to do."""
+    said = listed or identity
+    if said is None or isinstance(said, Unreadable):
+        return None
+    etcd = wanted.etcd_cluster(said.etcd_cluster)
+    member = etcd.member(said.member) if etcd else None
+    return (etcd, member) if etcd and member else None
+
+
+def data_of(point: Path, data_dir: str, identity: object) -> Data:
+    """What lies where etcd keeps its data: a write-ahead log is what makes etcd go by it."""
+    folder = point / data_dir.lstrip("/")
+    has_log = any((folder / "member" / "wal").glob("*.wal"))
+    if identity is None and (has_log or (point / "k8s.io").exists()):
+        return Data.ORIGINAL
+    return Data.PRESENT if has_log else Data.MISSING
+
+
+def data_on(home: Home) -> Data:
+    """What lies there now."""
+    return on_volume(lambda: data_of(home.point, home.etcd.pod.data_dir, home.identity), f"looking at {home.point}")
+
+
+def is_empty(point: Path) -> bool:
+    """Nothing but what mkfs makes, and drafts of an identity whose writer was killed."""
+    return {each.name for each in point.iterdir() if not each.name.startswith(DRAFT)} <= {"lost+found"}
+
+
+def write_identity(point: Path, identity: Identity) -> None:
+    for left in point.glob(f"{DRAFT}*"):
+        left.unlink()
+    write_atomic(point / FILE, encode(identity), 0o644)

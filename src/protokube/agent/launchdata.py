@@ -1,0 +1,62 @@
+"""The part of a complete configuration that masters carry out, as their agents are told it.
+
+Apart from the values themselves: an agent that starts must not load all that decides a configuration.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from protokube.agent.wanted import EtcdCluster, MasterConfig, Member
+from protokube.config.complete import Config
+from protokube.config.pki import member_dns_name, member_name
+from protokube.manifests.etcd import EtcdPod
+
+GIGABYTE = 2**30
+
+
+def from_config(config: Config) -> MasterConfig:
+    """The part of a complete configuration that masters carry out."""
+    tree = config.cluster
+    etcd = tuple(_etcd_cluster(config, key, told) for key, told in tree["etcdClusters"].items())
+    names = tuple(dict.fromkeys((tree["masterInternalName"], tree["masterPublicName"])))
+    certificates = {name: dict(told) for name, told in tree["pki"]["certificates"].items()}
+    return MasterConfig(cluster=config.name, api_names=names, etcd=etcd, certificates=certificates)
+
+
+def _etcd_cluster(config: Config, key: str, told: dict[str, Any]) -> EtcdCluster:
+    rendered = config.rendered[""]["etcd"][key]
+    first = rendered[next(iter(told["members"]))]
+    store = "etcd" if key == "main" else f"etcd-{key}"
+    pod = EtcdPod(
+        key=key,
+        manifest=store,
+        image=told["image"],
+        client_port=told["clientPort"],
+        peer_port=told["peerPort"],
+        metrics_port=told["metricsPort"],
+        data_dir=told["dataDir"],
+        config_file=first["env"]["ETCD_CONFIG_FILE"],
+        environment=dict(first["env"]),
+        cpu_request=told["cpuRequest"],
+        memory_request=told["memoryRequest"],
+    )
+    members = tuple(_member(config, key, short, each, rendered[short]) for short, each in told["members"].items())
+    return EtcdCluster(
+        key=key, pod=pod, members=members, token=told["token"], replace_lost_volumes=told["replaceLostVolumes"]
+    )
+
+
+def _member(config: Config, key: str, short: str, told: dict[str, Any], rendered: dict[str, Any]) -> Member:
+    (settings,) = rendered["files"].values()
+    return Member(
+        short=short,
+        name=member_name(key, short),
+        dns_name=member_dns_name(config.cluster["masterInternalName"], key, short),
+        peer_url=settings["initial-advertise-peer-urls"],
+        client_url=settings["advertise-client-urls"],
+        zone=told.get("zone") or "",
+        size=told["volumeSize"] * GIGABYTE,
+        group=told.get("instanceGroup") or "",
+        settings=dict(settings),
+    )

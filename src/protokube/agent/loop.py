@@ -1,0 +1,107 @@
+"""Round after round: woken by what happens, at the latest every ten seconds.
+
+While something is waited for, rounds come faster, and slower the longer nothing changes. A storm of events does not
+make a storm of rounds.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+import re
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from protokube.agent.status import snapshot
+from protokube.agent.sync import run_round
+from protokube.agent.wanted import MasterConfig
+from protokube.agent.world import Turn, World
+
+log = logging.getLogger("protokube.agent")
+IDLE, SOON, GAP = 10.0, 0.1, 0.03
+"""Seconds: between idle rounds; after a change; at least between two rounds, whatever wakes us."""
+
+
+class Pace:
+    """How long to sleep after a round. Pure but for the draw of jitter."""
+
+    def __init__(self, jitter: Callable[[], float] = random.random) -> None:
+        self._jitter, self._waits, self._pause = jitter, "", SOON
+
+    def after(self, turn: Turn) -> float:
+        report = turn.report
+        open_ends = "; ".join(f"{each.step} {each.about}" for each in (*report.waits, *report.bugs))
+        if report.did or open_ends != self._waits:
+            self._pause = SOON
+        else:
+            self._pause = min(self._pause * 2, IDLE)
+        self._waits = open_ends
+        if not open_ends and not report.did:
+            self._pause = IDLE
+        return self._pause * (0.9 + 0.2 * self._jitter())
+
+
+class Loop:
+    """Runs rounds until told to stop.
+
+    `beside` is work for threads of their own, `at_end` what to do on leaving; `tell` gets each round's sentence,
+    `after` each round with the seconds it took.
+    """
+
+    def __init__(self, world: World, wanted: MasterConfig, *, status: Path, wake: threading.Event) -> None:
+        self.world, self.wanted = world, wanted
+        self.rounds = 0
+        self.beside: list[Callable[[], None]] = []
+        self.at_end: list[Callable[[], None]] = []
+        self.tell: Callable[[str], None] = lambda _said: None
+        self.after: Callable[[Turn, float], None] = lambda _turn, _took: None
+        self._status = status
+        self._wake, self._stop = wake, threading.Event()
+        self._pace, self._said = Pace(), ""
+
+    def wake(self) -> None:
+        self._wake.set()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._wake.set()
+
+    def run(self) -> None:
+        while not self._stop.is_set():
+            self._wake.clear()  # before the round: what happens during it asks for another one
+            pause = self.once()
+            if self._stop.wait(GAP):
+                break
+            self._wake.wait(pause)
+
+    def once(self) -> float:
+        """One round with everything around it; the seconds to sleep after it."""
+        began = self.world.clock.monotonic()
+        turn = run_round(self.world, self.wanted)
+        took = self.world.clock.monotonic() - began
+        self.rounds += 1
+        said = turn.report.sentence()
+        if said and (turn.report.did or _without_times(said) != self._said):
+            log.info("round %d, %.2fs: %s", self.rounds, took, said)
+        self._said = _without_times(said)
+        pause = self._pace.after(turn)
+        self._write(snapshot(turn, number=self.rounds, took=took, pause=pause))
+        self.tell(said or "settled")
+        self.after(turn, took)
+        return pause
+
+    def _write(self, told: dict[str, Any]) -> None:
+        try:
+            # never read half, and not worth an fsync: after a crash the next round says it again
+            draft = self._status.with_name(f".{self._status.name}")
+            draft.write_text(json.dumps(told, sort_keys=True) + "\n")
+            draft.replace(self._status)
+        except OSError as error:  # a full disk must not stop the rounds
+            log.warning("cannot write %s: %s", self._status, error.strerror)
+
+
+def _without_times(said: str) -> str:
+    return re.sub(r" \(for \d+ s\)", "", said)

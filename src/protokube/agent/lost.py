@@ -1,0 +1,100 @@
+"""A disk that is gone is made anew: by the elected master alone, and only while the others hold a quorum.
+
+"Gone" is never one missing line: the provider has to leave the volume out of several complete lists. The id of the new
+volume goes into the generation record before anybody may format it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from protokube.agent import generations, quorum
+from protokube.agent.api import living
+from protokube.agent.settling import is_gone
+from protokube.agent.wanted import EtcdCluster, Member
+from protokube.agent.world import Turn
+from protokube.errors import Refused, TryLater
+from protokube.members.generation import Generation
+from protokube.providers.volumes import Volume
+
+STEP = "lost"
+
+
+def sync(turn: Turn) -> None:
+    if turn.volumes is None:
+        return
+    for etcd in turn.wanted.etcd:
+        for member in etcd.members:
+            times = turn.world.memory.missing.get((etcd.key, member.short), 0)
+            if times:
+                _one(turn, etcd, member, times)
+            elif turn.world.presence.elected():
+                _record(turn, etcd, member)
+
+
+def _one(turn: Turn, etcd: EtcdCluster, member: Member, times: int) -> None:
+    name = f"{etcd.key}/{member.short}"
+    try:
+        if not is_gone(turn, etcd.key, member.short):
+            turn.waiting(STEP, name, f"its volume was missing from the last {times} complete lists; it may come back")
+        elif not etcd.replace_lost_volumes:
+            raise Refused(
+                f"the volume of {name} is gone, and the spec forbids to make a new one",
+                hint="restore it, or set replaceLostVolumes: true",
+            )
+        elif not turn.world.presence.elected():
+            turn.waiting(STEP, name, "its volume is gone; the elected master makes a new one")
+        else:
+            _replace(turn, etcd, member, name)
+    except TryLater as why:
+        turn.waiting(STEP, name, why.message)
+    except Refused as why:
+        turn.report.needs_a_person(STEP, why, name)
+
+
+def _replace(turn: Turn, etcd: EtcdCluster, member: Member, name: str) -> None:
+    generation = generations.read(turn, etcd.key)
+    if generation is None or generation.open:
+        raise Refused(
+            f"the volume of {name} is gone before the cluster was ever formed", hint="`protokube down` and `up` again"
+        )
+    quorum.members(turn, etcd)  # raises without a quorum: then nothing is made
+    living(turn)
+    old = generation.replacements.get(member.short) or generation.founders.get(member.short, "")
+    made = turn.world.volumes.create_volume(
+        _like(turn, etcd, member), request=f"{generation.id}/{etcd.key}/{member.short}/{old}"
+    )
+    turn.report.done(STEP, f"made {made.id} in place of {old or 'its lost volume'}", name)
+    _remember(turn, etcd, member, made.id)
+
+
+def _like(turn: Turn, etcd: EtcdCluster, member: Member) -> Volume:
+    sibling = next((each for each in turn.volumes or () if each.etcd_cluster == etcd.key), None)
+    members = tuple(each.short for each in etcd.members)
+    told = Volume(
+        id="", zone=member.zone, etcd_cluster=etcd.key, member=member.short, members=members, size=member.size,
+        made_empty=True,
+    )  # fmt: skip
+    return replace(told, members=sibling.members) if sibling else told
+
+
+def _remember(turn: Turn, etcd: EtcdCluster, member: Member, volume: str) -> None:
+    generations.change(turn, etcd.key, lambda known: known.with_replacement(member.short, volume))
+    turn.report.done(STEP, f"recorded {volume} as the home of its member", f"{etcd.key}/{member.short}")
+
+
+def _record(turn: Turn, etcd: EtcdCluster, member: Member) -> None:
+    """Finish what a crash cut short: a volume that we asked for, made and not yet in the record."""
+    homes = [each for each in turn.volumes or () if _is_home(each, etcd, member)]
+    if len(homes) != 1 or homes[0].epoch or homes[0].mark or not homes[0].made_empty:
+        return
+    volume = homes[0]
+    generation: Generation | None = generations.recent(turn, etcd.key)
+    if generation is None or generation.open or generation.made_by_us(member.short, volume.id):
+        return
+    if volume.request.startswith(f"{generation.id}/{etcd.key}/{member.short}/"):
+        _remember(turn, etcd, member, volume.id)
+
+
+def _is_home(volume: Volume, etcd: EtcdCluster, member: Member) -> bool:
+    return (volume.etcd_cluster, volume.member) == (etcd.key, member.short)

@@ -1,0 +1,43 @@
+"""Prometheus metrics of the agent: how rounds go, what waits, what this master holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from protokube.agent.world import Turn
+from protokube.errors import InvalidRequest
+
+
+def serve(address: str) -> Callable[[Turn, float], None]:
+    """Serve them at HOST:PORT; what is returned takes each round."""
+    from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdigit():
+        raise InvalidRequest(f"{address!r} is no address for metrics", want="HOST:PORT")
+    registry = CollectorRegistry()
+    rounds = Counter("protokube_rounds", "Rounds of the agent", registry=registry)
+    seconds = Histogram("protokube_round_seconds", "How long rounds take", registry=registry)
+    waiting = Gauge("protokube_waiting", "Things that are waited for", ["step"], registry=registry)
+    person = Gauge("protokube_needs_a_person", "Things that a person has to decide", ["step"], registry=registry)
+    broken = Counter("protokube_step_failures", "Steps that ended in a bug", ["step"], registry=registry)
+    epoch = Gauge("protokube_volume_epoch", "Epoch of each volume held here", ["member", "volume"], registry=registry)
+    elected = Gauge("protokube_elected", "1 on the master that writes what all share", registry=registry)
+
+    def after(turn: Turn, took: float) -> None:
+        rounds.inc()
+        seconds.observe(took)
+        for gauge, notes in ((waiting, turn.report.waits), (person, turn.report.person)):
+            gauge.clear()
+            for note in notes:
+                gauge.labels(note.step).inc()
+        for note in turn.report.bugs:
+            broken.labels(note.step).inc()
+        epoch.clear()
+        for home in turn.homes:
+            if home.listed is not None:
+                epoch.labels(home.name, home.volume).set(home.listed.epoch)
+        elected.set(turn.world.presence.elected())
+
+    start_http_server(int(port), addr=host or "127.0.0.1", registry=registry)
+    return after

@@ -1,0 +1,105 @@
+"""What to do next with a volume that is attached and not mounted: pure, and the place where formatting is decided.
+
+A format needs proof, not absence of proof: the record says that we made this very volume, the provider says that it was
+made empty and never used, the device is the volume's by serial and size, and it was read and is blank. Whatever else
+is seen is left exactly as it is, and said.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from protokube.host import Block, Content, Device, Probed
+from protokube.members.generation import FORMATTING, Generation, is_untouched
+from protokube.members.start import Decision, Join, Refuse, Start, Wait
+from protokube.providers.volumes import Volume
+
+
+@dataclass(frozen=True, slots=True)
+class MountIt:
+    """There is an ext4 on it: what it says of itself decides what comes next."""
+
+
+@dataclass(frozen=True, slots=True)
+class MarkIt:
+    """Proven: say at the provider that a format begins, and read that back, before anything is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class FormatIt:
+    """Marked and proven; `again` finishes a format of ours that was cut short."""
+
+    uuid: str
+    again: bool = False
+
+
+Next = MountIt | MarkIt | FormatIt | Wait | Refuse
+
+
+def wrong_device(volume: Volume, device: Device, block: Block) -> Refuse | None:
+    """Whether the kernel shows something else than the volume we were given."""
+    if device.serial is not None and block.serial != device.serial:
+        return Refuse(
+            f"{block.path} is not {volume.id}: its serial is {block.serial or 'unknown'}, not {device.serial}",
+            f"see which disk {block.path} really is; it was not touched",
+        )
+    if block.size != volume.size:
+        return Refuse(
+            f"{block.path} has {block.size} bytes, {volume.id} has {volume.size}", "it was not touched; check the disk"
+        )
+    return None
+
+
+def nonce_of(mark: str) -> str | None:
+    return mark.removeprefix(f"{FORMATTING}:") if mark.startswith(f"{FORMATTING}:") else None
+
+
+def next_step(volume: Volume, probed: Probed, generation: Generation | None, decision: Decision) -> Next:
+    """`decision` is what may be started on this volume, supposing that it is blank."""
+    name = f"{volume.etcd_cluster}/{volume.member}"
+    nonce = nonce_of(volume.mark)
+    match probed.content:
+        case Content.EXT4:
+            return MountIt()
+        case Content.BUSY:
+            return Wait(f"{volume.id} is in use on this machine: {probed.told}")
+        case Content.UNREADABLE:
+            return Refuse(f"{volume.id} cannot be read: {probed.told}", "it was not touched; check the disk")
+        case Content.FOREIGN:
+            return Refuse(
+                f"refusing to format {volume.id}: it is not blank: {probed.told}",
+                f"check the tags of {volume.id}; it was not touched",
+            )
+        case Content.DIRTY if nonce is None:
+            return Refuse(
+                f"refusing to format {volume.id}: it has no file system, but it is not blank: {probed.told}",
+                f"check the tags of {volume.id}; it was not touched",
+            )
+        case Content.DIRTY | Content.BLANK:
+            pass
+    if unproven := _not_proven_ours(volume, generation, name):
+        return unproven
+    if isinstance(decision, Wait | Refuse):
+        return decision
+    assert isinstance(decision, Start | Join)
+    if nonce is None:
+        return MarkIt()
+    return FormatIt(nonce, again=probed.content is Content.DIRTY)
+
+
+def _not_proven_ours(volume: Volume, generation: Generation | None, name: str) -> Refuse | None:
+    if not is_untouched(volume.mark):
+        return Refuse(
+            f"{volume.id} was marked {volume.mark!r} and turns up blank: the data of {name} was lost outside of us",
+            "look for a copy of the disk; `protokube etcd replace` makes the member anew from the others",
+        )
+    if volume.epoch or volume.last_holder:
+        return Refuse(
+            f"{volume.id} was held before (epoch {volume.epoch}) and turns up blank: its data was lost outside of us",
+            "look for a copy of the disk",
+        )
+    if not volume.made_empty:
+        return Refuse(f"nothing says that {volume.id} was made empty", "a volume made from a snapshot has content")
+    if generation is None or not generation.made_by_us(volume.member, volume.id):
+        return Refuse(f"{volume.id} is not a volume that we made for {name}", "record it, or let the agents make one")
+    return None

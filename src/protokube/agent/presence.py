@@ -1,0 +1,105 @@
+"""Who is alive, and who writes what all share: leases in etcd, where the synchronisation logic already is.
+
+A lease lasts a few seconds and has to be renewed more often than rounds come, so `beat` is called beside them. Whatever
+is not fresh is not believed: an answer counts from the moment its question was sent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from protokube.agent.world import Clock
+from protokube.errors import Refused, TryLater
+from protokube.etcd import Etcd
+from protokube.providers.machines import Machine
+
+PREFIX = "/protokube/"
+MASTERS, ELECTED = f"{PREFIX}masters/", f"{PREFIX}elected"
+TTL = 5
+"""Seconds a master is believed to be alive after its last word."""
+EVERY = 1.25
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    when: float
+    live: Mapping[str, str]
+    elected: str
+
+
+class LeasePresence:
+    """Presence over leases; one lease carries both this master's presence and its office."""
+
+    def __init__(self, etcd: Etcd, me: Machine, clock: Clock, changed: Callable[[], None] = lambda: None) -> None:
+        self._etcd, self._me, self._clock, self._changed = etcd, me, clock, changed
+        self._lease: int | None = None
+        self._seen: _Seen | None = None
+        self._stop = threading.Event()
+
+    def beat(self) -> None:
+        """Renew the lease, or get one, and see who else is there; silently later if etcd does not answer."""
+        with contextlib.suppress(TryLater, Refused):
+            self._beat()
+
+    def _beat(self) -> None:
+        if self._stop.is_set():
+            return
+        sent = self._clock.monotonic()
+        if self._lease is not None and not self._etcd.keep(self._lease):
+            self._lease = None
+        if self._lease is None:
+            self._lease = self._etcd.grant(TTL)
+        keys = {each.key: each for each in self._etcd.read(PREFIX)}
+        mine = f"{MASTERS}{self._me.id}"
+        told = json.dumps({"address": self._me.address, "name": self._me.name}, sort_keys=True)
+        if mine not in keys or keys[mine].lease != self._lease or keys[mine].value != told:
+            self._etcd.put(mine, told, self._lease)
+        elected = keys[ELECTED].value if ELECTED in keys else ""
+        if not elected and self._etcd.create(ELECTED, self._me.id, self._lease):
+            elected = self._me.id
+        elif elected == self._me.id and keys[ELECTED].lease != self._lease:
+            elected = ""  # an office of a lease that we lost: it ends by itself
+        live = {
+            key.removeprefix(MASTERS): _address(each.value) for key, each in keys.items() if key.startswith(MASTERS)
+        }
+        live[self._me.id] = self._me.address
+        before, self._seen = self._seen, _Seen(sent, live, elected)
+        if before is None or (before.live, before.elected) != (live, elected):
+            self._changed()
+
+    def _fresh(self) -> _Seen | None:
+        seen = self._seen
+        return seen if seen is not None and self._clock.monotonic() - seen.when < TTL - 1 else None
+
+    def live(self) -> Mapping[str, str] | None:
+        seen = self._fresh()
+        return seen.live if seen else None
+
+    def elected(self) -> bool:
+        seen = self._fresh()
+        return seen is not None and seen.elected == self._me.id
+
+    def run(self) -> None:
+        """Beat until stopped: for a thread of its own."""
+        while not self._stop.wait(EVERY):
+            self.beat()
+
+    def retire(self) -> None:
+        """Leave in an orderly way and for good: the others need not wait for the lease to end."""
+        self._stop.set()
+        self._seen = None
+        if self._lease is not None:
+            with contextlib.suppress(TryLater, Refused):
+                self._etcd.revoke(self._lease)
+
+
+def _address(value: str) -> str:
+    try:
+        told = json.loads(value)
+    except ValueError:
+        return ""
+    return str(told.get("address", "")) if isinstance(told, dict) else ""

@@ -1,0 +1,209 @@
+"""What may be started on each mounted volume, and making the volume say so: identity, epoch, marks.
+
+Taking a volume over raises its epoch, first on the disk and then at the provider. Marks and epochs that a tool stripped
+at the provider are written again by the holder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from protokube.agent import generations, homes, names, quorum
+from protokube.agent.preparing import nonce_of
+from protokube.agent.wanted import EtcdCluster, Member
+from protokube.agent.world import Home, Turn
+from protokube.errors import Refused, TryLater
+from protokube.members.generation import FORMED, FORMING, Generation, is_untouched
+from protokube.members.identity import Identity, Nominated
+from protokube.members.start import Data, Decision, Join, Listed, Refuse, Seen, Start, Wait, decide_start
+from protokube.providers.volumes import Volume
+
+STEP = "volumes"
+GONE_AFTER, GONE_SECONDS = 3, 5.0
+"""Complete lists running without a member's volume, and seconds from the first to the last of them, before it counts as
+gone: a list may come from a replica that is a little behind."""
+
+
+def sync(turn: Turn) -> None:
+    count_missing(turn)
+    for home in list(turn.homes):
+        if home.volume in turn.leaving:
+            continue
+        try:
+            settle(turn, home)
+        except TryLater as why:
+            turn.waiting(STEP, home.name, why.message)
+        except Refused as why:
+            turn.report.needs_a_person(STEP, why, home.name)
+
+
+def count_missing(turn: Turn) -> None:
+    """Only complete lists count, and one sighting starts the count again."""
+    if turn.volumes is None:
+        return
+    there = {(each.etcd_cluster, each.member) for each in turn.volumes}
+    missing = turn.world.memory.missing
+    for etcd in turn.wanted.etcd:
+        for member in etcd.members:
+            key = (etcd.key, member.short)
+            missing[key] = 0 if key in there else missing.get(key, 0) + 1
+            if missing[key]:
+                turn.waited(_missing(*key))
+
+
+def _missing(key: str, short: str) -> str:
+    return f"missing {key}/{short}"
+
+
+def is_gone(turn: Turn, key: str, short: str) -> bool:
+    """Whether the provider has said often and long enough that this member has no volume."""
+    often = turn.world.memory.missing.get((key, short), 0) >= GONE_AFTER
+    return often and turn.waited(_missing(key, short)) >= GONE_SECONDS
+
+
+def settle(turn: Turn, home: Home) -> None:
+    """Decide, and write down on the volume and at the provider what that means."""
+    decision = decide(turn, home)
+    turn.decisions[home.volume] = decision
+    match decision:
+        case Refuse(why, hint):
+            turn.report.needs_a_person(STEP, why, home.name, hint)
+            return
+        case Wait(why):
+            turn.waiting(STEP, home.name, why)
+            return
+        case Start() | Join():
+            _own(turn, home, decision)
+            turn.settled.add(home.volume)
+
+
+def decide(turn: Turn, home: Home) -> Decision:
+    goes_on = isinstance(home.identity, Identity) and home.data is Data.PRESENT
+    others = None if goes_on else _members(turn, home.etcd)
+    # An etcd that we started a moment ago may have written its data since we looked, and be in the list by now: looking
+    # again after the list was read keeps us from taking a member that lives for one that lost its data.
+    data = home.data if goes_on else homes.data_on(home)
+    generation = generations.recent(turn, home.etcd.key) if goes_on else generations.read(turn, home.etcd.key)
+    proven = home.identity is None and home.empty and home.listed is not None and _made_by_us(home)
+    said = home.listed or home.identity
+    assert isinstance(said, Volume | Identity)
+    seen = Seen(
+        tags=Nominated(
+            cluster=turn.wanted.cluster, etcd_cluster=said.etcd_cluster, member=said.member, volume=home.volume
+        ),
+        name=home.member.name,
+        peer_url=home.member.peer_url,
+        identity=home.identity,
+        proven_blank=proven,
+        data=data,
+        generation=generation,
+        mark=home.listed.mark if home.listed else None,
+        siblings=_siblings(turn, home.etcd, home.member, home.volume),
+        members=others,
+        lost=_lost(turn, home.etcd),
+    )
+    return decide_start(seen)
+
+
+def _made_by_us(home: Home) -> bool:
+    """The file system carries the very nonce of the mark: it is ours, and nothing was on it but that."""
+    return home.listed is not None and home.uuid is not None and nonce_of(home.listed.mark) == home.uuid
+
+
+def supposing_blank(turn: Turn, volume: Volume) -> Decision:
+    """What could be started here if the volume were proven blank: asked before anything is formatted."""
+    etcd = turn.wanted.etcd_cluster(volume.etcd_cluster)
+    member = etcd.member(volume.member) if etcd else None
+    if etcd is None or member is None:
+        return Refuse(f"{volume.id} is tagged for {volume.etcd_cluster}/{volume.member}, which there is not")
+    return decide_start(
+        Seen(
+            tags=Nominated(cluster=turn.wanted.cluster, etcd_cluster=etcd.key, member=member.short, volume=volume.id),
+            name=member.name,
+            peer_url=member.peer_url,
+            identity=None,
+            proven_blank=True,
+            data=Data.MISSING,
+            generation=generations.read(turn, etcd.key),
+            mark=volume.mark,
+            siblings=_siblings(turn, etcd, member, volume.id),
+            members=_members(turn, etcd),
+            lost=_lost(turn, etcd),
+        )
+    )
+
+
+def _siblings(turn: Turn, etcd: EtcdCluster, member: Member, volume: str) -> tuple[str, ...] | None:
+    if turn.volumes is None:
+        return None
+    same = [each.id for each in turn.volumes if (each.etcd_cluster, each.member) == (etcd.key, member.short)]
+    return tuple(each for each in same if each != volume)
+
+
+def _members(turn: Turn, etcd: EtcdCluster) -> tuple[Listed, ...] | None:
+    """The others' list, if they have a quorum."""
+    try:
+        return tuple(quorum.members(turn, etcd))
+    except (TryLater, Refused):
+        return None
+
+
+def _lost(turn: Turn, etcd: EtcdCluster) -> tuple[str, ...]:
+    return tuple(each.short for each in etcd.members if is_gone(turn, etcd.key, each.short))
+
+
+def _own(turn: Turn, home: Home, decision: Start | Join) -> None:
+    """Make identity, epoch and mark say that this master serves this member."""
+    world = turn.world
+    identity = home.identity
+    if identity is None:
+        assert decision.write_identity
+        generation = generations.read(turn, home.etcd.key)
+        assert isinstance(generation, Generation)
+        identity = Identity(
+            cluster=turn.wanted.cluster, etcd_cluster=home.etcd.key, member=home.member.short, volume=home.volume,
+            generation=generation.id, epoch=names.published_epoch(turn, home.member.dns_name) + 1, holder=world.me.id,
+        )  # fmt: skip
+        _write(turn, home, identity, f"gave it an identity, epoch {identity.epoch}")
+    assert isinstance(identity, Identity)
+    seen = home.listed.epoch if home.listed else 0
+    if identity.holder != world.me.id or seen > identity.epoch:  # the fence let it pass: it was mounted only just now
+        identity = identity.taken_over_by(world.me.id, seen=seen)
+        _write(turn, home, identity, f"taken over, epoch {identity.epoch}")
+    turn.homes[turn.homes.index(home)] = home = replace(home, identity=identity)
+    if home.listed is None:
+        return
+    if home.listed.epoch < identity.epoch:
+        world.volumes.write_epoch(home.volume, identity.epoch, world.me.id)
+    _mark(turn, home)
+
+
+def _write(turn: Turn, home: Home, identity: Identity, what: str) -> None:
+    homes.on_volume(
+        lambda: homes.write_identity(home.point, identity),
+        f"writing the identity on {home.point}",
+        homes.PATIENCE * 5,
+    )
+    turn.report.done(STEP, what, home.name)
+
+
+def _mark(turn: Turn, home: Home) -> None:
+    """`forming` until the cluster is formed and this member has its data; a mark that a tool took away is put back."""
+    assert home.listed is not None
+    generation = generations.recent(turn, home.etcd.key)
+    formed = generation is not None and not generation.open
+    if formed and home.listed.mark != FORMED and _took_part(home):
+        turn.world.volumes.write_mark(home.volume, FORMED)
+        turn.report.done(STEP, "marked formed", home.name)
+    elif is_untouched(home.listed.mark):
+        turn.world.volumes.write_mark(home.volume, FORMING)
+        turn.report.done(STEP, "marked forming", home.name)
+
+
+def _took_part(home: Home) -> bool:
+    """A founder that comes late has to stay unformed until it has data, or it could never start."""
+    return home.data is Data.PRESENT
+
+
+__all__: Sequence[str] = ["Seen", "decide", "settle", "supposing_blank", "sync"]

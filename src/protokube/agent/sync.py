@@ -1,0 +1,47 @@
+"""The round: the order of things, and nothing else."""
+
+from __future__ import annotations
+
+import logging
+
+from protokube.agent import agreement, api, etcd, fence, hosts, keys, kubelet, lost, names, volumes
+from protokube.agent.report import Report
+from protokube.agent.wanted import MasterConfig
+from protokube.agent.world import Step, Turn, World
+from protokube.errors import Refused, TryLater
+
+log = logging.getLogger("protokube.agent")
+
+ROUND: tuple[tuple[str, Step], ...] = (
+    ("fence", fence.sync),  # do we still hold what we serve? first, always
+    ("keys", keys.sync),  # our certificate as a client of etcd; members get theirs when they are started
+    ("volumes", volumes.sync),  # take the disks, prove them, mount them
+    ("names", names.sync),  # peers must find us before etcd starts
+    ("hosts", hosts.sync),  # the same without a zone: everybody keeps its own hosts file
+    ("etcd", etcd.sync),  # one manifest for each member we hold
+    ("lost", lost.sync),  # a disk that is gone is made anew, by one of us
+    ("agreement", agreement.sync),  # do the members hold the same data? a person is told if not
+    ("api", api.sync),  # the elected master publishes who answers
+    ("kubelet", kubelet.sync),  # last: it starts whatever the others prepared
+)
+
+
+def run_round(world: World, wanted: MasterConfig) -> Turn:
+    """One pass, in the order bring-up needs. No step sleeps; the next round retries."""
+    turn = Turn(world=world, wanted=wanted, report=Report())
+    for name, sync in ROUND:
+        try:
+            sync(turn)
+        except TryLater as why:
+            turn.report.waiting(name, why)
+        except Refused as why:
+            turn.report.needs_a_person(name, why)
+        except (
+            OSError
+        ) as why:  # a full or broken disk of this machine: the next round tries again, and until then says so
+            turn.report.waiting(name, f"{why.strerror or why}: {why.filename or 'unknown file'}")
+        except Exception as bug:  # a bug in one step must not keep the kubelet down
+            log.exception("%s: unexpected error, please report it", name)
+            turn.report.broken(name, f"{type(bug).__name__}: {bug}")
+    turn.forget()
+    return turn

@@ -1,0 +1,186 @@
+"""Take the disks: claim, find the device, prove it, format it if that is proven right, mount it.
+
+Each volume goes its own way and stops where it has to wait; none holds up another. Disk work runs in children: a
+round starts it, a later one collects it.
+"""
+
+from __future__ import annotations
+
+from protokube.agent import generations, homes, settling
+from protokube.agent.claims import plan_claims
+from protokube.agent.preparing import FormatIt, MarkIt, MountIt, next_step, wrong_device
+from protokube.agent.world import Turn
+from protokube.errors import Refused, TryLater
+from protokube.host import Block, Content, Device, Done, Failed, Format, MountVolume, Probe, Probed
+from protokube.members.generation import FORMATTING
+from protokube.members.start import Refuse, Wait
+from protokube.providers.volumes import Volume, VolumeTaken
+
+STEP = "volumes"
+PROBE_AGAIN = 30.0
+"""Seconds until a device that was refused is read once more."""
+
+
+def sync(turn: Turn) -> None:
+    if turn.volumes is not None:
+        try:
+            claim(turn)
+        except TryLater as why:
+            turn.waiting(STEP, "", why.message)
+        for volume in turn.volumes or ():
+            if volume.attached_to == turn.world.me.id:
+                _one(turn, volume)
+            else:
+                turn.world.memory.checked.pop(f"device {volume.id}", None)
+    turn.homes = homes.observe(turn)
+    settling.sync(turn)
+
+
+def claim(turn: Turn) -> None:
+    """Reach for free volumes; after attaching, believe only what a fresh list says."""
+    world, report = turn.world, turn.report
+    chosen = plan_claims(
+        turn.volumes or (), world.me, turn.wanted, zonal=world.volumes.zonal, leaving=turn.leaving.values()
+    )
+    taken: set[str] = set()
+    for volume in chosen.attach:
+        if volume.etcd_cluster in taken:
+            continue
+        name = f"{volume.etcd_cluster}/{volume.member}"
+        try:
+            world.volumes.attach(volume.id)
+        except VolumeTaken as lost:  # every master races for it; losing is normal
+            report.done(STEP, f"went to another master ({lost.message})", name)
+        except TryLater as why:
+            turn.waiting(STEP, name, f"cannot be attached: {why.message}")
+            break  # it may have gone through: reaching for a second one could give us two
+        except Refused as why:
+            report.needs_a_person(STEP, why, name)
+        else:
+            taken.add(volume.etcd_cluster)
+            report.done(STEP, f"attached {volume.id}", name)
+    if taken:
+        turn.list_volumes()
+
+
+def _one(turn: Turn, volume: Volume) -> None:
+    name = f"{volume.etcd_cluster}/{volume.member}"
+    try:
+        if (kept := _kept(turn, volume.etcd_cluster)) != volume.id:
+            raise Refused(
+                f"{volume.id} is attached here beside {kept}, and a machine serves one member of {volume.etcd_cluster}",
+                hint=f"detach {volume.id}, and another master takes it",
+            )
+        prepare(turn, volume, name)
+    except TryLater as why:
+        turn.waiting(STEP, name, why.message)
+    except Refused as why:
+        turn.report.needs_a_person(STEP, why, name)
+
+
+def _kept(turn: Turn, key: str) -> str:
+    """The volume of an etcd cluster that is served here; tags that come back can leave a machine with two."""
+    mounted = homes.mounted(turn.world)
+    ours = [each for each in turn.volumes or () if (each.etcd_cluster, each.attached_to) == (key, turn.world.me.id)]
+    return min(ours, key=lambda each: (each.id not in mounted, each.id)).id
+
+
+def prepare(turn: Turn, volume: Volume, name: str) -> None:
+    """Bring a volume that we hold to being mounted; returns when it is, raises what it waits for otherwise."""
+    world = turn.world
+    device = _device(turn, volume)
+    block = world.disks.find(device)
+    if block is None:
+        raise TryLater(f"{volume.id} is attached, its device {device.path} is not there yet")
+    if wrong := wrong_device(volume, device, block):
+        raise Refused(wrong.why, hint=wrong.hint)
+    point = world.inside(homes.point_of(volume.id))
+    here = [each for each in world.disks.mounts() if each.number == block.number]
+    at_point = [each for each in world.disks.mounts() if each.point == point]
+    if any(each.number != block.number for each in at_point):
+        raise Refused(f"something else than {volume.id} is mounted at {point}", hint=f"see `findmnt {point}`")
+    if here and not at_point:
+        raise Refused(f"{volume.id} is mounted at {here[0].point}, not at {point}", hint="unmount it there")
+    if not here:
+        _bring_up(turn, volume, block, name)
+
+
+def _device(turn: Turn, volume: Volume) -> Device:
+    """Where the provider shows the volume; asked once for each time it is attached, since that does not change."""
+    memory, now = turn.world.memory, turn.world.clock.monotonic()
+    known = memory.checked.get(f"device {volume.id}")
+    if known is None or not isinstance(known[0], Device):
+        memory.confirm(f"device {volume.id}", turn.world.volumes.device(volume.id), now)
+    found = memory.checked[f"device {volume.id}"][0]
+    assert isinstance(found, Device)
+    return found
+
+
+def _bring_up(turn: Turn, volume: Volume, block: Block, name: str) -> None:
+    world = turn.world
+    refused = world.memory.checked.get(f"probe {volume.id}")
+    now = world.clock.monotonic()
+    if refused is not None and now - refused[1] < PROBE_AGAIN:
+        assert isinstance(refused[0], Refuse)
+        raise Refused(refused[0].why, hint=refused[0].hint)
+    jobs = (job for job, _ in world.disks.running() if isinstance(job, Format | MountVolume))
+    working = next((job for job in jobs if job.block == block), None)
+    if working is not None:
+        _work(turn, working, volume, name)
+        return
+    probed = world.disks.run(Probe(block=block))
+    if probed is None:
+        raise TryLater(f"{volume.id} is being read")
+    if isinstance(probed, Failed):
+        raise TryLater(f"{volume.id} could not be read: {probed.why}")
+    assert isinstance(probed, Probed)
+    _act(turn, volume, block, probed, name)
+
+
+def _act(turn: Turn, volume: Volume, block: Block, probed: Probed, name: str) -> None:
+    """Carry out what the proof allows."""
+    world = turn.world
+    generation = None if probed.content is Content.EXT4 else generations.read(turn, volume.etcd_cluster)
+    decision = settling.supposing_blank(turn, volume) if probed.content in (Content.BLANK, Content.DIRTY) else Wait("")
+    step = next_step(volume, probed, generation, decision)
+    match step:
+        case MarkIt():
+            marked = mark(turn, volume, f"{FORMATTING}:{world.new_nonce()}")
+            _act(turn, marked, block, probed, name)
+        case FormatIt(uuid, again):
+            _work(turn, Format(block=block, uuid=uuid, again=again), volume, name)
+        case MountIt():
+            point = world.inside(homes.point_of(volume.id))
+            _work(turn, MountVolume(block=block, point=point), volume, name)
+        case Wait(why):
+            raise TryLater(why)
+        case Refuse(why, hint):
+            world.memory.confirm(f"probe {volume.id}", step, world.clock.monotonic())
+            raise Refused(why, hint=hint)
+
+
+def mark(turn: Turn, volume: Volume, text: str) -> Volume:
+    """Write a mark and read it back; TryLater unless the provider now says exactly this."""
+    turn.world.volumes.write_mark(volume.id, text)
+    turn.list_volumes()
+    seen = turn.volume(volume.id)
+    if seen is None or seen.mark != text or seen.attached_to != turn.world.me.id:
+        raise TryLater(f"the provider does not show the mark {text!r} on {volume.id} yet")
+    return seen
+
+
+def _work(turn: Turn, job: Format | MountVolume, volume: Volume, name: str) -> None:
+    result = turn.world.disks.run(job)
+    doing = "formatted" if isinstance(job, Format) else "mounted"
+    match result:
+        case None:
+            raise TryLater(f"{volume.id} is being {doing}")
+        case Failed(why, overdue):
+            raise TryLater(f"{volume.id} could not be {doing}: {why}" + ("; it hangs" if overdue else ""))
+        case Done():
+            turn.report.done(STEP, f"{doing} {volume.id}", name)
+            if isinstance(job, Format):  # what it made is checked when it is mounted: by fsck, and by its UUID
+                point = turn.world.inside(homes.point_of(volume.id))
+                _work(turn, MountVolume(block=job.block, point=point), volume, name)
+        case Probed():  # pragma: no cover
+            raise AssertionError("a probe was not asked for")

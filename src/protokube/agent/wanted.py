@@ -1,0 +1,82 @@
+"""What the complete configuration asks of one master: what the agent is told at boot, and nothing more.
+
+Made once, where the configuration is complete (`launchdata`), and handed over as JSON with the launch data: an
+agent that starts must not wait for a store, and has no decision of the configuration left to take.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from protokube.errors import InvalidRequest
+from protokube.manifests.etcd import EtcdPod
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One name of the fixed set."""
+
+    short: str
+    """As tags say it: `a`."""
+    name: str
+    """As etcd says it: `etcd-a`."""
+    dns_name: str
+    peer_url: str
+    client_url: str
+    zone: str
+    size: int
+    """Of its volume, in bytes."""
+    group: str
+    """The instance group that may hold it."""
+    settings: dict[str, Any]
+    """etcd's configuration file, as the configuration renders it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EtcdCluster:
+    """One etcd cluster, `main` or `events`."""
+
+    key: str
+    pod: EtcdPod
+    members: tuple[Member, ...]
+    token: str
+    replace_lost_volumes: bool
+
+    def member(self, short: str) -> Member | None:
+        return next((each for each in self.members if each.short == short), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MasterConfig:
+    """Everything a master's agent is told."""
+
+    cluster: str
+    api_names: tuple[str, ...]
+    etcd: tuple[EtcdCluster, ...]
+    certificates: dict[str, dict[str, Any]]
+    """As `pki.certificates` of the configuration: authority, commonName, organizations, names, usages."""
+
+    def etcd_cluster(self, key: str) -> EtcdCluster | None:
+        return next((each for each in self.etcd if each.key == key), None)
+
+
+def to_tree(wanted: MasterConfig) -> dict[str, Any]:
+    return asdict(wanted)
+
+
+def from_tree(tree: dict[str, Any]) -> MasterConfig:
+    """Read it back; a file of another version of us is an error in words."""
+    try:
+        etcd = tuple(
+            EtcdCluster(
+                **each
+                | {"pod": EtcdPod(**each["pod"]), "members": tuple(Member(**member) for member in each["members"])}
+            )
+            for each in tree["etcd"]
+        )
+        return MasterConfig(**tree | {"api_names": tuple(tree["api_names"]), "etcd": etcd})
+    except (KeyError, TypeError) as error:
+        raise InvalidRequest(
+            f"this is not the configuration of a master: {error}", hint="it is made by `protokube up` and `apply`"
+        ) from error

@@ -1,0 +1,199 @@
+"""The edges a round acts through, what it remembers, and what it has seen so far.
+
+What is remembered is only what saves calls (when a name was last read) or what only time can tell (since when
+something waits, how often a volume was missing). No decision about data rests on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from protokube.agent.report import Report
+from protokube.agent.wanted import EtcdCluster, MasterConfig, Member
+from protokube.errors import ProtokubeError, Refused, TryLater
+from protokube.etcd import Etcd
+from protokube.host import Block, Disks, Units
+from protokube.members.agreement import Disagree
+from protokube.members.generation import Generation
+from protokube.members.identity import Identity, Unreadable
+from protokube.members.start import Data, Decision
+from protokube.providers.dns import DnsProvider
+from protokube.providers.machines import Machine, MachineProvider
+from protokube.providers.volumes import Volume, VolumeProvider
+from protokube.store import Store
+
+
+class Clock(Protocol):
+    def now(self) -> float:
+        """Seconds since 1970: for certificates and for people, never for waiting."""
+
+    def monotonic(self) -> float:
+        """Seconds that never jump: for everything that waits."""
+
+
+class Keys(Protocol):
+    """Certificates of this machine."""
+
+    def sync(self, names: Sequence[str]) -> Sequence[str]:
+        """Have these ready, by their names in the configuration; say what was issued and why."""
+
+
+class Presence(Protocol):
+    """Who is alive, by leases in etcd; kept up beside the rounds."""
+
+    def live(self) -> Mapping[str, str] | None:
+        """Address by machine id, of every master with a live lease; None without a fresh answer from a quorum."""
+
+    def elected(self) -> bool:
+        """Whether this master is the one that writes what all share. False whenever that is not certain."""
+
+    def retire(self) -> None:
+        """Be gone from the list of the living, and never come back."""
+
+
+class Agreement(Protocol):
+    """Whether the members hold the same data; asked beside the rounds."""
+
+    def alarms(self) -> Mapping[str, Disagree]:
+        """By etcd cluster, where they certainly do not."""
+
+
+class NobodyLooks:
+    """Agreement where nothing is compared: with a single member, and before there are any."""
+
+    def alarms(self) -> Mapping[str, Disagree]:
+        return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Home:
+    """A volume that is mounted on this machine, and what is on it."""
+
+    volume: str
+    etcd: EtcdCluster
+    member: Member
+    point: Path
+    """Where it is mounted, as this process sees it."""
+    listed: Volume | None
+    """As the provider just listed it; None if it did not answer."""
+    identity: Identity | Unreadable | None
+    data: Data
+    empty: bool
+    """Nothing at all on it yet, but what mkfs makes."""
+    uuid: str | None
+
+    @property
+    def name(self) -> str:
+        return f"{self.etcd.key}/{self.member.short}"
+
+
+@dataclass(slots=True)
+class Memory:
+    """What may be forgotten without harm."""
+
+    since: dict[str, float] = field(default_factory=dict)
+    """When each thing that is waited for was first waited for."""
+    checked: dict[str, tuple[object, float]] = field(default_factory=dict)
+    """What was last confirmed at a far side, and when."""
+    missing: dict[tuple[str, str], int] = field(default_factory=dict)
+    """In how many complete lists running a member had no volume."""
+
+    def waited(self, what: str, now: float) -> float:
+        return now - self.since.setdefault(what, now)
+
+    def confirmed(self, what: str, value: object, now: float, lasts: float) -> bool:
+        """Whether exactly this was confirmed not long ago."""
+        seen = self.checked.get(what)
+        return seen is not None and seen[0] == value and now - seen[1] < lasts
+
+    def confirm(self, what: str, value: object, now: float) -> None:
+        self.checked[what] = (value, now)
+
+
+@dataclass(slots=True, kw_only=True)
+class World:
+    """Everything outside of the decisions."""
+
+    me: Machine
+    clock: Clock
+    volumes: VolumeProvider
+    machines: MachineProvider
+    dns: DnsProvider | None
+    disks: Disks
+    units: Units
+    store: Store
+    etcd: Mapping[str, Etcd]
+    keys: Keys
+    presence: Presence
+    root: Path
+    """`/`, or what stands for it in a test."""
+    uuid_of: Callable[[Block], str | None]
+    """The UUID in the superblock of an ext4, mounted or not."""
+    new_nonce: Callable[[], str]
+    agreement: Agreement = field(default_factory=NobodyLooks)
+    memory: Memory = field(default_factory=Memory)
+    zone_mode: bool = True
+    """Names are in a zone that others read; else each master keeps its own hosts file."""
+
+    def inside(self, path: str | Path) -> Path:
+        """A path of this machine."""
+        return self.root / str(path).lstrip("/")
+
+
+@dataclass(slots=True, kw_only=True)
+class Turn:
+    """One round: filled step by step, thrown away at its end."""
+
+    world: World
+    wanted: MasterConfig
+    report: Report
+    volumes: Sequence[Volume] | None = None
+    """The complete list; None if the provider did not answer this round."""
+    homes: list[Home] = field(default_factory=list)
+    decisions: dict[str, Decision] = field(default_factory=dict)
+    """By volume: what may be done with etcd on it."""
+    named: set[str] = field(default_factory=set)
+    """DNS names that the authoritative side answers with our address."""
+    generations: dict[str, Generation | None] = field(default_factory=dict)
+    unread: dict[str, ProtokubeError] = field(default_factory=dict)
+    """Etcd clusters whose record the store did not give in this round, and why."""
+    leaving: dict[str, str] = field(default_factory=dict)
+    """Volumes that the fence is taking away, with their etcd cluster; "" where nobody can tell."""
+    asked: set[str] = field(default_factory=set)
+    """What was waited for in this round."""
+    settled: set[str] = field(default_factory=set)
+    """Volumes whose identity, epoch and mark say, on the disk and at the provider, that we serve them."""
+
+    def waiting(self, step: str, about: str, why: str) -> None:
+        """Note a wait together with how long it has lasted."""
+        seconds = self.waited(f"{step} {about}")
+        lasting = f" (for {seconds:.0f} s)" if seconds >= 1 else ""
+        self.report.waiting(step, f"{why}{lasting}", about)
+
+    def waited(self, what: str) -> float:
+        """Seconds since this was first waited for; a round that does not ask starts the count anew."""
+        self.asked.add(what)
+        return self.world.memory.waited(what, self.world.clock.monotonic())
+
+    def forget(self) -> None:
+        """At the end of a round: what is no longer waited for has no beginning either."""
+        since = self.world.memory.since
+        for what in since.keys() - self.asked:
+            del since[what]
+
+    def list_volumes(self) -> Sequence[Volume]:
+        """Ask the provider anew, and believe only what it says now."""
+        self.volumes = None
+        self.volumes = tuple(self.world.volumes.list_volumes())
+        return self.volumes
+
+    def volume(self, id: str) -> Volume | None:  # noqa: A002
+        return next((each for each in self.volumes or () if each.id == id), None)
+
+
+Step = Callable[[Turn], None]
+
+__all__ = ["Clock", "Home", "Keys", "Memory", "Presence", "Refused", "Step", "TryLater", "Turn", "World"]

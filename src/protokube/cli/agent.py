@@ -1,0 +1,139 @@
+"""`protokube agent`: the daemon on each master."""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import sys
+import threading
+import uuid
+from pathlib import Path
+from typing import Any
+
+import click
+
+from protokube.errors import InvalidRequest
+
+LAUNCH = Path("/etc/protokube/agent.json")
+STATUS = Path("/run/protokube/status.json")
+
+
+@click.command("agent")
+@click.option(
+    "--config", "file", type=click.Path(path_type=Path), default=LAUNCH, show_default=True, help="What it is told."
+)
+@click.option(
+    "--status", type=click.Path(path_type=Path), default=STATUS, show_default=True, help="Where it tells how it goes."
+)
+@click.option("--metrics", default="127.0.0.1:3990", show_default=True, help="Prometheus metrics; empty for none.")
+@click.option("--once", is_flag=True, help="One round, told on standard output as data, and out.")
+def agent(file: Path, status: Path, metrics: str, once: bool) -> None:
+    """The daemon on each master: disks, names and etcd, by rounds.
+
+    It needs no Kubernetes API. What it does and what it waits for is in its log, one sentence for each round that did
+    something, and in the status file, which `protokube status` and `protokube explain` read.
+
+    \b
+      protokube agent
+      protokube agent --once
+    """
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s")
+    told = read_launch(file)
+    loop = build(told, status)
+    if once:
+        from protokube.agent.status import snapshot
+        from protokube.agent.sync import run_round
+
+        turn = run_round(loop.world, loop.wanted)
+        click.echo(json.dumps(snapshot(turn, number=1, took=0, pause=0), indent=2, sort_keys=True))
+        return
+    run(loop, metrics)
+
+
+def read_launch(file: Path) -> dict[str, Any]:
+    try:
+        told: Any = json.loads(file.read_text())
+    except OSError as error:
+        raise InvalidRequest(
+            f"cannot read {file}: {error.strerror}", hint="it comes with the launch data of a master"
+        ) from error
+    except ValueError as error:
+        raise InvalidRequest(f"{file} is not JSON: {error}", hint="write it anew") from error
+    missing = [name for name in ("master", "store", "infrastructure", "units") if name not in (told or {})]
+    if missing:
+        raise InvalidRequest(f"{file} does not say {', '.join(missing)}", hint="write it anew")
+    assert isinstance(told, dict)
+    return told
+
+
+def build(told: dict[str, Any], status: Path) -> Any:
+    """Wire the edges that the launch data name into a loop."""
+    from protokube.agent.agreement import Watching
+    from protokube.agent.loop import Loop
+    from protokube.agent.presence import LeasePresence
+    from protokube.agent.wanted import from_tree
+    from protokube.agent.world import World
+    from protokube.cli import wiring
+    from protokube.host.disks import HostDisks
+    from protokube.host.superblock import ext4_uuid
+    from protokube.store.open import open_store
+
+    wanted, root, clock = from_tree(told["master"]), Path("/"), wiring.SystemClock()
+    keys = Path(told.get("pki", "/srv/kubernetes"))
+    cloud = wiring.infrastructure(told["infrastructure"])
+    dns, zone_mode = wiring.names(told.get("dns"), root)
+    store = open_store(told["store"])
+    etcd = wiring.etcd_clients(wanted, keys)
+    me = patiently(cloud.machines.me)
+    wake = threading.Event()
+    presence = LeasePresence(etcd[wanted.etcd[0].key], me, clock, wake.set)
+    watching = Watching(etcd, {each.key: [member.name for member in each.members] for each in wanted.etcd}, wake.set)
+    world = World(
+        me=me, clock=clock, volumes=cloud.volumes, machines=cloud.machines, dns=dns, zone_mode=zone_mode,
+        disks=HostDisks(on_done=wake.set), units=wiring.units(told["units"]), store=store, etcd=etcd,
+        keys=wiring.StoreKeys(store, wanted, keys, clock), presence=presence, agreement=watching, root=root,
+        uuid_of=lambda block: ext4_uuid(block.number), new_nonce=lambda: str(uuid.uuid4()),
+    )  # fmt: skip
+    loop = Loop(world, wanted, status=status, wake=wake)
+    loop.beside = [presence.run, watching.run]
+    if (watch := cloud.watch) is not None:
+        loop.beside.append(lambda: watch(wake.set))
+    loop.at_end = [watching.stop, presence.retire]
+    return loop
+
+
+def patiently(ask: Any) -> Any:
+    """Ask until there is an answer: without knowing who we are, nothing can be done."""
+    import time
+
+    from protokube.errors import TryLater
+
+    pause = 0.05
+    while True:
+        try:
+            return ask()
+        except TryLater as why:
+            logging.getLogger("protokube.agent").info("waiting for the provider: %s", why.message)
+            time.sleep(pause)
+            pause = min(pause * 2, 5)
+
+
+def run(loop: Any, metrics: str) -> None:
+    from protokube.host.notify import notify
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: loop.stop())
+    signal.signal(signal.SIGHUP, lambda *_: loop.wake())
+    for work in loop.beside:
+        threading.Thread(target=work, daemon=True).start()
+    if metrics:
+        from protokube.agent.metrics import serve
+
+        loop.after = serve(metrics)
+    loop.tell = lambda said: notify(STATUS=said[:500], WATCHDOG="1")
+    notify(READY="1")
+    loop.run()
+    notify(STOPPING="1")
+    for leave in loop.at_end:
+        leave()

@@ -1,0 +1,121 @@
+"""`protokube etcd`: the members as etcd lists them, and volumes that came from elsewhere."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from protokube.cli.cluster_view import cluster_option
+from protokube.cli.options import output_option
+from protokube.errors import ExitCode, InvalidRequest, TryLater
+
+if TYPE_CHECKING:
+    from protokube.local.view_values import ClusterView, DiskView, MemberView
+
+
+@click.group()
+def etcd() -> None:
+    """The members of etcd, and volumes that came from elsewhere.
+
+    \b
+      protokube etcd members
+      protokube etcd adopt vol-1
+    """
+
+
+@etcd.command()
+@cluster_option
+@output_option(default="text", choices=("text", "json", "yaml"))
+def members(cluster: str | None, output: str) -> int:
+    """The members of each etcd cluster, as `etcdctl member list` would show them, and where each one lives.
+
+    Asked behind a quorum; exit code 3 if there is none.
+    """
+    from protokube.cli.cluster_view import find_cluster
+    from protokube.cli.render_members import members_tree, render_members
+    from protokube.cli.render_screen import show_data, show_painted
+    from protokube.local.view import look
+
+    view = look(find_cluster(cluster))
+    tree = members_tree(view)
+    if output == "text":
+        show_painted(render_members(view) or ["nothing is known of its members yet"])
+    else:
+        show_data(tree, output)
+    return ExitCode.OK if tree and all(tree.values()) else ExitCode.TRY_LATER
+
+
+@etcd.command()
+@click.argument("volume")
+@cluster_option
+@click.option("--yes", is_flag=True, help="Write it; without this, only what was found is shown.")
+@output_option(default="text", choices=("text", "json"))
+def adopt(volume: str, cluster: str | None, yes: bool, output: str) -> int:
+    """Make a volume of the original the home of one of our members.
+
+    Such a volume carries etcd's data where the original keeps it, and nothing that says whose it is, so it is refused.
+    This shows what is on it; with --yes it gets its identity, and the master that holds it goes on with its data.
+
+    \b
+      protokube etcd adopt vol-1f2e3d4c
+      protokube etcd adopt vol-1f2e3d4c --yes
+    """
+    from protokube.cli.cluster_view import find_cluster
+    from protokube.cli.render_members import found_tree, render_found
+    from protokube.cli.render_screen import show_painted
+    from protokube.local.adopting import carry_out, read_layout
+    from protokube.local.view import look
+    from protokube.members.adopt import Adopt, decide_adopt
+    from protokube.members.identity import Nominated
+    from protokube.members.start import Refuse
+    from protokube.store.file import FileStore
+
+    paths = find_cluster(cluster)
+    view = look(paths)
+    disk, member = find_volume(view, volume)
+    point = mounted_at(view, disk)
+    found = read_layout(point)
+    key, _, short = disk.member.partition("/")
+    tags = Nominated(cluster=paths.cluster, etcd_cluster=key, member=short, volume=volume)
+    decision = decide_adopt(found, tags, member.name, view.generations.get(key), disk.mark, disk.epoch)
+    done = []
+    if isinstance(decision, Adopt) and yes:
+        done = carry_out(decision, point, FileStore(paths.store), paths.cluster)
+    if output == "json":
+        click.echo(json.dumps(found_tree(volume, found, decision, done), indent=2))
+    else:
+        show_painted(render_found(volume, key, found, decision))
+        show_painted(done or (["hint: --yes does it"] if isinstance(decision, Adopt) else []))
+    return ExitCode.REFUSED if isinstance(decision, Refuse) else ExitCode.OK
+
+
+def find_volume(view: ClusterView, volume: str) -> tuple[DiskView, MemberView]:
+    from protokube.spec.decode import near
+
+    disk = view.disk(volume)
+    member = view.member(disk.member) if disk else None
+    if disk is None or member is None:
+        known = [each.id for each in view.disks]
+        raise InvalidRequest(
+            f"there is no volume {volume!r}", saw=", ".join(known) or "none", hint=near(volume, known) or "status"
+        )
+    return disk, member
+
+
+def mounted_at(view: ClusterView, disk: DiskView) -> Path:
+    """The volume as its holder has it mounted, seen from outside."""
+    from protokube.agent.homes import point_of
+
+    host = view.host(disk.attached_to)
+    if host is None or host.pid is None:
+        raise TryLater(
+            f"nobody has {disk.id} mounted", saw=f"attached to {disk.attached_to or 'nobody'}", hint="protokube status"
+        )
+    point = Path(f"/proc/{host.pid}/root{point_of(disk.id)}")
+    if not os.path.ismount(point):  # unlike Path's own, false for what may not be looked at
+        raise TryLater(f"{disk.id} is not mounted on {host.name} yet", hint=f"protokube explain volume {disk.id}")
+    return point

@@ -1,0 +1,58 @@
+"""Where a name comes from: who wants it, what it says, and who claimed it. Pure."""
+
+from __future__ import annotations
+
+from protokube.cli.render_explain import IN_ORDER, Explanation, about, find, for_a_person, names_of, sentences
+from protokube.local.view_values import ClusterView, MemberView
+from protokube.records.member import read_claim
+
+
+def explain_record(view: ClusterView, name: str) -> Explanation:
+    known = {each.name for each in view.records} | {each.dns_name for each in view.members} | set(view.api_names)
+    found = find(sorted(known), name.removesuffix("."), lambda each: (each, each.partition(".")[0]), "record")
+    member = next((each for each in view.members if each.dns_name == found), None)
+    addresses = view.addresses(found)
+    ttl = next((each.ttl for each in view.records if each.name == found), None)
+    facts = [("value", ", ".join(addresses) or "none yet"), ("ttl", f"{ttl} s" if ttl is not None else "-")]
+    facts.append(("wanted by", _wanted_by(view, found, member)))
+    claim = read_claim(view.records, found)
+    if claim is not None:
+        facts.append(("claimed by", f"{claim.holder} with epoch {claim.epoch}"))
+    notes = about(view, {found} | (set(names_of(member)) if member else set()))
+    return Explanation(
+        kind="record",
+        name=found,
+        title=f"{found} is {_role(view, found, member)}",
+        facts=tuple(facts),
+        said=tuple(sentences(notes)),
+        next=for_a_person(view, notes) or _next_for_record(view, found, member, addresses),
+    )
+
+
+def _role(view: ClusterView, name: str, member: MemberView | None) -> str:
+    if member is not None:
+        return f"the name of {member.name}"
+    return "a name of the API" if name in view.api_names else "in the zone"
+
+
+def _wanted_by(view: ClusterView, name: str, member: MemberView | None) -> str:
+    if member is not None:
+        disk = view.disk(member.volume)
+        if disk is None or disk.attached_to is None:
+            return "nobody: no master holds its volume"
+        return f"the agent of {disk.attached_to}, which holds {disk.id} with epoch {disk.epoch}"
+    if name in view.api_names:
+        elected = next((each.host for each in view.agents if each.elected), "")
+        return f"the elected master{f' ({elected})' if elected else ', and none is elected'}: the masters that live"
+    return "nobody that we know of"
+
+
+def _next_for_record(view: ClusterView, name: str, member: MemberView | None, addresses: tuple[str, ...]) -> str:
+    if member is not None:
+        host = view.host(member.host)
+        if host is None:
+            return "whoever attaches its volume points it at itself"
+        return IN_ORDER if addresses == (host.address,) else f"{host.name} points it at {host.address}"
+    if name in view.api_names and not addresses:
+        return "the elected master writes it once the creation of the cluster is closed"
+    return IN_ORDER

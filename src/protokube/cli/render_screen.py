@@ -1,0 +1,73 @@
+"""Where what is rendered goes: redrawn in place on a terminal, one line for each change in a pipe.
+
+On a terminal a line that is too long is cut: one that wraps would count as two when the cursor goes back up.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+import click
+
+UP, CLEAR = "\x1b[{}F", "\x1b[J"
+
+
+class Screen:
+    """Shows one thing again and again."""
+
+    def __init__(self, out: TextIO | None = None, *, redraw: bool | None = None) -> None:
+        self.out = out or sys.stdout
+        self.redraws = self.out.isatty() if redraw is None else redraw
+        self._height = 0
+
+    def show(self, lines: Sequence[str], *, last: bool = False) -> None:
+        """Replace what was shown before, on a terminal only; the last time nothing is cut."""
+        columns, rows = shutil.get_terminal_size()
+        shown = list(lines) if last else [line[:columns] for line in fit(lines, rows - 1)]
+        back = UP.format(self._height) if self._height else ""
+        click.echo(back + CLEAR + "\n".join(map(paint, shown)), file=self.out, color=True)
+        self._height = len(shown)
+
+    def tell(self, lines: Sequence[str]) -> None:
+        """One after the other, for good."""
+        for line in lines:
+            click.echo(line, file=self.out)
+        self.out.flush()
+
+
+def fit(lines: Sequence[str], rows: int) -> list[str]:
+    """What matters most of a screen that is too high: its first line, and its end, which says what is awaited."""
+    if len(lines) > rows:
+        lines = [line for line in lines if line]
+    rows = max(rows, 2)
+    return [*lines] if len(lines) <= rows else [lines[0], *lines[-(rows - 1) :]]
+
+
+def paint(line: str) -> str:
+    """What the eye should find first: headings, and what needs a person."""
+    if line.startswith(("needs a person", "broken")):
+        return click.style(line, fg="red", bold=True)
+    if line.endswith(":") and not line.startswith(" "):
+        return click.style(line, bold=True)
+    if line.partition(" ")[0].isupper() and line.isupper():
+        return click.style(line, dim=True)
+    return line
+
+
+def show_painted(lines: Sequence[str]) -> None:
+    """Once, to standard output; a pipe gets no colours."""
+    for line in lines:
+        click.echo(paint(line))
+
+
+def show_data(tree: Any, output: str) -> None:
+    if output == "yaml":
+        import yaml
+
+        click.echo(yaml.safe_dump(tree, sort_keys=False, allow_unicode=True), nl=False)
+    else:
+        click.echo(json.dumps(tree, indent=2, ensure_ascii=False))

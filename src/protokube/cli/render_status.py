@@ -1,0 +1,160 @@
+"""A view as one screen, and the difference of two views as lines. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from protokube.cli.render_table import lasting, several, size, table
+from protokube.errors import ExitCode
+from protokube.local.view_values import ClusterView, DiskView, HostView, MemberView, Told
+
+T = TypeVar("T")
+PERSON = "needs a person:"
+
+
+def outcome(view: ClusterView) -> ExitCode:
+    """Who has to act."""
+    if view.ready:
+        return ExitCode.OK
+    return ExitCode.REFUSED if view.person else ExitCode.TRY_LATER
+
+
+def render_status(view: ClusterView) -> list[str]:
+    parts = [[headline(view)], hosts(view), disks(view), members(view), records(view), troubles(view)]
+    return [line for number, part in enumerate(filter(None, parts)) for line in ([""] if number else []) + part]
+
+
+def headline(view: ClusterView) -> str:
+    living = sum(each.alive and not each.dead for each in view.hosts)
+    healthy = sum(each.healthy and not each.learner for each in view.members)
+    counts = f"{several(living, 'host')}, {healthy} of {several(len(view.members), 'member')} healthy"
+    state = "ready" if view.ready else "needs a person" if view.person else "not ready"
+    return f"{view.cluster}: {state} ({counts})"
+
+
+def hosts(view: ClusterView) -> list[str]:
+    reports = {each.host: each for each in view.agents}
+    rows = []
+    for each in view.hosts:
+        report = reports.get(each.name)
+        rounds = f"{report.round}{', elected' if report.elected else ''}" if report else ""
+        rows.append((each.name, each.group, each.address, host_state(each, view.at), rounds))
+    return table(("HOST", "GROUP", "ADDRESS", "STATE", "ROUND"), rows)
+
+
+def host_state(host: HostView, now: float) -> str:
+    if host.dead:
+        return "declared dead, still runs" if host.alive else "dead"
+    if not host.alive:
+        return "not running"
+    return f"up for {lasting(now - host.since)}" if host.since is not None else "up"
+
+
+def disks(view: ClusterView) -> list[str]:
+    rows = [
+        (each.id, each.member, size(each.size), each.attached_to or "", each.phase, mark(each), str(each.epoch or ""))
+        for each in view.disks
+    ]
+    return table(("DISK", "MEMBER", "SIZE", "HOLDER", "PHASE", "MARK", "EPOCH"), rows)
+
+
+def mark(disk: DiskView) -> str:
+    return disk.mark.partition(":")[0]
+
+
+def members(view: ClusterView) -> list[str]:
+    rows = [
+        (
+            each.name,
+            each.host or "",
+            member_state(each),
+            str(each.raft_term or ""),
+            str(each.revision or ""),
+            size(each.db_size),
+            each.version,
+        )
+        for each in view.members
+    ]
+    return table(("MEMBER", "HOST", "STATE", "TERM", "REVISION", "DB", "ETCD"), rows)
+
+
+def member_state(member: MemberView) -> str:
+    if not member.healthy:
+        return "not healthy" if member.asked else "unknown"
+    return "learner" if member.learner else "leader" if member.leader else "follower"
+
+
+def records(view: ClusterView) -> list[str]:
+    rows = [(each.name, ", ".join(each.values)) for each in view.records if each.type in ("A", "AAAA")]
+    return table(("NAME", "ADDRESS"), rows)
+
+
+def troubles(view: ClusterView) -> list[str]:
+    """What keeps it from being ready, what is waited for and how long, and what only a person can do."""
+    lines: list[str] = [*_block("not ready:", view.lacks)]
+    lines += _block(
+        "waiting:", [f"{subject(each)}{each.note.text}, for {lasting(each.seconds)}" for each in view.waits]
+    )
+    lines += _block(PERSON, [line for each in view.person for line in told(each)])
+    lines += _block("broken, please report it:", [f"{subject(each)}{each.note.text}" for each in view.bugs])
+    lines += _block("not seen:", view.notes)
+    if not view.daemon.alive:
+        lines += ["", "hint: `protokube up` starts the local cloud again and goes on with what runs"]
+    return lines
+
+
+def told(each: Told) -> Iterator[str]:
+    yield f"{subject(each)}{each.note.text}"
+    yield from (f"  {name + ':':5} {text}" for name, text in (("saw", each.note.saw), ("hint", each.note.hint)) if text)
+
+
+def subject(each: Told) -> str:
+    return f"{each.host}, {each.note.about or each.note.step}: "
+
+
+def _block(title: str, lines: Sequence[str]) -> list[str]:
+    return [title, *(f"  {line}" for line in lines)] if lines else []
+
+
+def render_changes(before: ClusterView | None, after: ClusterView) -> list[str]:
+    """One line for each thing that is other than before: what a pipe or a log is told."""
+    if before is None:
+        return [headline(after), *(f"  {line}" for line in after.lacks)]
+    lines = [f"the local cloud {'runs' if after.daemon.alive else 'does not run'}"] * (
+        before.daemon.alive != after.daemon.alive
+    )
+    lines += _changed(before.hosts, after.hosts, lambda each: each.name, _host_line)
+    lines += _changed(before.disks, after.disks, lambda each: each.id, _disk_line)
+    lines += _changed(before.members, after.members, lambda each: each.name, _member_line)
+    was, now = _addresses(before), _addresses(after)
+    lines += [f"{name} -> {now.get(name, 'nothing')}" for name in sorted(was | now) if was.get(name) != now.get(name)]
+    asked = {line for each in before.person for line in told(each)}
+    lines += [f"{PERSON} {line}" for each in after.person for line in told(each) if line not in asked]
+    if before.ready != after.ready:
+        lines.append(headline(after))
+    return lines
+
+
+def _changed(before: Sequence[T], after: Sequence[T], name: Callable[[T], str], line: Callable[[T], str]) -> list[str]:
+    was = {name(each): line(each) for each in before}
+    now = {name(each): line(each) for each in after}
+    return [now.get(each, f"{each} is gone") for each in (was | now) if was.get(each) != now.get(each)]
+
+
+def _addresses(view: ClusterView) -> dict[str, str]:
+    return {each.name: ", ".join(each.values) for each in view.records if each.type == "A"}
+
+
+def _host_line(host: HostView) -> str:
+    state = "declared dead" if host.dead else "up" if host.alive else "not running"
+    return f"{host.name} ({host.address}) is {state}"
+
+
+def _disk_line(disk: DiskView) -> str:
+    where = f"on {disk.attached_to}, {disk.phase or 'attached'}" if disk.attached_to else "free"
+    return f"{disk.id} ({disk.member}) is {where}, marked {mark(disk) or 'nothing'}, epoch {disk.epoch}"
+
+
+def _member_line(member: MemberView) -> str:
+    return f"{member.name} is {member_state(member)}" + (f" on {member.host}" if member.host else "")

@@ -1,0 +1,80 @@
+"""`protokube status`: how far a local cluster has come up."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import click
+
+from protokube.cli.cluster_view import Duration, cluster_option
+from protokube.cli.options import output_option
+from protokube.errors import ExitCode
+
+if TYPE_CHECKING:
+    from protokube.cli.render_screen import Screen
+    from protokube.local.view_values import ClusterView
+
+PATIENCE = 5.0
+"""Seconds after which a need for a person, the same all the time, counts as one that does not pass by itself."""
+
+
+@click.command()
+@cluster_option
+@click.option("--wait", is_flag=True, help="Stay until it is ready, a person is needed, or the time is up.")
+@click.option("--timeout", type=Duration(), default="120s", show_default=True, help="How long --wait stays.")
+@output_option(default="text", choices=("text", "json", "yaml"))
+def status(cluster: str | None, wait: bool, timeout: float, output: str) -> int:
+    """How far a local cluster has come up, and what it waits for.
+
+    Hosts, disks, etcd members, names, and what every agent says of itself; no Kubernetes API is needed for it. Exit
+    code 0: ready; 3: not yet; 4: a person is needed.
+
+    \b
+      protokube status
+      protokube status --wait --timeout 2m
+      protokube status -o json
+    """
+    from protokube.cli.cluster_view import find_cluster, follow
+    from protokube.cli.render_screen import Screen, show_data, show_painted
+    from protokube.cli.render_status import outcome, render_status
+    from protokube.cli.render_tree import view_tree
+    from protokube.local.view import Looker
+
+    paths = find_cluster(cluster)
+    with Looker(paths) as looker:
+        if not wait:
+            seen = looker.look()
+        else:
+            screen = Screen(sys.stdout if output == "text" else sys.stderr)
+            seen = stay(follow(looker.look, timeout), screen)
+            if output == "text":
+                return outcome(seen)
+    if output == "text":
+        show_painted(render_status(seen))
+    else:
+        show_data(view_tree(seen), output)
+    return outcome(seen)
+
+
+def stay(views: Iterable[ClusterView], screen: Screen) -> ClusterView:
+    """Show what changes until it is ready, or until a person has been needed for a while; the last view."""
+    from protokube.cli.render_status import outcome, render_changes, render_status
+
+    before: ClusterView | None = None
+    since = 0.0
+    for seen in views:
+        if screen.redraws:
+            screen.show(render_status(seen))
+        else:
+            screen.tell(render_changes(before, seen))
+        if before is None or before.person != seen.person:
+            since = seen.at
+        before = seen
+        if seen.ready or (outcome(seen) is ExitCode.REFUSED and seen.at - since >= PATIENCE):
+            break
+    assert before is not None
+    if screen.redraws:
+        screen.show(render_status(before), last=True)
+    return before

@@ -1,0 +1,161 @@
+"""Which vendor stands behind which kind of help: named in the launch data of a machine, chosen here, line by line.
+
+Each branch imports what it needs and nothing else, so an agent in a rack never loads a cloud's library.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from protokube.agent.wanted import MasterConfig
+from protokube.errors import InvalidRequest
+from protokube.etcd import Etcd
+from protokube.host import Units
+from protokube.providers.dns import DnsProvider
+from protokube.providers.machines import MachineProvider
+from protokube.providers.volumes import VolumeProvider
+from protokube.store import Store, layout
+
+if TYPE_CHECKING:
+    from protokube.pki.renewal import Place
+
+Wake = Callable[[], None]
+
+
+class SystemClock:
+    """This machine's own time."""
+
+    def now(self) -> float:
+        return time.time()
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Infrastructure:
+    """Where volumes and machines come from, and a thread's work that wakes the agent when they change."""
+
+    volumes: VolumeProvider
+    machines: MachineProvider
+    watch: Callable[[Wake], None] | None
+
+
+def infrastructure(told: Mapping[str, Any]) -> Infrastructure:
+    match told.get("kind"):
+        case "local":
+            from protokube.providers.clients.local import LocalClient
+            from protokube.providers.machines.local import LocalMachines
+            from protokube.providers.volumes.local import LocalVolumes
+
+            client = LocalClient(Path(told["socket"]))
+            return Infrastructure(
+                volumes=LocalVolumes(client), machines=LocalMachines(client), watch=lambda wake: _watch(client, wake)
+            )
+        case "file":
+            from protokube.providers.machines.file import FileMachines
+            from protokube.providers.volumes.file import FileVolumes
+
+            inventory, state, me = Path(told["inventory"]), Path(told["state"]), str(told["machine"])
+            return Infrastructure(
+                volumes=FileVolumes(inventory, me, state), machines=FileMachines(inventory, me), watch=None
+            )
+        case kind:
+            raise InvalidRequest(f"there is no infrastructure {kind!r}", want="local or file")
+
+
+def _watch(client: Any, wake: Wake) -> None:
+    """Wake the agent on every change of the cloud, for ever; a broken connection is made anew."""
+    from protokube.errors import TryLater
+
+    while True:
+        try:
+            with client.watch() as changes:
+                while True:
+                    if changes.wait(60):
+                        wake()
+        except TryLater:
+            time.sleep(0.5)
+
+
+def names(told: Mapping[str, Any] | None, root: Path) -> tuple[DnsProvider | None, bool]:
+    """The provider of names, and whether they are in a zone that others read."""
+    match (told or {}).get("kind"):
+        case None:
+            return None, True
+        case "rfc2136":
+            from protokube.providers.dns.keys import TsigKey
+            from protokube.providers.dns.rfc2136 import Rfc2136Dns
+
+            assert told is not None
+            key = TsigKey(name=told["key"]["name"], secret=told["key"]["secret"])
+            return Rfc2136Dns(told["zone"], told["server"], key, port=int(told.get("port", 53))), True
+        case "hosts":
+            from protokube.providers.dns.hosts import HostsDns
+
+            assert told is not None
+            return HostsDns(told["zone"], root / str(told.get("path", "/etc/hosts")).lstrip("/")), False
+        case kind:
+            raise InvalidRequest(f"there is no provider of names {kind!r}", want="rfc2136 or hosts")
+
+
+def units(kind: str) -> Units:
+    match kind:
+        case "local":
+            from protokube.local.units import LocalUnits
+
+            return LocalUnits()
+        case "systemd":
+            from protokube.host.systemd import SystemdUnits
+
+            return SystemdUnits()
+        case _:
+            raise InvalidRequest(f"there is no service manager {kind!r}", want="local or systemd")
+
+
+class StoreKeys:
+    """Certificates issued on this machine by the authorities in the store."""
+
+    def __init__(self, store: Store, wanted: MasterConfig, directory: Path, clock: SystemClock) -> None:
+        self._store, self._wanted, self._directory, self._clock = store, wanted, directory, clock
+
+    def sync(self, names: Sequence[str]) -> Sequence[str]:
+        from protokube.pki.authority import Authorities
+        from protokube.pki.files import sync_certificates
+        from protokube.pki.shelf import Shelf
+        from protokube.pki.wanted import CertificateWanted
+
+        authorities = Authorities(Shelf(store=self._store, layout=layout, cluster=self._wanted.cluster))
+        news: list[str] = []
+        for name in names:
+            told = {name: CertificateWanted.read(self._wanted.certificates[name])}
+            news += sync_certificates(self._directory, told, authorities, self._clock.now(), self._place(name))
+        return news
+
+    def _place(self, certificate: str) -> Place:
+        """Members of one etcd cluster renew one after the other."""
+        from protokube.pki.renewal import Place
+
+        for etcd in self._wanted.etcd:
+            members = sorted(each.name for each in etcd.members)
+            for index, name in enumerate(members):
+                if certificate in (f"{name}-peer", f"{name}-server"):
+                    return Place(index, len(members))
+        return Place()
+
+
+def etcd_clients(wanted: MasterConfig, directory: Path) -> dict[str, Etcd]:
+    from protokube.agent.keys import CLIENT
+    from protokube.etcd.client import GatewayEtcd
+    from protokube.etcd.tls import TlsFiles
+
+    tls = TlsFiles(
+        ca=directory / "etcd-client-ca.crt", cert=directory / f"{CLIENT}.crt", key=directory / f"{CLIENT}.key"
+    )
+    return {
+        etcd.key: GatewayEtcd({each.name: each.client_url for each in etcd.members}, tls=tls) for etcd in wanted.etcd
+    }

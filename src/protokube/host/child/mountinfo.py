@@ -1,0 +1,80 @@
+"""The kernel's mount tables: ours, and those of every process, for a mount lives on in each namespace that copied it.
+
+Names with blanks are escaped in octal. A process in a chroot sees only a part of its namespace's table, so one
+process is asked for each pair of namespace and root.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+PROC = Path("/proc")
+ESCAPE = re.compile(r"\\([0-7]{3})")
+GONE = (errno.ENOENT, errno.ESRCH, errno.EINVAL)
+"""What reading /proc/PID/mountinfo ends with when the process has just gone, or is a zombie."""
+
+
+class Line(NamedTuple):
+    number: tuple[int, int]
+    point: str
+    type: str
+    options: frozenset[str]
+
+
+def parse(text: str) -> list[Line]:
+    """Every mount, in the order of the table: of two at one point, the later one hides the earlier."""
+    return [parse_line(line) for line in text.split("\n") if line]
+
+
+def parse_line(line: str) -> Line:
+    about_mount, _, about_system = line.partition(" - ")
+    _, _, number, _, point, mount_options, *_ = about_mount.split(" ")
+    kind, _, system_options = about_system.split(" ", maxsplit=2)
+    major, minor = (int(part) for part in number.split(":"))
+    options = frozenset(mount_options.split(",")) | frozenset(system_options.split(","))
+    return Line((major, minor), unescape(point), unescape(kind), options)
+
+
+def unescape(text: str) -> str:
+    return ESCAPE.sub(lambda found: chr(int(found[1], 8)), text)
+
+
+def table(proc: Path = PROC) -> list[Line]:
+    """This process's mount table as it is now."""
+    return parse((proc / "self/mountinfo").read_text(errors="surrogateescape"))
+
+
+def shown_anywhere(number: tuple[int, int], proc: Path = PROC) -> list[int]:
+    """Processes whose mount table shows the device: one for each namespace and root that does."""
+    wanted = f" {number[0]}:{number[1]} "
+    asked: set[tuple[Path, Path]] = set()
+    showing = []
+    for folder in processes(proc):
+        try:
+            if (view := seen_from(folder)) in asked:
+                continue
+            shown = wanted in (folder / "mountinfo").read_text(errors="surrogateescape")
+        except OSError as error:
+            if error.errno not in GONE:
+                raise
+            continue
+        if view:
+            asked.add(view)
+        if shown:
+            showing.append(int(folder.name))
+    return showing
+
+
+def seen_from(folder: Path) -> tuple[Path, Path] | None:
+    """Namespace and root of a process; None where it has more privileges than we, and only its table can be read."""
+    try:
+        return (folder / "ns/mnt").readlink(), (folder / "root").readlink()
+    except PermissionError:
+        return None
+
+
+def processes(proc: Path = PROC) -> list[Path]:
+    return sorted((folder for folder in proc.iterdir() if folder.name.isdigit()), key=lambda folder: int(folder.name))

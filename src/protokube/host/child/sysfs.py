@@ -1,0 +1,54 @@
+"""What the kernel says about a block device without opening it: size, serial, name.
+
+A device that hangs can hang whoever opens it; these files answer at once. Where a kind of disk keeps its serial
+differs: virtio and NVMe have one, SCSI has a page of vital product data, and others only a world-wide id.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path("/")
+SECTOR = 512
+SERIALS = ("serial", "device/serial", "device/vpd_pg80", "wwid", "device/wwid")
+VPD_HEADER = 4
+DELETED = " (deleted)"  # the kernel adds it to the name of a backing file that was unlinked
+
+
+def folder(number: tuple[int, int], root: Path = ROOT) -> Path:
+    return root / "sys/dev/block" / f"{number[0]}:{number[1]}"
+
+
+def size(number: tuple[int, int], root: Path = ROOT) -> int:
+    """In bytes; 0 for a device that is not there, or has nothing behind it."""
+    sectors = attribute(folder(number, root) / "size")
+    return int(sectors) * SECTOR if sectors.isdigit() else 0
+
+
+def serial(number: tuple[int, int], root: Path = ROOT) -> str | None:
+    """The serial of a whole disk; a partition has none, for it is not the disk."""
+    place = folder(number, root)
+    if (place / "partition").exists():
+        return None
+    if backing := attribute(place / "loop/backing_file"):
+        return Path(backing.removesuffix(DELETED)).stem
+    return next((found for name in SERIALS if (found := attribute(place / name))), None)
+
+
+def name(number: tuple[int, int], root: Path = ROOT) -> str:
+    """What the kernel calls it, relative to /dev: 'nvme1n1'; "" for a device that is not there."""
+    for line in attribute(folder(number, root) / "uevent").splitlines():
+        if line.startswith("DEVNAME="):
+            return line.removeprefix("DEVNAME=")
+    return ""
+
+
+def attribute(place: Path) -> str:
+    """One file of sysfs, stripped; "" if it is not there or does not answer."""
+    try:
+        data = place.read_bytes()
+    except OSError:
+        return ""
+    if place.name == "vpd_pg80":
+        data = data[VPD_HEADER:]
+    return data.decode(errors="replace").strip("\0 \t\n")

@@ -1,0 +1,47 @@
+"""One request, one answer: which job the child does, and how it says what came of it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from protokube.host.child import formatting, mounting, proof
+from protokube.host.child.claim import Refusal, Wanted
+
+
+def main(request: str) -> None:
+    sys.stdout.write(json.dumps(answer(json.loads(request))) + "\n")
+    sys.stdout.flush()
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """Do the job; a refusal is an answer too. Anything else that goes wrong is told by the traceback."""
+    try:
+        return do(request)
+    except (Refusal, OSError) as why:
+        return {"failed": str(why)}
+
+
+def do(request: dict[str, Any]) -> dict[str, Any]:
+    job = request["job"]
+    if job == "unmount":
+        mounting.unmount(Path(request["point"]).resolve(), pair(request["number"]))
+        return {"done": True}
+    wanted = Wanted(request["path"], pair(request["number"]), request["size"], request["serial"])
+    if job == "probe":
+        found = proof.probe(wanted)
+        return {"content": found.content, "told": found.told, "uuid": found.uuid}
+    if job == "format":
+        formatting.format_device(wanted, request["uuid"], request["again"], request["parent"])
+    elif job == "mount":
+        mounting.mount(wanted, Path(request["point"]).resolve(), request["parent"])
+    else:
+        raise Refusal(f"there is no job {job!r}")
+    return {"done": True}
+
+
+def pair(number: list[int]) -> tuple[int, int]:
+    major, minor = number
+    return major, minor

@@ -1,0 +1,96 @@
+"""Find the block device that a volume is, whatever it is called today.
+
+A cloud says /dev/xvdu and the kernel says /dev/nvme1n1; names are handed out in the order disks appear, so a name
+may belong to another volume. Where the serial is known it decides, and the name is only the first place to look.
+Nothing is opened: a device that hangs must not hang the round.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from protokube.host import Block, Device
+from protokube.host.child import sysfs
+
+MOST_LINKS = 40
+Number = tuple[int, int]
+
+
+def block_number(path: Path) -> Number | None:
+    """Major and minor of a block device's node; None for anything else."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return None
+    return (os.major(status.st_rdev), os.minor(status.st_rdev)) if stat.S_ISBLK(status.st_mode) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Devices:
+    """The devices below a root: "/" on a machine, "/rootfs" in a container that is given the machine's root."""
+
+    root: Path = Path("/")
+    number_of: Callable[[Path], Number | None] = block_number
+
+    def find(self, device: Device) -> Block | None:
+        """The device, if it is there now. If its path shows another serial, it is the one disk with the right one."""
+        named = self.at(device.path)
+        if device.serial is None or (named and named.serial == device.serial):
+            return named
+        right = [block for block in self.disks() if block.serial == device.serial]
+        return right[0] if len(right) == 1 else named
+
+    def at(self, path: Path) -> Block | None:
+        """The block device at a path, links followed within the root."""
+        place = self.resolve(path)
+        number = place and self.number_of(place)
+        size = sysfs.size(number, self.root) if number else 0
+        if not place or not number or not size:
+            return None
+        return Block(path=place, number=number, size=size, serial=sysfs.serial(number, self.root))
+
+    def disks(self) -> Iterator[Block]:
+        """Every whole disk that has a node in /dev."""
+        try:
+            names = sorted(folder.name for folder in (self.root / "sys/dev/block").iterdir())
+        except OSError:
+            return
+        for name in names:
+            major, _, minor = name.partition(":")
+            number = int(major), int(minor)
+            block = self.at(Path("/dev") / sysfs.name(number, self.root))
+            if block and block.number == number and block.serial is not None:
+                yield block
+
+    def resolve(self, path: Path) -> Path | None:
+        """Where a path leads, links included, if the root were the file system's: None if nowhere."""
+        waiting, place, links = [*reversed(self.inside(path).parts)], self.root, 0
+        while waiting:
+            part = waiting.pop()
+            if part == "..":
+                place = place if place == self.root else place.parent
+                continue
+            step = place / part
+            try:
+                target = step.readlink() if step.is_symlink() else None
+            except OSError:
+                return None
+            if target is None:
+                place = step
+                continue
+            links += 1
+            if links > MOST_LINKS:
+                return None
+            place = self.root if target.is_absolute() else place
+            waiting += reversed(target.relative_to("/").parts if target.is_absolute() else target.parts)
+        return place
+
+    def inside(self, path: Path) -> Path:
+        """The path relative to the root; one that was written with the root in front means the same."""
+        if self.root != Path("/") and path.is_relative_to(self.root):
+            return path.relative_to(self.root)
+        return Path("/", path).relative_to("/")

@@ -1,0 +1,92 @@
+"""The disks of this machine: found without opening them, worked on in children that have a deadline.
+
+`run` is asked every round and never waits. A job whose child cannot even be killed is reported, and not started again
+until that child is gone: two children on one device would be one too many.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from protokube.host import Block, Device, Failed, Format, Job, Mount, MountVolume, Probe, Unmount
+from protokube.host.devices import Devices
+from protokube.host.jobs import COMMAND, Child, Result
+from protokube.host.mounts import mounts
+
+DEADLINES: Mapping[type[Any], float] = {Probe: 60.0, Format: 120.0, MountVolume: 120.0, Unmount: 30.0}
+GRACE = 2.0
+"""Seconds for a killed child to go before it is called stuck."""
+FRESH = 30.0
+"""Seconds after which a result that nobody collected is not believed any more."""
+
+
+class HostDisks:
+    """The real `Disks`. `on_done` is called, from a thread, whenever a job has ended and can be collected."""
+
+    def __init__(
+        self,
+        *,
+        on_done: Callable[[], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        devices: Devices | None = None,
+        command: Sequence[str] = COMMAND,
+    ) -> None:
+        self._on_done = on_done
+        self._clock = clock
+        self._devices = devices or Devices()
+        self._command = command
+        self._children: dict[Job, Child] = {}
+
+    def find(self, device: Device) -> Block | None:
+        return self._devices.find(device)
+
+    def mounts(self) -> Sequence[Mount]:
+        return mounts()
+
+    def run(self, job: Job) -> Result | None:
+        self._tidy()
+        child = self._children.get(job)
+        if child is None:
+            return self._start(job)
+        if child.result is not None:
+            return self._collect(job, child)
+        if child.killed is not None and self._clock() > child.killed + GRACE:
+            child.told_stuck = True
+            seconds = self._clock() - child.began
+            return Failed(f"stuck for {seconds:.0f} s: process {child.pid} cannot even be killed", overdue=True)
+        return None
+
+    def running(self) -> Sequence[tuple[Job, float]]:
+        """Also what has ended and waits to be collected."""
+        self._tidy()
+        now = self._clock()
+        return tuple((job, (child.ended or now) - child.began) for job, child in self._children.items())
+
+    def close(self) -> None:
+        """Kill whatever still runs: for a program that ends."""
+        for child in self._children.values():
+            child.kill()
+
+    def _start(self, job: Job) -> Failed | None:
+        try:
+            self._children[job] = Child(job, clock=self._clock, on_done=self._on_done, command=self._command)
+        except OSError as error:
+            return Failed(f"cannot start a child: {error.strerror}")
+        return None
+
+    def _collect(self, job: Job, child: Child) -> Result | None:
+        del self._children[job]
+        if child.killed is not None and isinstance(child.result, Failed):
+            return Failed(f"killed, for it took longer than {DEADLINES[type(job)]:.0f} s")
+        return child.result
+
+    def _tidy(self) -> None:
+        """Kill what is overdue; forget what has ended and says nothing any more: given up before, or too old."""
+        now = self._clock()
+        for job, child in list(self._children.items()):
+            if child.ended is None and child.killed is None and now > child.began + DEADLINES[type(job)]:
+                child.kill()
+            elif child.ended is not None and (child.told_stuck or now > child.ended + FRESH):
+                del self._children[job]

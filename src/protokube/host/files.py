@@ -1,0 +1,98 @@
+"""Small files that are wholly old or wholly new, whatever kills us, and that others are watching.
+
+kubelet starts what lies in its manifest folder, so nothing half-written may ever carry a watched name, and a file that
+has not changed is not written again: a new file is a restart. The folder is flushed too, or a power cut may forget the
+rename.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def write_atomic(
+    path: Path, data: bytes, mode: int = 0o644, *, staging: Path | None = None, durable: bool = True
+) -> bool:
+    """Make a file hold the data, with exactly this mode; say whether that changed anything.
+
+    The draft is a dot file beside it, or lies in `staging`, a folder on the same file system that nobody watches.
+    What is not `durable` may be old or missing after a power cut, and costs no flush.
+    """
+    if holds(path, data, mode):
+        return False
+    with draft(path, staging) as unfinished:
+        # Private until it is complete; fchmod opens it up, and no umask has a say.
+        with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fchmod(file.fileno(), mode)
+            if durable:
+                os.fsync(file.fileno())
+        unfinished.replace(path)
+    if durable:
+        flush_folder(path.parent)
+    return True
+
+
+def link_atomic(target: Path, link: Path) -> bool:
+    """Make a symbolic link lead to the target, in one step; say whether that changed anything."""
+    if link.is_symlink() and link.readlink() == target:
+        return False
+    with draft(link, None) as unfinished:
+        unfinished.symlink_to(target)
+        unfinished.replace(link)
+    flush_folder(link.parent)
+    return True
+
+
+def remove(path: Path) -> bool:
+    """Take a file or a link away for good; say whether there was one."""
+    try:
+        path.unlink()
+    except FileNotFoundError:
+        return False
+    flush_folder(path.parent)
+    return True
+
+
+def read_or_none(path: Path) -> bytes | None:
+    """The content; None only if there is no such file, never because it could not be read."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def holds(path: Path, data: bytes, mode: int) -> bool:
+    """Whether a file, and not a link to one, has this content and mode."""
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return False
+    if not stat.S_ISREG(status.st_mode) or stat.S_IMODE(status.st_mode) != mode or status.st_size != len(data):
+        return False
+    return read_or_none(path) == data
+
+
+@contextmanager
+def draft(path: Path, staging: Path | None) -> Iterator[Path]:
+    """A name that no watcher looks at; whatever is left under it goes."""
+    name = (staging or path.parent) / f".{path.name}.{secrets.token_hex(8)}"
+    try:
+        yield name
+    finally:
+        name.unlink(missing_ok=True)
+
+
+def flush_folder(path: Path) -> None:
+    """Put a folder's names on the disk."""
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,116 @@
+"""Start a disk job in a child of its own, and learn that it has ended without ever waiting for it.
+
+A child that is stuck in the kernel cannot be killed; everything here is made so that it costs one sleeping thread
+and nothing else. The child's output stays open until it and every program it started are gone, so its end is the end
+of all of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from protokube.host import Content, Done, Failed, Format, Job, MountVolume, Probe, Probed, Unmount
+from protokube.host.child import run as program
+from protokube.host.child.tools import ENVIRONMENT
+
+COMMAND = (sys.executable, "-I", "-S", str(Path(program.__file__)))
+MOST = 65536
+"""How much of what a child says is kept."""
+
+Result = Probed | Done | Failed
+
+
+def request(job: Job) -> dict[str, Any]:
+    """A job as the child reads it."""
+    match job:
+        case Unmount(point=point, number=number):
+            return {"job": "unmount", "point": str(point), "number": number}
+        case Probe():
+            own: dict[str, Any] = {"job": "probe"}
+        case Format(uuid=uuid, again=again):
+            own = {"job": "format", "uuid": uuid, "again": again}
+        case MountVolume(point=point):
+            own = {"job": "mount", "point": str(point)}
+    block = job.block
+    about = {"path": str(block.path), "number": block.number, "size": block.size, "serial": block.serial}
+    return {**own, **about, "parent": os.getpid()}
+
+
+def result(said: str, status: int) -> Result:
+    """What a child that has ended says came of its job; one that said nothing we understand has failed."""
+    try:
+        answer = json.loads(said.splitlines()[-1])
+        if status == 0 and "failed" in answer:
+            return Failed(str(answer["failed"]))
+        if status == 0 and "done" in answer:
+            return Done()
+        if status == 0:
+            return Probed(content=Content(answer["content"]), told=str(answer["told"]), uuid=answer["uuid"])
+    except (ValueError, IndexError, KeyError, TypeError):
+        pass  # told below, with its status
+    return Failed(f"the child {ended(status)}: {said.strip() or 'it said nothing'}")
+
+
+def ended(status: int) -> str:
+    return f"was killed by signal {-status}" if status < 0 else f"ended with {status}"
+
+
+class Child:
+    """One job under way."""
+
+    def __init__(
+        self,
+        job: Job,
+        *,
+        clock: Callable[[], float],
+        on_done: Callable[[], None] | None = None,
+        command: Sequence[str] = COMMAND,
+    ) -> None:
+        self.began = clock()
+        self.killed: float | None = None
+        self.ended: float | None = None
+        self.result: Result | None = None
+        self.told_stuck = False
+        self._clock = clock
+        self._on_done = on_done
+        self._lock = threading.Lock()
+        self._process = subprocess.Popen(  # noqa: S603 (our own program)
+            [*command, json.dumps(request(job))],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=ENVIRONMENT,
+            cwd="/",
+            start_new_session=True,
+        )
+        self.pid = self._process.pid
+        threading.Thread(target=self._follow, name=f"disk job {self.pid}", daemon=True).start()
+
+    def kill(self) -> None:
+        """End the child and all that it started. It may take its time, or never go, if the kernel does not let it."""
+        with self._lock:
+            if self.result is None:  # until then its number is not given to anybody else
+                os.killpg(self.pid, signal.SIGKILL)
+                self.killed = self.killed or self._clock()
+
+    def _follow(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as output:
+            said = b""
+            while piece := os.read(output.fileno(), MOST):
+                said = (said + piece)[-MOST:]
+        os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+        with self._lock:
+            status = self._process.wait()
+            self.ended = self._clock()
+            self.result = result(said.decode(errors="replace"), status)
+        if self._on_done:
+            self._on_done()

@@ -1,0 +1,32 @@
+"""Which cluster a command means: the one it names, or the only one there is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from protokube.errors import InvalidRequest
+from protokube.local.paths import PARENT, Paths
+
+
+def clusters() -> list[str]:
+    """The local clusters on this machine."""
+    parent = Path(os.environ.get("PROTOKUBE_STATE") or PARENT)
+    if not parent.is_dir():
+        return []
+    return sorted(each.name for each in parent.iterdir() if Paths.at(each).is_ours())
+
+
+def one_cluster(name: str | None) -> str:
+    found = clusters()
+    if name is not None:
+        if name not in found:
+            raise InvalidRequest(
+                f"there is no local cluster {name!r}", saw=", ".join(found) or "none at all", hint="protokube up"
+            )
+        return name
+    if not found:
+        raise InvalidRequest("there is no local cluster on this machine", hint="protokube up")
+    if len(found) > 1:
+        raise InvalidRequest(f"there are several local clusters: {', '.join(found)}", hint=f"--cluster {found[0]}")
+    return found[0]

@@ -1,0 +1,103 @@
+"""Take a local cloud away, whole, whether its daemon lives or everything was killed.
+
+In the order in which nothing grows back: the daemon, the hosts, mounts, devices, the switch, the folder. Only what was
+proven to be of this folder is touched, and a folder that is not a local cloud's is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import signal
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from protokube.errors import Refused, TryLater
+from protokube.local import hosts, loops, mounts, network, remains
+from protokube.local.mounts import MountedAt
+from protokube.local.paths import Paths
+from protokube.local.remains import leftovers
+
+__all__ = ["leftovers", "remove"]
+
+SECONDS = 10.0
+
+
+def remove(paths: Paths, *, patience: float = SECONDS) -> list[str]:
+    """Says what was removed; nothing, if there was nothing. TryLater if something stays."""
+    if paths.root.exists() and not paths.is_ours():
+        raise Refused(f"{paths.root} is not the state of a local cloud", hint="remove it by hand if you are sure")
+    done: list[str] = []
+    if (pid := remains.daemon(paths)) is not None:
+        _kill(pid)
+        done.append(f"stopped the daemon (process {pid})")
+    for mount in remains.mounted(paths):
+        mounts.thaw([mount])  # a process that waits for a frozen disk cannot even be killed
+    done += _kill_hosts(paths)
+    done += _free_disks(paths, patience)
+    if remains.switch(paths) is not None:
+        network.remove_switch(paths.switch)
+        done.append(f"removed the network namespace {paths.switch}")
+    if paths.root.exists():
+        _remove_folder(paths)
+        done.append(f"removed {paths.root}")
+    left = leftovers(paths)
+    if left:
+        raise TryLater(f"something of {paths.cluster} is still there", saw="; ".join(left))
+    return done
+
+
+def _kill_hosts(paths: Paths) -> list[str]:
+    """Those that are just being made, too: who makes them goes first, and whoever came of it next."""
+    done: list[str] = []
+    end = time.monotonic() + SECONDS
+    while (left := remains.processes(paths)) and time.monotonic() < end:
+        for process in sorted(left, key=lambda process: (process.first, process.host)):
+            if process.first:
+                hosts.kill(process.pid)
+                done.append(f"killed host {process.host} (process {process.pid})")
+            else:
+                _kill(process.pid)
+    return done
+
+
+def _free_disks(paths: Paths, patience: float) -> list[str]:
+    done: list[str] = []
+    end = time.monotonic() + patience
+    while devices := remains.devices(paths):
+        for mount in remains.mounted(paths):
+            mounts.take_away(mount)
+            done.append(f"unmounted {mount.point} of process {mount.pid}")
+        for loop in devices:
+            loops.release(loop)
+            done.append(f"released {loop.path}")
+        if time.monotonic() > end:
+            break  # somebody holds it open; said at the end
+        time.sleep(0.01)
+    return list(dict.fromkeys(done))
+
+
+def _remove_folder(paths: Paths) -> None:
+    """With whatever is mounted in it, and never anything outside it: a mount that stays keeps the folder."""
+    for mount in _mounted_inside(paths):
+        mounts.take_away(mount)
+    if left := _mounted_inside(paths):
+        raise TryLater(f"{paths.root} stays", saw=f"something is mounted at {left[0].point}", hint="unmount it")
+    shutil.rmtree(paths.root)
+
+
+def _mounted_inside(paths: Paths) -> list[MountedAt]:
+    table = mounts.read_table(os.getpid(), Path("/proc/self/mountinfo").read_text())
+    return [mount for mount in table if mount.point.is_relative_to(paths.root)]
+
+
+def _kill(pid: int) -> None:
+    with suppress(ProcessLookupError):
+        handle = os.pidfd_open(pid)
+        try:
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+            select.select([handle], [], [], SECONDS)
+        finally:
+            os.close(handle)

@@ -1,0 +1,30 @@
+"""What the user's own `etcdctl` needs: a client certificate, and an environment to source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from protokube.local.paths import Paths
+
+
+def folder(paths: Paths) -> Path:
+    return paths.root / "client"
+
+
+def environment(paths: Paths, endpoints: Mapping[str, str]) -> dict[str, str]:
+    """Variables of etcdctl; endpoints are on loopback, in the order of the members."""
+    where = folder(paths)
+    return {
+        "ETCDCTL_API": "3",
+        "ETCDCTL_ENDPOINTS": ",".join(endpoints[name] for name in sorted(endpoints)),
+        "ETCDCTL_CACERT": str(where / "ca.crt"),
+        "ETCDCTL_CERT": str(where / "client.crt"),
+        "ETCDCTL_KEY": str(where / "client.key"),
+    }
+
+
+def write_environment(paths: Paths, variables: Mapping[str, str]) -> Path:
+    file = folder(paths) / "env"
+    file.write_text("".join(f"export {name}={value}\n" for name, value in variables.items()))
+    return file

@@ -1,0 +1,27 @@
+"""A member list in the one form in which equal lists are equal bytes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from protokube.members.start import Listed
+
+
+def list_tree(listed: Sequence[Listed]) -> list[dict[str, Any]]:
+    """By id, which etcdctl prints in hex."""
+    return [
+        {
+            "id": f"{each.id:x}",
+            "name": each.name,
+            "peerURLs": list(each.peer_urls),
+            "clientURLs": list(each.client_urls),
+            "learner": each.learner,
+        }
+        for each in sorted(listed, key=lambda one: one.id)
+    ]
+
+
+def list_bytes(listed: Sequence[Listed]) -> bytes:
+    return json.dumps(list_tree(listed), sort_keys=True).encode()

@@ -1,0 +1,101 @@
+"""Wait for many things in one thread: readable handles, points in time, signals.
+
+asyncio would do, but its import alone takes longer than everything a host's first process does before it serves, and
+three hosts start at once. Nothing called from here may wait.
+"""
+
+from __future__ import annotations
+
+import heapq
+import os
+import selectors
+import signal
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from itertools import count
+
+Callback = Callable[[], None]
+
+
+class Timer:
+    """Something to be done at a time, unless it is called off."""
+
+    __slots__ = ("callback",)
+
+    def __init__(self, callback: Callback) -> None:
+        self.callback: Callback | None = callback
+
+    def cancel(self) -> None:
+        self.callback = None
+
+
+class Reactor:
+    """The loop. `run` returns after `stop`."""
+
+    def __init__(self) -> None:
+        self._selector = selectors.DefaultSelector()
+        self._timers: list[tuple[float, int, Timer]] = []
+        self._order = count()
+        self._running = True
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    def watch(self, handle: int, callback: Callback) -> None:
+        """Call back whenever a handle can be read."""
+        self._selector.register(handle, selectors.EVENT_READ, callback)
+
+    def forget(self, handle: int) -> None:
+        with suppress(KeyError):
+            self._selector.unregister(handle)
+
+    def after(self, seconds: float, callback: Callback) -> Timer:
+        """Call back once, this many seconds from now."""
+        timer = Timer(callback)
+        heapq.heappush(self._timers, (self.now() + seconds, next(self._order), timer))
+        return timer
+
+    def every(self, seconds: float, callback: Callback) -> None:
+        def again() -> None:
+            self.after(seconds, again)
+            callback()
+
+        self.after(seconds, again)
+
+    def on_signals(self, callbacks: Mapping[int, Callback]) -> None:
+        """Have signals wake the loop; only in the main thread. Each is called back once, however often it came."""
+        reader, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        for number in callbacks:
+            signal.signal(number, lambda _number, _frame: None)  # the number arrives through the pipe
+
+        def arrived() -> None:
+            for number in sorted(set(os.read(reader, 4096))):
+                if number in callbacks:
+                    callbacks[number]()
+
+        self.watch(reader, arrived)
+
+    def stop(self) -> None:
+        self._running = False
+
+    def run(self) -> None:
+        while self._running:
+            for key, _ in self._selector.select(self._patience()):
+                # An earlier callback of the same batch may have forgotten this one.
+                if self._selector.get_map().get(key.fd) is key:
+                    key.data()
+            self._fire()
+
+    def _patience(self) -> float | None:
+        while self._timers and self._timers[0][2].callback is None:
+            heapq.heappop(self._timers)
+        return max(0.0, self._timers[0][0] - self.now()) if self._timers else None
+
+    def _fire(self) -> None:
+        now = self.now()
+        while self._timers and self._timers[0][0] <= now:
+            callback = heapq.heappop(self._timers)[2].callback
+            if callback is not None:
+                callback()

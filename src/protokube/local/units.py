@@ -1,0 +1,44 @@
+"""The units of a local host, asked for over the socket of its first process."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+from protokube.errors import Refused, TryLater
+
+SOCKET = Path("/run/protokube/units.sock")
+SECONDS = 3.0
+
+
+class LocalUnits:
+    """The service manager of a host of the local cloud."""
+
+    def __init__(self, path: Path = SOCKET, seconds: float = SECONDS) -> None:
+        self._path, self._seconds = path, seconds
+
+    def ensure_started(self, unit: str) -> bool:
+        return bool(self._ask({"start": unit})["changed"])
+
+    def status(self, unit: str) -> dict[str, Any]:
+        """What its first process knows of a unit: state, pid, restarts, last_exit, and what the unit said itself."""
+        return self._ask({"status": unit})
+
+    def _ask(self, request: dict[str, str]) -> dict[str, Any]:
+        try:
+            answer: dict[str, Any] = json.loads(self._exchange(json.dumps(request).encode() + b"\n"))
+        except (OSError, ValueError) as why:
+            raise TryLater("the host's first process does not answer", saw=f"{why} at {self._path}") from why
+        if "error" in answer:
+            raise Refused(str(answer["error"]))
+        return answer
+
+    def _exchange(self, line: bytes) -> bytes:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
+            link.settimeout(self._seconds)
+            link.connect(str(self._path))
+            link.sendall(line)
+            with link.makefile("rb") as answers:
+                return answers.readline()

@@ -1,0 +1,214 @@
+"""What one look at a local cluster saw, as values.
+
+Every part may be absent: a host that is gone has no report, a member that does not answer has no state.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from protokube.agent.report import Note
+from protokube.members.generation import Generation
+from protokube.members.start import Listed
+from protokube.records import Record
+
+LASTED = re.compile(r" \(for (\d+) s\)$")
+"""How an agent says since when it waits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaemonView:
+    """The local cloud itself."""
+
+    alive: bool
+    pid: int | None = None
+    why: str = ""
+    """What was seen of one that does not answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostView:
+    """One host, running or not."""
+
+    id: str
+    name: str
+    group: str
+    address: str
+    alive: bool
+    """Its processes are there."""
+    dead: bool = False
+    """Declared dead by the cloud, for good."""
+    since: float | None = None
+    """When its first process began, in seconds since 1970."""
+    pid: int | None = None
+    peers: tuple[str, ...] = ()
+    """Addresses at which it has a standing connection to a peer port of etcd."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiskView:
+    """One volume: as the cloud lists it, and the phase its holder says it is in."""
+
+    id: str
+    member: str
+    """`main/a`."""
+    size: int
+    attached_to: str | None
+    mark: str
+    epoch: int
+    last_holder: str
+    phase: str
+    """free, attached, mounted, serving or refused; "" while its holder says nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberView:
+    """One name of the fixed set, and what etcd itself answered there."""
+
+    member: str
+    """`main/a`."""
+    name: str
+    """As etcd says it: `etcd-a`."""
+    dns_name: str
+    volume: str | None
+    host: str | None
+    url: str = ""
+    """Where this machine reaches it."""
+    asked: bool = True
+    """False if nobody could ask it, so that nothing is known of its health."""
+    healthy: bool = False
+    """It knows a leader, reports no error, and answered behind a quorum."""
+    why: str = ""
+    """Why it is not healthy."""
+    id: int = 0
+    cluster_id: int = 0
+    leader_id: int = 0
+    raft_term: int = 0
+    revision: int = 0
+    learner: bool = False
+    version: str = ""
+    db_size: int = 0
+    listed: tuple[Listed, ...] = ()
+    """The members as this one lists them, behind a quorum."""
+
+    @property
+    def key(self) -> str:
+        return self.member.partition("/")[0]
+
+    @property
+    def leader(self) -> bool:
+        return self.healthy and self.id == self.leader_id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HomeView:
+    """A mounted volume, as its holder's agent reports it."""
+
+    member: str
+    volume: str
+    epoch: int | None
+    holder: str | None
+    generation: str | None
+    data: str
+    doing: str
+    linked: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentView:
+    """The last report of one host's agent."""
+
+    host: str
+    at: float
+    """When its round ended, in seconds since 1970."""
+    round: int
+    elected: bool
+    did: tuple[Note, ...] = ()
+    waits: tuple[Note, ...] = ()
+    person: tuple[Note, ...] = ()
+    bugs: tuple[Note, ...] = ()
+    homes: tuple[HomeView, ...] = ()
+    phases: Mapping[str, str] = field(default_factory=dict)
+    """By volume, what this agent says of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """Something an agent says, and who says it."""
+
+    host: str
+    note: Note
+    seconds: float = 0.0
+    """How long it has been so."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterView:
+    """Everything one look saw."""
+
+    cluster: str
+    at: float
+    daemon: DaemonView
+    hosts: tuple[HostView, ...] = ()
+    disks: tuple[DiskView, ...] = ()
+    members: tuple[MemberView, ...] = ()
+    records: tuple[Record, ...] = ()
+    generations: Mapping[str, Generation | None] = field(default_factory=dict)
+    """By etcd cluster; None is a record that is missing or cannot be read in full."""
+    agents: tuple[AgentView, ...] = ()
+    api_names: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What could not be seen, and why."""
+
+    @property
+    def ready(self) -> bool:
+        return not self.lacks
+
+    @property
+    def lacks(self) -> tuple[str, ...]:
+        """Why the cluster is not ready, in the order in which things come up; empty if it is."""
+        from protokube.local.view_ready import lacks  # which knows this class
+
+        return tuple(lacks(self))
+
+    @property
+    def waits(self) -> tuple[Told, ...]:
+        """What a later round may see through, each with the time it has lasted by now."""
+        return tuple(_waiting(each, note, self.at) for each in self._speaking() for note in each.waits)
+
+    @property
+    def person(self) -> tuple[Told, ...]:
+        """What no later round mends by itself."""
+        return tuple(Told(host=each.host, note=note) for each in self._speaking() for note in each.person)
+
+    @property
+    def bugs(self) -> tuple[Told, ...]:
+        return tuple(Told(host=each.host, note=note) for each in self._speaking() for note in each.bugs)
+
+    def host(self, name: str | None) -> HostView | None:
+        return next((each for each in self.hosts if each.name == name), None)
+
+    def disk(self, volume: str | None) -> DiskView | None:
+        return next((each for each in self.disks if each.id == volume), None)
+
+    def member(self, member: str) -> MemberView | None:
+        return next((each for each in self.members if member == each.member), None)
+
+    def addresses(self, name: str) -> tuple[str, ...]:
+        return tuple(value for each in self.records if (each.name, each.type) == (name, "A") for value in each.values)
+
+    def listed(self, key: str) -> tuple[Listed, ...]:
+        """The members of one etcd cluster, as a quorum lists them."""
+        return next((each.listed for each in self.members if each.key == key and each.healthy and each.listed), ())
+
+    def _speaking(self) -> Iterator[AgentView]:
+        """A host that is gone says nothing any more, whatever its last report was."""
+        return (each for each in self.agents if (host := self.host(each.host)) and host.alive and not host.dead)
+
+
+def _waiting(agent: AgentView, note: Note, now: float) -> Told:
+    lasted = LASTED.search(note.text)
+    seconds = (int(lasted[1]) if lasted else 0) + max(now - agent.at, 0.0)
+    return Told(host=agent.host, note=replace(note, text=LASTED.sub("", note.text)), seconds=seconds)

@@ -1,0 +1,131 @@
+"""The table of volumes: tags, marks, epochs, and who holds what. Disks themselves are not touched here.
+
+`claim` is the lock between masters: it is decided in one transaction, together with whether the claimant still lives.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
+
+from protokube.errors import Refused
+from protokube.local.db import Database
+from protokube.providers.volumes import Volume, VolumeTaken
+
+ONE = "SELECT * FROM volumes WHERE id = ? AND NOT deleted"
+
+
+class Volumes:
+    """The table of volumes."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    def everything(self) -> Sequence[Volume]:
+        return [_volume(row) for row in self.database.rows("SELECT * FROM volumes WHERE NOT deleted ORDER BY id")]
+
+    def deleted(self) -> Sequence[str]:
+        return [row["id"] for row in self.database.rows("SELECT id FROM volumes WHERE deleted")]
+
+    def find(self, volume: str) -> Volume:
+        return _one(self.database.rows(ONE, (volume,)), volume)
+
+    def made_for(self, request: str, *, founder: bool) -> Volume | None:
+        """What this request was answered with, whatever has happened to it since."""
+        query = "SELECT * FROM volumes WHERE request = ? AND founder = ?"
+        found = self.database.rows(query, (request, founder))
+        return _as_made(_volume(found[0])) if found else None
+
+    def new_id(self) -> str:
+        while self.database.rows("SELECT id FROM volumes WHERE id = ?", (made := f"vol-{secrets.token_hex(4)}",)):
+            pass
+        return made
+
+    def add(self, volume: str, like: Volume, request: str, *, founder: bool) -> Volume:
+        with self.database.transaction() as connection:
+            tags = (volume, like.zone, like.etcd_cluster, like.member, json.dumps(like.members), like.size)
+            connection.execute(
+                "INSERT INTO volumes (id, zone, etcd_cluster, member, members, size, founder, request)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (*tags, founder, request),
+            )
+        return self.find(volume)
+
+    def claim(self, volume: str, host: str) -> bool:
+        """Attach it to this host, or raise VolumeTaken; says whether it was not before."""
+        with self.database.transaction() as connection:
+            holder = _one(connection.execute(ONE, (volume,)).fetchall(), volume).attached_to
+            if connection.execute("SELECT 1 FROM hosts WHERE name = ? AND NOT dead", (host,)).fetchone() is None:
+                raise Refused(f"{host} was declared dead", want="a host that exists")
+            if holder == host:
+                return False
+            if holder is not None:
+                raise VolumeTaken(f"attached to {holder}")
+            connection.execute("UPDATE volumes SET attached_to = ? WHERE id = ?", (host, volume))
+            return True
+
+    def free(self, volume: str, host: str) -> bool:
+        """It is attached to nobody now; says whether it was this host's."""
+        with self.database.transaction() as connection:
+            freed = connection.execute(
+                "UPDATE volumes SET attached_to = NULL WHERE id = ? AND attached_to = ?", (volume, host)
+            )
+            return freed.rowcount > 0
+
+    def held_by(self, host: str) -> Sequence[Volume]:
+        found = self.database.rows("SELECT * FROM volumes WHERE attached_to = ? AND NOT deleted ORDER BY id", (host,))
+        return [_volume(row) for row in found]
+
+    def write_mark(self, volume: str, mark: str) -> bool:
+        with self.database.transaction() as connection:
+            before = _one(connection.execute(ONE, (volume,)).fetchall(), volume)
+            connection.execute("UPDATE volumes SET mark = ? WHERE id = ?", (mark, volume))
+            return before.mark != mark
+
+    def write_epoch(self, volume: str, epoch: int, holder: str) -> bool:
+        with self.database.transaction() as connection:
+            _one(connection.execute(ONE, (volume,)).fetchall(), volume)
+            raised = connection.execute(
+                "UPDATE volumes SET epoch = ?, last_holder = ? WHERE id = ? AND epoch < ?",
+                (epoch, holder, volume, epoch),
+            )
+            return raised.rowcount > 0
+
+    def delete(self, volume: str) -> None:
+        with self.database.transaction() as connection:
+            connection.execute("UPDATE volumes SET deleted = 1, attached_to = NULL WHERE id = ?", (volume,))
+
+
+def _one(found: Sequence[sqlite3.Row], volume: str) -> Volume:
+    if not found:
+        raise Refused(f"there is no volume {volume}")
+    return _volume(found[0])
+
+
+def _volume(row: sqlite3.Row) -> Volume:
+    return Volume(
+        id=row["id"],
+        zone=row["zone"],
+        etcd_cluster=row["etcd_cluster"],
+        member=row["member"],
+        members=tuple(json.loads(row["members"])),
+        size=row["size"],
+        made_empty=True,
+        attached_to=row["attached_to"],
+        mark=row["mark"],
+        epoch=row["epoch"],
+        last_holder=row["last_holder"],
+        request=_request(row),
+    )
+
+
+def _request(row: sqlite3.Row) -> str:
+    return "" if row["founder"] else row["request"]
+
+
+def _as_made(volume: Volume) -> Volume:
+    """As it was when nobody had touched it."""
+    return replace(volume, attached_to=None, mark="", epoch=0, last_holder="")

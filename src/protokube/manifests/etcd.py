@@ -1,0 +1,140 @@
+"""The static pod of an etcd member, and the file that etcd reads when it starts.
+
+The pod never changes while a member lives, or the kubelet would restart it. What differs between founding, joining and
+going on is only in etcd's file, which is read at a start. Going on is guarded: with a list of nobody but itself and
+`existing`, an etcd whose data has vanished finds no peer to ask and stops, where it would else found a second cluster.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import PurePosixPath
+from typing import Any
+
+PKI = "/srv/kubernetes"
+MANIFESTS = "k8s.io/manifests"
+"""On the volume, as the original has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EtcdPod:
+    """What the pods of one etcd cluster have in common."""
+
+    key: str
+    manifest: str
+    """`etcd` or `etcd-events`: the file is named after it."""
+    image: str
+    client_port: int
+    peer_port: int
+    metrics_port: int
+    data_dir: str
+    """Inside the pod."""
+    config_file: str
+    environment: dict[str, str]
+    cpu_request: str
+    memory_request: str
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.manifest}.manifest"
+
+    @property
+    def name(self) -> str:
+        return "etcd-server" if self.key == "main" else f"etcd-server-{self.key}"
+
+
+def pod(told: EtcdPod, volume: str, *, generation: str, epoch: int) -> str:
+    """The manifest; `volume` is where its volume is mounted on the machine."""
+    config_directory = str(PurePosixPath(told.config_file).parent)
+    data = f"{volume}/{told.data_dir.lstrip('/')}"
+    container = {
+        "name": "etcd-container",
+        "image": told.image,
+        "command": ["/usr/local/bin/etcd"],
+        "env": [{"name": name, "value": value} for name, value in sorted(told.environment.items())],
+        "livenessProbe": {
+            # not /health: without a quorum it fails, and restarting a member that waits for the others helps nobody
+            "tcpSocket": {"host": "127.0.0.1", "port": told.metrics_port},
+            "initialDelaySeconds": 15,
+            "timeoutSeconds": 15,
+            "failureThreshold": 8,
+        },
+        "ports": [
+            {"name": "serverport", "containerPort": told.peer_port, "hostPort": told.peer_port},
+            {"name": "clientport", "containerPort": told.client_port, "hostPort": told.client_port},
+        ],
+        "resources": {"requests": {"cpu": told.cpu_request, "memory": told.memory_request}},
+        "volumeMounts": [
+            {"name": "varetcdata", "mountPath": told.data_dir},
+            {"name": "config", "mountPath": config_directory, "readOnly": True},
+            {"name": "srvkubernetes", "mountPath": PKI, "readOnly": True},
+            {"name": "hosts", "mountPath": "/etc/hosts", "readOnly": True},
+        ],
+    }
+    manifest = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": told.name,
+            "namespace": "kube-system",
+            "labels": {"k8s-app": told.name},
+            "annotations": {
+                "scheduler.alpha.kubernetes.io/critical-pod": "",
+                "protokube.io/generation": generation,
+                "protokube.io/epoch": str(epoch),
+            },
+        },
+        "spec": {
+            "hostNetwork": True,
+            "priorityClassName": "system-node-critical",
+            "tolerations": [{"key": "CriticalAddonsOnly", "operator": "Exists"}],
+            "containers": [container],
+            "volumes": [
+                {"name": "varetcdata", "hostPath": {"path": data, "type": "DirectoryOrCreate"}},
+                {"name": "config", "hostPath": {"path": config_directory, "type": "Directory"}},
+                {"name": "srvkubernetes", "hostPath": {"path": PKI, "type": "Directory"}},
+                {"name": "hosts", "hostPath": {"path": "/etc/hosts", "type": "File"}},
+            ],
+        },
+    }
+    return _yaml(manifest)
+
+
+def founding(settings: dict[str, Any], token: str) -> str:
+    """etcd's file for a founder: the fixed set, `new`, and the token of this very creation."""
+    return _text({**settings, "initial-cluster-state": "new", "initial-cluster-token": token})
+
+
+def joining(settings: dict[str, Any], token: str, peers: Sequence[tuple[str, str]]) -> str:
+    """etcd's file right after our own add: exactly the members that are listed now, by name and peer URL."""
+    listed = ",".join(f"{name}={url}" for name, url in sorted(peers))
+    told = {"initial-cluster": listed, "initial-cluster-state": "existing", "initial-cluster-token": token}
+    return _text({**settings, **told})
+
+
+def going_on(settings: dict[str, Any], token: str) -> str:
+    """etcd's file where data is present: etcd goes by its data; without it, it must not start at all."""
+    only_me = f"{settings['name']}={settings['initial-advertise-peer-urls']}"
+    return _text(
+        {**settings, "initial-cluster": only_me, "initial-cluster-state": "existing", "initial-cluster-token": token}
+    )
+
+
+def _text(settings: dict[str, Any]) -> str:
+    return _yaml(dict(sorted(settings.items())))
+
+
+def _yaml(tree: dict[str, Any]) -> str:
+    return _rendered(json.dumps(tree))
+
+
+@lru_cache(maxsize=32)
+def _rendered(tree: str) -> str:
+    """Asked for in every round, if only to be compared: what was rendered before is kept."""
+    import yaml  # not needed by a program that only reads the values above
+
+    in_c = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # says the same in a tenth of the time
+    return str(yaml.dump(json.loads(tree), Dumper=in_c, sort_keys=False))

@@ -1,0 +1,201 @@
+"""A cloud in this process: machines, volumes, and everything that can go wrong with them, for tests and trials.
+
+It keeps to the strictest rules of the real ones, so that what passes here passes there: only declaring a machine dead
+frees its volumes, ids are never used again, and a machine that was declared dead may look but change nothing.
+Safe between threads. A test breaks it through its attributes: `down`, `answers_lost`, `freeze`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from protokube.errors import InvalidRequest, Refused, TryLater
+from protokube.providers.machines import Machine
+from protokube.providers.machines.memory import MemoryMachines
+from protokube.providers.volumes import Volume, VolumeTaken
+from protokube.providers.volumes.memory import MemoryVolumes
+
+
+class Seen(MemoryVolumes, MemoryMachines):
+    """The whole cloud as one machine sees it: a VolumeProvider and a MachineProvider in one."""
+
+
+@dataclass(slots=True)
+class Life:
+    """A machine, and what became of it."""
+
+    machine: Machine
+    running: bool = True
+    frozen: bool = False
+    declared_dead: bool = False
+
+
+class MemoryCloud:
+    """Volumes and machines of one cluster."""
+
+    def __init__(self, *volumes: Volume, machines: Iterable[Machine] = (), zonal: bool = False) -> None:
+        self.zonal = zonal
+        self.down = False
+        """Nobody reaches the cloud: every call raises TryLater and does nothing."""
+        self.answers_lost = False
+        """Every call is carried out, and then raises TryLater all the same."""
+        self.calls: Counter[str] = Counter()
+        """How often each call was made, whatever came of it."""
+        self.changes = 0
+        """Rises with every change of a volume or a machine."""
+        self._lock = threading.RLock()
+        self._numbers = itertools.count(1)
+        self._volumes = {volume.id: volume for volume in volumes}
+        self._lives = {machine.id: Life(machine) for machine in machines}
+        self._ids = {*self._volumes, *self._lives}
+        self._requests: dict[tuple[str, str], Volume] = {}
+
+    # What a test does to the world.
+
+    def add_machine(
+        self, named: str = "", *, name: str = "", zone: str = "local", group: str = "masters", address: str = ""
+    ) -> Machine:
+        """A new machine; what is left out is made up, and no address or id is given twice."""
+        with self._lock:
+            number = next(self._numbers)
+            made = self._never_used(named or f"i-{number:08x}")
+            address = address or f"10.77.{number // 250}.{number % 250 + 1}"
+            machine = Machine(id=made, name=name or made, zone=zone, address=address, group=group)
+            self._lives[made] = Life(machine)
+            self.changes += 1
+            return machine
+
+    def kill_machine(self, machine: str) -> None:
+        """It stops, and nobody has noticed yet: its volumes stay attached to it."""
+        with self._lock:
+            self._life(machine).running = False
+
+    def freeze(self, machine: str) -> None:
+        """It neither runs nor reaches anybody until it is thawed, and does not know."""
+        with self._lock:
+            self._life(machine).frozen = True
+
+    def thaw(self, machine: str) -> None:
+        with self._lock:
+            self._life(machine).frozen = False
+
+    def declare_dead(self, machine: str) -> None:
+        """Take its volumes from it, for good, whether it still runs or not; the only way a volume is ever detached."""
+        with self._lock:
+            self._life(machine).declared_dead = True
+            for volume in self.volumes():
+                if volume.attached_to == machine:
+                    self._keep(replace(volume, attached_to=None))
+            self.changes += 1
+
+    def create_founders(self, likes: Iterable[Volume]) -> list[Volume]:
+        """The volumes a cluster begins with; asked again, the same."""
+        with self._lock:
+            return [self._create(like, ("founder", f"{like.etcd_cluster}/{like.member}"), "") for like in likes]
+
+    def delete_volume(self, volume: str) -> None:
+        """It is gone with all that was on it."""
+        with self._lock:
+            self._find(volume)
+            del self._volumes[volume]
+            self.changes += 1
+
+    def holder(self, volume: str) -> str | None:
+        """Who can reach the disk now, whatever that machine believes; a fake disk asks this before every write."""
+        with self._lock:
+            return self._find(volume).attached_to
+
+    def seen_from(self, machine: str) -> Seen:
+        return Seen(self, machine)
+
+    # What a machine asks of the cloud; each call names the machine that makes it.
+
+    @contextmanager
+    def call(self, name: str, machine: str, *, writes: bool = False) -> Iterator[Machine]:
+        """One request: counted, alone, and subject to every failure."""
+        with self._lock:
+            self.calls[name] += 1
+            life = self._life(machine)
+            if self.down or life.frozen or not life.running:
+                raise TryLater("the memory cloud does not answer", saw="down" if self.down else f"{machine} is cut off")
+            if writes and life.declared_dead:
+                raise Refused(f"{machine} was declared dead", want="calls of machines that exist")
+            yield life.machine
+            if self.answers_lost:
+                raise TryLater("the answer of the memory cloud was lost")
+
+    def volumes(self) -> list[Volume]:
+        with self._lock:
+            return sorted(self._volumes.values(), key=lambda volume: volume.id)
+
+    def machines(self) -> list[Machine]:
+        with self._lock:
+            living = [life.machine for life in self._lives.values() if not life.declared_dead]
+            return sorted(living, key=lambda machine: machine.id)
+
+    def attach(self, volume: str, machine: Machine) -> None:
+        with self._lock:
+            found = self._find(volume)
+            if found.attached_to == machine.id:
+                return
+            if self.zonal and found.zone != machine.zone:
+                raise Refused(f"{volume} is in zone {found.zone}, {machine.id} in {machine.zone}")
+            if found.attached_to is not None:
+                raise VolumeTaken(f"attached to {found.attached_to}")
+            self._keep(replace(found, attached_to=machine.id))
+
+    def find(self, volume: str) -> Volume:
+        with self._lock:
+            return self._find(volume)
+
+    def write_mark(self, volume: str, mark: str) -> None:
+        with self._lock:
+            self._keep(replace(self._find(volume), mark=mark))
+
+    def write_epoch(self, volume: str, epoch: int, holder: str) -> None:
+        with self._lock:
+            found = self._find(volume)
+            if epoch > found.epoch:
+                self._keep(replace(found, epoch=epoch, last_holder=holder))
+
+    def create_volume(self, like: Volume, request: str) -> Volume:
+        if not request:
+            raise InvalidRequest("a volume is made for a request", want="a request that is not empty")
+        with self._lock:
+            return self._create(like, ("machine", request), request)
+
+    def _create(self, like: Volume, key: tuple[str, str], request: str) -> Volume:
+        if key not in self._requests:
+            made = self._never_used(f"vol-{next(self._numbers):08x}")
+            untouched = replace(like, attached_to=None, mark="", epoch=0, last_holder="")
+            self._requests[key] = replace(untouched, id=made, made_empty=True, request=request)
+            self._keep(self._requests[key])
+        return self._requests[key]
+
+    def _keep(self, volume: Volume) -> None:
+        if self._volumes.get(volume.id) != volume:
+            self._volumes[volume.id] = volume
+            self.changes += 1
+
+    def _never_used(self, name: str) -> str:
+        if name in self._ids:
+            raise ValueError(f"{name} was used before")
+        self._ids.add(name)
+        return name
+
+    def _life(self, machine: str) -> Life:
+        try:
+            return self._lives[machine]
+        except KeyError:
+            raise Refused(f"there is no machine {machine}", hint="add_machine first") from None
+
+    def _find(self, volume: str) -> Volume:
+        try:
+            return self._volumes[volume]
+        except KeyError:
+            raise Refused(f"there is no volume {volume}") from None

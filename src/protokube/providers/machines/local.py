@@ -1,0 +1,26 @@
+"""Hosts of the local cloud, seen from the one whose socket this is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from protokube.providers.clients.local import LocalClient
+from protokube.providers.machines import Machine
+
+
+def decode_machine(told: dict[str, Any]) -> Machine:
+    return Machine(**told)
+
+
+class LocalMachines:
+    """Implements MachineProvider."""
+
+    def __init__(self, client: LocalClient) -> None:
+        self.client = client
+
+    def me(self) -> Machine:
+        return decode_machine(self.client.call("me"))
+
+    def list_machines(self) -> Sequence[Machine]:
+        return [decode_machine(told) for told in self.client.call("list_machines")]

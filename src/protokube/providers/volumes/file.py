@@ -1,0 +1,141 @@
+"""Disks that are bolted to their machines, from an inventory file.
+
+Nothing floats and nobody locks: a disk is attached to its machine, always. There is no far side that could keep marks
+and epochs either, so each machine keeps those of its own disks, in a folder of its own. Those of other machines' disks
+are not known here: their mark reads `unknown`, which is no permission for anything, and only their machine writes it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from protokube.errors import InvalidRequest, Refused
+from protokube.host import Device
+from protokube.providers.clients.file import Disk, Inventory, read_inventory
+from protokube.providers.volumes import Lock, Volume, VolumeTaken
+
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What this machine wrote about a disk of its own."""
+
+    mark: str = ""
+    epoch: int = 0
+    last_holder: str = ""
+
+
+class FileVolumes:
+    """Implements VolumeProvider; `state` is a folder that outlives a reboot."""
+
+    lock = Lock.PIN
+    zonal = False
+
+    def __init__(self, inventory: Path, machine: str, state: Path) -> None:
+        self.path, self.machine, self.state = inventory, machine, state
+        read_inventory(inventory)  # what is wrong with it is said when the program starts
+
+    def list_volumes(self) -> Sequence[Volume]:
+        inventory = self._inventory()
+        return [self._volume(disk, inventory) for disk in inventory.disks]
+
+    def attach(self, volume: str) -> None:
+        disk = self._find(volume)
+        if disk.machine != self.machine:
+            raise VolumeTaken(f"bolted to {disk.machine}")
+
+    def device(self, volume: str) -> Device:
+        disk = self._own(volume)
+        return Device(path=disk.device, serial=disk.serial)
+
+    def write_mark(self, volume: str, mark: str) -> None:
+        self._own(volume)
+        self._write(volume, replace(self._read(volume), mark=mark))
+
+    def write_epoch(self, volume: str, epoch: int, holder: str) -> None:
+        self._own(volume)
+        kept = self._read(volume)
+        if epoch > kept.epoch:
+            self._write(volume, replace(kept, epoch=epoch, last_holder=holder))
+
+    def create_volume(self, like: Volume, *, request: str) -> Volume:
+        raise Refused(
+            f"a disk for {like.etcd_cluster}/{like.member} has to be built in by somebody",
+            saw=f"asked for by {request}",
+            hint=f"build it in, and write it into {self.path} with `blank: true`",
+        )
+
+    def _inventory(self) -> Inventory:
+        """Read anew each time: a disk may have been exchanged."""
+        try:
+            return read_inventory(self.path)
+        except InvalidRequest as error:
+            raise Refused(error.message, hint=f"mend {self.path}") from error
+
+    def _find(self, volume: str) -> Disk:
+        for disk in self._inventory().disks:
+            if disk.id == volume:
+                return disk
+        raise Refused(f"there is no disk {volume}", hint=f"see {self.path}")
+
+    def _own(self, volume: str) -> Disk:
+        disk = self._find(volume)
+        if disk.machine != self.machine:
+            raise Refused(f"{volume} is not ours", saw=f"bolted to {disk.machine}", want=f"a disk of {self.machine}")
+        return disk
+
+    def _volume(self, disk: Disk, inventory: Inventory) -> Volume:
+        zones = {machine.id: machine.zone for machine in inventory.machines}
+        members = sorted(other.member for other in inventory.disks if other.etcd_cluster == disk.etcd_cluster)
+        try:
+            kept = self._read(disk.id) if disk.machine == self.machine else Kept(mark=UNKNOWN)
+        except Refused:
+            kept = Kept(mark=UNKNOWN)
+        return Volume(
+            id=disk.id,
+            zone=zones[disk.machine],
+            etcd_cluster=disk.etcd_cluster,
+            member=disk.member,
+            members=tuple(members),
+            size=disk.size,
+            made_empty=disk.blank,
+            attached_to=disk.machine,
+            mark=kept.mark,
+            epoch=kept.epoch,
+            last_holder=kept.last_holder,
+        )
+
+    def _read(self, volume: str) -> Kept:
+        """Nothing was written yet, or what was; a file that cannot be read is neither."""
+        path = self.state / f"{volume}.json"
+        try:
+            told = json.loads(path.read_bytes())
+            kept = Kept(mark=told["mark"], epoch=told["epoch"], last_holder=told["last_holder"])
+            if not (type(kept.mark) is type(kept.last_holder) is str and type(kept.epoch) is int):
+                raise TypeError("fields of the wrong type")
+        except FileNotFoundError:
+            return Kept()
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            hint = "bring it back from a backup; remove it only if nothing was ever on the disk"
+            raise Refused(f"{path} cannot be read", saw=f"{type(error).__name__}: {error}", hint=hint) from error
+        return kept
+
+    def _write(self, volume: str, kept: Kept) -> None:
+        """All of it or nothing, and for good when it returns."""
+        self.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        draft = self.state / f".{volume}.json.new"
+        with draft.open("w") as file:
+            json.dump(asdict(kept), file)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(self.state / f"{volume}.json")
+        folder = os.open(self.state, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

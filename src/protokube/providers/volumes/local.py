@@ -1,0 +1,45 @@
+"""Volumes of the local cloud, seen from the host whose socket this is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from protokube.host import Device
+from protokube.providers.clients.local import LocalClient
+from protokube.providers.volumes import Lock, Volume
+
+
+def decode_volume(told: dict[str, Any]) -> Volume:
+    return Volume(**{**told, "members": tuple(told["members"])})
+
+
+class LocalVolumes:
+    """Implements VolumeProvider."""
+
+    lock = Lock.ATTACHMENT
+    zonal = False
+
+    def __init__(self, client: LocalClient) -> None:
+        self.client = client
+
+    def list_volumes(self) -> Sequence[Volume]:
+        return [decode_volume(told) for told in self.client.call("list_volumes")]
+
+    def attach(self, volume: str) -> None:
+        self.client.call("attach", volume=volume)
+
+    def device(self, volume: str) -> Device:
+        told = self.client.call("device", volume=volume)
+        return Device(path=Path(told["path"]), serial=told["serial"])
+
+    def write_mark(self, volume: str, mark: str) -> None:
+        self.client.call("write_mark", volume=volume, mark=mark)
+
+    def write_epoch(self, volume: str, epoch: int, holder: str) -> None:
+        self.client.call("write_epoch", volume=volume, epoch=epoch, holder=holder)
+
+    def create_volume(self, like: Volume, *, request: str) -> Volume:
+        return decode_volume(self.client.call("create_volume", like=asdict(like), request=request))

@@ -1,0 +1,56 @@
+"""Volumes of the memory cloud, seen from one of its machines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from protokube.errors import Refused
+from protokube.host import Device
+from protokube.providers.volumes import Lock, Volume
+
+if TYPE_CHECKING:
+    from protokube.providers.clients.memory import MemoryCloud
+
+DEVICES = Path("/dev/memory")
+
+
+class MemoryVolumes:
+    """Implements VolumeProvider."""
+
+    lock = Lock.ATTACHMENT
+
+    def __init__(self, cloud: MemoryCloud, machine: str) -> None:
+        self.cloud, self.machine = cloud, machine
+
+    @property
+    def zonal(self) -> bool:
+        return self.cloud.zonal
+
+    def list_volumes(self) -> Sequence[Volume]:
+        with self.cloud.call("list_volumes", self.machine):
+            return self.cloud.volumes()
+
+    def attach(self, volume: str) -> None:
+        with self.cloud.call("attach", self.machine, writes=True) as machine:
+            self.cloud.attach(volume, machine)
+
+    def device(self, volume: str) -> Device:
+        with self.cloud.call("device", self.machine):
+            found = self.cloud.find(volume)
+            if found.attached_to != self.machine:
+                raise Refused(f"{volume} is not ours", saw=f"attached to {found.attached_to or 'nobody'}")
+            return Device(path=DEVICES / volume, serial=volume)
+
+    def write_mark(self, volume: str, mark: str) -> None:
+        with self.cloud.call("write_mark", self.machine, writes=True):
+            self.cloud.write_mark(volume, mark)
+
+    def write_epoch(self, volume: str, epoch: int, holder: str) -> None:
+        with self.cloud.call("write_epoch", self.machine, writes=True):
+            self.cloud.write_epoch(volume, epoch, holder)
+
+    def create_volume(self, like: Volume, *, request: str) -> Volume:
+        with self.cloud.call("create_volume", self.machine, writes=True):
+            return self.cloud.create_volume(like, request)

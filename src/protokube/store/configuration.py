@@ -1,0 +1,33 @@
+"""A complete configuration in the store: which document lies where, and in which order they are written."""
+
+from __future__ import annotations
+
+import io
+
+from protokube.config.complete import Config
+from protokube.config.document import documents, write_yaml
+from protokube.store import Store, layout
+
+
+def put_config(store: Store, config: Config, texts: list[tuple[str, str]]) -> dict[str, str]:
+    """The groups, then the cluster, which names its groups, then what the user wrote; what each path took.
+
+    Killed in between, a reader may see a group of the new configuration beside the old cluster; running the command
+    again mends that. A group that left the spec stays in the store, named by nobody.
+    """
+    name = config.name
+    cluster, *groups = documents(config)
+    wanted = {layout.instance_group(name, each["metadata"]["name"]): _yaml(each) for each in groups}
+    wanted[layout.complete_spec(name)] = _yaml(cluster)
+    wanted[layout.config(name)] = "---\n".join(_whole_lines(text) for _, text in texts).encode()
+    return {path: "written" if store.put(path, data) else "unchanged" for path, data in wanted.items()}
+
+
+def _yaml(tree: dict[str, object]) -> bytes:
+    out = io.StringIO()
+    write_yaml([tree], out)
+    return out.getvalue().encode()
+
+
+def _whole_lines(text: str) -> str:
+    return text if text.endswith("\n") else f"{text}\n"

@@ -1,0 +1,140 @@
+"""The far side of each kind of volumes, and what a test can do to it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+from helpers_local import CloudWithoutHosts
+from helpers_volumes import SIZE, a_volume
+from protokube.providers.clients.memory import MemoryCloud
+from protokube.providers.machines import MachineProvider
+from protokube.providers.machines.file import FileMachines
+from protokube.providers.machines.local import LocalMachines
+from protokube.providers.volumes import Volume, VolumeProvider
+from protokube.providers.volumes.file import FileVolumes
+from protokube.providers.volumes.local import LocalVolumes
+
+
+class World(Protocol):
+    """What every kind has: at least two machines, and the volumes of main/a, main/b and main/c."""
+
+    mine: str
+    other: str
+
+    def seen_from(self, machine: str) -> VolumeProvider: ...
+    def machines_seen_from(self, machine: str) -> MachineProvider: ...
+
+
+class FloatingWorld(ABC):
+    """A cloud that a test can change."""
+
+    mine = other = ""
+
+    @abstractmethod
+    def add_machine(self) -> str: ...
+    @abstractmethod
+    def seen_from(self, machine: str) -> VolumeProvider: ...
+    @abstractmethod
+    def machines_seen_from(self, machine: str) -> MachineProvider: ...
+    @abstractmethod
+    def create_founders(self, *likes: Volume) -> list[Volume]: ...
+    @abstractmethod
+    def delete_volume(self, volume: str) -> None: ...
+    @abstractmethod
+    def declare_dead(self, machine: str) -> None: ...
+    @abstractmethod
+    def go_down(self, down: bool) -> None: ...
+
+    def settled(self) -> FloatingWorld:
+        self.mine, self.other = self.add_machine(), self.add_machine()
+        self.create_founders(*(a_volume(member=member) for member in "abc"))
+        return self
+
+    def one_volume(self) -> Volume:
+        return self.create_founders(a_volume())[0]
+
+
+class MemoryWorld(FloatingWorld):
+    def __init__(self) -> None:
+        self.cloud = MemoryCloud()
+
+    def add_machine(self) -> str:
+        return self.cloud.add_machine().id
+
+    def seen_from(self, machine: str) -> VolumeProvider:
+        return self.cloud.seen_from(machine)
+
+    def machines_seen_from(self, machine: str) -> MachineProvider:
+        return self.cloud.seen_from(machine)
+
+    def create_founders(self, *likes: Volume) -> list[Volume]:
+        return self.cloud.create_founders(likes)
+
+    def delete_volume(self, volume: str) -> None:
+        self.cloud.delete_volume(volume)
+
+    def declare_dead(self, machine: str) -> None:
+        self.cloud.declare_dead(machine)
+
+    def go_down(self, down: bool) -> None:
+        self.cloud.down = down
+
+
+class LocalWorld(FloatingWorld):
+    """Asked through its real sockets; its disks are real."""
+
+    def __init__(self, folder: Path) -> None:
+        self.local = CloudWithoutHosts(folder)
+
+    def add_machine(self) -> str:
+        return self.local.add_machine()
+
+    def seen_from(self, machine: str) -> VolumeProvider:
+        return LocalVolumes(self.local.client(machine))
+
+    def machines_seen_from(self, machine: str) -> MachineProvider:
+        return LocalMachines(self.local.client(machine))
+
+    def create_founders(self, *likes: Volume) -> list[Volume]:
+        return list(self.local.cloud.create_founders(likes))
+
+    def delete_volume(self, volume: str) -> None:
+        self.local.admin.call("delete_volume", volume=volume)
+
+    def declare_dead(self, machine: str) -> None:
+        self.local.admin.call("declare_dead", host=machine)
+
+    def go_down(self, down: bool) -> None:
+        self.local.admin.call("api_down", seconds=1000 if down else 0)
+
+    def __enter__(self) -> Self:
+        self.local.__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.local.__exit__(kind, error, at)
+
+
+class FileWorld:
+    """A rack of three machines with a disk each."""
+
+    mine, other = "rack-a", "rack-b"
+
+    def __init__(self, folder: Path) -> None:
+        self.inventory, self.folder = folder / "inventory.yaml", folder
+        machines = "".join(f"  - {{id: rack-{x}, address: 10.0.0.{ord(x)}}}\n" for x in "abc")
+        disks = "".join(
+            f"  - {{machine: rack-{x}, device: /dev/disk/by-id/disk-{x}, serial: S{x}, size: {SIZE},"
+            f" etcdCluster: main, member: {x}, blank: true}}\n"
+            for x in "abc"
+        )
+        self.inventory.write_text(f"machines:\n{machines}disks:\n{disks}")
+
+    def seen_from(self, machine: str) -> VolumeProvider:
+        return FileVolumes(self.inventory, machine, self.folder / machine)
+
+    def machines_seen_from(self, machine: str) -> MachineProvider:
+        return FileMachines(self.inventory, machine)

@@ -1,0 +1,261 @@
+"""Disks of a scenario: what is on each volume lives beside the cloud, and only its holder reaches it.
+
+A file system is a real folder on tmpfs, and a mount is a symbolic link to it, so that every line of ours that touches
+files is real. When a volume is taken away while it is mounted, the link leads to where every read and write fails.
+"""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from helpers_scenarios_edges import HostClock
+from protokube.host import (
+    Block,
+    Content,
+    Device,
+    Done,
+    Failed,
+    Format,
+    Job,
+    Mount,
+    MountVolume,
+    Probe,
+    Probed,
+    Unmount,
+)
+
+NOWHERE = "x" * 300
+"""A name too long for any file system: whatever goes through it is an OSError that nobody takes for `not there`."""
+DEADLINE, FRESH = 60.0, 30.0
+GIBIBYTE = 2**30
+
+Result = Probed | Done | Failed
+
+
+@dataclass
+class Platter:
+    """What is really on a volume."""
+
+    volume: str
+    number: tuple[int, int]
+    base: Path
+    size: int = GIBIBYTE
+    serial: str | None = None
+    content: Content = Content.BLANK
+    told: str = ""
+    uuid: str | None = None
+    carried_data: bool = False
+    """Whether etcd ever kept data on it; then it may never be formatted, whatever it looks like."""
+    formats: list[str] = field(default_factory=list)
+    wrongly_formatted: bool = False
+    appears: float = 0.0
+    """When the device shows up."""
+    folders: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+    folder: Path | None = None
+    """The root of its file system."""
+
+    def format(self, uuid: str) -> None:
+        self.wrongly_formatted |= self.carried_data
+        self.formats.append(uuid)
+        self.content, self.uuid = Content.EXT4, uuid
+        self.folder = self.base / f"{self.volume}-{next(self.folders)}"
+        (self.folder / "lost+found").mkdir(parents=True)
+
+    def wipe(self, content: Content = Content.BLANK) -> None:
+        """Somebody wrote zeros, or something else, over all of it."""
+        if self.folder is not None:
+            shutil.rmtree(self.folder)
+        self.content, self.uuid, self.folder = content, None, None
+
+    def probed(self) -> Probed:
+        told = self.told or f"{self.content.value}, as the test made it"
+        return Probed(content=self.content, told=told, uuid=self.uuid)
+
+    def formattable(self, job: Format) -> bool:
+        """What the child of a format proves once more, right before it writes."""
+        if self.content is Content.BLANK:
+            return True
+        return job.again and (self.content is Content.DIRTY or (self.content is Content.EXT4 and self.uuid == job.uuid))
+
+
+@dataclass
+class Platters:
+    """Every disk there ever was; one that the cloud just made is blank."""
+
+    base: Path
+    by_volume: dict[str, Platter] = field(default_factory=dict)
+
+    def __getitem__(self, volume: str) -> Platter:
+        if volume not in self.by_volume:
+            number = (7, len(self.by_volume))
+            self.by_volume[volume] = Platter(volume=volume, number=number, base=self.base, serial=volume)
+        return self.by_volume[volume]
+
+    def numbered(self, number: tuple[int, int]) -> Platter | None:
+        return next((each for each in self.by_volume.values() if each.number == number), None)
+
+
+@dataclass
+class Work:
+    """A job in a child."""
+
+    began: float
+    ends: float
+    result: Result | None = None
+    ended: float = 0.0
+    told: bool = False
+    """Whether its end woke the agent already."""
+
+
+class MemoryDisks:
+    """Implements Disks for one machine; `holder` asks the cloud who can reach a volume."""
+
+    def __init__(self, machine: str, platters: Platters, clock: HostClock, holder: Callable[[str], str | None]) -> None:
+        self.machine, self.platters, self.clock, self.holder = machine, platters, clock, holder
+        self.table: dict[str, Mount] = {}
+        self.jobs: dict[Job, Work] = {}
+        self.seconds: Callable[[Job], float] = lambda _job: 0.0
+        """How long a job takes; float("inf") hangs until its deadline."""
+        self.fails: Callable[[Job], str] = lambda _job: ""
+        """Why a job fails; "" if it does not."""
+        self.stuck = False
+        """Children that hang cannot even be killed."""
+        self.in_use: Callable[[str], bool] = lambda _volume: False
+        """Whether a process of this machine has files open on a volume."""
+
+    def reaches(self, volume: str) -> bool:
+        return self.holder(volume) == self.machine
+
+    def find(self, device: Device) -> Block | None:
+        self.progress()
+        platter = self.platters[device.path.name]
+        if not self.reaches(platter.volume) or self.clock.common.seconds < platter.appears:
+            return None
+        return Block(path=device.path, number=platter.number, size=platter.size, serial=platter.serial)
+
+    def mounts(self) -> Sequence[Mount]:
+        self.progress()
+        root = Mount(number=(254, 0), point=Path("/"), type="ext4", options=frozenset({"rw"}))
+        return (root, *self.table.values())
+
+    def run(self, job: Job) -> Result | None:
+        self.progress()
+        work = self.jobs.get(job)
+        if work is None:
+            now = self.clock.common.seconds
+            self.jobs[job] = Work(began=now, ends=now + self.seconds(job))
+            self.progress()
+            return None
+        if work.result is not None:
+            del self.jobs[job]
+            return work.result
+        if self.stuck and self.clock.common.seconds > work.began + DEADLINE:
+            return Failed("stuck, and cannot even be killed", overdue=True)
+        return None
+
+    def running(self) -> Sequence[tuple[Job, float]]:
+        self.progress()
+        return tuple((job, self.clock.common.seconds - work.began) for job, work in self.jobs.items())
+
+    def uuid_of(self, block: Block) -> str | None:
+        platter = self.platters.numbered(block.number)
+        return platter.uuid if platter and self.reaches(platter.volume) else None
+
+    def progress(self) -> None:
+        """End what has ended by now."""
+        now = self.clock.common.seconds
+        for job, work in list(self.jobs.items()):
+            if work.result is not None:
+                if now > work.ended + FRESH:
+                    del self.jobs[job]
+            elif now >= work.ends:
+                work.result, work.ended = self._outcome(job), now
+            elif now > work.began + DEADLINE and not self.stuck:
+                self._cut_short(job)
+                work.result, work.ended = Failed(f"killed, for it took longer than {DEADLINE:.0f} s"), now
+
+    def wakes(self) -> list[float]:
+        """Seconds until a child ends; each end wakes the agent once."""
+        now, found = self.clock.common.seconds, []
+        for work in self.jobs.values():
+            if not work.told:
+                found.append(max(0.03, work.ends - now))
+                work.told = work.ends <= now
+        return found
+
+    def cut_off(self) -> None:
+        """Volumes that were taken away while they were mounted: from now on every access fails."""
+        for volume, mount in self.table.items():
+            if not self.reaches(volume) and mount.point.readlink().name != NOWHERE:
+                mount.point.unlink()
+                mount.point.symlink_to(NOWHERE)
+
+    def end_children(self) -> None:
+        """They go with the agent that started them."""
+        for job, work in self.jobs.items():
+            if work.result is None:
+                self._cut_short(job)
+        self.jobs.clear()
+
+    def lose_everything(self) -> None:
+        """The machine went down: no child and no mount survives that."""
+        self.end_children()
+        for mount in self.table.values():
+            mount.point.unlink()
+        self.table.clear()
+
+    def _cut_short(self, job: Job) -> None:
+        if isinstance(job, Format):
+            platter = self.platters[job.block.path.name]
+            if self.reaches(platter.volume) and platter.formattable(job):
+                platter.wrongly_formatted |= platter.carried_data
+                platter.wipe(Content.DIRTY)
+
+    def _outcome(self, job: Job) -> Result:
+        if why := self.fails(job):
+            return Failed(why)
+        if isinstance(job, Unmount):
+            return self._unmount(job)
+        platter = self.platters[job.block.path.name]
+        if not self.reaches(platter.volume):
+            return (
+                Probed(content=Content.UNREADABLE, told="input/output error")
+                if isinstance(job, Probe)
+                else Failed("input/output error")
+            )
+        match job:
+            case Probe():
+                if platter.volume in self.table:
+                    return Probed(content=Content.BUSY, told="it is mounted")
+                return platter.probed()
+            case Format(uuid=uuid):
+                if platter.volume in self.table or not platter.formattable(job):
+                    return Failed(f"not formatted: {platter.probed().told}")
+                platter.format(uuid)
+                return Done()
+            case MountVolume(point=point):
+                return self._mount(platter, point)
+
+    def _mount(self, platter: Platter, point: Path) -> Result:
+        if platter.content is not Content.EXT4 or platter.volume in self.table:
+            return Failed("nothing to mount there")
+        assert platter.folder is not None
+        point.parent.mkdir(parents=True, exist_ok=True)
+        point.symlink_to(platter.folder)
+        self.table[platter.volume] = Mount(
+            number=platter.number, point=point, type="ext4", options=frozenset({"rw", "noatime"})
+        )
+        return Done()
+
+    def _unmount(self, job: Unmount) -> Result:
+        volume = next((name for name, each in self.table.items() if each.point == job.point), None)
+        if volume is not None and self.in_use(volume):
+            return Failed("target is busy")
+        if volume is not None:
+            job.point.unlink()
+            del self.table[volume]
+        return Done()

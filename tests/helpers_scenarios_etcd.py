@@ -1,0 +1,513 @@
+"""A model of one etcd cluster, as far as our Etcd Protocol, the manifest and the data directory show it.
+
+A member runs on a machine if and only if its kubelet was started and the manifest link there leads to a mounted volume.
+It reads the file we wrote and what is in its data directory, and does what etcd 3.4 and 3.5 were seen to do, also where
+that is a disaster: two blank members started `new` form a second cluster beside the survivor, and a voter started
+`existing` on an empty directory joins with a forgotten vote.
+
+Replication is immediate and goes to all members that can be reached; a state is one value, told apart by its sequence
+number. A leader needs a majority of the voters, none of them ahead of it: that much is Raft.
+"""
+
+from __future__ import annotations
+
+import itertools
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import yaml
+
+from helpers_scenarios_edges import FakeClock
+from protokube.errors import TryLater
+from protokube.etcd import Hash, KeyValue, Status
+from protokube.members.start import Listed
+
+MOST_LEARNERS = 1
+Lease = tuple[int, float]
+"""Its seconds, and when it ends."""
+
+
+class Machine(Protocol):
+    """What the model needs to know of a machine."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def address(self) -> str: ...
+
+    @property
+    def root(self) -> Path: ...
+
+    @property
+    def runs(self) -> bool:
+        """Neither dead nor frozen."""
+
+    @property
+    def kubelet_started(self) -> bool: ...
+
+    def has_keys(self, names: Iterable[str]) -> bool: ...
+
+    def reaches(self, volume: str) -> bool: ...
+
+    def mounted_folder(self, volume: str) -> Path | None:
+        """Where a volume's file system really lies, if it is mounted there."""
+
+    @property
+    def has_own_names(self) -> bool:
+        """Whether other machines may see other addresses."""
+
+    def resolve(self, name: str) -> str | None:
+        """The address of a name, as this machine sees it; TryLater if its DNS does not answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """Everything a cluster agreed on, up to one point."""
+
+    sequence: int = 0
+    history: int = 0
+    """Which beginning it goes back to; 0 before the first leader. Two that differ are two clusters."""
+    members: tuple[Listed, ...]
+    keys: Mapping[str, KeyValue] = field(default_factory=dict)
+    leases: Mapping[int, Lease] = field(default_factory=dict)
+    writes: frozenset[int] = frozenset()
+
+    @property
+    def voters(self) -> set[int]:
+        return {each.id for each in self.members if not each.learner}
+
+    def member(self, id: int) -> Listed | None:  # noqa: A002
+        return next((each for each in self.members if each.id == id), None)
+
+    def by_url(self, url: str) -> Listed | None:
+        return next((each for each in self.members if url in each.peer_urls), None)
+
+
+@dataclass(slots=True)
+class Db:
+    """What one data directory holds; it lives as long as its file does."""
+
+    file: Path
+    cluster: int
+    member: int
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """What the kubelet was told."""
+
+    volume: str
+    text: str
+
+
+@dataclass(slots=True)
+class Process:
+    machine: Machine
+    pod: Pod
+    name: str
+    host_name: str
+    """Of its peer URL."""
+    db: Db
+    known: bool = False
+    """Whether peers, when they could last ask, found it where its name points."""
+
+
+Found = tuple[Process, list[Process]]
+"""Who leads, and all who follow."""
+
+
+@cache
+def read_yaml(text: str) -> Any:
+    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
+def host_of(url: str) -> str:
+    return url.split("//")[1].rsplit(":", 1)[0]
+
+
+class EtcdModel:
+    """One etcd cluster, `main` or `events`: its processes, wherever they run."""
+
+    def __init__(self, file_name: str, clock: FakeClock, carried: Callable[[str], None]) -> None:
+        self.file_name, self.clock, self._carried = file_name, clock, carried
+        self.processes: dict[str, Process] = {}
+        self.exits: dict[str, str] = {}
+        """By machine: why etcd did not start there, or stopped."""
+        self.histories: list[int] = []
+        self.forgot: list[str] = []
+        """Voters that began with nothing where they had acknowledged something before."""
+        self.early: list[str] = []
+        """Members that were started while their name led elsewhere: their peers turn them away."""
+        self.acknowledged: set[int] = set()
+        self.dbs: dict[Path, Db] = {}
+        self.starts = 0
+        self.answers_lost = False
+        self._numbers = itertools.count(1)
+
+    def number(self) -> int:
+        """One that was not used before."""
+        return next(self._numbers)
+
+    # The kubelet: what runs follows from files.
+
+    def refresh(self, machine: Machine) -> None:
+        """Start and stop what the machine's kubelet would by now."""
+        process = self.processes.get(machine.id)
+        if not machine.runs and machine.kubelet_started:
+            return  # frozen: it does nothing, and nothing is done to it
+        pod = self._pod(machine)
+        if process is not None and (
+            process.pod != pod or not machine.reaches(process.pod.volume) or not process.db.file.exists()
+        ):
+            self.stop(machine.id, "its pod was taken away" if pod != process.pod else "its disk failed")
+            process = None
+        if process is None and pod is not None:
+            self._start(machine, pod)
+        self.progress()
+
+    def stop(self, machine: str, why: str) -> None:
+        if self.processes.pop(machine, None) is not None:
+            self.exits[machine] = why
+
+    def _pod(self, machine: Machine) -> Pod | None:
+        link = machine.root / "etc/kubernetes/manifests" / self.file_name
+        if not machine.kubelet_started or not link.is_symlink():
+            return None
+        target = link.readlink()
+        try:
+            text = (machine.root / str(target).lstrip("/")).read_text()
+        except OSError:
+            return None
+        return Pod(target.parts[2].removeprefix("master-"), text)
+
+    def _start(self, machine: Machine, pod: Pod) -> None:
+        told = read_yaml(pod.text)["spec"]
+        paths = {each["name"]: each["hostPath"]["path"] for each in told["volumes"]}
+        environment = {each["name"]: each["value"] for each in told["containers"][0]["env"]}
+        settings = read_yaml((machine.root / environment["ETCD_CONFIG_FILE"].lstrip("/")).read_text())
+        folder = machine.mounted_folder(pod.volume)
+        if folder is None or not machine.reaches(pod.volume):
+            self.exits[machine.id] = "its volume is not there"
+            return
+        if not machine.has_keys([f"{settings['name']}-peer", f"{settings['name']}-server"]):
+            self.exits[machine.id] = "it has no certificates"
+            return
+        data = folder / str(paths["varetcdata"]).split(f"/mnt/master-{pod.volume}/")[1]
+        db = self._open(machine, settings, data)
+        if db is None:
+            return
+        self._carried(pod.volume)
+        self.starts += 1
+        host = host_of(settings["initial-advertise-peer-urls"])
+        self.processes[machine.id] = Process(machine, pod, settings["name"], host, db)
+        if not _finds(machine, self.processes[machine.id], unless=True):
+            self.early.append(f"{settings['name']} on {machine.id}")
+
+    def _open(self, machine: Machine, settings: dict[str, Any], data: Path) -> Db | None:
+        """The data directory, or a new one if this is allowed to begin, as etcd decides it."""
+        file = data / "member" / "db"
+        if file.exists():
+            return self.dbs[Path(file.read_text())]
+        url = settings["initial-advertise-peer-urls"]
+        initial = dict(pair.split("=", 1) for pair in settings["initial-cluster"].split(","))
+        others = [each for each in initial.values() if each != url]
+        remote = self._ask(machine, others)
+        if settings["initial-cluster-state"] == "new":
+            token = settings["initial-cluster-token"]
+            members = tuple(
+                sorted(
+                    (
+                        Listed(id=self._founder(each, token), name=name, peer_urls=(each,), client_urls=())
+                        for name, each in initial.items()
+                    ),
+                    key=lambda each: each.id,
+                )
+            )
+            me = self._founder(url, token)
+            known = remote.member(me) if remote else None
+            if known is not None and known.started:
+                self.exits[machine.id] = "this member has already been bootstrapped"
+                return None
+            cluster = zlib.crc32(f"{token} {sorted(initial.items())}".encode())
+            return self._make(file, cluster, me, State(members=members))
+        if remote is None:
+            self.exits[machine.id] = "could not retrieve cluster information from the given URLs"
+            return None
+        if sorted(initial.values()) != sorted(each for member in remote.members for each in member.peer_urls):
+            self.exits[machine.id] = "member count is unequal"
+            return None
+        mine = remote.by_url(url)
+        assert mine is not None
+        if not mine.learner and mine.started:
+            self.forgot.append(settings["name"])
+        cluster = next(each.db.cluster for each in self.processes.values() if each.db.state is remote)
+        return self._make(file, cluster, mine.id, State(members=remote.members))
+
+    def _founder(self, url: str, token: str) -> int:
+        return zlib.crc32(f"{url} {token}".encode())
+
+    def _make(self, file: Path, cluster: int, member: int, state: State) -> Db:
+        (file.parent / "wal").mkdir(parents=True)
+        (file.parent / "wal" / "0000000000000000-0000000000000000.wal").touch()
+        key = file.parent / f"db-{self.number()}"
+        file.write_text(str(key))
+        self.dbs[key] = Db(file, cluster, member, state)
+        return self.dbs[key]
+
+    def _ask(self, machine: Machine, urls: Sequence[str]) -> State | None:
+        """The first peer that answers about the cluster; none needs a quorum for that."""
+        for url in urls:
+            for process in self.able():
+                if process.host_name == host_of(url) and _finds(machine, process):
+                    return process.db.state
+        return None
+
+    # Raft.
+
+    def able(self) -> list[Process]:
+        """Processes that can take part: running, with a disk that takes their writes."""
+        return [each for each in self.processes.values() if each.machine.runs and each.machine.reaches(each.pod.volume)]
+
+    def leader(self) -> Found | None:
+        """Who leads, and all who follow."""
+        able = self.able()
+        for candidate in sorted(able, key=lambda each: (-each.db.state.sequence, each.name)):
+            state, cluster = candidate.db.state, candidate.db.cluster
+            voters = state.voters
+            if candidate.db.member not in voters:
+                continue
+            group = [
+                each
+                for each in able
+                if each is candidate
+                or (each.db.cluster == cluster and state.member(each.db.member) and _linked(candidate, each))
+            ]
+            votes = {
+                each.db.member
+                for each in group
+                if each.db.member in voters and each.db.state.sequence <= state.sequence
+            }
+            if 2 * len(votes) > len(voters):
+                return candidate, group
+        return None
+
+    def progress(self) -> Found | None:
+        """Whatever goes on by itself: a first leader, catching up, telling one's client URL, leases that end."""
+        for process in self.processes.values():
+            if process.machine.runs:
+                process.known = _where_its_name_points(process)
+        found = self.leader()
+        if found is None:
+            return None
+        leader, group = found
+        if leader.db.state.history == 0:
+            self.histories.append(len(self.histories) + 1)
+            self.carry_out(found, lambda state: replace(state, history=self.histories[-1]))
+        state = leader.db.state
+        for process in group:
+            process.db.state = state
+        for process in group:
+            me = state.member(process.db.member)
+            if me is not None and not me.started:
+                urls = (f"https://{process.host_name}:4001",)
+                told = replace(me, name=process.name, client_urls=urls)
+                state = self.carry_out(found, partial(_with_member, before=me, after=told))
+        over = {lease for lease, (_, ends) in state.leases.items() if ends <= self.clock.seconds}
+        if over:
+            self.carry_out(found, partial(_without_leases, over=over))
+        return found
+
+    def carry_out(self, found: Found, change: Callable[[State], State]) -> State:
+        leader, group = found
+        after = replace(change(leader.db.state), sequence=leader.db.state.sequence + 1)
+        for process in group:
+            process.db.state = after
+        return after
+
+    def led(self) -> Found:
+        """Who answers a question that needs a majority; TryLater without one."""
+        found = self.progress()
+        if found is None:
+            raise TryLater("etcd has no leader")
+        return found
+
+    def write(self, number: int) -> bool:
+        """What a user writes; whether it was acknowledged."""
+        found = self.progress()
+        if found is None:
+            return False
+        self.carry_out(found, lambda state: replace(state, writes=state.writes | {number}))
+        self.acknowledged.add(number)
+        return True
+
+
+def _finds(machine: Machine, process: Process, *, unless: bool = False) -> bool:
+    """`unless` is the answer where DNS has none."""
+    try:
+        return machine.resolve(process.host_name) == process.machine.address
+    except TryLater:
+        return unless
+
+
+def _where_its_name_points(process: Process) -> bool:
+    """Connections outlive a DNS server that is away."""
+    try:
+        return process.machine.resolve(process.host_name) == process.machine.address
+    except TryLater:
+        return process.known
+
+
+def _linked(one: Process, other: Process) -> bool:
+    """Each has to find the other: with TLS the one who is called checks the caller's name too."""
+    if not (one.known and other.known):
+        return False
+    if not one.machine.has_own_names:
+        return True
+    return _finds(one.machine, other) and _finds(other.machine, one)
+
+
+def _with_member(state: State, before: Listed, after: Listed) -> State:
+    return replace(state, members=tuple(after if each == before else each for each in state.members))
+
+
+def _without_leases(state: State, over: set[int]) -> State:
+    return replace(
+        state,
+        leases={lease: told for lease, told in state.leases.items() if lease not in over},
+        keys={key: told for key, told in state.keys.items() if told.lease not in over},
+    )
+
+
+class ModelEtcd:
+    """Implements Etcd for one machine, which reaches members by their names."""
+
+    def __init__(self, model: EtcdModel, machine: Machine) -> None:
+        self.model, self.machine = model, machine
+        self.calls = 0
+        self._connected: set[str] = set()
+        """Machines whose members answered before: connections outlive DNS."""
+
+    def members(self) -> Sequence[Listed]:
+        return self._led()[0].db.state.members
+
+    def listed_by(self, endpoint: str) -> Sequence[Listed]:
+        return self._one(endpoint).db.state.members
+
+    def status(self, endpoint: str) -> Status:
+        process, found = self._one(endpoint), self.model.leader()
+        state = process.db.state
+        me = state.member(process.db.member)
+        leader = found[0].db.member if found and process in found[1] else 0
+        return Status(
+            cluster_id=process.db.cluster, member_id=process.db.member, leader=leader, revision=state.sequence,
+            raft_term=1, raft_index=state.sequence, applied_index=state.sequence, db_size=1, version="3.5.21",
+            learner=bool(me and me.learner),
+        )  # fmt: skip
+
+    def hash(self, endpoint: str, revision: int) -> Hash:
+        db = self._one(endpoint).db
+        return Hash(cluster_id=db.cluster, member_id=db.member, hash=db.state.history, revision=revision, compacted=0)
+
+    def add_learner(self, peer_url: str) -> Listed:
+        found = self._led()
+        state = found[0].db.state
+        if sum(each.learner for each in state.members) >= MOST_LEARNERS:
+            raise TryLater("etcdserver: too many learner members in cluster")
+        if not state.voters <= {each.db.member for each in found[1]}:
+            raise TryLater("etcdserver: unhealthy cluster")
+        if state.by_url(peer_url):
+            raise TryLater("etcdserver: Peer URLs already exists")
+        new = Listed(id=self.model.number() + 2**32, name="", peer_urls=(peer_url,), client_urls=(), learner=True)
+        self._carry_out(found, lambda known: replace(known, members=(*known.members, new)))
+        return new
+
+    def promote(self, member: int) -> None:
+        found = self._led()
+        me = found[0].db.state.member(member)
+        if me is None or member not in {each.db.member for each in found[1]}:
+            raise TryLater("etcdserver: can only promote a learner member which is in sync with leader")
+        if me.learner:
+            self._carry_out(found, partial(_with_member, before=me, after=replace(me, learner=False)))
+
+    def remove(self, member: int) -> None:
+        found = self._led()
+        left = tuple(each for each in found[0].db.state.members if each.id != member)
+        self._carry_out(found, lambda known: replace(known, members=left))
+
+    def grant(self, ttl: int) -> int:
+        found, lease = self._led(), self.model.number()
+        self._lease(found, lease, ttl)
+        return lease
+
+    def keep(self, lease: int) -> bool:
+        found = self._led()
+        known = found[0].db.state.leases.get(lease)
+        if known is None:
+            return False
+        self._lease(found, lease, known[0])
+        return True
+
+    def _lease(self, found: Found, lease: int, ttl: int) -> None:
+        told = (ttl, self.model.clock.seconds + ttl)
+        self._carry_out(found, lambda known: replace(known, leases={**known.leases, lease: told}))
+
+    def revoke(self, lease: int) -> None:
+        self._carry_out(self._led(), partial(_without_leases, over={lease}))
+
+    def read(self, prefix: str) -> Sequence[KeyValue]:
+        keys = self._led()[0].db.state.keys
+        return tuple(keys[key] for key in sorted(keys) if key.startswith(prefix))
+
+    def put(self, key: str, value: str, lease: int = 0) -> int:
+        return self._put(self._led(), key, value, lease)
+
+    def create(self, key: str, value: str, lease: int = 0) -> bool:
+        found = self._led()
+        if key in found[0].db.state.keys:
+            return False
+        self._put(found, key, value, lease)
+        return True
+
+    def _put(self, found: Found, key: str, value: str, lease: int) -> int:
+        state = found[0].db.state
+        if lease and lease not in state.leases:
+            raise TryLater("etcdserver: requested lease not found")
+        told = KeyValue(key=key, value=value, lease=lease, mod_revision=state.sequence + 1)
+        return self._carry_out(found, lambda known: replace(known, keys={**known.keys, key: told})).sequence
+
+    def _carry_out(self, found: Found, change: Callable[[State], State]) -> State:
+        after = self.model.carry_out(found, change)
+        if self.model.answers_lost:
+            raise TryLater("no answer from etcd, so it may have been done or not")
+        return after
+
+    def _led(self) -> Found:
+        self.calls += 1
+        found = self.model.led()
+        reached = {each.machine.id for each in found[1] if self._reaches(each)}
+        if not reached:
+            raise TryLater("no member of etcd answers")
+        self._connected = reached
+        return found
+
+    def _reaches(self, process: Process) -> bool:
+        if process.machine.id == self.machine.id:
+            return True
+        try:
+            return self.machine.resolve(process.host_name) == process.machine.address
+        except TryLater:
+            return process.machine.id in self._connected
+
+    def _one(self, endpoint: str) -> Process:
+        self.calls += 1
+        self.model.progress()
+        for process in self.model.able():
+            if process.name == endpoint and self._reaches(process):
+                return process
+        raise TryLater(f"{endpoint} does not answer")

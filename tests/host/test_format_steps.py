@@ -1,0 +1,445 @@
+"""An agent killed after any single step of taking a volume: the next one finishes what it began, and nothing else.
+
+Real rounds of real agents on real loop devices, in a mount namespace that is their place. Every step between an
+untouched disk and a linked manifest has its turn. Then disks of others, or that are not what they should be: they are
+never formatted, and the report says why.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers_disks import digest, lying, patch, wait_until
+from helpers_local import CloudWithoutHosts
+from helpers_signatures import xfs
+from helpers_volumes import check_file_system
+from protokube.agent.launchdata import from_config
+from protokube.agent.wanted import EtcdCluster, MasterConfig, to_tree
+from protokube.config.complete import complete
+from protokube.local import bringup, loops, mounts
+from protokube.members.identity import FILE, Identity, decode
+from protokube.providers.volumes import Volume
+from protokube.providers.volumes.local import decode_volume
+from protokube.spec.parse import parse
+from protokube.store.open import open_store
+
+PROGRAM = Path(__file__).parent / "killed_agent.py"
+SIZE = 16 << 20
+SECONDS = 40.0
+KILLED = -9
+SPEC = """
+apiVersion: protokube.io/v1alpha1
+kind: Cluster
+metadata: {name: steps}
+spec: {cloud: local, masters: 1, etcdClusters: [{name: main}]}
+"""
+
+STEPS = (
+    "before attach",
+    "after attach",
+    "Probe begun",
+    "Probe ended: Probed",
+    "before write_mark formatting",
+    "after write_mark formatting",
+    "Format begun",
+    "Format ended: Done",
+    "MountVolume begun",
+    "write draft of protokube.json on the volume",
+    "rename protokube.json on the volume",
+    "before write_epoch",
+    "after write_epoch",
+    "before write_mark forming",
+    "after write_mark forming",
+    "before apply",
+    "after apply",
+    "write draft of etcd.yaml",
+    "rename etcd.yaml",
+    "write draft of etcd.manifest on the volume",
+    "rename etcd.manifest on the volume",
+    "symlink draft of etcd.manifest",
+    "rename etcd.manifest",
+)
+"""All there are, in their order, from an untouched disk to a manifest that the kubelet sees; one test makes sure."""
+
+
+@dataclass(frozen=True)
+class Life:
+    """What became of one agent."""
+
+    code: int
+    steps: list[str]
+    told: dict[str, Any]
+    """Its last round; nothing, if it was killed."""
+
+    @property
+    def formats(self) -> int:
+        return self.steps.count("Format ended: Done")
+
+    @property
+    def person(self) -> str:
+        return "; ".join(f"{note['text']} ({note.get('hint', '')})" for note in self.told["report"]["needsAPerson"])
+
+    @property
+    def waits(self) -> str:
+        return "; ".join(note["text"] for note in self.told["report"]["waiting"])
+
+
+class Place:
+    """A real local cloud, and one mount namespace that is the machine for whoever the cloud takes for one."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.cloud = CloudWithoutHosts(folder / "cloud")
+        self.store = open_store(f"file://{self.cloud.paths.store}")
+        self.wanted = from_config(complete(parse([("spec.yaml", SPEC)])))
+        self.numbers = itertools.count(1)
+        command = ["unshare", "--mount", "--propagation", "private", sys.executable, str(PROGRAM)]
+        self.program = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def new_volume(self, *, recorded: bool = True) -> Task:
+        """The only founder of an etcd cluster of its own."""
+        etcd = self.wanted.etcd[0]
+        member = replace(etcd.members[0], size=SIZE)
+        own = replace(etcd, key=f"main-{next(self.numbers)}", members=(member,))
+        wanted = replace(self.wanted, etcd=(own,))
+        (volume,) = bringup.create_founders(self.cloud.admin, wanted)
+        if recorded:
+            bringup.record_generation(self.store, wanted.cluster, own, [volume])
+        return Task(self, self.cloud.add_machine(), own, wanted, volume)
+
+    def run(self, order: dict[str, Any]) -> int:
+        assert self.program.stdin is not None
+        assert self.program.stdout is not None
+        self.program.stdin.write(json.dumps(order) + "\n")
+        self.program.stdin.flush()
+        return int(self.program.stdout.readline())
+
+    def close(self) -> None:
+        """With the program goes its mount namespace, and with that every mount."""
+        for stream in (self.program.stdin, self.program.stdout):
+            assert stream is not None
+            stream.close()
+        self.program.kill()
+        self.program.wait()
+
+
+@dataclass(frozen=True)
+class Task:
+    """A volume that agents are to take, one after the other, on one machine."""
+
+    place: Place
+    name: str
+    """Of the machine."""
+    etcd: EtcdCluster
+    wanted: MasterConfig
+    volume: Volume
+
+    @property
+    def image(self) -> Path:
+        return self.place.cloud.paths.image(self.volume.id)
+
+    @property
+    def root(self) -> Path:
+        """One for each task, so that links of others are not in the way."""
+        return self.place.folder / "roots" / self.etcd.key
+
+    @property
+    def point(self) -> Path:
+        return self.root / "mnt" / f"master-{self.volume.id}"
+
+    def agent(self, seconds: float = SECONDS, **more: Any) -> Life:
+        """One life, to its end."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        log, result = (self.place.folder / f"{self.etcd.key}.{name}" for name in ("steps", "result"))
+        for file in (log, result):
+            file.unlink(missing_ok=True)
+        cloud = self.place.cloud
+        code = self.place.run(
+            {
+                "master": to_tree(self.wanted), "socket": str(cloud.paths.host_socket(self.name)),
+                "store": f"file://{cloud.paths.store}", "images": str(cloud.paths.disks), "root": str(self.root),
+                "zone": "steps", "log": str(log), "result": str(result), "seconds": seconds, **more,
+            }
+        )  # fmt: skip
+        told = json.loads(result.read_text()) if result.exists() else {}
+        return Life(code, log.read_text().splitlines(), told)
+
+    def listed(self) -> Volume:
+        (found,) = [told for told in self.place.cloud.admin.call("volumes") if told["id"] == self.volume.id]
+        return decode_volume({name: value for name, value in found.items() if name not in ("image", "device")})
+
+    def identity(self) -> Identity:
+        """As it lies on the disk, seen through the machine's own mount."""
+        found = decode(Path(f"/proc/{self.place.program.pid}/root{self.point}/{FILE}").read_bytes())
+        assert isinstance(found, Identity)
+        return found
+
+    def until_idle(self) -> None:
+        """Whatever a dead agent's children still do to the disk is over."""
+
+        def working() -> bool:
+            return any(self.volume.id in words(process) for process in Path("/proc").glob("[0-9]*/cmdline"))
+
+        wait_until(lambda: not working(), "a child of a dead agent does not end")
+
+
+def words(file: Path) -> str:
+    try:
+        return file.read_bytes().decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def made_by(image: Path) -> bytes | None:
+    """What tells one mkfs from the next, in the superblock: its random seed for hashes. None without an ext4."""
+    with image.open("rb") as file:
+        file.seek(1024)
+        superblock = file.read(1024)
+    magic: int = struct.unpack_from("<H", superblock, 56)[0]
+    return superblock[236:252] if magic == 0xEF53 else None
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    made = Place(tmp_path_factory.mktemp("m"))
+    with made.cloud:
+        try:
+            yield made
+        finally:
+            made.close()
+            bound = loops.bound_under(made.cloud.paths.disks)
+            wait_until(lambda: not mounts.who_has({each.number for each in bound}), "a disk stays mounted")
+
+
+def is_taken_as_it_should_be(task: Task, life: Life) -> None:
+    """Formatted, with an identity, an epoch and a mark that all say the same; and its manifest is linked."""
+    assert life.code == 0
+    assert life.told["report"]["broken"] == []
+    assert life.told["report"]["needsAPerson"] == [], life.person
+    (member,) = life.told["members"]
+    assert (member["doing"], member["linked"]) == ("founding", True)
+    listed, identity = task.listed(), task.identity()
+    assert listed.mark == "forming"
+    assert listed.epoch == identity.epoch == 1
+    assert listed.last_holder == identity.holder == task.name
+    assert (identity.etcd_cluster, identity.member, identity.volume) == (task.etcd.key, "a", task.volume.id)
+    inside = Path(f"/proc/{task.place.program.pid}/root{task.point}")
+    drafts = [each.name for each in inside.iterdir() if each.name.startswith(".")]
+    assert drafts == []
+
+
+def test_an_agent_that_lives_goes_through_these_steps_and_formats_once(place: Place) -> None:
+    task = place.new_volume()
+
+    life = task.agent()
+
+    is_taken_as_it_should_be(task, life)
+    assert tuple(dict.fromkeys(life.steps)) == STEPS
+    assert life.formats == 1
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_killed_at_any_step_the_next_agent_finishes_the_right_thing(place: Place, step: str) -> None:
+    task = place.new_volume()
+
+    killed = task.agent(kill=step)
+    assert killed.code == KILLED
+    assert killed.steps[-1] == step
+    task.until_idle()
+    seed = made_by(task.image)
+    life = task.agent()
+
+    is_taken_as_it_should_be(task, life)
+    if step != "Format begun":  # killed within mkfs, a format is begun once more
+        assert life.formats == (0 if STEPS.index(step) > STEPS.index("Format begun") else 1)
+        assert seed in (None, made_by(task.image)), "what was formatted once is never formatted again"
+        assert (seed is None) == (life.formats == 1)
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.05, 0.1, 0.15, 0.2, 0.3])
+def test_killed_within_mkfs_with_all_it_had_started_the_next_agent_makes_the_disk_whole(
+    place: Place, delay: float
+) -> None:
+    """As when the power fails: the child that writes the file system dies in the same moment."""
+    task = place.new_volume()
+
+    killed = task.agent(kill="Format begun", children=True, delay=delay)
+    assert killed.code == KILLED
+    task.until_idle()
+    seed = made_by(task.image)
+    life = task.agent()
+
+    is_taken_as_it_should_be(task, life)
+    assert seed is None or life.formats == 0 or seed == made_by(task.image)
+
+
+def test_killed_again_and_again_it_still_comes_to_its_end_with_one_format(place: Place) -> None:
+    """One life for each step, all on one volume."""
+    task = place.new_volume()
+    formats, seeds = 0, set()
+    for step in STEPS:
+        life = task.agent(kill=step)
+        assert life.code in (0, KILLED), "who has nothing to do at that step comes to its end"
+        task.until_idle()
+        formats += life.formats
+        seeds.add(made_by(task.image))
+
+    life = task.agent()
+
+    is_taken_as_it_should_be(task, life)
+    assert formats + life.formats <= 2, "one, and one more because one was killed within mkfs"
+    assert len(seeds - {None}) <= 2
+    unmount = ["nsenter", f"--target={place.program.pid}", "--mount", "umount", str(task.point)]
+    subprocess.run(unmount, check=True, capture_output=True)
+    assert check_file_system(task.image) == ""
+
+
+def never_formatted(task: Task, before: str, mark: str = "") -> None:
+    assert digest(task.image) == before
+    assert task.listed().mark == mark
+
+
+REFUSED = {
+    "an xfs with a database": (xfs(SIZE), "it is not blank: an xfs file system labelled"),
+    "a partition table": ({440: b"\x01\x02\x03\x04", 446: bytes.fromhex("00 0002 00 83 030303 00080000 00f80000"),
+                           510: b"\x55\xaa"}, "it is not blank"),
+    "data in the first block": ({100: b"x"}, "it has no file system, but it is not blank"),
+    "data in the middle": ({SIZE // 2 + 10: b"x"}, "it has no file system, but it is not blank"),
+    "data only at the end": ({-1: b"x"}, "it has no file system, but it is not blank"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_a_disk_with_content_is_never_formatted_and_the_report_says_what_is_on_it(place: Place, what: str) -> None:
+    content, said = REFUSED[what]
+    task = place.new_volume()
+    patch(task.image, content)
+    before = digest(task.image)
+
+    life = task.agent()
+
+    assert f"refusing to format {task.volume.id}: {said}" in life.person
+    assert "it was not touched" in life.person
+    assert "Format begun" not in life.steps
+    never_formatted(task, before)
+
+
+def test_an_ext4_of_somebody_else_is_looked_at_and_left_alone(place: Place) -> None:
+    task = place.new_volume()
+    subprocess.run(["mkfs.ext4", "-q", "-F", task.image], check=True)
+    seed = made_by(task.image)
+
+    life = task.agent()
+
+    assert f"{task.volume.id} has no identity and is not proven blank" in life.person
+    assert "Format begun" not in life.steps
+    assert made_by(task.image) == seed
+    assert task.listed().mark == ""
+    assert task.listed().epoch == 0
+
+
+def test_a_disk_that_cannot_be_read_is_never_formatted(place: Place, tmp_path: Path) -> None:
+    task = place.new_volume()
+    copy = tmp_path / task.image.name
+    copy.write_bytes(b"")
+    os.truncate(copy, SIZE)
+    with lying(copy) as liar:
+        liar.tell("error", SIZE - 4096, SIZE)
+        before = digest(copy)
+
+        life = task.agent(device={"path": str(liar.block.path), "serial": task.volume.id})
+
+        assert f"{task.volume.id} cannot be read" in life.person
+        assert "Format begun" not in life.steps
+        assert liar.tell("writes") == "0"
+        assert digest(copy) == before
+        assert task.listed().mark == ""
+
+
+def test_a_disk_of_another_size_is_never_formatted(place: Place) -> None:
+    task = place.new_volume()
+    os.truncate(task.image, SIZE // 2)
+    before = digest(task.image)
+
+    life = task.agent()
+
+    assert f"has {SIZE // 2} bytes, {task.volume.id} has {SIZE}" in life.person
+    assert life.steps == ["before attach", "after attach"], "it is not even read"
+    never_formatted(task, before)
+
+
+def test_a_disk_with_another_serial_is_never_formatted(place: Place, tmp_path: Path) -> None:
+    """The name leads to a disk that is not the volume, and no disk on this machine is."""
+    task, other = place.new_volume(), place.new_volume()
+    assert other.agent(kill="after attach").code == KILLED
+    wrong = loops.bound(other.image)[0].path
+    before, others = digest(task.image), digest(other.image)
+
+    life = task.agent(device={"path": str(wrong), "serial": "vol-nowhere"})
+
+    assert f"{wrong} is not {task.volume.id}: its serial is {other.volume.id}" in life.person
+    never_formatted(task, before)
+    never_formatted(other, others)
+
+
+def test_a_disk_that_appears_late_is_waited_for_and_then_formatted_once(place: Place) -> None:
+    task = place.new_volume()
+    late = place.folder / "late"
+
+    waiting = task.agent(seconds=0.5, device={"path": str(late)})
+    assert waiting.code == 0
+    assert f"{task.volume.id} is attached, its device {late} is not there yet" in waiting.waits
+    assert "Probe begun" not in waiting.steps
+    late.symlink_to(loops.bound(task.image)[0].path)
+    life = task.agent(device={"path": str(late)})
+
+    is_taken_as_it_should_be(task, life)
+    assert life.formats == 1
+
+
+@pytest.mark.parametrize("mark", ["forming", "formed"])
+def test_a_volume_that_was_used_and_turns_up_blank_is_never_formatted(place: Place, mark: str) -> None:
+    task = place.new_volume()
+    assert task.agent(kill="after attach").code == KILLED
+    place.cloud.client(task.name).call("write_mark", volume=task.volume.id, mark=mark)
+    before = digest(task.image)
+
+    life = task.agent()
+
+    assert f"{task.volume.id} was marked {mark!r} and turns up blank" in life.person
+    assert "was lost outside of us" in life.person
+    assert "Format begun" not in life.steps
+    never_formatted(task, before, mark)
+
+
+def test_a_volume_that_was_held_before_and_lost_its_mark_is_never_formatted(place: Place) -> None:
+    task = place.new_volume()
+    assert task.agent(kill="after attach").code == KILLED
+    place.cloud.client(task.name).call("write_epoch", volume=task.volume.id, epoch=3, holder="somebody")
+    before = digest(task.image)
+
+    life = task.agent()
+
+    assert f"{task.volume.id} was held before (epoch 3) and turns up blank" in life.person
+    never_formatted(task, before)
+
+
+def test_a_volume_that_no_record_names_is_never_formatted(place: Place) -> None:
+    task = place.new_volume(recorded=False)
+    before = digest(task.image)
+
+    life = task.agent()
+
+    assert f"{task.volume.id} is not a volume that we made for {task.etcd.key}/a" in life.person
+    never_formatted(task, before)

@@ -1,0 +1,127 @@
+"""What a look learns from real members of etcd, and from what stands in their place."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from helpers_etcd import EtcdCluster, make_cluster
+from protokube.local.drill_ground import PREFIX, LocalGround
+from protokube.local.paths import Paths
+from protokube.local.view import Looker
+from protokube.local.view_values import ClusterView, DaemonView, MemberView
+from protokube.local.writer import lost
+
+
+@pytest.fixture(scope="module")
+def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdCluster]:
+    cluster = make_cluster(tmp_path_factory.mktemp("etcd"), "3.5")
+    try:
+        cluster.start()
+        cluster.wait()
+        yield cluster
+    finally:
+        cluster.close()
+
+
+@pytest.fixture
+def paths(tmp_path: Path, etcd: EtcdCluster) -> Paths:
+    made = Paths.at(tmp_path / "dev.local")
+    made.create()
+    folder = made.root / "client"
+    folder.mkdir()
+    for name, file in (("ca.crt", etcd.tls.ca), ("client.crt", etcd.tls.cert), ("client.key", etcd.tls.key)):
+        shutil.copy(file, folder / name)
+    return made
+
+
+def member(etcd: EtcdCluster, name: str, *, url: str = "") -> MemberView:
+    return MemberView(
+        member=f"main/{name}", name=name, dns_name=f"etcd-{name}.internal.dev", volume="vol-1", host="master-0",
+        url=url or etcd.endpoints[name],
+    )  # fmt: skip
+
+
+def test_members_say_who_leads_and_list_each_other_behind_a_quorum(paths: Paths, etcd: EtcdCluster) -> None:
+    with Looker(paths) as looker:
+        seen = [looker.ask(member(etcd, name)) for name in "abc"]
+
+    assert [each.healthy for each in seen] == [True, True, True], [each.why for each in seen]
+    assert [each.leader for each in seen].count(True) == 1
+    assert len({each.cluster_id for each in seen}) == 1
+    assert len({each.listed for each in seen}) == 1
+    assert {each.name for each in seen[0].listed} == {"a", "b", "c"}
+    assert all(each.version.startswith("3.5") and each.db_size > 0 and each.raft_term > 0 for each in seen)
+
+
+def test_another_member_in_the_place_of_the_one_that_was_asked_is_not_healthy(paths: Paths, etcd: EtcdCluster) -> None:
+    with Looker(paths) as looker:
+        seen = looker.ask(member(etcd, "a", url=etcd.endpoints["b"]))
+
+    assert (seen.healthy, seen.why) == (False, "b answers in its place")
+
+
+def test_a_port_with_nothing_behind_it_and_one_that_is_silent_are_said_in_words(
+    paths: Paths, etcd: EtcdCluster
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent, Looker(paths) as looker:
+        url = f"https://127.0.0.1:{silent.getsockname()[1]}"
+        waiting = looker.ask(member(etcd, "a", url=url))
+        silent.close()
+        nobody = looker.ask(member(etcd, "a", url=url))
+
+    assert waiting.why == "etcd-a.internal.dev does not answer in time"
+    assert nobody.why == "nothing answers at etcd-a.internal.dev yet"
+
+
+def test_a_frozen_member_holds_nobody_up_and_counts_again_when_it_goes_on(tmp_path: Path, paths: Paths) -> None:
+    folder = tmp_path / "own"
+    folder.mkdir()
+    own = make_cluster(folder, "3.5")
+    files = paths.root / "client"
+    for name, file in (("ca.crt", own.tls.ca), ("client.crt", own.tls.cert), ("client.key", own.tls.key)):
+        shutil.copy(file, files / name)
+    try:
+        own.start()
+        own.wait()
+        with Looker(paths) as looker:
+            expected = [member(own, name) for name in "abc"]
+            own.members["b"].freeze()
+            began = time.monotonic()
+            seen = looker.answers(expected, 0.3)
+            assert time.monotonic() - began < 0.6
+            assert (seen[1].healthy, seen[1].why) == (False, "it has not answered yet")
+            own.members["b"].thaw()
+            deadline = time.monotonic() + 10
+            while not all(each.healthy for each in looker.answers(expected, 2)):
+                assert time.monotonic() < deadline
+    finally:
+        own.members["b"].thaw()
+        own.close()
+
+
+def test_a_drill_writes_to_real_etcd_reads_all_of_it_back_and_leaves_nothing(paths: Paths, etcd: EtcdCluster) -> None:
+    view = ClusterView(
+        cluster="dev.local", at=0.0, daemon=DaemonView(alive=True), members=tuple(member(etcd, name) for name in "abc")
+    )
+    ground = LocalGround(paths)
+    try:
+        with ground.writing(view, "main") as hand:
+            deadline = time.monotonic() + 10
+            while hand.writer.count < 20:
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+            log = hand.writer.stop()
+            found = hand.read_back()
+            there, absent = hand.landed(next(iter(found))), hand.landed("/nowhere")
+    finally:
+        ground.close()
+
+    assert len(log.acknowledged) >= 20
+    assert (lost(log, found), there, absent) == ((), True, False)
+    assert etcd.client().read(PREFIX) == ()

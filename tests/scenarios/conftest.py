@@ -1,0 +1,43 @@
+"""Stages that clean up behind them, and are asked at the end whether everything that must hold still does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from helpers_scenarios import Stage, tmpfs
+from helpers_scenarios_checks import Watch
+
+
+@pytest.fixture
+def make_stage() -> Iterator[Callable[..., Stage]]:
+    made: list[Stage] = []
+
+    with tmpfs() as folder:
+
+        def make(**told: object) -> Stage:
+            made.append(Stage(folder / str(len(made)), **told))  # type: ignore[arg-type]
+            return made[-1]
+
+        yield make
+        for stage in made:
+            Watch(stage).after_event()
+            bugs = [note for host in stage.hosts.values() if host.turn for note in host.turn.report.bugs]
+            assert bugs == []
+
+
+@pytest.fixture
+def stage(make_stage: Callable[..., Stage]) -> Stage:
+    """Three volumes, and no machine yet."""
+    return make_stage()
+
+
+@pytest.fixture
+def formed(stage: Stage) -> Stage:
+    """Three masters that have come up, with a hundred writes of users."""
+    stage.boot_all()
+    stage.until(stage.healthy)
+    stage.run(10)
+    assert all(stage.write() for _ in range(100))
+    return stage

@@ -1,0 +1,68 @@
+"""What a cluster costs when nothing happens: an hour of rounds, counted."""
+
+from __future__ import annotations
+
+from helpers_scenarios import Stage
+
+HOUR = 3600.0
+
+
+def test_an_idle_hour_costs_one_list_call_a_round_and_not_a_single_write(formed: Stage) -> None:
+    formed.run(60)
+    before = dict(formed.cloud.calls)
+    rounds = {each.id: each.loop.rounds for each in formed.hosts.values()}
+    reads, lists, writes = formed.dns.reads, formed.dns.lists, formed.dns.writes
+    store_reads, store_writes = formed.store.reads, formed.store.writes
+    changes, starts = formed.cloud.changes, formed.etcd["main"].starts
+
+    formed.run(HOUR)
+
+    calls = {name: number - before.get(name, 0) for name, number in formed.cloud.calls.items()}
+    had = sum(each.loop.rounds - rounds[each.id] for each in formed.hosts.values())
+    assert had <= 3 * HOUR / 9
+    assert calls["list_volumes"] == had
+    assert {name for name, number in calls.items() if number} <= {"list_volumes", "device", "list_machines"}
+    assert calls.get("list_machines", 0) <= 12 + 1
+    assert (formed.cloud.changes, formed.dns.writes, formed.store.writes) == (changes, writes, store_writes)
+    assert formed.dns.lists == lists
+    # each of three member names, and the names of the API by the one elected, every five minutes
+    assert formed.dns.reads - reads <= 12 * (3 + 1) + 4
+    assert formed.store.reads - store_reads <= 3 * 60 + 3
+    assert formed.etcd["main"].starts == starts
+    assert formed.healthy()
+    assert all(each.said == "" for each in formed.hosts.values())
+
+
+def test_rounds_come_every_ten_seconds_when_all_is_well_and_faster_when_something_is_waited_for(formed: Stage) -> None:
+    formed.run(60)
+    host = formed.holder_of("a")
+    before = host.loop.rounds
+    formed.run(100)
+    assert 9 <= host.loop.rounds - before <= 12
+    formed.dns.unreachable = True
+    other = formed.holder_of("b")
+    formed.kill(other)
+    new = formed.replace_machine(other)
+    before = new.loop.rounds
+    formed.run(10)
+    assert new.loop.rounds - before > 5
+
+
+def test_etcd_is_asked_for_nothing_but_leases_by_an_idle_cluster(formed: Stage) -> None:
+    formed.run(60)
+    client = formed.holder_of("a").world.etcd["main"]
+    before = client.calls  # type: ignore[attr-defined]
+    formed.run(60)
+    beats = 60 / 1.25
+    assert client.calls - before <= 2 * beats + 4  # type: ignore[attr-defined]
+
+
+def test_the_status_file_of_each_master_tells_what_it_holds(formed: Stage) -> None:
+    host = formed.holder_of("a")
+    told = host.status
+    assert told["machine"]["id"] == host.id
+    assert told["report"] == {"broken": [], "did": [], "needsAPerson": [], "waiting": []} or told["round"] > 0
+    assert {each["phase"] for each in told["volumes"]} == {"serving", "taken"}
+    (member,) = told["members"]
+    assert (member["member"], member["doing"], member["linked"], member["epoch"]) == ("main/a", "going on", True, 1)
+    assert sorted(told["live"]) == sorted(formed.hosts)

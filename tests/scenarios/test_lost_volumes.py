@@ -1,0 +1,365 @@
+"""A disk goes: another one is made for its member, which learns everything from the others. Or a person is asked."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from helpers_scenarios import Stage
+from protokube.host import Content
+from protokube.members.identity import FILE
+
+MINUTE = 60.0
+
+
+def lose(stage: Stage, member: str) -> str:
+    """Its volume is deleted; the id it had."""
+    volume = stage.volume_of(member)
+    stage.delete_volume(volume)
+    return volume
+
+
+def test_a_lost_volume_is_replaced_and_its_member_joins_as_a_learner_and_is_promoted(formed: Stage) -> None:
+    host, old = formed.holder_of("c"), lose(formed, "c")
+
+    formed.until(formed.healthy, within=MINUTE)
+
+    new = formed.volume_of("c")
+    assert new != old
+    assert formed.generation().replacements == {"c": new}
+    assert formed.holder_of("c") is host  # it is free for a new one
+    assert formed.platters[new].formats != []
+    members = formed.etcd["main"].led()[0].db.state.members
+    assert len(members) == 3
+    assert not any(each.learner for each in members)
+    assert formed.etcd["main"].histories == [1]
+    assert formed.write()
+
+
+def test_it_was_the_elected_master_that_made_it_and_only_one_was_made(formed: Stage) -> None:
+    lose(formed, "a")
+    made = set()
+    for _ in range(240):
+        formed.run(0.25)
+        made |= {each.id for each in formed.cloud.volumes() if each.member == "a"}
+    assert len(made) == 1
+    assert formed.healthy()
+
+
+def test_a_volume_that_was_held_by_many_before_it_was_lost_can_be_replaced_too(formed: Stage) -> None:
+    """The name of the member carries the epoch of the lost volume: the new one has to begin above it."""
+    for _ in range(3):
+        old = formed.holder_of("b")
+        formed.kill(old)
+        formed.replace_machine(old)
+        formed.until(formed.healthy)
+    lose(formed, "b")
+
+    formed.until(formed.healthy, within=MINUTE)
+
+    assert formed.identity(formed.volume_of("b")).epoch == 5
+    assert formed.dns.addresses("etcd-b.internal.laptop") == (formed.holder_of("b").address,)
+
+
+def test_a_machine_is_lost_together_with_its_volume(formed: Stage) -> None:
+    host = formed.holder_of("a")
+    formed.kill(host)
+    lose(formed, "a")
+    formed.run(30)
+    assert formed.write()
+    formed.replace_machine(host)
+    formed.until(formed.healthy, within=MINUTE)
+    assert formed.write()
+
+
+def test_the_replacement_is_lost_as_well_and_replaced_in_turn(formed: Stage) -> None:
+    lose(formed, "a")
+    formed.until(lambda: any(each.member == "a" for each in formed.cloud.volumes()))
+    lose(formed, "a")
+    formed.until(formed.healthy, within=2 * MINUTE)
+    lose(formed, "a")
+    formed.until(formed.healthy, within=2 * MINUTE)
+    assert formed.etcd["main"].histories == [1]
+
+
+def test_one_after_the_other_every_volume_is_lost_and_no_write_is(formed: Stage) -> None:
+    for short in "abcab":
+        lose(formed, short)
+        assert formed.write()
+        formed.until(formed.healthy, within=MINUTE)
+    assert formed.write()
+    assert len(formed.etcd["main"].acknowledged) == 106
+
+
+def test_a_volume_missing_from_a_list_or_two_is_waited_for(formed: Stage) -> None:
+    volume = formed.cloud.find(formed.volume_of("a"))
+    formed.cloud.delete_volume(volume.id)
+    formed.run(3)
+    assert any("it may come back" in each.said for each in formed.hosts.values())
+    formed.cloud._keep(volume)
+    formed.until(formed.healthy, within=30)
+    formed.run(MINUTE)
+    assert formed.volume_of("a") == volume.id
+    assert formed.generation().replacements == {}
+
+
+def test_a_spec_can_forbid_to_make_new_volumes(formed: Stage) -> None:
+    formed.wanted = replace(
+        formed.wanted, etcd=tuple(replace(each, replace_lost_volumes=False) for each in formed.wanted.etcd)
+    )
+    lose(formed, "a")
+    for _ in range(10):
+        formed.rounds(seconds=2)
+    assert len(formed.cloud.volumes()) == 2
+    assert all("the spec forbids to make a new one" in each.said for each in formed.hosts.values())
+
+
+def test_without_a_quorum_nothing_is_made_and_a_person_is_told_once_volumes_are_gone(formed: Stage) -> None:
+    lose(formed, "a")
+    lose(formed, "b")
+    formed.run(2 * MINUTE)
+    assert len(formed.cloud.volumes()) == 1
+    assert formed.etcd["main"].histories == [1]
+    assert not formed.write()
+
+
+def test_a_volume_lost_before_the_cluster_was_formed_is_not_replaced(stage: Stage) -> None:
+    stage.boot("master-a")
+    stage.run(10)
+    free = next(each.id for each in stage.cloud.volumes() if each.attached_to is None)
+    stage.delete_volume(free)
+    stage.run(30)
+    assert len(stage.cloud.volumes()) == 2
+    assert stage.generation().open
+
+
+def test_a_crash_between_making_and_recording_a_replacement_is_finished_by_the_next_elected(formed: Stage) -> None:
+    lose(formed, "a")
+    formed.store.read_only = True
+    formed.until(lambda: any(each.member == "a" for each in formed.cloud.volumes()), within=2 * MINUTE)
+    for host in formed.hosts.values():
+        formed.agent_dies(host)
+    formed.run(MINUTE)
+    assert formed.generation().replacements == {}
+    formed.store.read_only = False
+    formed.until(formed.healthy, within=2 * MINUTE)
+    assert formed.generation().replacements == {"a": formed.volume_of("a")}
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_two_wiped_volumes_of_three_never_form_a_second_cluster(formed: Stage, at_once: bool) -> None:
+    """Whether the survivor is back at once or much later."""
+    old = list(formed.hosts.values())
+    survivor = formed.holder_of("c")
+    for host in old:
+        formed.kill(host)
+    for short in "ab":
+        formed.platters[formed.volume_of(short)].wipe()
+    for host in old:
+        if host is not survivor or at_once:
+            formed.replace_machine(host)
+    formed.run(MINUTE)
+    if not at_once:
+        formed.replace_machine(survivor)
+    formed.run(2 * MINUTE)
+
+    assert formed.etcd["main"].histories == [1]
+    assert not formed.write()
+    told = [each.said for each in formed.hosts.values() if each.alive]
+    assert sum("turns up blank: the data of main/" in each for each in told) == 2, told
+
+
+@pytest.mark.parametrize("stripped", [True, False])
+def test_two_volumes_whose_data_was_deleted_but_not_their_identity_found_nothing(formed: Stage, stripped: bool) -> None:
+    old = list(formed.hosts.values())
+    for host in old:
+        formed.kill(host)
+    for short in "ab":
+        folder = formed.platters[formed.volume_of(short)].folder
+        assert folder is not None
+        shutil.rmtree(folder / "var")
+        if stripped:
+            formed.change_tags(formed.volume_of(short), mark="", epoch=0, last_holder="")
+    for host in old:
+        if host.machine.group != "master-c":
+            formed.replace_machine(host)
+    formed.run(MINUTE)
+    assert formed.etcd["main"].histories == [1]
+    assert formed.serving() == {}
+    formed.replace_machine(next(host for host in old if host.machine.group == "master-c"))
+    formed.run(MINUTE)
+    assert formed.etcd["main"].histories == [1]
+    told = [each.said for each in formed.hosts.values() if each.alive]
+    assert sum("is gone, and the other members have no quorum" in each for each in told) == 2
+
+
+def test_data_that_was_deleted_on_one_volume_comes_back_from_the_others(formed: Stage) -> None:
+    host = formed.holder_of("a")
+    formed.kill(host)
+    folder = formed.platters[formed.volume_of("a")].folder
+    assert folder is not None
+    shutil.rmtree(folder / "var/etcd/data/member/wal")
+    formed.replace_machine(host)
+    formed.until(formed.healthy, within=MINUTE)
+    assert [each.name for each in (folder / "var/etcd").iterdir() if "aside" in each.name] == ["data.aside-1"]
+    assert formed.write()
+
+
+def test_a_marked_volume_that_turns_up_blank_is_shown_to_a_person_and_the_others_go_on(formed: Stage) -> None:
+    host = formed.holder_of("b")
+    formed.kill(host)
+    formed.platters[formed.volume_of("b")].wipe()
+    new = formed.replace_machine(host)
+    formed.run(2 * MINUTE)
+    assert "turns up blank: the data of main/b was lost outside of us" in new.said
+    assert "NEEDS A PERSON" in new.said
+    assert formed.write()
+    assert new.status["report"]["needsAPerson"][0]["about"] == "main/b"
+
+
+def test_tags_that_a_tool_stripped_are_written_again_by_the_holder(formed: Stage) -> None:
+    for volume in formed.cloud.volumes():
+        formed.change_tags(volume.id, mark="", epoch=0, last_holder="")
+    formed.run(15)
+    assert {(each.mark, each.epoch, each.last_holder == each.attached_to) for each in formed.cloud.volumes()} == {
+        ("formed", 1, True)
+    }
+    assert formed.healthy()
+
+
+def test_a_blank_volume_whose_marks_were_stripped_too_is_made_anew_only_through_the_others(formed: Stage) -> None:
+    """It was made by us, it is blank, nothing says otherwise: it joins the others, and founds nothing."""
+    host, volume = formed.holder_of("b"), formed.volume_of("b")
+    formed.kill(host)
+    formed.platters[volume].wipe()
+    formed.platters[volume].carried_data = False  # the test itself put a new disk there
+    formed.change_tags(volume, mark="", epoch=0, last_holder="")
+    formed.replace_machine(host)
+    formed.until(formed.healthy, within=MINUTE)
+    assert formed.etcd["main"].histories == [1]
+    assert formed.write()
+
+
+def test_two_volumes_for_one_member_are_both_named_and_neither_is_formatted(formed: Stage) -> None:
+    """Somebody made a second one by hand."""
+    like = formed.like("main", "a")
+    extra = formed.cloud.create_founders([replace(like, member="a", zone="local")])
+    second = replace(extra[0], id="vol-by-hand", request="")
+    formed.cloud._keep(second)
+    formed.boot("master-a")
+    formed.run(MINUTE)
+    assert formed.platters["vol-by-hand"].formats == []
+    assert len(formed.serving()) == 3
+    assert formed.write()
+
+
+def test_two_volumes_for_one_member_where_the_old_one_is_blank_wait_for_a_person(formed: Stage) -> None:
+    host, volume = formed.holder_of("a"), formed.volume_of("a")
+    formed.kill(host)
+    formed.platters[volume].wipe()
+    formed.platters[volume].carried_data = False
+    formed.change_tags(volume, mark="", epoch=0, last_holder="")
+    formed.cloud._keep(replace(formed.like("main", "a"), id="vol-by-hand"))
+    formed.declare_dead(host)
+    formed.boot("master-a"), formed.boot("master-a")
+    formed.run(MINUTE)
+    told = " ".join(each.said for each in formed.hosts.values() if each.alive)
+    assert f"main/a has several volumes: {volume}, vol-by-hand" in told
+    assert formed.platters[volume].formats == [formed.platters[volume].formats[0]]
+    assert formed.platters["vol-by-hand"].formats == []
+
+
+def test_a_copy_of_a_volume_that_carries_its_tags_is_refused(formed: Stage) -> None:
+    """The disk says which volume it is."""
+    original = formed.platters[formed.volume_of("a")]
+    assert original.folder is not None
+    copy = formed.platters["vol-copy"]
+    copy.format("11111111-1111-4111-8111-111111111111")
+    assert copy.folder is not None
+    shutil.copytree(original.folder, copy.folder, dirs_exist_ok=True)
+    formed.cloud._keep(
+        replace(formed.cloud.find(original.volume), id="vol-copy", attached_to=None, last_holder="", epoch=0)
+    )
+    new = formed.boot("master-a")
+    formed.run(MINUTE)
+    assert "the disk says volume" in new.said
+    assert new.links() == {}
+    assert formed.healthy()
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b'{"cluster": "other"}'])
+def test_a_volume_whose_identity_cannot_be_read_is_refused_and_not_written(formed: Stage, text: bytes) -> None:
+    host, volume = formed.holder_of("a"), formed.volume_of("a")
+    formed.kill(host)
+    folder = formed.platters[volume].folder
+    assert folder is not None
+    kept = (folder / FILE).read_bytes()
+    (folder / FILE).write_bytes(text)
+    new = formed.replace_machine(host)
+    formed.run(30)
+    assert "cannot be read" in new.said
+    assert (folder / FILE).read_bytes() == text
+    assert new.links() == {}
+    (folder / FILE).write_bytes(kept)
+    formed.until(formed.healthy, within=MINUTE)
+
+
+def test_a_volume_of_the_original_is_refused_with_the_way_to_adopt_it(stage: Stage) -> None:
+    platter = stage.platters["vol-00000001"]
+    platter.format("22222222-2222-4222-8222-222222222222")
+    assert platter.folder is not None
+    (platter.folder / "k8s.io/manifests").mkdir(parents=True)
+    (platter.folder / "var/etcd/data/member/wal").mkdir(parents=True)
+    (platter.folder / "var/etcd/data/member/wal/0-0.wal").touch()
+    stage.boot_all()
+    stage.run(30)
+    notes = [note for host in stage.hosts.values() if host.turn for note in host.turn.report.person]
+    assert [note.hint for note in notes] == ["protokube etcd adopt vol-00000001"]
+
+
+def test_a_strange_file_system_is_mounted_and_left_alone(stage: Stage) -> None:
+    platter = stage.platters["vol-00000001"]
+    platter.format("33333333-3333-4333-8333-333333333333")
+    assert platter.folder is not None
+    (platter.folder / "pgdata").mkdir()
+    stage.boot_all()
+    stage.run(30)
+    holder = stage.hosts[stage.holder("vol-00000001") or ""]
+    assert "has no identity and is not proven blank" in holder.said
+    assert sorted(each.name for each in platter.folder.iterdir()) == ["lost+found", "pgdata"]
+    assert platter.content is Content.EXT4
+
+
+def test_a_machine_that_ends_up_with_two_volumes_of_one_etcd_cluster_serves_one_of_them(formed: Stage) -> None:
+    """Tags were taken away, the machine took another volume, and then the tags came back."""
+    host, first = formed.holder_of("a"), formed.volume_of("a")
+    other = formed.holder_of("b")
+    formed.hide(first)
+    formed.run(4)
+    assert host.links() == {}
+    formed.kill(other)
+    formed.declare_dead(other)
+    formed.until(lambda: formed.holder(formed.volume_of("b")) == host.id, within=30)
+    formed.show(first)
+    formed.run(30)
+
+    starts = formed.etcd["main"].starts
+    formed.run(MINUTE)
+    assert formed.etcd["main"].starts == starts
+    assert host.links() == {"etcd.manifest": formed.volume_of("b")}
+    assert f"{first} is attached here beside {formed.volume_of('b')}" in host.said
+    assert formed.write()
+
+
+def test_a_volume_whose_tags_are_taken_away_is_let_go_and_taken_again_when_they_are_back(formed: Stage) -> None:
+    host, volume = formed.holder_of("a"), formed.volume_of("a")
+    formed.hide(volume)
+    formed.round(host)
+    assert host.links() == {}
+    formed.round(host)
+    assert host.links() == {}
+    formed.show(volume)
+    formed.until(formed.healthy, within=30)
+    assert formed.holder_of("a") is host

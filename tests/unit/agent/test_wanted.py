@@ -1,0 +1,82 @@
+"""What an agent is told: from the complete configuration to JSON and back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from helpers_config import EXAMPLES
+from protokube.agent.launchdata import from_config
+from protokube.agent.wanted import MasterConfig, from_tree, to_tree
+from protokube.config.complete import complete
+from protokube.errors import InvalidRequest
+from protokube.spec.parse import parse
+
+LOCAL = next(each for each in EXAMPLES if each.name == "local.yaml")
+
+
+def told_by(path: Any) -> MasterConfig:
+    return from_config(complete(parse([(path.name, path.read_text())])))
+
+
+def test_three_masters_on_one_machine_are_told_of_one_etcd_cluster_with_three_members() -> None:
+    wanted = told_by(LOCAL)
+    (etcd,) = wanted.etcd
+    assert (wanted.cluster, etcd.key) == ("laptop", "main")
+    assert wanted.api_names == ("api.internal.laptop", "api.laptop")
+    assert [each.short for each in etcd.members] == ["a", "b", "c"]
+    member = etcd.members[1]
+    assert member.name == "etcd-b"
+    assert member.dns_name == "etcd-b.internal.laptop"
+    assert member.peer_url == "https://etcd-b.internal.laptop:2380"
+    assert member.client_url == "https://etcd-b.internal.laptop:4001"
+    assert (member.group, member.zone, member.size) == ("master-b", "local", 2**30)
+    assert etcd.pod.config_file == "/etc/kubernetes/config/etcd.yaml"
+    assert etcd.pod.file_name == "etcd.manifest"
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda each: each.stem)
+def test_what_is_written_for_a_machine_is_read_back_whole(path: Any) -> None:
+    wanted = told_by(path)
+    assert from_tree(json.loads(json.dumps(to_tree(wanted)))) == wanted
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda each: each.stem)
+def test_every_certificate_that_the_agent_asks_for_is_in_what_it_is_told(path: Any) -> None:
+    wanted = told_by(path)
+    needed = {f"{each.name}-{kind}" for etcd in wanted.etcd for each in etcd.members for kind in ("peer", "server")}
+    assert needed | {"protokube-etcd-client"} <= wanted.certificates.keys()
+
+
+def test_events_have_a_manifest_a_file_and_names_of_their_own() -> None:
+    wanted = told_by(next(each for each in EXAMPLES if each.name == "minimal.yaml"))
+    events = wanted.etcd_cluster("events")
+    assert events is not None
+    assert events.pod.file_name == "etcd-events.manifest"
+    assert events.pod.name == "etcd-server-events"
+    assert events.members[0].name.startswith("etcd-events-")
+    assert wanted.etcd_cluster("other") is None
+    assert events.member("nobody") is None
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        {},
+        {"cluster": "x"},
+        to_tree(told_by(LOCAL)) | {"colour": "red"},
+        {key: value for key, value in to_tree(told_by(LOCAL)).items() if key != "certificates"},
+        to_tree(told_by(LOCAL)) | {"etcd": [{"key": "main"}]},
+    ],
+)
+def test_the_file_of_another_version_is_an_error_in_words(tree: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequest, match="this is not the configuration of a master"):
+        from_tree(tree)
+
+
+def test_a_value_can_be_changed_and_written_again() -> None:
+    wanted = replace(told_by(LOCAL), cluster="other")
+    assert from_tree(to_tree(wanted)).cluster == "other"

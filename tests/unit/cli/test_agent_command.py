@@ -1,0 +1,96 @@
+"""`protokube agent` before its first round: what it is told, and what is wrong with that."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from helpers_cli import process
+from protokube.agent.wanted import MasterConfig
+from protokube.cli import wiring
+from protokube.cli.agent import patiently, read_launch
+from protokube.errors import InvalidRequest, TryLater
+from protokube.store.memory import MemoryStore
+
+
+def test_a_missing_file_is_said_in_words_and_no_traceback(tmp_path: Path) -> None:
+    answer = process("agent", "--config", str(tmp_path / "none.json"))
+
+    assert answer.code == 2
+    assert "cannot read" in answer.err
+    assert "Traceback" not in answer.err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "is not JSON"),
+        ("{}", "does not say master, store, infrastructure, units"),
+        ("null", "does not say master, store, infrastructure, units"),
+    ],
+)
+def test_a_file_that_is_not_launch_data_is_refused_with_everything_that_is_wrong(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    file = tmp_path / "agent.json"
+    file.write_text(text)
+
+    with pytest.raises(InvalidRequest, match=said):
+        read_launch(file)
+
+
+def test_launch_data_are_read_back(tmp_path: Path) -> None:
+    file = tmp_path / "agent.json"
+    told = {"master": {}, "store": "file:///s", "infrastructure": {"kind": "local"}, "units": "local"}
+    file.write_text(json.dumps(told))
+
+    assert read_launch(file) == told
+
+
+def test_vendors_that_there_are_not_are_named() -> None:
+    with pytest.raises(InvalidRequest, match="no infrastructure 'azure'"):
+        wiring.infrastructure({"kind": "azure"})
+    with pytest.raises(InvalidRequest, match="no provider of names 'etcd'"):
+        wiring.names({"kind": "etcd"}, Path("/"))
+    with pytest.raises(InvalidRequest, match="no service manager 'upstart'"):
+        wiring.units("upstart")
+
+
+def test_names_in_a_zone_and_in_a_hosts_file_are_told_apart(tmp_path: Path) -> None:
+    zone, in_zone = wiring.names(
+        {"kind": "rfc2136", "server": "127.0.0.1", "zone": "dev", "key": {"name": "k", "secret": "c2VjcmV0"}}, tmp_path
+    )
+    hosts, in_hosts_zone = wiring.names({"kind": "hosts", "zone": "dev"}, tmp_path)
+
+    assert (in_zone, in_hosts_zone) == (True, False)
+    assert zone is not None
+    assert hosts is not None
+    assert zone.zone == hosts.zone == "dev"
+    assert wiring.names(None, tmp_path) == (None, True)
+
+
+def test_an_agent_asks_who_it_is_until_it_is_told() -> None:
+    asked = []
+
+    def ask() -> str:
+        asked.append(1)
+        if len(asked) < 3:
+            raise TryLater("not yet")
+        return "host-1"
+
+    assert patiently(ask) == "host-1"
+
+
+def test_certificates_of_members_are_renewed_one_member_after_the_other(tmp_path: Path) -> None:
+    from helpers_config import completed
+    from protokube.agent.launchdata import from_config
+
+    wanted: MasterConfig = from_config(completed(cloud="local", masters=3))
+    keys = wiring.StoreKeys(MemoryStore("memory://keys"), wanted, tmp_path, wiring.SystemClock())
+
+    places = [keys._place(f"etcd-{short}-peer") for short in "abc"]
+
+    assert [(place.index, place.count) for place in places] == [(0, 3), (1, 3), (2, 3)]
+    assert keys._place("protokube-etcd-client").count == 1

@@ -1,0 +1,93 @@
+"""What `up` decides before it touches the machine, and what it says at the end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from protokube.cli.up import complete_spec, few_lines, need_tools, next_words, waits
+from protokube.errors import InvalidSpec, Refused
+from protokube.local.paths import Paths
+
+
+def test_a_few_lines_become_three_masters_with_the_etcd_that_is_here() -> None:
+    config, texts = complete_spec(None, "laptop", 3, "3.4.23", events=False)
+
+    assert config.name == "laptop"
+    assert list(config.cluster["etcdClusters"]) == ["main"]
+    assert config.cluster["etcdClusters"]["main"]["version"] == "3.4.23"
+    assert list(config.cluster["etcdClusters"]["main"]["members"]) == ["a", "b", "c"]
+    assert "cloud: local" in texts[0][1]
+
+
+def test_events_get_an_etcd_of_their_own_when_asked_for() -> None:
+    config, _ = complete_spec(None, "laptop", 3, "3.4.23", events=True)
+
+    assert list(config.cluster["etcdClusters"]) == ["main", "events"]
+
+
+@pytest.mark.parametrize("masters", [1, 3, 5])
+def test_there_are_as_many_members_as_masters(masters: int) -> None:
+    config, _ = complete_spec(None, "laptop", masters, "3.5.16", events=False)
+
+    assert len(config.cluster["etcdClusters"]["main"]["members"]) == masters
+
+
+def test_a_name_that_cannot_be_one_is_a_problem_and_not_a_surprise() -> None:
+    with pytest.raises(InvalidSpec):
+        complete_spec(None, "Not A Name", 3, "3.4.23", events=False)
+
+
+def test_a_spec_for_another_cloud_is_refused(tmp_path: Path) -> None:
+    spec = tmp_path / "aws.yaml"
+    spec.write_text(
+        "apiVersion: protokube.io/v1alpha1\nkind: Cluster\nmetadata: {name: dev.example.com}\n"
+        "spec: {cloud: aws, zones: [us-east-1a]}\n"
+    )
+
+    with pytest.raises(Refused, match="is for aws"):
+        complete_spec(spec, "laptop", 3, "3.4.23", events=False)
+
+
+def test_the_few_lines_are_a_spec_a_person_could_have_written() -> None:
+    assert few_lines("dev", 1, "3.4.23", False).splitlines()[0] == "apiVersion: protokube.io/v1alpha1"
+
+
+def test_every_missing_program_is_named_at_once_with_its_package() -> None:
+    with pytest.raises(Refused) as refused:
+        need_tools([("ip", "iproute2"), ("mkfs.ext4", "e2fsprogs"), ("e2fsck", "e2fsprogs")])
+
+    assert refused.value.message == "this machine lacks ip, mkfs.ext4, e2fsck"
+    assert refused.value.hint == "apt-get install e2fsprogs iproute2"
+    need_tools([])
+
+
+def test_what_agents_wait_for_is_read_from_their_status_and_half_a_file_is_no_harm(tmp_path: Path) -> None:
+    paths = Paths.at(tmp_path / "laptop")
+    for name, text in {
+        "master-a-1": '{"machine": {"name": "master-a-1"}, "report": {"needsAPerson": [], "waiting": '
+        '[{"step": "volumes", "about": "main/a", "text": "is being read"}]}}',
+        "master-b-1": '{"machine": {"na',
+    }.items():
+        folder = paths.hosts / name / "run" / "protokube"
+        folder.mkdir(parents=True)
+        (folder / "status.json").write_text(text)
+
+    assert waits(paths) == ["master-a-1: main/a: is being read"]
+
+
+def test_the_last_words_say_what_to_type_next() -> None:
+    told = {
+        "cluster": "laptop",
+        "seconds": 4.2,
+        "envFile": "/state/env",
+        "etcdctl": "/bin/etcdctl",
+        "dns": "127.0.0.1:5353",
+    }
+
+    said = next_words(told, "etcd-a.internal.laptop")
+
+    assert "laptop is up, after 4.2 s" in said
+    assert "dig +short @127.0.0.1 -p 5353 etcd-a.internal.laptop" in said
+    assert "protokube down" in said

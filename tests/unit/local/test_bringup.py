@@ -1,0 +1,147 @@
+"""The steps of `up` that need no cloud: each may be repeated, and what is there is never made anew."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from helpers_config import completed
+from protokube.agent.launchdata import from_config
+from protokube.agent.wanted import MasterConfig, from_tree
+from protokube.errors import Refused
+from protokube.local import bringup, client_files
+from protokube.local.paths import Paths
+from protokube.local.template import Template
+from protokube.members.generation import decode, encode
+from protokube.pki.authority import load_authority
+from protokube.pki.shelf import Shelf
+from protokube.providers.dns.keys import TsigKey
+from protokube.providers.volumes import Volume
+from protokube.store import Store, layout
+from protokube.store.memory import MemoryStore
+
+
+@pytest.fixture
+def store() -> Store:
+    return MemoryStore("memory://bringup")
+
+
+@pytest.fixture
+def wanted() -> MasterConfig:
+    return from_config(completed(cloud="local", masters=3))
+
+
+def volumes(wanted: MasterConfig, start: int = 1) -> list[Volume]:
+    members = wanted.etcd[0].members
+    return [
+        Volume(
+            id=f"vol-{start + number}", zone="local", etcd_cluster="main", member=member.short,
+            members=tuple(each.short for each in members), size=member.size, made_empty=True,
+        )
+        for number, member in enumerate(members)
+    ]  # fmt: skip
+
+
+def test_the_generation_record_names_the_disks_and_is_open(store: Store, wanted: MasterConfig) -> None:
+    made = bringup.record_generation(store, wanted.cluster, wanted.etcd[0], volumes(wanted))
+
+    assert made.open
+    assert made.founders == {"a": "vol-1", "b": "vol-2", "c": "vol-3"}
+    assert made.token.startswith(wanted.etcd[0].token)
+    assert not bringup.is_closed(store, wanted)
+
+
+def test_a_second_up_keeps_the_generation(store: Store, wanted: MasterConfig) -> None:
+    first = bringup.record_generation(store, wanted.cluster, wanted.etcd[0], volumes(wanted))
+
+    assert bringup.record_generation(store, wanted.cluster, wanted.etcd[0], volumes(wanted)) == first
+
+
+def test_a_record_of_other_disks_is_refused_while_creation_is_open(store: Store, wanted: MasterConfig) -> None:
+    bringup.record_generation(store, wanted.cluster, wanted.etcd[0], volumes(wanted))
+
+    with pytest.raises(Refused, match="names other volumes"):
+        bringup.record_generation(store, wanted.cluster, wanted.etcd[0], volumes(wanted, start=7))
+
+
+def test_a_closed_record_stays_whatever_disks_there_are_now(store: Store, wanted: MasterConfig) -> None:
+    made = bringup.record_generation(store, wanted.cluster, wanted.etcd[0], volumes(wanted))
+    path = layout.etcd_generation(wanted.cluster, "main")
+    store.put(path, encode(replace(made, open=False, replacements={"c": "vol-9"})))
+
+    kept = bringup.record_generation(store, wanted.cluster, wanted.etcd[0], volumes(wanted, start=7))
+
+    assert not kept.open
+    assert bringup.is_closed(store, wanted)
+
+
+def test_an_unreadable_record_is_never_made_anew(store: Store, wanted: MasterConfig) -> None:
+    path = layout.etcd_generation(wanted.cluster, "main")
+    store.put(path, b"half a rec")
+
+    with pytest.raises(Refused, match="cannot be read"):
+        bringup.record_generation(store, wanted.cluster, wanted.etcd[0], volumes(wanted))
+    assert store.read(path).data == b"half a rec"
+    assert decode(store.read(path).data) is None
+    assert not bringup.is_closed(store, wanted)
+
+
+def test_a_missing_record_is_not_a_closed_one(store: Store, wanted: MasterConfig) -> None:
+    assert not bringup.is_closed(store, wanted)
+
+
+def test_the_key_for_names_is_made_once(store: Store) -> None:
+    assert bringup.tsig_key(store, "dev") == bringup.tsig_key(store, "dev")
+    assert bringup.tsig_key(store, "dev").secret != bringup.tsig_key(store, "other").secret
+
+
+def test_authorities_are_made_once_and_sign_the_users_own_certificate(
+    store: Store, wanted: MasterConfig, tmp_path: Path
+) -> None:
+    paths = Paths.at(tmp_path / "laptop")
+    paths.create()
+    bringup.ensure_authorities(store, wanted)
+    shelf = Shelf(store=store, layout=layout, cluster=wanted.cluster)
+    before = load_authority(shelf, "etcd-client-ca").certificate
+
+    bringup.ensure_authorities(store, wanted)
+    bringup.write_client(store, paths, wanted)
+
+    folder = client_files.folder(paths)
+    assert load_authority(shelf, "etcd-client-ca").certificate == before
+    assert (folder / "ca.crt").read_bytes() == before
+    assert (folder / "client.key").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_host_is_told_all_that_its_agent_asks_for(wanted: MasterConfig) -> None:
+    key = TsigKey(name="protokube.laptop", secret="c2VjcmV0")
+    launch = json.loads(bringup.launch_data(wanted, key, "laptop"))
+
+    assert from_tree(launch["master"]) == wanted
+    assert launch["infrastructure"]["kind"] == "local"
+    assert launch["dns"]["key"] == {"name": "protokube.laptop", "secret": "c2VjcmV0"}
+
+
+def test_the_template_of_a_master_can_be_carried_out(wanted: MasterConfig) -> None:
+    key = TsigKey(name="protokube.laptop", secret="c2VjcmV0")
+    made = Template.read(bringup.template(bringup.launch_data(wanted, key, "laptop"), [Path("/opt/etcd/bin")]))
+
+    assert made.path.startswith("/opt/etcd/bin:")
+    assert made.units["protokube.service"][-1] == "agent"
+    assert "kubelet.service" in made.startable
+    assert list(made.files) == ["/etc/protokube/agent.json"]
+
+
+def test_the_environment_of_etcdctl_lists_members_in_order(tmp_path: Path) -> None:
+    paths = Paths.at(tmp_path / "laptop")
+    paths.create()
+    client_files.folder(paths).mkdir()
+    told = client_files.environment(paths, {"etcd-b": "https://127.0.0.1:2", "etcd-a": "https://127.0.0.1:1"})
+
+    file = client_files.write_environment(paths, told)
+
+    assert told["ETCDCTL_ENDPOINTS"] == "https://127.0.0.1:1,https://127.0.0.1:2"
+    assert "export ETCDCTL_API=3\n" in file.read_text()
