@@ -18,6 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
+from protokube.errors import ProtokubeError  # noqa: E402
 from soak.budget import Budget, Outcome, Section, say  # noqa: E402
 from soak.drilling import DRILLS_SECTION  # noqa: E402
 from soak.idling import RSS  # noqa: E402
@@ -57,7 +58,7 @@ def soak(section: Section, budget: Budget) -> Outcome:
     say(f"{section.name}: begins")
     try:
         outcome = section.run(budget)
-    except AssertionError as broken:  # a cluster that does not come up or heal is a broken promise, too
+    except (AssertionError, ProtokubeError) as broken:  # a cluster that does not come up, or does not heal
         outcome = Outcome(1, done=1, found=[str(broken)])
     say(f"{section.name}: {outcome}, after {(time.monotonic() - began) / 60:.1f} minutes")
     return outcome

@@ -35,7 +35,7 @@ from helpers_scenarios_edges import (
     ShakyDns,
     ShakyStore,
 )
-from helpers_scenarios_etcd import EtcdModel, ModelEtcd
+from helpers_scenarios_etcd import EtcdModel, ModelEtcd, read_yaml
 from protokube.agent.launchdata import from_config
 from protokube.agent.loop import Loop
 from protokube.agent.presence import EVERY, LeasePresence
@@ -161,6 +161,14 @@ class Host:
     def status(self) -> dict[str, Any]:
         """What this machine tells from outside."""
         return dict(json.loads((self.root / "run/protokube/status.json").read_text()))
+
+    def is_guarded(self, key: str) -> bool:
+        """Whether an etcd here that finds its data gone would refuse to start; so from the second round on."""
+        etcd = self.stage.wanted.etcd_cluster(key)
+        assert etcd is not None
+        file = self.root / etcd.pod.config_file.lstrip("/")
+        told = read_yaml(file.read_text()) if file.exists() else {}
+        return told.get("initial-cluster-state") == "existing" and "," not in told["initial-cluster"]
 
     @property
     def said(self) -> str:
@@ -375,10 +383,11 @@ class Stage:
 
     def refresh(self, host: Host) -> None:
         """Let the kubelet of a machine do what it would have done by now."""
-        for model in self.etcd.values():
-            if not host.alive:
-                model.stop(host.id, "its machine went down")
-            model.refresh(host)
+        with unlimited():  # a full disk of ours is not one of etcd's model
+            for model in self.etcd.values():
+                if not host.alive:
+                    model.stop(host.id, "its machine went down")
+                model.refresh(host)
 
     def _refresh_all(self) -> None:
         for host in self.hosts.values():
@@ -502,6 +511,16 @@ def full_disk() -> Iterator[None]:
     """No file can grow while this lasts; the nearest to a full disk that needs no root."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@contextmanager
+def unlimited() -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
     try:
         yield
     finally:

@@ -275,8 +275,12 @@ class Player:
     def do_forget(self, first: int, second: int) -> None:
         """Somebody deletes etcd's data, and leaves our identity: under a running etcd, or while nobody looks."""
         volumes = self.stage.cloud.volumes()
-        if volumes and self.is_formed:
-            self.forget(volumes[first % len(volumes)].id)
+        if not volumes or not self.is_formed:
+            return
+        volume = volumes[first % len(volumes)]
+        holder = self.stage.hosts.get(volume.attached_to or "")
+        if holder is None or not holder.links() or holder.is_guarded(volume.etcd_cluster):
+            self.forget(volume.id)
 
     def forget(self, volume: str) -> None:
         folder = self.stage.platters[volume].folder
@@ -392,14 +396,14 @@ class Player:
     def can_heal(self, key: str) -> bool:
         """Whether a majority of the voters, as they were last agreed on, still has its data; or may still found."""
         model = self.stage.etcd[key]
-        there = {each.id for each in self.stage.cloud.volumes()}
+        there = {each.id for each in self.stage.cloud.volumes()} - self.for_a_person
         intact = {
             each.member for each in model.dbs.values() if each.file.exists() and _volume_of(each.file.parts) in there
         }
         newest = max((each.state for each in model.dbs.values()), key=lambda state: state.sequence, default=None)
         if newest is None or newest.history == 0:
             founders = set(self.stage.generation(key).founders.values())
-            return self.stage.generation(key).open and len((founders & there) - self.for_a_person) >= 2
+            return self.stage.generation(key).open and len(founders & there) >= 2
         return 2 * len(intact & newest.voters) > len(newest.voters)
 
     def is_well(self) -> bool:
@@ -407,7 +411,7 @@ class Player:
 
     def is_well_in(self, key: str) -> bool:
         volumes = [each for each in self.stage.cloud.volumes() if each.etcd_cluster == key]
-        if self.for_a_person & {each.id for each in volumes}:
+        if self.for_a_person & {each.id for each in volumes} or not self.can_heal("main"):
             return self.stage.etcd[key].progress() is not None  # a person is asked about the rest
         return self.stage.healthy(key) and all(each.epoch == self.stage.identity(each.id).epoch for each in volumes)
 

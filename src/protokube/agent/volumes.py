@@ -27,9 +27,10 @@ def sync(turn: Turn) -> None:
             claim(turn)
         except TryLater as why:
             turn.waiting(STEP, "", why.message)
+        kept = _kept(turn)
         for volume in turn.volumes or ():
             if volume.attached_to == turn.world.me.id:
-                _one(turn, volume)
+                _one(turn, volume, kept[volume.etcd_cluster])
             else:
                 turn.world.memory.checked.pop(f"device {volume.id}", None)
     turn.homes = homes.observe(turn)
@@ -63,10 +64,10 @@ def claim(turn: Turn) -> None:
         turn.list_volumes()
 
 
-def _one(turn: Turn, volume: Volume) -> None:
+def _one(turn: Turn, volume: Volume, kept: str) -> None:
     name = f"{volume.etcd_cluster}/{volume.member}"
     try:
-        if (kept := _kept(turn, volume.etcd_cluster)) != volume.id:
+        if volume.id != kept:
             raise Refused(
                 f"{volume.id} is attached here beside {kept}, and a machine serves one member of {volume.etcd_cluster}",
                 hint=f"detach {volume.id}, and another master takes it",
@@ -78,11 +79,11 @@ def _one(turn: Turn, volume: Volume) -> None:
         turn.report.needs_a_person(STEP, why, name)
 
 
-def _kept(turn: Turn, key: str) -> str:
-    """The volume of an etcd cluster that is served here; tags that come back can leave a machine with two."""
+def _kept(turn: Turn) -> dict[str, str]:
+    """By etcd cluster, the volume of it that is served here; tags that come back can leave a machine with two."""
     mounted = homes.mounted(turn.world)
-    ours = [each for each in turn.volumes or () if (each.etcd_cluster, each.attached_to) == (key, turn.world.me.id)]
-    return min(ours, key=lambda each: (each.id not in mounted, each.id)).id
+    ours = [each for each in turn.volumes or () if each.attached_to == turn.world.me.id]
+    return {each.etcd_cluster: each.id for each in sorted(ours, key=lambda each: (each.id in mounted, each.id))}
 
 
 def prepare(turn: Turn, volume: Volume, name: str) -> None:
