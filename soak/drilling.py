@@ -39,9 +39,14 @@ def drill(cluster: RealCluster, name: str, took: list[float]) -> str:
     """Why its verdict is bad; nothing if it is good."""
     cluster.until_ready(180)
     said = cluster.run("drill", name, "--cluster", cluster.name, "--timeout", "180s", "--output", "json", seconds=400)
+    if not said.out:
+        return f"exit code {said.code}: {said.err[-1000:]}"
+    verdict = json.loads(said.out)
     if said.code != 0:
-        return f"exit code {said.code}: {said.out[-2000:]}{said.err[-1000:]}"
-    took.append(max((step["seconds"] for step in json.loads(said.out)["steps"]), default=0.0))
+        told = [f"broken: {each}" for each in verdict["broken"]] + [f"waited for {x}" for x in verdict["waitingFor"]]
+        steps = [f"{step['seconds']:.1f} s {step['text']}" for step in verdict["steps"]]
+        return f"exit code {said.code}: {'; '.join(told)} [{'; '.join(steps)}]"
+    took.append(max((step["seconds"] for step in verdict["steps"]), default=0.0))
     return ""
 
 

@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -35,6 +36,13 @@ def run(*command: str | Path) -> str:
     ran = subprocess.run(command, capture_output=True, text=True)
     assert ran.returncode == 0, f"{command}: {ran.stdout}{ran.stderr}"
     return ran.stdout.strip()
+
+
+@contextmanager
+def in_memory() -> Iterator[Path]:
+    """A folder for images and mount points: flushing a disk that lies in it does not wait for this machine's own."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="protokube-disks-") as folder:
+        yield Path(folder)
 
 
 def an_image(folder: Path, name: str = "vol-1.img", size: int = SIZE) -> Path:

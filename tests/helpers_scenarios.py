@@ -241,10 +241,10 @@ class Stage:
     def start_agent(self, host: Host) -> None:
         """An agent that remembers nothing."""
 
-        def fused(inner: Any) -> Any:
-            return Fused(inner, host.fuse)
+        def fused(inner: Any, edge: str) -> Any:
+            return Fused(inner, host.fuse, edge)
 
-        cloud = fused(self.cloud.seen_from(host.id))
+        cloud = fused(self.cloud.seen_from(host.id), "cloud")
         clients = {key: ModelEtcd(model, host) for key, model in self.etcd.items()}
         dns = HostsDns(self.wanted.cluster, host.root / "etc/hosts") if self.hosts_mode else self.dns
 
@@ -253,9 +253,9 @@ class Stage:
 
         host.presence = LeasePresence(clients[self.wanted.etcd[0].key], host.machine, host.clock, wake)
         host.world = World(
-            me=host.machine, clock=host.clock, volumes=cloud, machines=cloud, dns=fused(dns), disks=fused(host.disks),
-            units=fused(host.units), store=fused(self.store), etcd={key: fused(each) for key, each in clients.items()},
-            keys=fused(host.keys), presence=host.presence, root=host.root, uuid_of=host.disks.uuid_of,
+            me=host.machine, clock=host.clock, volumes=cloud, machines=cloud, dns=fused(dns, "dns"), disks=fused(host.disks, "disks"),
+            units=fused(host.units, "units"), store=fused(self.store, "store"), etcd={key: fused(each, "etcd") for key, each in clients.items()},
+            keys=fused(host.keys, "keys"), presence=host.presence, root=host.root, uuid_of=host.disks.uuid_of,
             new_nonce=lambda: f"00000000-0000-4000-8000-{next(self._nonces):012x}", zone_mode=not self.hosts_mode,
         )  # fmt: skip
         host.loop = Loop(

@@ -60,14 +60,14 @@ class Fuse:
     left: int = -1
     """So many passages from now; never, if negative."""
     call: str = ""
-    """Only passages of calls of this name count; "" counts all."""
+    """Only passages of calls of this name count, `attach` or `dns.read`; "" counts all."""
     action: Callable[[], None] = lambda: None
 
     def set(self, passages: int, action: Callable[[], None], call: str = "") -> None:
         self.left, self.action, self.call = passages, action, call
 
-    def burn(self, call: str) -> None:
-        if self.left < 0 or (self.call and call != self.call):
+    def burn(self, edge: str, call: str) -> None:
+        if self.left < 0 or (self.call and self.call not in (call, f"{edge}.{call}")):
             return
         self.left -= 1
         if self.left < 0:
@@ -77,21 +77,21 @@ class Fuse:
 class Fused:
     """An edge whose calls burn a fuse."""
 
-    def __init__(self, inner: Any, fuse: Fuse) -> None:
-        self._inner, self._fuse = inner, fuse
+    def __init__(self, inner: Any, fuse: Fuse, edge: str) -> None:
+        self._inner, self._fuse, self._edge = inner, fuse, edge
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._inner, name)
         if not callable(value):
             return value
-        fuse = self._fuse
+        fuse, edge = self._fuse, self._edge
 
         def call(*args: Any, **named: Any) -> Any:
             if fuse.left < 0:
                 return value(*args, **named)
-            fuse.burn(name)
+            fuse.burn(edge, name)
             result = value(*args, **named)
-            fuse.burn(name)
+            fuse.burn(edge, name)
             return result
 
         return call

@@ -336,7 +336,7 @@ class Player:
             volume, mark = volumes[first % len(volumes)].id, volumes[first % len(volumes)].mark
             self.watch.strip(volume)
             platter = self.stage.platters[volume]
-            if mark.startswith(FORMATTING) and platter.content is not Content.BLANK:
+            if mark.startswith(FORMATTING):
                 self.for_a_person.add(volume)  # nothing is left that says that its file system is ours
             platter.carried_data &= platter.content is Content.EXT4  # a blank one without marks is a new disk
 

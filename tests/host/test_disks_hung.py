@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_disks import SIZE, UUID, Liar, an_image, attached, lying, own_mounts, run, settle, wait_until
+from helpers_disks import SIZE, UUID, Liar, an_image, attached, in_memory, lying, own_mounts, run, settle, wait_until
 from protokube.host import Content, Done, Failed, Format, Job, MountVolume, Probe, Probed
 from protokube.host.disks import DEADLINES, GRACE, HostDisks
 from protokube.host.mounts import mounts
@@ -19,6 +19,12 @@ from protokube.host.mounts import mounts
 def apart() -> Iterator[None]:
     with own_mounts():
         yield
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    with in_memory() as folder:
+        yield folder
 
 
 class Clock:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,6 +22,7 @@ from helpers_disks import (
     attached,
     digest,
     done_here,
+    in_memory,
     own_mounts,
     patch,
     run,
@@ -38,6 +40,12 @@ SIZE = 32 * MIB
 def apart() -> Iterator[None]:
     with own_mounts():
         yield
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    with in_memory() as folder:
+        yield folder
 
 
 @pytest.fixture
@@ -204,6 +212,7 @@ def unmount_while_a_namespace_goes(block: Block, point: Path, disks: HostDisks) 
     with another_namespace("true"):
         assert disks.run(job) is None
         wait_until(lambda: not places(block), "it is not unmounted")
+        time.sleep(0.3)
     result = settle(disks, job)
     assert done_here(job) == Done()
     return result == Done()

@@ -29,6 +29,7 @@ from helpers_disks import (
     attached,
     digest,
     done_here,
+    in_memory,
     lying,
     own_mounts,
     patch,
@@ -49,6 +50,12 @@ MIDDLE = SIZE // 2
 def apart() -> Iterator[None]:
     with own_mounts():
         yield
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    with in_memory() as folder:
+        yield folder
 
 
 @pytest.fixture
@@ -398,11 +405,11 @@ def test_after_a_failure_at_each_single_write_the_disk_is_finished_by_a_second_f
     tmp_path: Path,
 ) -> None:
     """Each write of a format is the last one that arrives, once: like being killed right after it."""
-    seen = set()
-    with lying(an_image(tmp_path)) as liar:
+    seen, size = set(), 12 * MIB
+    with lying(an_image(tmp_path, size=size)) as liar:
         for count in range(100):
             os.truncate(liar.image, 0)
-            os.truncate(liar.image, SIZE)
+            os.truncate(liar.image, size)
             liar.tell("refuse", count)
             first = done_here(Format(block=liar.block, uuid=UUID))
             liar.tell("heal")
@@ -424,7 +431,7 @@ def finish(block: Block, found: Probed) -> None:
         assert found.uuid == UUID
         first = done_here(Format(block=block, uuid=UUID))
         assert isinstance(first, Failed)
-        refused(block, OTHER_UUID)
+        assert isinstance(done_here(Format(block=block, uuid=OTHER_UUID, again=True)), Failed)
     assert done_here(Format(block=block, uuid=UUID, again=True)) == Done()
     assert probed(block) == Probed(content=Content.EXT4, told="an ext4 file system", uuid=UUID)
     checked(block)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -123,6 +124,20 @@ def test_without_a_quorum_nothing_is_made_and_a_person_is_told_once_volumes_are_
     assert len(formed.cloud.volumes()) == 1
     assert formed.etcd["main"].histories == [1]
     assert not formed.write()
+
+
+def test_events_without_a_quorum_get_no_new_volumes_though_main_could_elect_somebody(
+    make_stage: Callable[..., Stage],
+) -> None:
+    stage = make_stage(clusters="main events")
+    stage.boot_all()
+    stage.until(stage.all_healthy)
+    lose(stage, "events/a")
+    lose(stage, "events/b")
+    stage.run(2 * MINUTE)
+    assert len(stage.cloud.volumes()) == 4
+    assert stage.healthy("main")
+    assert stage.etcd["events"].histories == [1]
 
 
 def test_a_volume_lost_before_the_cluster_was_formed_is_not_replaced(stage: Stage) -> None:

@@ -44,13 +44,14 @@ def test_a_learner_that_starts_while_its_round_looks_is_not_removed_as_one_that_
             break
     assert host.links()
     assert "main/a: added as learner" in host.said
-    ids = {each.id for each in formed.etcd["main"].led()[0].db.state.members}
+    ids, starts = {each.id for each in formed.etcd["main"].led()[0].db.state.members}, formed.etcd["main"].starts
 
     at(host, "status", BEFORE, lambda: formed.refresh(host))
     formed.round(host)
     formed.run(30)
 
     assert {each.id for each in formed.etcd["main"].led()[0].db.state.members} == ids
+    assert formed.etcd["main"].starts == starts + 1
     assert formed.healthy()
 
 
@@ -84,22 +85,27 @@ def test_a_master_that_sleeps_right_before_it_publishes_a_name_does_not_take_it_
 
 
 def test_the_same_where_it_sleeps_before_it_even_reads_the_name(formed: Stage) -> None:
+    """It has written its epoch on the disk; when it wakes up and reads the name, that carries a greater one."""
     old = formed.holder_of("b")
     formed.kill(old)
     sleeper = formed.replace_machine(old)
+    slept: list[Host] = []
 
     def sleep() -> None:
+        assert formed.identity(formed.volume_of("b")).holder == sleeper.id
         formed.freeze(sleeper)
-        formed.replace_machine(sleeper)
+        slept.append(formed.replace_machine(sleeper))
         formed.run(20)
+        assert formed.healthy()
         formed.thaw(sleeper)
 
-    while sleeper.fuse.left < 0 and not sleeper.links():
-        if formed.volume_of("b") in sleeper.disks.table:
-            at(sleeper, "read", BEFORE, sleep)  # of the store, or of the zone: whichever comes first
+    at(sleeper, "dns.read", BEFORE, sleep)
+    while not slept:
         formed.round(sleeper)
+    assert formed.dns.addresses("etcd-b.internal.laptop") == (slept[0].address,)
+    assert "is held by" in sleeper.said
     formed.run(MINUTE)
-    assert formed.dns.addresses("etcd-b.internal.laptop") == (formed.holder_of("b").address,)
+    assert formed.dns.addresses("etcd-b.internal.laptop") == (slept[0].address,)
     assert formed.healthy()
 
 
@@ -126,6 +132,7 @@ def test_a_late_founder_whose_agent_dies_before_it_is_started_is_not_shut_out(st
     stage.boot("master-a"), stage.boot("master-b")
     stage.until(lambda: not stage.generation().open)
     late = stage.boot("master-c")
+    ids = {each.id for each in stage.etcd["main"].led()[0].db.state.members}
 
     def die() -> None:
         raise AgentDied
@@ -135,6 +142,7 @@ def test_a_late_founder_whose_agent_dies_before_it_is_started_is_not_shut_out(st
         stage.rounds()
     stage.until(stage.healthy)
     assert stage.etcd["main"].histories == [1]
+    assert {each.id for each in stage.etcd["main"].led()[0].db.state.members} == ids  # nobody had to be removed
 
 
 def test_a_volume_taken_away_between_the_fence_and_the_identity_is_not_written_to(formed: Stage) -> None:
