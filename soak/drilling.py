@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from statistics import median
 
 from helpers_cluster import RealCluster
@@ -17,16 +18,14 @@ def run(budget: Budget) -> Outcome:
     seconds: dict[str, list[float]] = {name: [] for name in DRILLS}
     with RealCluster() as cluster:
         cluster.up()
-        for number in range(1, TIMES + 1):
-            for name in DRILLS:
-                if budget.over:
-                    break
-                broken = drill(cluster, name, seconds[name])
-                outcome.done += 1
-                if broken:
-                    outcome.found.append(f"{name}, round {number}: {broken}")
-                    say(f"drills: {name}, round {number}: BROKEN")
-            say(f"drills: round {number} of {TIMES}")
+        for number, name in product(range(1, TIMES + 1), DRILLS):
+            if budget.over:
+                break
+            broken = drill(cluster, name, seconds[name])
+            outcome.done += 1
+            if broken:
+                outcome.found.append(f"{name}, round {number}: {broken}")
+            say(f"drills: {name}, round {number} of {TIMES}{': BROKEN' if broken else ''}")
     outcome.measured = [
         f"{name}: healed after {min(took):.1f} s at best, mostly {median(took):.1f} s, {max(took):.1f} s at worst"
         for name, took in seconds.items()

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from helpers_scenarios import wanted_of
 from helpers_scenarios_edges import FakeClock, HostClock, MemoryKeys, MemoryUnits
+from helpers_scenarios_host import wanted_of
 from protokube.agent.report import Report
 from protokube.agent.wanted import MasterConfig
 from protokube.agent.world import Home, Turn, World

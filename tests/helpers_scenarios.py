@@ -9,19 +9,14 @@
 
 from __future__ import annotations
 
-import json
-import resource
-import shutil
-import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
+from helpers_scenarios_client import ModelEtcd
 from helpers_scenarios_disks import MemoryDisks, Platters
 from helpers_scenarios_edges import (
     AgentDied,
@@ -35,144 +30,22 @@ from helpers_scenarios_edges import (
     ShakyDns,
     ShakyStore,
 )
-from helpers_scenarios_etcd import EtcdModel, ModelEtcd, read_yaml
-from protokube.agent.launchdata import from_config
+from helpers_scenarios_etcd import EtcdModel
+from helpers_scenarios_host import GENERATION, Host, full_disk, noted, unlimited, wanted_of
 from protokube.agent.loop import Loop
 from protokube.agent.presence import EVERY, LeasePresence
 from protokube.agent.sync import run_round
-from protokube.agent.wanted import MasterConfig
 from protokube.agent.world import Turn, World
-from protokube.config.complete import complete
-from protokube.errors import Refused, TryLater
+from protokube.errors import Refused
 from protokube.members.generation import FORMED, Generation, decode, encode
 from protokube.members.identity import FILE, Identity
 from protokube.members.identity import decode as decode_identity
 from protokube.providers.dns.hosts import HostsDns
-from protokube.providers.machines import Machine
 from protokube.providers.volumes import Volume
-from protokube.records.hostsfile import parse_hosts
-from protokube.spec.parse import parse
 from protokube.store import layout
 from protokube.store.memory import MemoryStore
 
-SPEC = """
-apiVersion: protokube.io/v1alpha1
-kind: Cluster
-metadata: {name: laptop}
-spec:
-  cloud: local
-  etcdClusters: [%s]
-"""
-GENERATION = "g1"
 STAGES = count(1)
-
-
-@cache
-def wanted_of(clusters: str = "main") -> MasterConfig:
-    """Three masters on one machine, with these etcd clusters."""
-    told = ", ".join(f"{{name: {key}}}" for key in clusters.split())
-    return from_config(complete(parse([("spec.yaml", SPEC % told)])))
-
-
-@lru_cache
-def hosts_of(text: str) -> dict[str, str]:
-    """Addresses by name, as a hosts file has them."""
-    return {each.name: each.values[0] for each in parse_hosts(text) if each.type == "A"}
-
-
-@contextmanager
-def tmpfs() -> Iterator[Path]:
-    """A folder where a flush costs nothing; gone afterwards."""
-    shared = Path("/dev/shm")
-    folder = Path(tempfile.mkdtemp(prefix="protokube-", dir=shared if shared.is_dir() else None))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder)
-
-
-@dataclass
-class Host:
-    """One machine: its own root, and the agent that runs on it. It is what the model of etcd calls a machine."""
-
-    stage: Stage
-    machine: Machine
-    root: Path
-    clock: HostClock
-    disks: MemoryDisks
-    units: MemoryUnits
-    keys: MemoryKeys
-    fuse: Fuse
-    world: World
-    loop: Loop
-    presence: LeasePresence
-    alive: bool = True
-    frozen: bool = False
-    disk_full: bool = False
-    due: float = 0.0
-    beat_due: float = 0.0
-    turn: Turn | None = None
-    """The last round that came to its end."""
-
-    @property
-    def id(self) -> str:
-        return self.machine.id
-
-    @property
-    def address(self) -> str:
-        return self.machine.address
-
-    @property
-    def runs(self) -> bool:
-        return self.alive and not self.frozen
-
-    @property
-    def kubelet_started(self) -> bool:
-        return "kubelet.service" in self.units.started
-
-    def has_keys(self, names: Iterable[str]) -> bool:
-        return set(names) <= self.keys.issued
-
-    def reaches(self, volume: str) -> bool:
-        return self.stage.holder(volume) == self.id
-
-    def mounted_folder(self, volume: str) -> Path | None:
-        mount = self.disks.table.get(volume)
-        return mount.point.readlink() if mount else None
-
-    @property
-    def has_own_names(self) -> bool:
-        return self.stage.hosts_mode
-
-    def resolve(self, name: str) -> str | None:
-        if self.stage.hosts_mode:
-            return hosts_of((self.root / "etc/hosts").read_text()).get(name)
-        if self.stage.dns.unreachable:
-            raise TryLater("no DNS")
-        return next(iter(self.stage.dns.addresses(name)), None)
-
-    def links(self) -> dict[str, str]:
-        """Manifest links, by file name, with the volume each leads to."""
-        folder = self.root / "etc/kubernetes/manifests"
-        found = sorted(folder.iterdir()) if folder.is_dir() else []
-        return {each.name: each.readlink().parts[2].removeprefix("master-") for each in found if each.is_symlink()}
-
-    @property
-    def status(self) -> dict[str, Any]:
-        """What this machine tells from outside."""
-        return dict(json.loads((self.root / "run/protokube/status.json").read_text()))
-
-    def is_guarded(self, key: str) -> bool:
-        """Whether an etcd here that finds its data gone would refuse to start; so from the second round on."""
-        etcd = self.stage.wanted.etcd_cluster(key)
-        assert etcd is not None
-        file = self.root / etcd.pod.config_file.lstrip("/")
-        told = read_yaml(file.read_text()) if file.exists() else {}
-        return told.get("initial-cluster-state") == "existing" and "," not in told["initial-cluster"]
-
-    @property
-    def said(self) -> str:
-        return self.turn.report.sentence() if self.turn else ""
 
 
 class Stage:
@@ -253,10 +126,11 @@ class Stage:
 
         host.presence = LeasePresence(clients[self.wanted.etcd[0].key], host.machine, host.clock, wake)
         host.world = World(
-            me=host.machine, clock=host.clock, volumes=cloud, machines=cloud, dns=fused(dns, "dns"), disks=fused(host.disks, "disks"),
-            units=fused(host.units, "units"), store=fused(self.store, "store"), etcd={key: fused(each, "etcd") for key, each in clients.items()},
-            keys=fused(host.keys, "keys"), presence=host.presence, root=host.root, uuid_of=host.disks.uuid_of,
-            new_nonce=lambda: f"00000000-0000-4000-8000-{next(self._nonces):012x}", zone_mode=not self.hosts_mode,
+            me=host.machine, clock=host.clock, volumes=cloud, machines=cloud, dns=fused(dns, "dns"),
+            disks=fused(host.disks, "disks"), units=fused(host.units, "units"), store=fused(self.store, "store"),
+            etcd={key: fused(each, "etcd") for key, each in clients.items()}, keys=fused(host.keys, "keys"),
+            presence=host.presence, root=host.root, uuid_of=host.disks.uuid_of, zone_mode=not self.hosts_mode,
+            new_nonce=lambda: f"00000000-0000-4000-8000-{next(self._nonces):012x}",
         )  # fmt: skip
         host.loop = Loop(
             host.world, self.wanted, status=host.root / "run/protokube/status.json", wake=threading.Event()
@@ -499,29 +373,3 @@ class Stage:
                 told.append(f"  {process.name} known={process.known} {process.db.state}")
             told.append(f"  {self.generation(key)}")
         return "\n".join(told)
-
-
-@contextmanager
-def noted() -> Iterator[None]:
-    yield
-
-
-@contextmanager
-def full_disk() -> Iterator[None]:
-    """No file can grow while this lasts; the nearest to a full disk that needs no root."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
-@contextmanager
-def unlimited() -> Iterator[None]:
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

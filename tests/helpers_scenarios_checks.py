@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from helpers_scenarios import Host, Stage
+from helpers_scenarios import Stage
+from helpers_scenarios_host import Host
 from protokube.agent.world import Turn
 from protokube.members.identity import FILE, Identity, decode
 from protokube.members.start import Join, Start

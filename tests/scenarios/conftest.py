@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from helpers_scenarios import Stage, tmpfs
+from helpers_scenarios import Stage
 from helpers_scenarios_checks import Watch
+from helpers_scenarios_host import tmpfs
 
 
 @pytest.fixture

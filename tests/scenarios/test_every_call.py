@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import pytest
 
-from helpers_scenarios import Host, Stage, tmpfs
+from helpers_scenarios import Stage
 from helpers_scenarios_checks import Watch
 from helpers_scenarios_edges import AgentDied
+from helpers_scenarios_host import Host, tmpfs
 
 STRIDE = 1 if os.environ.get("PROTOKUBE_EVERY_CALL") else 11
 HEALS_WITHIN = 60

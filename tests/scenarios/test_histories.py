@@ -10,7 +10,8 @@ import os
 
 import pytest
 
-from helpers_scenarios_histories import Step, failure, make_history, run_histories, shortest
+from helpers_scenarios_histories import failure, make_history, run_histories, shortest
+from helpers_scenarios_player import Step
 
 EACH = int(os.environ.get("PROTOKUBE_HISTORIES", "500"))
 

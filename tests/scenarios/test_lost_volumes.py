@@ -378,3 +378,33 @@ def test_a_volume_whose_tags_are_taken_away_is_let_go_and_taken_again_when_they_
     formed.show(volume)
     formed.until(formed.healthy, within=30)
     assert formed.holder_of("a") is host
+
+
+def test_data_that_vanishes_under_a_running_etcd_is_made_anew_only_after_that_etcd_is_gone(formed: Stage) -> None:
+    host = formed.holder_of("a")
+    folder = formed.platters[formed.volume_of("a")].folder
+    assert folder is not None
+    old = {each.id for each in formed.etcd["main"].led()[0].db.state.members}
+    shutil.rmtree(folder / "var/etcd/data/member")
+
+    formed.run(12)
+    assert host.links() == {}
+    assert "its data vanished while it ran" in host.said
+    assert {each.id for each in formed.etcd["main"].led()[0].db.state.members} == old
+    formed.until(formed.healthy, within=90)
+    assert len(old - {each.id for each in formed.etcd["main"].led()[0].db.state.members}) == 1
+    assert formed.write()
+
+
+def test_what_is_left_of_old_data_is_never_moved_over_what_was_kept_before(formed: Stage) -> None:
+    """It happened twice before, and a person deleted the first of the two."""
+    folder = formed.platters[formed.volume_of("a")].folder
+    assert folder is not None
+    (folder / "var/etcd/data.aside-2/member").mkdir(parents=True)
+    host = formed.holder_of("a")
+    formed.kill(host)
+    shutil.rmtree(folder / "var/etcd/data/member/wal")
+    formed.replace_machine(host)
+    formed.until(formed.healthy, within=MINUTE)
+    assert sorted(each.name for each in (folder / "var/etcd").iterdir()) == ["data", "data.aside-1", "data.aside-2"]
+    assert formed.write()

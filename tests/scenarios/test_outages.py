@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from helpers_scenarios import Stage
 from protokube.errors import TryLater
+from protokube.host import Unmount
 
 MINUTE = 60.0
 
@@ -289,3 +291,50 @@ def test_a_volume_that_the_provider_refuses_to_attach_keeps_nobody_from_serving_
     assert "main/a: NEEDS A PERSON: the volume is impaired" in host.said
     stage.cloud.refused.clear()
     stage.until(stage.all_healthy, within=30)
+
+
+def test_a_file_of_one_etcd_cluster_that_cannot_be_written_keeps_nobody_from_serving_the_other(
+    make_stage: Callable[..., Stage],
+) -> None:
+    stage = make_stage(clusters="main events")
+    host = stage.boot_all()[0]
+    (host.root / "etc/kubernetes/config/etcd.yaml/in the way").mkdir(parents=True)
+    stage.until(lambda: stage.healthy("events"), within=75)
+    assert "etcd main/a: waits: is a directory" in host.said
+    assert host.turn is not None
+    assert host.turn.report.bugs == []
+    (host.root / "etc/kubernetes/config/etcd.yaml/in the way").rmdir()
+    (host.root / "etc/kubernetes/config/etcd.yaml").rmdir()
+    stage.until(stage.all_healthy, within=30)
+
+
+def test_a_volume_that_cannot_be_unmounted_is_told_and_no_other_is_taken_meanwhile(formed: Stage) -> None:
+    host = formed.holder_of("a")
+    host.disks.fails = lambda job: "target is busy" if isinstance(job, Unmount) else ""
+    formed.freeze(host)
+    formed.declare_dead(host)
+    formed.change_tags(formed.volume_of("a"), attached_to=None)
+    formed.cloud._lives[host.id].declared_dead = False  # it was a false alarm, and the machine may go on
+    formed.thaw(host)
+    formed.run(MINUTE)
+    assert "cannot be unmounted yet: target is busy" in host.said
+    assert formed.holder(formed.volume_of("a")) is None
+    assert host.links() == {}
+    host.disks.fails = lambda _job: ""
+    formed.until(formed.healthy, within=30)
+    assert formed.holder_of("a") is host
+
+
+def test_something_else_mounted_in_a_volumes_place_is_not_touched(formed: Stage) -> None:
+    host, volume = formed.holder_of("a"), formed.volume_of("a")
+    mount = host.disks.table[volume]
+    host.disks.table[volume] = replace(mount, number=(259, 99))
+    formed.run(15)
+    assert f"something else than {volume} is mounted at" in host.said
+    host.disks.table[volume] = replace(mount, point=host.root / "srv/elsewhere")
+    (host.root / "srv").mkdir()
+    (host.root / "srv/elsewhere").symlink_to(mount.point.readlink())
+    formed.run(15)
+    assert f"{volume} is mounted at {host.root}/srv/elsewhere, not at" in host.said
+    host.disks.table[volume] = mount
+    formed.until(formed.healthy, within=30)

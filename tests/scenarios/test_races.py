@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from helpers_scenarios import Host, Stage
+from helpers_scenarios import Stage
 from helpers_scenarios_edges import AgentDied
+from helpers_scenarios_host import Host
 from protokube.records.member import parse_claim
 
 MINUTE = 60.0
@@ -135,9 +136,11 @@ def test_a_late_founder_whose_agent_dies_before_it_is_started_is_not_shut_out(st
     ids = {each.id for each in stage.etcd["main"].led()[0].db.state.members}
 
     def die() -> None:
+        assert stage.cloud.find(stage.volume_of("c")).mark == "forming"
+        assert late.links() == {}
         raise AgentDied
 
-    at(late, "apply", BEFORE, die)
+    at(late, "keys.sync", 2, die)  # the second time, for the certificates of its member
     for _ in range(10):
         stage.rounds()
     stage.until(stage.healthy)

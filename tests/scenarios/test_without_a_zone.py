@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from helpers_scenarios import Host, Stage
+from helpers_scenarios import Stage
+from helpers_scenarios_host import Host
 
 MINUTE = 60.0
 

@@ -7,6 +7,7 @@ answered with our address. What etcd is told (found, join, go on) was decided fr
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 
 from protokube.agent import generations, homes, keys, links, quorum
@@ -113,7 +114,7 @@ def _joining(turn: Turn, home: Home, how: Join) -> str:
     if turn.world.memory.confirmed(f"stopped {home.name}", home.volume, turn.world.clock.monotonic(), STOPPING):
         raise TryLater("its data vanished while it ran; it is given time to stop")
     if how.move_aside and not is_linked(turn, home):
-        _move_aside(turn, home)
+        homes.on_volume(lambda: _move_aside(turn, home), f"moving old data aside on {home.point}")
     if how.remove is not None:
         client.remove(how.remove)
         turn.report.done(STEP, f"removed the old id {how.remove:x}, whose data is gone", home.name)
@@ -131,8 +132,8 @@ def _move_aside(turn: Turn, home: Home) -> None:
     folder = home.point / home.etcd.pod.data_dir.lstrip("/")
     if not folder.exists() or not any(folder.iterdir()):
         return
-    number = sum(1 for _ in folder.parent.glob(f"{folder.name}.aside-*")) + 1
-    aside = folder.with_name(f"{folder.name}.aside-{number}")
+    taken = {each.name for each in folder.parent.iterdir()}
+    aside = folder.with_name(next(name for n in count(1) if (name := f"{folder.name}.aside-{n}") not in taken))
     folder.rename(aside)
     turn.report.done(STEP, f"moved what was left of its data to {aside.name}", home.name)
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers_agent import a_machine, a_volume
-from helpers_scenarios import wanted_of
+from helpers_scenarios_host import wanted_of
 from protokube.agent.claims import ClaimPlan, plan_claims
 from protokube.providers.machines import Machine
 from protokube.providers.volumes import Volume

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from helpers_scenarios import Host, Stage, tmpfs
+from helpers_scenarios import Stage
+from helpers_scenarios_host import Host, tmpfs
 from protokube.agent.presence import ELECTED, EVERY, MASTERS, TTL, LeasePresence
 from protokube.etcd import KeyValue
 
