@@ -81,6 +81,10 @@ class RealCluster:
         told: dict[str, Any] = json.loads(said.out)
         return told
 
+    def healthy(self) -> set[str]:
+        """`main/a`: the members that answered just now; on a busy machine one may be late for once."""
+        return {each["member"] for each in self.status()["members"] if each["healthy"]}
+
     def until_ready(self, seconds: float = SECONDS) -> dict[str, Any]:
         said = self.run("status", "--cluster", self.name, "--wait", "--timeout", f"{seconds:g}s", "--output", "json")
         assert said.code == 0, said.err + said.out + self._why()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sys
 import time
@@ -115,15 +116,25 @@ def test_what_is_probed_without_a_host_is_the_address_of_the_host(host: Host) ->
     eventually(lambda: host.container("listens")["ready"] is True)
 
 
+def brought(host: Host, program: Path) -> Path:
+    """A program of this machine at a place that the host sees."""
+    inside = Path("/var/lib") / program.name
+    host.outside(str(inside)).parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(program, host.outside(str(inside)))
+    return inside
+
+
 def test_real_etcd_runs_as_a_static_pod_and_keeps_its_data_when_it_is_killed(host: Host) -> None:
-    etcd, etcdctl = binaries.find("etcd", CACHE), binaries.find("etcdctl", CACHE)
+    version = binaries.version(binaries.find("etcd", CACHE))
+    # into the host's own /var: where this repository lies need not be visible inside
+    etcd, etcdctl = (brought(host, binaries.find(name, CACHE)) for name in ("etcd", "etcdctl"))
     health = {
         "httpGet": {"host": "127.0.0.1", "port": 2379, "path": "/health"},
         "periodSeconds": 0.2,
         "timeoutSeconds": 5,
     }
     flags = ["--data-dir=/var/etcd/data", "--listen-peer-urls=http://127.0.0.1:2380", "--unsafe-no-fsync"]
-    if binaries.version(etcd).startswith("3.4"):
+    if version.startswith("3.4"):
         flags.pop()
     pod = a_pod("etcd", [str(etcd), *flags], spec=a_volume("/var/lib/etcd-volume", "DirectoryOrCreate"))
     pod["spec"]["containers"][0] |= {"volumeMounts": at("/var/etcd"), "readinessProbe": health, "livenessProbe": health}

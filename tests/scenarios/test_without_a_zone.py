@@ -70,7 +70,7 @@ def test_an_idle_hour_without_a_zone_asks_for_the_machines_only_once(zoneless: S
 def test_the_provider_is_away_and_the_names_stay(zoneless: Stage) -> None:
     zoneless.run(15)
     zoneless.cloud.down = True
-    zoneless.run(10 * MINUTE)
+    zoneless.run(4 * MINUTE)
     assert len(zoneless.serving()) == 3
     assert all(None not in names(each).values() for each in zoneless.hosts.values())
 
