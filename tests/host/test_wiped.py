@@ -225,7 +225,7 @@ def test_etcd_left_alone_does_form_a_second_cluster_and_our_onlooker_sees_it(tmp
             cluster.start("a", "b")
             time.sleep(5)
             cluster.start("c")
-            until(lambda: onlooker.answered["c"], "the survivor answers")
+            # what becomes of the survivor differs from time to time: it joins in, hangs, or dies of the other log
             until(lambda: onlooker.missing and onlooker.accepted, "the second cluster is seen")
 
         assert onlooker.strange_ids == [], "the same id: nothing but the keys tells the two apart"
