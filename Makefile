@@ -1,7 +1,9 @@
 # Every target sets up what it needs in .venv; nothing has to be installed by hand.
 SHELL := /bin/bash
 BIN := .venv/bin
-TESTS ?= $(wildcard tests/unit tests/golden tests/conformance tests/scenarios tests/host)
+# Slow files first, in this order: a long one that begins last is waited for by everybody.
+SLOW := $(wildcard tests/host/test_wiped.py tests/host/test_faults.py tests/host/test_up.py)
+TESTS ?= $(SLOW) $(filter-out $(SLOW),$(wildcard tests/host/test_*.py)) tests/scenarios tests/conformance tests/unit tests/golden
 
 # A machine that forbids bytecode pays for compiling at every start; ours is compiled once.
 unexport PYTHONDONTWRITEBYTECODE
@@ -27,10 +29,13 @@ up: setup ## the main job: three masters on this machine, etcd on floating disks
 down: setup ## take all of it away
 	@$(SUDO) $(BIN)/protokube down --all
 
+# One more at a time than there are processors: half of what the host tests do is waiting.
+WORKERS ?= $(shell echo $$(($$(nproc) + 1)))
+
 test: setup lint ## lint, types, layers, and all tests but e2e
 	@scripts/packages
 	@$(BIN)/coverage erase
-	@$(BIN)/coverage run -m pytest -q -n auto --dist loadfile $(TESTS)
+	@$(BIN)/coverage run -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 20 $(TESTS)
 	@$(BIN)/coverage combine -q && $(BIN)/coverage report
 
 soak: setup ## hours of what must always hold: make soak SOAK="wiped drills --minutes 30"

@@ -49,10 +49,11 @@ def suite(name: str, says: str, times: int, files: Sequence[str], **variables: s
 
 WIPED = suite(
     "wiped",
-    "two wiped disks of three, in 2 ways, the survivor 0, 5 and 60 s late, 20 times each, on real etcd",
-    20,
+    "two wiped disks of three, in 2 ways, the survivor 0, 5 and 60 s late, 5 rounds of 4 times each, on real etcd",
+    5,
     ["tests/host/test_wiped.py"],
-    PROTOKUBE_WIPED_LATE="60",
+    PROTOKUBE_WIPED_TIMES="4",
+    PROTOKUBE_WIPED_AT_ONCE="6",
 )
 HISTORIES = suite(
     "histories",

@@ -277,8 +277,9 @@ class Stage:
 
         Afterwards its kubelet does what it has to do, unless it is a little slow.
         """
-        if not host.runs:
+        if not host.runs or host.in_round:
             return None
+        host.in_round = True
         try:
             with full_disk() if host.disk_full else noted():
                 turn = run_round(host.world, self.wanted)
@@ -286,6 +287,7 @@ class Stage:
             self.agent_dies(host)
             return None
         finally:
+            host.in_round = False
             if kubelet:
                 self.refresh(host)
         host.turn = turn
@@ -303,7 +305,7 @@ class Stage:
         """Let time pass; every agent keeps its own pace."""
         end = self.clock.seconds + seconds
         while True:
-            running = [host for host in self.hosts.values() if host.runs]
+            running = [host for host in self.hosts.values() if host.runs and not host.in_round]
             next_round = min(running, key=lambda host: host.due, default=None)
             next_beat = min(running, key=lambda host: host.beat_due, default=None)
             if next_round is None or next_beat is None or min(next_round.due, next_beat.beat_due) > end:
@@ -320,8 +322,10 @@ class Stage:
         self.clock.advance(max(0.0, when - self.clock.seconds))
 
     def _paced(self, host: Host) -> None:
+        host.in_round = True
         with full_disk() if host.disk_full else noted():
             pause = host.loop.once()
+        host.in_round = False
         host.due = self.clock.seconds + min([pause, *host.disks.wakes()])
         self.refresh(host)
 

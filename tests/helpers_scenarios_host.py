@@ -116,6 +116,8 @@ class Host:
     alive: bool = True
     frozen: bool = False
     disk_full: bool = False
+    in_round: bool = False
+    """Its agent is in the middle of a round: it cannot begin another one."""
     due: float = 0.0
     beat_due: float = 0.0
     turn: Turn | None = None

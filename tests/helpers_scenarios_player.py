@@ -275,8 +275,11 @@ class Player:
         for volume in list(self.stage.hidden.values()):
             self.stage.show(volume.id)
             others = [each for each in self.stage.cloud.volumes() if each.id != volume.id]
-            if any(each.member == volume.member or each.attached_to == volume.attached_to for each in others):
-                self.for_a_person.add(volume.id)  # its member or its machine got another one meanwhile
+            if any(each.member == volume.member for each in others):
+                self.for_a_person.add(volume.id)  # its member got another one meanwhile
+            beside = {each.id for each in others if volume.attached_to and each.attached_to == volume.attached_to}
+            if beside:
+                self.for_a_person |= beside | {volume.id}  # or its machine did, which serves one of them
 
     def do_raise(self, first: int, second: int) -> None:
         """The provider knows a greater epoch than the disk: it was put back from a copy, in place."""

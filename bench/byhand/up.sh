@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # What a person who knows how would type to get the same: three hosts in namespaces on a bridge, disks on loop devices,
-# certificates, a DNS server, and a three-member etcd with TLS. Up to quorum; everything is taken away at the end.
+# certificates, a DNS server, and a three-member etcd with TLS. Up to quorum; then one host dies, and its member is
+# brought back on a new one, at another address. Everything is taken away at the end; what happened when is in files.
 # Needs ETCD, ETCDCTL, KNOTD (programs), KNOT_LIBRARIES, and an empty folder as its argument.
 set -euo pipefail
 dir=$1
 net=byhand$$
 members=(a b c)
+now() { date +%s.%N > "$dir/$1"; }
 names() { for m in "${members[@]}"; do printf '%s' "etcd-$m=https://etcd-$m.internal.byhand:2380,"; done | sed 's/,$//'; }
 
 take_away() {
@@ -15,8 +17,8 @@ take_away() {
     for m in "${members[@]}"; do
         umount "$dir/mnt-$m" 2>/dev/null
         [ -n "${loop[$m]:-}" ] && losetup -d "${loop[$m]}"
-        ip netns del "$net-$m" 2>/dev/null
     done
+    for h in a b c d; do ip netns del "$net-$h" 2>/dev/null; done
     ip netns del "$net" 2>/dev/null
 }
 declare -A loop
@@ -29,16 +31,17 @@ ip -n "$net" link set lo up
 ip -n "$net" link add br0 type bridge
 ip -n "$net" addr add 10.78.0.1/24 dev br0
 ip -n "$net" link set br0 up
-number=11
-for m in "${members[@]}"; do
-    ip netns add "$net-$m"
-    ip -n "$net" link add "port-$m" type veth peer name eth0 netns "$net-$m"
-    ip -n "$net" link set "port-$m" master br0 up
-    ip -n "$net-$m" link set lo up
-    ip -n "$net-$m" addr add "10.78.0.$number/24" dev eth0
-    ip -n "$net-$m" link set eth0 up
-    number=$((number + 1))
-done
+host() { # its name, the last part of its address
+    ip netns add "$net-$1"
+    ip -n "$net" link add "port-$1" type veth peer name eth0 netns "$net-$1"
+    ip -n "$net" link set "port-$1" master br0 up
+    ip -n "$net-$1" link set lo up
+    ip -n "$net-$1" addr add "10.78.0.$2/24" dev eth0
+    ip -n "$net-$1" link set eth0 up
+}
+host a 11
+host b 12
+host c 13
 
 # disks
 for m in "${members[@]}"; do
@@ -67,15 +70,18 @@ done
 sign user client "DNS:localhost"
 
 # names
-cat > "$dir/zone" <<'ZONE'
-$TTL 5
-@ IN SOA ns.byhand. root.byhand. 1 60 60 60 5
+zone() { # serial, address of c
+    cat > "$dir/zone" <<ZONE
+\$TTL 5
+@ IN SOA ns.byhand. root.byhand. $1 60 60 60 5
 @ IN NS ns.byhand.
 ns IN A 10.78.0.1
 etcd-a.internal IN A 10.78.0.11
 etcd-b.internal IN A 10.78.0.12
-etcd-c.internal IN A 10.78.0.13
+etcd-c.internal IN A $2
 ZONE
+}
+zone 1 10.78.0.13
 cat > "$dir/knot.conf" <<KNOT
 server:
     rundir: "$dir"
@@ -87,13 +93,18 @@ zone:
     storage: "$dir"
     file: zone
 KNOT
-LD_LIBRARY_PATH=$KNOT_LIBRARIES ip netns exec "$net" "$KNOTD" -c "$dir/knot.conf" >/dev/null 2>&1 &
-pids+=($!)
+# `ip netns exec` copies all mounts: a disk that a copy still holds could not be taken away
+without() { for m in "${members[@]}"; do [ "$m" = "$1" ] || printf "umount '%s' && " "$dir/mnt-$m"; done; }
+LD_LIBRARY_PATH=$KNOT_LIBRARIES ip netns exec "$net" sh -c "$(without '') exec '$KNOTD' -c '$dir/knot.conf'" \
+    >/dev/null 2>&1 &
+dns=$!
+pids+=("$dns")
 echo "nameserver 10.78.0.1" > "$dir/resolv.conf"
 
 # etcd
-for m in "${members[@]}"; do
-    ip netns exec "$net-$m" unshare --mount sh -c "mount --bind '$dir/resolv.conf' /etc/resolv.conf && exec '$ETCD' \
+etcd() { # member, host
+    local m=$1
+    ip netns exec "$net-$2" unshare --mount sh -c "$(without "$m") mount --bind '$dir/resolv.conf' /etc/resolv.conf && exec '$ETCD' \
         --name etcd-$m --data-dir '$dir/mnt-$m/data' --logger zap --log-outputs stderr --pre-vote \
         --listen-peer-urls https://0.0.0.0:2380 --listen-client-urls https://0.0.0.0:4001 \
         --initial-advertise-peer-urls https://etcd-$m.internal.byhand:2380 \
@@ -102,15 +113,43 @@ for m in "${members[@]}"; do
         --cert-file '$dir/$m-server.crt' --key-file '$dir/$m-server.key' --trusted-ca-file '$dir/client-ca.crt' \
         --client-cert-auth --peer-cert-file '$dir/$m-peer.crt' --peer-key-file '$dir/$m-peer.key' \
         --peer-trusted-ca-file '$dir/peer-ca.crt' --peer-client-cert-auth" > "$dir/etcd-$m.log" 2>&1 &
+    etcd[$m]=$!
     pids+=($!)
-done
+}
+declare -A etcd
+for m in "${members[@]}"; do etcd "$m" "$m"; done
 
 # quorum: a write that is read back through each member
 export ETCDCTL_API=3 ETCDCTL_CACERT=$dir/client-ca.crt ETCDCTL_CERT=$dir/user.crt ETCDCTL_KEY=$dir/user.key
-for m in "${members[@]}"; do
-    until ip netns exec "$net-$m" "$ETCDCTL" --endpoints https://127.0.0.1:4001 --command-timeout 2s \
-        --dial-timeout 1s get ready >/dev/null 2>&1; do
-        sleep 0.05
+healthy() { # on this host
+    until ip netns exec "$net-$1" "$ETCDCTL" --endpoints https://127.0.0.1:4001 --command-timeout 200ms \
+        --dial-timeout 100ms get ready >/dev/null 2>&1; do
+        sleep 0.02
+    done
+}
+for m in "${members[@]}"; do healthy "$m"; done
+now quorum
+
+# the host of c dies; d is ready to take its disk over
+sleep 1
+host d 14
+now killed
+kill -9 "${etcd[c]}"
+wait "${etcd[c]}" 2>/dev/null || true
+umount "$dir/mnt-c"
+losetup -d "${loop[c]}"
+now attachable
+loop[c]=$(losetup -f --show "$dir/c.img")
+fsck.ext4 -p "${loop[c]}" >/dev/null
+mount "${loop[c]}" "$dir/mnt-c"
+zone 2 10.78.0.14
+kill -HUP "$dns"
+etcd c d
+healthy d
+now healthy
+for m in a b; do
+    until [ -n "$(ip netns exec "$net-$m" ss -Htn state established dst 10.78.0.14 dport = 2380)" ]; do
+        sleep 0.02
     done
 done
-date +%s.%N > "$dir/quorum"
+now connected

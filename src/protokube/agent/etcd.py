@@ -59,7 +59,7 @@ def link_of(turn: Turn, home: Home) -> Path:
 
 
 def is_linked(turn: Turn, home: Home) -> bool:
-    return link_of(turn, home) in links.pointing_into(turn.world, home.point)
+    return links.leads_into(turn.world, link_of(turn, home), home.point)
 
 
 def serve(turn: Turn, home: Home, settings: str) -> None:

@@ -32,9 +32,10 @@ def point_of(volume: str) -> str:
 
 def mounted(world: World) -> dict[str, Mount]:
     """Mounts of ours, by volume."""
-    folder = world.inside(POINTS)
-    ours = [each for each in world.disks.mounts() if each.point.parent == folder and each.point.name.startswith(PREFIX)]
-    return {each.point.name.removeprefix(PREFIX): each for each in ours}
+    start = str(world.inside(f"{POINTS}/{PREFIX}"))
+    by_point = ((str(each.point), each) for each in world.disks.mounts())  # as text: asked for often, of many mounts
+    found = {point.removeprefix(start): each for point, each in by_point if point.startswith(start)}
+    return {volume: each for volume, each in found.items() if volume and "/" not in volume}
 
 
 def on_volume(action: Callable[[], T], what: str, seconds: float = PATIENCE) -> T:

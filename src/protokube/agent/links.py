@@ -5,6 +5,7 @@ The link exists if and only if the verified volume is mounted, so that etcd cann
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
@@ -16,14 +17,20 @@ DIRECTORY = "/etc/kubernetes/manifests"
 
 def all_links(world: World) -> Iterator[tuple[Path, Path]]:
     """Each link below the kubelet's directory that leads to a mounted volume's place, with its target."""
-    folder = world.inside(DIRECTORY)
-    if not folder.is_dir():
+    volumes = world.inside("/mnt")
+    try:
+        names = sorted(entry.name for entry in os.scandir(world.inside(DIRECTORY)) if entry.is_symlink())
+    except (FileNotFoundError, NotADirectoryError):
         return
-    for each in sorted(folder.iterdir()):
-        if each.is_symlink():
-            target = world.inside(each.readlink())
-            if target.parts[: len(world.inside("/mnt").parts)] == world.inside("/mnt").parts:
-                yield each, target
+    for name in names:
+        link = world.inside(DIRECTORY) / name
+        target = world.inside(link.readlink())
+        if target.is_relative_to(volumes):
+            yield link, target
+
+
+def leads_into(world: World, link: Path, point: Path) -> bool:
+    return link.is_symlink() and world.inside(link.readlink()).is_relative_to(point)
 
 
 def pointing_into(world: World, point: Path) -> list[Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from protokube.agent import homes
@@ -16,6 +17,7 @@ def snapshot(turn: Turn, *, number: int, took: float, pause: float) -> dict[str,
     world = turn.world
     me = world.me
     live = world.presence.live()
+    mounted = homes.mounted(world)
     return {
         "machine": {"id": me.id, "name": me.name, "address": me.address, "zone": me.zone, "group": me.group},
         "cluster": turn.wanted.cluster,
@@ -24,7 +26,7 @@ def snapshot(turn: Turn, *, number: int, took: float, pause: float) -> dict[str,
         "took": round(took, 4),
         "nextWithin": round(pause, 2),
         "report": turn.report.to_tree(),
-        "volumes": None if turn.volumes is None else [_volume(turn, each) for each in turn.volumes],
+        "volumes": None if turn.volumes is None else [_volume(turn, each, mounted) for each in turn.volumes],
         "members": [_home(turn, each) for each in turn.homes],
         "jobs": [{"job": type(job).__name__, "seconds": round(took, 1)} for job, took in world.disks.running()],
         "live": None if live is None else dict(sorted(live.items())),
@@ -32,15 +34,14 @@ def snapshot(turn: Turn, *, number: int, took: float, pause: float) -> dict[str,
     }
 
 
-def _volume(turn: Turn, volume: Volume) -> dict[str, Any]:
-    mounted = volume.id in homes.mounted(turn.world)
+def _volume(turn: Turn, volume: Volume, mounted: Collection[str]) -> dict[str, Any]:
     return {
         "id": volume.id,
         "member": f"{volume.etcd_cluster}/{volume.member}",
         "attachedTo": volume.attached_to,
         "epoch": volume.epoch,
         "mark": volume.mark,
-        "phase": _phase(turn, volume, mounted=mounted),
+        "phase": _phase(turn, volume, mounted=volume.id in mounted),
     }
 
 

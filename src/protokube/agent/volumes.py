@@ -83,7 +83,8 @@ def _kept(turn: Turn) -> dict[str, str]:
     """By etcd cluster, the volume of it that is served here; tags that come back can leave a machine with two."""
     mounted = homes.mounted(turn.world)
     ours = [each for each in turn.volumes or () if each.attached_to == turn.world.me.id]
-    return {each.etcd_cluster: each.id for each in sorted(ours, key=lambda each: (each.id in mounted, each.id))}
+    in_use_last = sorted(ours, key=lambda each: (each.id in mounted, each.epoch, each.id))
+    return {each.etcd_cluster: each.id for each in in_use_last}
 
 
 def prepare(turn: Turn, volume: Volume, name: str) -> None:

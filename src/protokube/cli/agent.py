@@ -121,10 +121,9 @@ def patiently(ask: Any) -> Any:
 
 def run(loop: Any, metrics: str) -> None:
     from protokube.host.notify import notify
+    from protokube.host.signals import on_signals
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: loop.stop())
-    signal.signal(signal.SIGHUP, lambda *_: loop.wake())
+    on_signals({signal.SIGTERM: loop.stop, signal.SIGINT: loop.stop, signal.SIGHUP: loop.wake})
     for work in loop.beside:
         threading.Thread(target=work, daemon=True).start()
     if metrics:

@@ -7,13 +7,13 @@ three hosts start at once. Nothing called from here may wait.
 from __future__ import annotations
 
 import heapq
-import os
 import selectors
-import signal
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from itertools import count
+
+from protokube.host.signals import arrived, readable
 
 Callback = Callable[[], None]
 
@@ -65,17 +65,14 @@ class Reactor:
 
     def on_signals(self, callbacks: Mapping[int, Callback]) -> None:
         """Have signals wake the loop; only in the main thread. Each is called back once, however often it came."""
-        reader, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-        for number in callbacks:
-            signal.signal(number, lambda _number, _frame: None)  # the number arrives through the pipe
+        reader = readable(callbacks, blocking=False)
 
-        def arrived() -> None:
-            for number in sorted(set(os.read(reader, 4096))):
+        def call_back() -> None:
+            for number in arrived(reader):
                 if number in callbacks:
                     callbacks[number]()
 
-        self.watch(reader, arrived)
+        self.watch(reader, call_back)
 
     def stop(self) -> None:
         self._running = False

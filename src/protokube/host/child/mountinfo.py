@@ -44,7 +44,11 @@ def unescape(text: str) -> str:
 
 def table(proc: Path = PROC) -> list[Line]:
     """This process's mount table as it is now."""
-    return parse((proc / "self/mountinfo").read_text(errors="surrogateescape"))
+    return parse(read(proc))
+
+
+def read(proc: Path = PROC) -> str:
+    return (proc / "self/mountinfo").read_text(errors="surrogateescape")
 
 
 def shown_anywhere(number: tuple[int, int], proc: Path = PROC) -> list[int]:
