@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -58,11 +59,17 @@ def an_identity(*, epoch: int = 3, holder: str = "i-1", volume: str = "vol-a") -
 class Alone:
     """Presence of a master that hears nobody, or what the test says."""
 
-    def __init__(self, live: dict[str, str] | None = None, *, elected: bool = False) -> None:
+    def __init__(
+        self, live: dict[str, str] | None = None, *, elected: bool = False, serving: Sequence[str] = ()
+    ) -> None:
         self.told, self.is_elected, self.retired = live, elected, False
+        self.apis = serving
 
     def live(self) -> dict[str, str] | None:
         return self.told
+
+    def serving(self) -> Sequence[str] | None:
+        return None if self.told is None else self.apis
 
     def elected(self) -> bool:
         return self.is_elected

@@ -63,7 +63,7 @@ class Place:
         self.folder = folder
         self.cloud = CloudWithoutHosts(folder / "cloud")
         self.store = open_store(f"file://{self.cloud.paths.store}")
-        self.wanted = from_config(complete(parse([("spec.yaml", SPEC)])))
+        self.wanted = from_config(complete(parse([("spec.yaml", SPEC)])), kubernetes=False)
         self.numbers = itertools.count(1)
         command = ["unshare", "--mount", "--propagation", "private", sys.executable, str(PROGRAM)]
         self.program = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -129,6 +129,9 @@ class MemoryKeys:
         self.issued.update(new)
         return [f"issued {name}: there was none" for name in new]
 
+    def sync_shared(self) -> Sequence[str]:
+        return self.sync(["shared"])
+
 
 class ShakyCloud(MemoryCloud):
     """A cloud that can also refuse to attach a volume."""

@@ -42,7 +42,7 @@ GENERATION = "g1"
 def wanted_of(clusters: str = "main") -> MasterConfig:
     """Three masters on one machine, with these etcd clusters."""
     told = ", ".join(f"{{name: {key}}}" for key in clusters.split())
-    return from_config(complete(parse([("spec.yaml", SPEC % told)])))
+    return from_config(complete(parse([("spec.yaml", SPEC % told)])), kubernetes=False)
 
 
 @lru_cache

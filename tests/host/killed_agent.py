@@ -147,10 +147,16 @@ class Nothing:
     def sync(self, names: Sequence[str]) -> Sequence[str]:
         return ()
 
+    def sync_shared(self) -> Sequence[str]:
+        return ()
+
     def ensure_started(self, unit: str) -> bool:
         return False
 
     def live(self) -> None:
+        return None
+
+    def serving(self) -> None:
         return None
 
     def elected(self) -> bool:

@@ -1,4 +1,4 @@
-"""The names of the API: the elected master publishes who is alive, and nobody else does.
+"""The names of the API: the elected master publishes who is alive and serves it, and nobody else does.
 
 Without a quorum nobody is elected and nobody writes; the last address is never removed, and no address is ever written
 that no living master owns: a machine that was declared dead and woke up again does not count, whatever its lease says.
@@ -31,6 +31,12 @@ def sync(turn: Turn) -> None:
     if generation is None or generation.open:
         turn.waiting(STEP, "", "the creation of the cluster is not closed yet")
         return
+    if turn.wanted.components:
+        serving = world.presence.serving() or ()
+        live = {machine: address for machine, address in live.items() if machine in serving}
+        if not live:
+            turn.waiting(STEP, "", "no API server is ready, so their names stay as they are")
+            return
     wrong = out_of_service(turn)
     claimed = tuple(sorted((machine, address) for machine, address in live.items() if address and machine not in wrong))
     now = world.clock.monotonic()

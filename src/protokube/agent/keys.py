@@ -26,3 +26,14 @@ def ensure(turn: Turn, names: Sequence[str]) -> None:
     for each in world.keys.sync(names):
         turn.report.done(STEP, each)
     world.memory.confirm(what, tuple(names), now)
+
+
+def ensure_shared(turn: Turn) -> None:
+    """Have the keys that all masters share; TryLater if they cannot be had now."""
+    world = turn.world
+    now = world.clock.monotonic()
+    if world.memory.confirmed("shared keys", True, now, CHECK_EVERY):
+        return
+    for each in world.keys.sync_shared():
+        turn.report.done(STEP, each)
+    world.memory.confirm("shared keys", True, now)

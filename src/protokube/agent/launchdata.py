@@ -5,8 +5,10 @@ Apart from the values themselves: an agent that starts must not load all that de
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+from protokube.agent import launchcomponents
 from protokube.agent.wanted import EtcdCluster, MasterConfig, Member
 from protokube.config.complete import Config
 from protokube.config.pki import member_dns_name, member_name
@@ -15,13 +17,23 @@ from protokube.manifests.etcd import EtcdPod
 GIGABYTE = 2**30
 
 
-def from_config(config: Config) -> MasterConfig:
-    """The part of a complete configuration that masters carry out."""
+def from_config(config: Config, *, kubernetes: bool = True) -> MasterConfig:
+    """The part of a complete configuration that masters carry out; etcd and names alone without Kubernetes."""
     tree = config.cluster
     etcd = tuple(_etcd_cluster(config, key, told) for key, told in tree["etcdClusters"].items())
     names = tuple(dict.fromkeys((tree["masterInternalName"], tree["masterPublicName"])))
     certificates = {name: dict(told) for name, told in tree["pki"]["certificates"].items()}
-    return MasterConfig(cluster=config.name, api_names=names, etcd=etcd, certificates=certificates)
+    whole = MasterConfig(cluster=config.name, api_names=names, etcd=etcd, certificates=certificates)
+    if not kubernetes:
+        return whole
+    return replace(
+        whole,
+        components=launchcomponents.components(config),
+        kubeconfigs=launchcomponents.kubeconfigs(config),
+        secret_files=launchcomponents.secret_files(config),
+        files=launchcomponents.own_files(config),
+        api_port=tree["kubeAPIServer"]["securePort"],
+    )
 
 
 def _etcd_cluster(config: Config, key: str, told: dict[str, Any]) -> EtcdCluster:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from protokube.agent.world import Clock
@@ -29,13 +29,22 @@ class _Seen:
     when: float
     live: Mapping[str, str]
     elected: str
+    serving: frozenset[str]
 
 
 class LeasePresence:
     """Presence over leases; one lease carries both this master's presence and its office."""
 
-    def __init__(self, etcd: Etcd, me: Machine, clock: Clock, changed: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        etcd: Etcd,
+        me: Machine,
+        clock: Clock,
+        changed: Callable[[], None] = lambda: None,
+        is_serving: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._etcd, self._me, self._clock, self._changed = etcd, me, clock, changed
+        self._is_serving = is_serving
         self._lease: int | None = None
         self._seen: _Seen | None = None
         self._stop = threading.Event()
@@ -55,7 +64,8 @@ class LeasePresence:
             self._lease = self._etcd.grant(TTL)
         keys = {each.key: each for each in self._etcd.read(PREFIX)}
         mine = f"{MASTERS}{self._me.id}"
-        told = json.dumps({"address": self._me.address, "name": self._me.name}, sort_keys=True)
+        serving = self._is_serving()
+        told = json.dumps({"address": self._me.address, "name": self._me.name, "serving": serving}, sort_keys=True)
         if mine not in keys or keys[mine].lease != self._lease or keys[mine].value != told:
             self._etcd.put(mine, told, self._lease)
         elected = keys[ELECTED].value if ELECTED in keys else ""
@@ -63,12 +73,14 @@ class LeasePresence:
             elected = self._me.id
         elif elected == self._me.id and keys[ELECTED].lease != self._lease:
             elected = ""  # an office of a lease that we lost: it ends by itself
-        live = {
-            key.removeprefix(MASTERS): _address(each.value) for key, each in keys.items() if key.startswith(MASTERS)
+        masters = {
+            key.removeprefix(MASTERS): _told(each.value) for key, each in keys.items() if key.startswith(MASTERS)
         }
-        live[self._me.id] = self._me.address
-        before, self._seen = self._seen, _Seen(sent, live, elected)
-        if before is None or (before.live, before.elected) != (live, elected):
+        masters[self._me.id] = json.loads(told)
+        live = {machine: str(each.get("address", "")) for machine, each in masters.items()}
+        apis = frozenset(machine for machine, each in masters.items() if each.get("serving") is True)
+        before, self._seen = self._seen, _Seen(sent, live, elected, apis)
+        if before is None or (before.live, before.elected, before.serving) != (live, elected, apis):
             self._changed()
 
     def _fresh(self) -> _Seen | None:
@@ -78,6 +90,10 @@ class LeasePresence:
     def live(self) -> Mapping[str, str] | None:
         seen = self._fresh()
         return seen.live if seen else None
+
+    def serving(self) -> Collection[str] | None:
+        seen = self._fresh()
+        return seen.serving if seen else None
 
     def elected(self) -> bool:
         seen = self._fresh()
@@ -97,9 +113,9 @@ class LeasePresence:
                 self._etcd.revoke(self._lease)
 
 
-def _address(value: str) -> str:
+def _told(value: str) -> dict[str, object]:
     try:
         told = json.loads(value)
     except ValueError:
-        return ""
-    return str(told.get("address", "")) if isinstance(told, dict) else ""
+        return {}
+    return told if isinstance(told, dict) else {}

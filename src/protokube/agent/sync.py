@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from protokube.agent import agreement, api, etcd, fence, hosts, keys, kubelet, lost, names, volumes
+from protokube.agent import agreement, api, components, etcd, fence, hosts, keys, kubelet, lost, names, volumes
 from protokube.agent.report import Report
 from protokube.agent.wanted import MasterConfig
 from protokube.agent.world import Step, Turn, World
@@ -19,6 +19,7 @@ ROUND: tuple[tuple[str, Step], ...] = (
     ("names", names.sync),  # peers must find us before etcd starts
     ("hosts", hosts.sync),  # the same without a zone: everybody keeps its own hosts file
     ("etcd", etcd.sync),  # one manifest for each member we hold
+    ("components", components.sync),  # the control plane beside it
     ("lost", lost.sync),  # a disk that is gone is made anew, by one of us
     ("agreement", agreement.sync),  # do the members hold the same data? a person is told if not
     ("api", api.sync),  # the elected master publishes who answers

@@ -6,10 +6,11 @@ agent that starts must not wait for a store, and has no decision of the configur
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from protokube.errors import InvalidRequest
+from protokube.manifests.component import ComponentPod
 from protokube.manifests.etcd import EtcdPod
 
 
@@ -48,6 +49,15 @@ class EtcdCluster:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FileText:
+    """A file as the user asked for it."""
+
+    text: str
+    """Base64, since it may be anything."""
+    mode: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MasterConfig:
     """Everything a master's agent is told."""
 
@@ -56,6 +66,15 @@ class MasterConfig:
     etcd: tuple[EtcdCluster, ...]
     certificates: dict[str, dict[str, Any]]
     """As `pki.certificates` of the configuration: authority, commonName, organizations, names, usages."""
+    components: tuple[ComponentPod, ...] = ()
+    """What runs on every master beside etcd; nothing where there is no Kubernetes."""
+    kubeconfigs: dict[str, str] = field(default_factory=dict)
+    """By path: the certificate of its user. All lead to the API server of this very machine."""
+    secret_files: dict[str, str] = field(default_factory=dict)
+    """By path: the secret in the store that is its content."""
+    files: dict[str, FileText] = field(default_factory=dict)
+    """By path: the user's own files."""
+    api_port: int = 443
 
     def etcd_cluster(self, key: str) -> EtcdCluster | None:
         return next((each for each in self.etcd if each.key == key), None)
@@ -75,7 +94,13 @@ def from_tree(tree: dict[str, Any]) -> MasterConfig:
             )
             for each in tree["etcd"]
         )
-        return MasterConfig(**tree | {"api_names": tuple(tree["api_names"]), "etcd": etcd})
+        lists = ("also_reads", "also_writes")
+        components = tuple(
+            ComponentPod(**each | {name: tuple(each[name]) for name in lists}) for each in tree.get("components", ())
+        )
+        files = {path: FileText(**told) for path, told in tree.get("files", {}).items()}
+        told = {"api_names": tuple(tree["api_names"]), "etcd": etcd, "components": components, "files": files}
+        return MasterConfig(**tree | told)
     except (KeyError, TypeError) as error:
         raise InvalidRequest(
             f"this is not the configuration of a master: {error}", hint="it is made by `protokube up` and `apply`"

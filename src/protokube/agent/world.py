@@ -6,7 +6,7 @@ something waits, how often a volume was missing). No decision about data rests o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -40,12 +40,18 @@ class Keys(Protocol):
     def sync(self, names: Sequence[str]) -> Sequence[str]:
         """Have these ready, by their names in the configuration; say what was issued and why."""
 
+    def sync_shared(self) -> Sequence[str]:
+        """Have what all masters share: the cluster's authority and the service accounts' key; say what was written."""
+
 
 class Presence(Protocol):
     """Who is alive, by leases in etcd; kept up beside the rounds."""
 
     def live(self) -> Mapping[str, str] | None:
         """Address by machine id, of every master with a live lease; None without a fresh answer from a quorum."""
+
+    def serving(self) -> Collection[str] | None:
+        """Of those, the machines whose API server is ready."""
 
     def elected(self) -> bool:
         """Whether this master is the one that writes what all share. False whenever that is not certain."""

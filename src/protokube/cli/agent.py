@@ -70,6 +70,7 @@ def read_launch(file: Path) -> dict[str, Any]:
 def build(told: dict[str, Any], status: Path) -> Any:
     """Wire the edges that the launch data name into a loop."""
     from protokube.agent.agreement import Watching
+    from protokube.agent.apiserver import ApiWatch
     from protokube.agent.loop import Loop
     from protokube.agent.presence import LeasePresence
     from protokube.agent.wanted import from_tree
@@ -87,7 +88,8 @@ def build(told: dict[str, Any], status: Path) -> Any:
     etcd = wiring.etcd_clients(wanted, keys)
     me = patiently(cloud.machines.me)
     wake = threading.Event()
-    presence = LeasePresence(etcd[wanted.etcd[0].key], me, clock, wake.set)
+    api = ApiWatch(wiring.kube_api(wanted, keys), wake.set)
+    presence = LeasePresence(etcd[wanted.etcd[0].key], me, clock, wake.set, api.ready)
     watching = Watching(etcd, {each.key: [member.name for member in each.members] for each in wanted.etcd}, wake.set)
     world = World(
         me=me, clock=clock, volumes=cloud.volumes, machines=cloud.machines, dns=dns, zone_mode=zone_mode,
@@ -97,9 +99,11 @@ def build(told: dict[str, Any], status: Path) -> Any:
     )  # fmt: skip
     loop = Loop(world, wanted, status=status, wake=wake)
     loop.beside = [presence.run, watching.run]
+    if wanted.components:
+        loop.beside.append(api.run)
     if (watch := cloud.watch) is not None:
         loop.beside.append(lambda: watch(wake.set))
-    loop.at_end = [watching.stop, presence.retire]
+    loop.at_end = [api.stop, watching.stop, presence.retire]
     return loop
 
 

@@ -68,7 +68,7 @@ def up(spec: Path | None, name: str, masters: int, events: bool, timeout: float,
         paths.create()
         store = open_store(f"file://{paths.store}")
         put_config(store, config, texts)
-        wanted = from_config(config)
+        wanted = from_config(config, kubernetes=False)
         bringup.ensure_authorities(store, wanted)
         bringup.write_client(store, paths, wanted)
         key = bringup.tsig_key(store, wanted.cluster)

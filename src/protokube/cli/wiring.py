@@ -21,6 +21,8 @@ from protokube.providers.volumes import VolumeProvider
 from protokube.store import Store, layout
 
 if TYPE_CHECKING:
+    from protokube.kube.client import KubeApi
+    from protokube.pki.authority import Authorities
     from protokube.pki.renewal import Place
 
 Wake = Callable[[], None]
@@ -124,17 +126,26 @@ class StoreKeys:
         self._store, self._wanted, self._directory, self._clock = store, wanted, directory, clock
 
     def sync(self, names: Sequence[str]) -> Sequence[str]:
-        from protokube.pki.authority import Authorities
         from protokube.pki.files import sync_certificates
-        from protokube.pki.shelf import Shelf
         from protokube.pki.wanted import CertificateWanted
 
-        authorities = Authorities(Shelf(store=self._store, layout=layout, cluster=self._wanted.cluster))
+        authorities = self._authorities()
         news: list[str] = []
         for name in names:
             told = {name: CertificateWanted.read(self._wanted.certificates[name])}
             news += sync_certificates(self._directory, told, authorities, self._clock.now(), self._place(name))
         return news
+
+    def sync_shared(self) -> Sequence[str]:
+        from protokube.pki.shared import sync_shared
+
+        return sync_shared(self._directory, self._authorities())
+
+    def _authorities(self) -> Authorities:
+        from protokube.pki.authority import Authorities
+        from protokube.pki.shelf import Shelf
+
+        return Authorities(Shelf(store=self._store, layout=layout, cluster=self._wanted.cluster))
 
     def _place(self, certificate: str) -> Place:
         """Members of one etcd cluster renew one after the other."""
@@ -159,3 +170,13 @@ def etcd_clients(wanted: MasterConfig, directory: Path) -> dict[str, Etcd]:
     return {
         etcd.key: GatewayEtcd({each.name: each.client_url for each in etcd.members}, tls=tls) for etcd in wanted.etcd
     }
+
+
+def kube_api(wanted: MasterConfig, directory: Path) -> KubeApi:
+    """The API server of this very machine, asked as the agent."""
+    from protokube.kube.client import KubeApi
+
+    server = f"https://127.0.0.1:{wanted.api_port}"
+    return KubeApi(
+        server, ca=directory / "ca.crt", certificate=directory / "protokube.crt", key=directory / "protokube.key"
+    )

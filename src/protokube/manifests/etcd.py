@@ -7,12 +7,12 @@ going on is only in etcd's file, which is read at a start. Going on is guarded: 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any
+
+from protokube.manifests.text import as_yaml
 
 PKI = "/srv/kubernetes"
 MANIFESTS = "k8s.io/manifests"
@@ -100,7 +100,7 @@ def pod(told: EtcdPod, volume: str, *, generation: str, epoch: int) -> str:
             ],
         },
     }
-    return _yaml(manifest)
+    return as_yaml(manifest)
 
 
 def founding(settings: dict[str, Any], token: str) -> str:
@@ -124,17 +124,4 @@ def going_on(settings: dict[str, Any], token: str) -> str:
 
 
 def _text(settings: dict[str, Any]) -> str:
-    return _yaml(dict(sorted(settings.items())))
-
-
-def _yaml(tree: dict[str, Any]) -> str:
-    return _rendered(json.dumps(tree))
-
-
-@lru_cache(maxsize=32)
-def _rendered(tree: str) -> str:
-    """Asked for in every round, if only to be compared: what was rendered before is kept."""
-    import yaml  # not needed by a program that only reads the values above
-
-    in_c = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # says the same in a tenth of the time
-    return str(yaml.dump(json.loads(tree), Dumper=in_c, sort_keys=False))
+    return as_yaml(dict(sorted(settings.items())))

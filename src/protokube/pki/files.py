@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from protokube.errors import ProtokubeError, Refused, TryLater
@@ -56,19 +56,19 @@ def _sync(
     signer_file, certificate_file, key_file = (
         directory / each for each in (f"{wanted.authority}.crt", f"{name}.crt", f"{name}.key")
     )
-    trusted, certificate, key = _content(signer_file), _content(certificate_file), _content(key_file)
+    trusted, certificate, key = content_of(signer_file), content_of(certificate_file), content_of(key_file)
     news: list[str] = []
     authority, unreachable = _reach(authorities, wanted.authority)
     if authority and trusted != authority.certificate:
         trusted = authority.certificate
-        _replace([(signer_file, trusted, PUBLIC)])
+        replace_files([(signer_file, trusted, PUBLIC)])
         news.append(f"{wanted.authority}: written")
     pair = None if certificate is None or key is None else (certificate, key)
     verdict = judge(pair, wanted, trusted or b"", now, place)
     if verdict.why and authority:
         issued = issue(wanted, authority, now, key=key if verdict.keep_key else None)
         new_key = [] if verdict.keep_key else [(key_file, issued.key, PRIVATE)]
-        _replace([(certificate_file, issued.certificate, PUBLIC), *new_key])
+        replace_files([(certificate_file, issued.certificate, PUBLIC), *new_key])
         news.append(f"{name}: issued, {verdict.why}")
     elif unreachable and not verdict.usable:
         raise unreachable
@@ -89,14 +89,14 @@ def _reach(authorities: Mapping[str, Authority], name: str) -> tuple[Authority |
         return None, Refused(f"there is no authority {name!r}", want=f"one of {', '.join(sorted(authorities))}")
 
 
-def _content(path: Path) -> bytes | None:
+def content_of(path: Path) -> bytes | None:
     try:
         return path.read_bytes()
     except (FileNotFoundError, IsADirectoryError):
         return None
 
 
-def _replace(files: list[tuple[Path, bytes, int]]) -> None:
+def replace_files(files: Sequence[tuple[Path, bytes, int]]) -> None:
     """Have all of them on the disk, then change one name after the other."""
     drafts = []
     for path, data, mode in files:

@@ -28,6 +28,9 @@ class Bad:
     def sync(self, names: Sequence[str]) -> Sequence[str]:
         raise self.error
 
+    def sync_shared(self) -> Sequence[str]:
+        raise self.error
+
 
 def test_the_fence_is_first_and_the_kubelet_last() -> None:
     names = [name for name, _ in ROUND]

@@ -1,0 +1,82 @@
+"""The control plane beside etcd: keys, files and one manifest for each component, once etcd is served here.
+
+Later than etcd only at the first start: an API server without etcd ends, and whoever ends often is started late. What
+was written stays, whatever happens to the volume: losing etcd stops etcd and nothing else.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from pathlib import PurePosixPath
+
+from protokube.agent import etcd, keys, links
+from protokube.agent.world import Turn
+from protokube.errors import Refused
+from protokube.host.files import write_atomic
+from protokube.manifests import kubeconfig
+from protokube.manifests.component import pod
+from protokube.manifests.etcd import PKI
+from protokube.store import layout
+
+STEP = "components"
+PRIVATE, PUBLIC = 0o600, 0o644
+STAGING = "/etc/kubernetes"
+"""Where drafts lie: beside the manifests, where no kubelet looks."""
+
+
+def sync(turn: Turn) -> None:
+    wanted = turn.wanted
+    if not wanted.components:
+        return
+    if not _began(turn) and not any(etcd.is_linked(turn, home) for home in turn.homes):
+        turn.waiting(STEP, "", "the control plane starts once a member of etcd is served here")
+        return
+    keys.ensure_shared(turn)
+    keys.ensure(turn, certificates(turn))
+    _files(turn)
+    for each in wanted.components:
+        if _write(turn, f"{links.DIRECTORY}/{each.file_name}", pod(each).encode(), PUBLIC, staging=STAGING):
+            turn.report.done(STEP, "manifest written", each.name)
+
+
+def certificates(turn: Turn) -> list[str]:
+    """All but the members' own: those come with their volume."""
+    wanted = turn.wanted
+    members = {f"{member.name}-" for each in wanted.etcd for member in each.members}
+    return sorted(name for name in wanted.certificates if not any(name.startswith(start) for start in members))
+
+
+def _began(turn: Turn) -> bool:
+    return any(turn.world.inside(f"{links.DIRECTORY}/{each.file_name}").exists() for each in turn.wanted.components)
+
+
+def _files(turn: Turn) -> None:
+    wanted = turn.wanted
+    for component in wanted.components:
+        for path, text in component.files.items():
+            _said(turn, path, _write(turn, path, text.encode(), PUBLIC))
+    server = f"https://127.0.0.1:{wanted.api_port}"
+    for path, user in wanted.kubeconfigs.items():
+        text = kubeconfig.by_files(
+            wanted.cluster, server, user, ca=f"{PKI}/ca.crt", certificate=f"{PKI}/{user}.crt", key=f"{PKI}/{user}.key"
+        )
+        _said(turn, path, _write(turn, path, text.encode(), PRIVATE))
+    for path, asset in wanted.files.items():
+        _said(turn, path, _write(turn, path, b64decode(asset.text), asset.mode))
+    for path, secret in wanted.secret_files.items():
+        if not turn.world.inside(path).exists():
+            content = turn.world.store.read(layout.secret(wanted.cluster, secret)).data
+            _said(turn, path, _write(turn, path, content, PRIVATE))
+
+
+def _said(turn: Turn, path: str, written: bool) -> None:
+    if written:
+        turn.report.done(STEP, f"{path} written")
+
+
+def _write(turn: Turn, path: str, data: bytes, mode: int, staging: str = "") -> bool:
+    place = turn.world.inside(path)
+    if ".." in PurePosixPath(path).parts:
+        raise Refused(f"{path} is no place for a file", hint="say it without `..`")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    return write_atomic(place, data, mode, staging=turn.world.inside(staging) if staging else None)

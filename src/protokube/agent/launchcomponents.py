@@ -1,0 +1,82 @@
+"""The components of the control plane, as a complete configuration has them and as a master's agent is told them."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from typing import Any
+
+from protokube.agent.wanted import FileText
+from protokube.config.complete import Config
+from protokube.manifests.component import ComponentPod
+from protokube.manifests.text import as_yaml
+
+TRUSTED_BY_THE_WORLD = "/etc/ssl/certs"
+COMPONENTS = {
+    "kubeAPIServer": "kube-apiserver",
+    "kubeControllerManager": "kube-controller-manager",
+    "kubeScheduler": "kube-scheduler",
+}
+EXTERNAL, INTERNAL = "dns.alpha.kubernetes.io/external", "dns.alpha.kubernetes.io/internal"
+CONTROLLER_MANAGER_PORT, SCHEDULER_PORT = 10257, 10259
+ASSETS = "/srv/kubernetes/assets"
+"""Where the original puts a file whose place is not said."""
+FROM_SECRET = "fromSecret"  # noqa: S105 (a key of the configuration)
+
+
+def components(config: Config) -> tuple[ComponentPod, ...]:
+    return tuple(_component(config, field, name) for field, name in COMPONENTS.items())
+
+
+def _component(config: Config, field: str, name: str) -> ComponentPod:
+    told, rendered = config.cluster[field], config.rendered[""][field]
+    return ComponentPod(
+        name=name,
+        image=told["image"],
+        flags=rendered["flags"],
+        cpu_request=told.get("cpuRequest") or "",
+        memory_request=told.get("memoryRequest") or "",
+        files={path: as_yaml(tree) for path, tree in rendered.get("files", {}).items() if FROM_SECRET not in tree},
+        annotations=_names(config) if field == "kubeAPIServer" else {},
+        also_reads=(TRUSTED_BY_THE_WORLD,),
+        probe=_probe(field, told),
+    )
+
+
+def _names(config: Config) -> dict[str, str]:
+    """For the dns-controller, which takes over from the agents where there is one."""
+    tree = config.cluster
+    return {EXTERNAL: tree["masterPublicName"], INTERNAL: tree["masterInternalName"]}
+
+
+def _probe(field: str, told: dict[str, Any]) -> dict[str, Any]:
+    match field:
+        case "kubeAPIServer":
+            # nobody is let in without a name, and a kubelet's probe has none: that it listens is all one can ask
+            return {"tcpSocket": {"host": "127.0.0.1", "port": told["securePort"]}}
+        case "kubeControllerManager":
+            port = told.get("securePort") or CONTROLLER_MANAGER_PORT
+        case _:
+            port = told.get("securePort") or SCHEDULER_PORT
+    return {"httpGet": {"scheme": "HTTPS", "host": "127.0.0.1", "port": port, "path": "/healthz"}}
+
+
+def kubeconfigs(config: Config) -> dict[str, str]:
+    """By path: whose certificate it names."""
+    users = {"kubeControllerManager": "kube-controller-manager", "kubeScheduler": "kube-scheduler"}
+    return {config.cluster[field]["kubeconfig"]: user for field, user in users.items()}
+
+
+def secret_files(config: Config) -> dict[str, str]:
+    files = config.rendered[""]["kubeAPIServer"].get("files", {})
+    return {path: tree[FROM_SECRET] for path, tree in files.items() if FROM_SECRET in tree}
+
+
+def own_files(config: Config) -> dict[str, FileText]:
+    """The user's `fileAssets` that are for masters."""
+    found = {}
+    for name, told in (config.cluster.get("fileAssets") or {}).items():
+        if not told.get("roles") or {"Master", "ControlPlane"} & set(told["roles"]):
+            plain = told["content"] if told.get("isBase64") else b64encode(told["content"].encode()).decode()
+            path = told.get("path") or f"{ASSETS}/{name}"
+            found[path] = FileText(text=plain, mode=int(told.get("mode") or "0440", 8))
+    return found

@@ -1,0 +1,51 @@
+"""What every master has in common: the cluster's authority, and the key pair that signs service accounts' tokens.
+
+The original calls the cluster's authority `ca` on a machine; so do the flags. Its key lies on masters only: the
+controller manager signs nodes' certificates with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from protokube.errors import TryLater
+from protokube.pki.authority import Authority
+from protokube.pki.files import PRIVATE, PUBLIC, content_of, replace_files
+
+CLUSTER_AUTHORITY, SERVICE_ACCOUNT = "kubernetes-ca", "service-account"
+
+
+def sync_shared(directory: Path, authorities: Mapping[str, Authority]) -> list[str]:
+    """Have them there as the store has them; say what was written. TryLater if the store or the disk does not answer.
+
+    Without the store, what is there stays.
+    """
+    try:
+        cluster, accounts = authorities[CLUSTER_AUTHORITY], authorities[SERVICE_ACCOUNT]
+    except TryLater:
+        if all((directory / name).exists() for name in ("ca.crt", "ca.key", "service-account.key")):
+            return []
+        raise
+    files = {
+        "ca.crt": (cluster.certificate, PUBLIC),
+        "ca.key": (cluster.key, PRIVATE),
+        "service-account.key": (accounts.key, PRIVATE),
+        "service-account.pub": (public_key(accounts), PUBLIC),
+    }
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        changed = [name for name, (data, _) in files.items() if content_of(directory / name) != data]
+        for name in changed:
+            replace_files([(directory / name, *files[name])])
+    except OSError as error:
+        raise TryLater(f"cannot keep the keys in {directory}", saw=str(error.strerror)) from error
+    return [f"{name}: written" for name in changed]
+
+
+def public_key(pair: Authority) -> bytes:
+    from cryptography import x509
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    key = x509.load_pem_x509_certificate(pair.certificate).public_key()
+    return key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
