@@ -24,10 +24,11 @@ from soak.budget import Budget  # noqa: E402
 from helpers_dns import debian_environment, debian_program  # noqa: E402
 from host.debian import unpacked  # noqa: E402
 from protokube.local.paths import Paths  # noqa: E402
+from protokube.programs.kubernetes import find  # noqa: E402
 
 ROUNDS = int(os.environ.get("PROTOKUBE_BENCH_ROUNDS", "10"))
 COMMAND = [sys.executable, "-m", "protokube"]
-RATIO = 2.0
+RATIO, GAP = 2.0, 5.0
 
 
 def byhand() -> dict[str, float]:
@@ -51,7 +52,7 @@ def byhand() -> dict[str, float]:
 
 
 @contextmanager
-def cluster() -> Iterator[tuple[Paths, float]]:
+def cluster(kubernetes: str = "none") -> Iterator[tuple[Paths, float]]:
     """A cluster of our own, and the seconds it took."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         environment = {
@@ -61,7 +62,10 @@ def cluster() -> Iterator[tuple[Paths, float]]:
         }
         began = time.perf_counter()
         up = subprocess.run(
-            [*COMMAND, "up", "--cluster", "bench", "-o", "json"], check=True, env=environment, capture_output=True
+            [*COMMAND, "up", "--cluster", "bench", "--kubernetes", kubernetes, "-o", "json"],
+            check=True,
+            env=environment,
+            capture_output=True,
         )
         took = time.perf_counter() - began
         json.loads(up.stdout)
@@ -106,6 +110,29 @@ def measure_healing(byhands: Sequence[dict[str, float]]) -> bool:
     return healthy <= 3 and healthy - attached <= 1
 
 
+def measure_api() -> bool:
+    """The Kubernetes API by its name, ten requests a second, while a master is killed."""
+    found = find(None)
+    if found is None:
+        print("API during a killed master: not measured, there is no Kubernetes on this machine")
+        return True
+    with cluster(found.version) as (paths, took):
+        environment = {**os.environ, "PROTOKUBE_STATE": str(paths.root.parent)}
+        command = [*COMMAND, "drill", "kill-master", "--timeout", "300s", "-o", "json"]
+        gaps = [
+            json.loads(subprocess.run(command, env=environment, capture_output=True, check=True).stdout)["apiWrites"]
+            for _ in range(min(ROUNDS, 5))
+        ]
+    longest = [float(each["longestGap"]) for each in gaps]
+    print(f"up to three API servers of Kubernetes {found.version}: {took:.1f} s")
+    print(
+        f"API during a killed master: longest gap {max(longest):.2f} s, mostly {statistics.median(longest):.2f} s",
+        end="",
+    )
+    print(f" of {len(longest)} drills; budget {GAP} s; {sum(each['unanswered'] for each in gaps)} without an answer")
+    return max(longest) <= GAP
+
+
 def _median(runs: Sequence[dict[str, float]], what: str) -> float:
     return statistics.median(each[what] for each in runs)
 
@@ -133,7 +160,7 @@ def main() -> bool:
         byhands.append(byhand())
         with cluster() as (_, took):
             ours.append(took)
-    return all([measure_up(byhands, ours), measure_healing(byhands), measure_idle()])
+    return all([measure_up(byhands, ours), measure_healing(byhands), measure_idle(), measure_api()])
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ def suite(name: str, says: str, times: int, files: Sequence[str], **variables: s
             if found:
                 outcome.found.append(found)
             outcome.done += ended
-            say(f"{name}: round {number} of {times}{': BROKEN' if found else '' if ended else ': cut short'}")
+            say(f"{name}: round {number} of {times}{f': BROKEN: {found}' if found else '' if ended else ': cut short'}")
         return outcome
 
     return Section(name, says, run)

@@ -78,6 +78,19 @@ class Alone:
         self.retired = True
 
 
+class Machines:
+    """The provider's list, as the test says it; we are the first in it."""
+
+    def __init__(self, *listed: Machine) -> None:
+        self.listed = listed
+
+    def me(self) -> Machine:
+        return self.listed[0]
+
+    def list_machines(self) -> Sequence[Machine]:
+        return self.listed
+
+
 def a_turn(root: Path, *, wanted: MasterConfig | None = None, **edges: Any) -> Turn:
     """A round that has not begun; an edge that is not given must not be touched."""
     nothing = cast(Any, None)

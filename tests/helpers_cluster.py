@@ -70,6 +70,7 @@ class RealCluster:
         return Answer(ran.returncode, ran.stdout, ran.stderr)
 
     def up(self, *words: str) -> Self:
+        words = words if "--kubernetes" in words else ("--kubernetes", "none", *words)
         said = self.run("up", "--cluster", self.name, "--output", "json", "--timeout", "180", *words)
         assert said.code == 0, said.err + self._why()
         self.told = json.loads(said.out)

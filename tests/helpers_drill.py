@@ -84,6 +84,7 @@ class MemoryEtcd:
 class PretendHand:
     def __init__(self, writer: Writer, etcd: MemoryEtcd) -> None:
         self.writer, self.etcd = writer, etcd
+        self.api = None
 
     def read_back(self) -> dict[str, str]:
         return as_found(self.etcd.read(self.writer.log().prefix))

@@ -100,7 +100,7 @@ def test_down_after_everything_was_killed_leaves_nothing_either(kept: RealCluste
 @pytest.mark.parametrize("seconds", [0.5, 1.5, 3.0])
 def test_down_after_up_itself_was_killed_on_its_way_leaves_nothing(kept: RealCluster, seconds: float) -> None:
     with beside(kept, "half") as cluster:
-        command = [*COMMAND, "up", "--cluster", "half", "--masters", "1"]
+        command = [*COMMAND, "up", "--cluster", "half", "--masters", "1", "--kubernetes", "none"]
         env = environment(PROTOKUBE_STATE=str(cluster.state))
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env) as up:
             time.sleep(seconds)
@@ -123,7 +123,7 @@ def test_a_daemon_that_was_killed_is_started_by_up_and_the_hosts_were_never_touc
 
     os.kill(pid, signal.SIGKILL)
     until(lambda: kept.run("status", "--cluster", "kept").code != 0, "status notices")
-    said = kept.run("up", "--cluster", "kept", "--masters", "1")
+    said = kept.run("up", "--cluster", "kept", "--masters", "1", "--kubernetes", "none")
 
     assert said.code == 0, said.err
     assert "the local cloud started" in said.err

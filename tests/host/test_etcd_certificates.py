@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -16,12 +16,15 @@ from helpers_etcd import EtcdCluster, answers, eventually, make_cluster
 from protokube.etcd.deadline import Deadline
 from protokube.etcd.dial import Target, dial
 from protokube.etcd.tls import Trust
+from protokube.local.writer import Writer, as_found, lost, turned_back
 from protokube.pki.authority import Authority, make_authority
 from protokube.pki.files import sync_certificates
+from protokube.pki.renewal import LIFETIME, Place, look_every
 from protokube.pki.wanted import CertificateWanted
 
 DAY = 86400.0
 RENEWALS = 60
+SHORT_LIFE, LIVES = 30.0, 5
 
 
 class Issuer:
@@ -38,6 +41,11 @@ class Issuer:
 
     def sync(self, directory: Path, now: float) -> list[str]:
         return sync_certificates(directory, self.wanted, self.authorities, now)
+
+    def keep(self, directory: Path, name: str, place: Place, lifetime: float = LIFETIME) -> list[str]:
+        """As the agent of one member does."""
+        wanted = {name: self.wanted[name]}
+        return sync_certificates(directory, wanted, self.authorities, time.time(), place, lifetime)
 
 
 def served_by(cluster: EtcdCluster, name: str) -> bytes:
@@ -109,3 +117,67 @@ def test_a_cluster_whose_certificates_have_all_expired_heals_without_a_restart(
     cluster.wait()
     assert client.put("healed", "yes") > 0
     assert all(member.process and member.process.poll() is None for member in cluster.members.values())
+
+
+class ShortLived:
+    """Three agents that keep short certificates, each in its own turns, and somebody who connects anew all the time."""
+
+    def __init__(self, cluster: EtcdCluster, issuer: Issuer) -> None:
+        self._cluster, self._issuer, self._over = cluster, issuer, threading.Event()
+        self._places = {name: Place(index, 3) for index, name in enumerate("abc")} | {"client": Place()}
+        self.renewed: dict[str, list[str]] = {name: [] for name in self._places}
+        self.refused: list[str] = []
+        self._threads = [threading.Thread(target=work) for work in (self._keep, self._connect)]
+
+    def __enter__(self) -> Self:
+        for each in self._threads:
+            each.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        for each in self._threads:
+            each.join()
+
+    def still_young(self) -> str:
+        return " ".join(name for name, news in self.renewed.items() if len(news) <= LIVES)
+
+    def _keep(self) -> None:
+        while not self._over.wait(look_every(SHORT_LIFE)):
+            for name, place in self._places.items():
+                self.renewed[name] += self._issuer.keep(self._cluster.tls.ca.parent, name, place, SHORT_LIFE)
+
+    def _connect(self) -> None:
+        while not self._over.wait(0.2):
+            for name in "abc":
+                try:
+                    served_by(self._cluster, name)
+                except ssl.SSLError as error:
+                    self.refused.append(f"{name}: {error}")
+                except OSError:
+                    continue  # slow, or being started again, is not refused
+
+
+@pytest.mark.parametrize("running", [("3.5", "abc", 0.0)], indirect=True)
+def test_certificates_of_half_a_minute_are_renewed_five_times_over_under_a_writer(
+    running: tuple[EtcdCluster, Issuer],
+) -> None:
+    cluster, issuer = running
+    cluster.wait()
+
+    with ShortLived(cluster, issuer) as agents:
+        with Writer(cluster.client(), "short/") as writer:
+            assert eventually(agents.still_young, seconds=3 * LIVES * SHORT_LIFE) == ""
+            log = writer.stop()
+        for name in "abc":  # members connect anew too, all by certificates that did not exist at the start
+            cluster.members[name].stop()
+            cluster.members[name].start()
+            cluster.wait(name)
+        found = as_found(cluster.client().read("short/"))
+
+    assert (lost(log, found), turned_back(log)) == ((), ())
+    assert log.longest_gap.seconds < SHORT_LIFE, "whoever lets its certificates expire is away for longer"
+    assert agents.refused == []
+    for name, (first, *rest) in agents.renewed.items():
+        assert first == f"{name}: issued, it was valid for longer than is asked for"
+        assert {each.partition("it was ")[2] for each in rest} <= {"due to be renewed", "overdue"}, name

@@ -133,7 +133,7 @@ def all_that_is(cluster: RealCluster) -> dict[str, Any]:
 def test_up_a_second_time_changes_nothing_and_says_so(both: SideBySide) -> None:
     before = all_that_is(both.plain)
 
-    said = both.plain.run("up", "--cluster", "plain")
+    said = both.plain.run("up", "--cluster", "plain", "--kubernetes", "none")
 
     assert said.code == 0
     assert all_that_is(both.plain) == before
@@ -225,7 +225,7 @@ def test_a_spec_for_another_cloud_is_refused_before_anything_is_made(tmp_path: P
     )
 
     ran = subprocess.run(
-        [sys.executable, "-m", "protokube", "up", str(spec)],
+        [sys.executable, "-m", "protokube", "up", str(spec), "--kubernetes", "none"],
         capture_output=True, text=True, env=environment(PROTOKUBE_STATE=str(tmp_path / "state")),
     )  # fmt: skip
 

@@ -7,24 +7,27 @@ was written stays, whatever happens to the volume: losing etcd stops etcd and no
 from __future__ import annotations
 
 from base64 import b64decode
+from dataclasses import replace
 from pathlib import PurePosixPath
 
-from protokube.agent import etcd, keys, links
+from protokube.agent import etcd, keys, links, manifestguard
 from protokube.agent.world import Turn
 from protokube.errors import Refused
 from protokube.host.files import write_atomic
 from protokube.manifests import kubeconfig
-from protokube.manifests.component import pod
+from protokube.manifests.component import ComponentPod, pod
 from protokube.manifests.etcd import PKI
 from protokube.store import layout
 
 STEP = "components"
+API_SERVER, ADVERTISED = "kube-apiserver", "advertise-address"
 PRIVATE, PUBLIC = 0o600, 0o644
 STAGING = "/etc/kubernetes"
 """Where drafts lie: beside the manifests, where no kubelet looks."""
 
 
 def sync(turn: Turn) -> None:
+    manifestguard.guard_sync(turn)
     wanted = turn.wanted
     if not wanted.components:
         return
@@ -34,9 +37,16 @@ def sync(turn: Turn) -> None:
     keys.ensure_shared(turn)
     keys.ensure(turn, certificates(turn))
     _files(turn)
-    for each in wanted.components:
+    for each in (at_home(each, turn.world.me.address) for each in wanted.components):
         if _write(turn, f"{links.DIRECTORY}/{each.file_name}", pod(each).encode(), PUBLIC, staging=STAGING):
             turn.report.done(STEP, "manifest written", each.name)
+
+
+def at_home(component: ComponentPod, address: str) -> ComponentPod:
+    """A component on this machine: the API server tells others where it is, and a machine may have many addresses."""
+    if component.name != API_SERVER or ADVERTISED in component.flags:
+        return component
+    return replace(component, flags={**component.flags, ADVERTISED: address})
 
 
 def certificates(turn: Turn) -> list[str]:

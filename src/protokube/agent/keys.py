@@ -2,38 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from protokube.agent.world import Turn
+from protokube.manifests.etcd import PKI
+from protokube.pki import ending
+from protokube.pki.renewal import look_every
 
 STEP = "keys"
 CLIENT = "protokube-etcd-client"
 CHECK_EVERY = 600.0
-"""Seconds between two looks at what is in order; a third of the shortest life is far longer."""
+"""Seconds between two looks at what is in order; more often only where lives are short."""
+AUTHORITIES = "authorities"
 
 
 def sync(turn: Turn) -> None:
     if turn.wanted.etcd:
+        warn(turn)
         ensure(turn, [CLIENT])
 
 
 def ensure(turn: Turn, names: Sequence[str]) -> None:
     """Have these certificates, fresh enough; TryLater if they cannot be issued now."""
-    world = turn.world
-    what, now = f"keys {' '.join(names)}", world.clock.monotonic()
-    if world.memory.confirmed(what, tuple(names), now, CHECK_EVERY):
-        return
-    for each in world.keys.sync(names):
-        turn.report.done(STEP, each)
-    world.memory.confirm(what, tuple(names), now)
+    lasts = min(CHECK_EVERY, look_every(turn.wanted.certificate_lifetime))
+    _look(turn, f"keys {' '.join(names)}", lasts, lambda: turn.world.keys.sync(names))
 
 
 def ensure_shared(turn: Turn) -> None:
     """Have the keys that all masters share; TryLater if they cannot be had now."""
+    _look(turn, "shared keys", CHECK_EVERY, turn.world.keys.sync_shared)
+
+
+def warn(turn: Turn) -> None:
+    """Tell of every authority that ends within a year."""
+    world = turn.world
+    told, now = sorted({each["authority"] for each in turn.wanted.certificates.values()}), world.clock.monotonic()
+    if not world.memory.confirmed(AUTHORITIES, told, now, CHECK_EVERY):
+        world.memory.authorities = ending.ends(world.inside(PKI), told)
+        world.memory.confirm(AUTHORITIES, told, now)
+    today = world.clock.now()
+    for name, end in world.memory.authorities.items():
+        if text := ending.words(name, end, today):
+            say = turn.report.needs_a_person if ending.is_urgent(end, today) else turn.report.warn
+            say(STEP, text, hint=ending.HINT)
+
+
+def _look(turn: Turn, what: str, lasts: float, sync: Callable[[], Sequence[str]]) -> None:
     world = turn.world
     now = world.clock.monotonic()
-    if world.memory.confirmed("shared keys", True, now, CHECK_EVERY):
-        return
-    for each in world.keys.sync_shared():
-        turn.report.done(STEP, each)
-    world.memory.confirm("shared keys", True, now)
+    if not world.memory.confirmed(what, True, now, lasts):
+        for each in sync():
+            turn.report.done(STEP, each)
+        world.memory.confirm(what, True, now)
+    if lasts < CHECK_EVERY:  # else the next round that comes anyway is soon enough
+        turn.within(world.memory.confirmed_for(what, now, lasts))

@@ -13,6 +13,7 @@ from protokube.agent.wanted import EtcdCluster, MasterConfig, Member
 from protokube.config.complete import Config
 from protokube.config.pki import member_dns_name, member_name
 from protokube.manifests.etcd import EtcdPod
+from protokube.spec.fields import seconds
 
 GIGABYTE = 2**30
 
@@ -23,7 +24,14 @@ def from_config(config: Config, *, kubernetes: bool = True) -> MasterConfig:
     etcd = tuple(_etcd_cluster(config, key, told) for key, told in tree["etcdClusters"].items())
     names = tuple(dict.fromkeys((tree["masterInternalName"], tree["masterPublicName"])))
     certificates = {name: dict(told) for name, told in tree["pki"]["certificates"].items()}
-    whole = MasterConfig(cluster=config.name, api_names=names, etcd=etcd, certificates=certificates)
+    whole = MasterConfig(
+        cluster=config.name,
+        api_names=names,
+        etcd=etcd,
+        certificates=certificates,
+        certificate_lifetime=seconds(tree["pki"]["certificateLifetime"]),
+        key_pairs=tuple(tree["pki"]["keyPairs"]),
+    )
     if not kubernetes:
         return whole
     return replace(
@@ -33,6 +41,8 @@ def from_config(config: Config, *, kubernetes: bool = True) -> MasterConfig:
         secret_files=launchcomponents.secret_files(config),
         files=launchcomponents.own_files(config),
         api_port=tree["kubeAPIServer"]["securePort"],
+        node_labels={name: dict(group["nodeLabels"]) for name, group in config.groups.items()},
+        node_taints={name: list(group["taints"]) for name, group in config.groups.items()},
     )
 
 

@@ -41,7 +41,7 @@ class Pace:
         self._waits = open_ends
         if not open_ends and not report.did:
             self._pause = IDLE
-        return self._pause * (0.9 + 0.2 * self._jitter())
+        return min(self._pause * (0.9 + 0.2 * self._jitter()), turn.next_within)
 
 
 class Loop:

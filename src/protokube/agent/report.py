@@ -28,6 +28,8 @@ class Report:
     waits: list[Note] = field(default_factory=list)
     person: list[Note] = field(default_factory=list)
     bugs: list[Note] = field(default_factory=list)
+    warnings: list[Note] = field(default_factory=list)
+    """What a person should know of, long before it does harm: nothing waits for it."""
 
     def done(self, step: str, text: str, about: str = "") -> None:
         if text:
@@ -41,6 +43,9 @@ class Report:
         self.person.append(
             Note(step=step, about=about, text=note.text, hint=hint or note.hint, saw=note.saw) if hint else note
         )
+
+    def warn(self, step: str, text: str, about: str = "", hint: str = "") -> None:
+        self.warnings.append(Note(step=step, about=about, text=text, hint=hint))
 
     def broken(self, step: str, text: str) -> None:
         self.bugs.append(Note(step=step, about="", text=text))
@@ -56,6 +61,7 @@ class Report:
         parts += [f"{_subject(each)} waits: {each.text}" for each in self.waits]
         parts += [f"{_subject(each)} NEEDS A PERSON: {each.text}" for each in self.person]
         parts += [f"{each.step} BROKEN: {each.text}" for each in self.bugs]
+        parts += [f"{_subject(each)} WARNING: {each.text}" for each in self.warnings]
         return "; ".join(parts)
 
     def to_tree(self) -> dict[str, Any]:
@@ -68,6 +74,7 @@ class Report:
             "waiting": told(self.waits),
             "needsAPerson": told(self.person),
             "broken": told(self.bugs),
+            "warnings": told(self.warnings),
         }
 
 

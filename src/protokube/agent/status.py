@@ -31,6 +31,7 @@ def snapshot(turn: Turn, *, number: int, took: float, pause: float) -> dict[str,
         "jobs": [{"job": type(job).__name__, "seconds": round(took, 1)} for job, took in world.disks.running()],
         "live": None if live is None else dict(sorted(live.items())),
         "elected": world.presence.elected(),
+        "serving": me.id in (world.presence.serving() or ()) if turn.wanted.components else None,
     }
 
 

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 import logging
 
-from protokube.agent import agreement, api, components, etcd, fence, hosts, keys, kubelet, lost, names, volumes
+from protokube.agent import (
+    agreement,
+    api,
+    components,
+    etcd,
+    fence,
+    hosts,
+    keys,
+    kubelet,
+    lost,
+    names,
+    nodekeys,
+    podnetwork,
+    volumes,
+)
 from protokube.agent.report import Report
 from protokube.agent.wanted import MasterConfig
 from protokube.agent.world import Step, Turn, World
@@ -15,6 +29,7 @@ log = logging.getLogger("protokube.agent")
 ROUND: tuple[tuple[str, Step], ...] = (
     ("fence", fence.sync),  # do we still hold what we serve? first, always
     ("keys", keys.sync),  # our certificate as a client of etcd; members get theirs when they are started
+    ("nodekeys", nodekeys.sync),  # what makes this machine a node: the kubelet is let in by it
     ("volumes", volumes.sync),  # take the disks, prove them, mount them
     ("names", names.sync),  # peers must find us before etcd starts
     ("hosts", hosts.sync),  # the same without a zone: everybody keeps its own hosts file
@@ -23,6 +38,7 @@ ROUND: tuple[tuple[str, Step], ...] = (
     ("lost", lost.sync),  # a disk that is gone is made anew, by one of us
     ("agreement", agreement.sync),  # do the members hold the same data? a person is told if not
     ("api", api.sync),  # the elected master publishes who answers
+    ("podnetwork", podnetwork.sync),  # addresses for our pods, and the ways to all others'
     ("kubelet", kubelet.sync),  # last: it starts whatever the others prepared
 )
 

@@ -66,6 +66,10 @@ class MasterConfig:
     etcd: tuple[EtcdCluster, ...]
     certificates: dict[str, dict[str, Any]]
     """As `pki.certificates` of the configuration: authority, commonName, organizations, names, usages."""
+    certificate_lifetime: float = 365 * 86400.0
+    """Seconds for which each is issued."""
+    key_pairs: tuple[str, ...] = ()
+    """Keys that sign something else than certificates, by their names in the store."""
     components: tuple[ComponentPod, ...] = ()
     """What runs on every master beside etcd; nothing where there is no Kubernetes."""
     kubeconfigs: dict[str, str] = field(default_factory=dict)
@@ -75,6 +79,16 @@ class MasterConfig:
     files: dict[str, FileText] = field(default_factory=dict)
     """By path: the user's own files."""
     api_port: int = 443
+    kubelet_kubeconfig: str = ""
+    """Where the kubelet of a master looks for it; nothing where no kubelet runs that needs one."""
+    pod_network: bool = False
+    """Whether the agents make the network of pods: nodes are neighbours, and nobody else routes between them."""
+    node_labels: dict[str, dict[str, str]] = field(default_factory=dict)
+    """By instance group: what its Nodes are labelled with."""
+    node_taints: dict[str, list[str]] = field(default_factory=dict)
+    """By instance group: `key=value:Effect`."""
+    addons: str = ""
+    """What the cluster gets once its API answers: the digest of the add-ons in the store."""
 
     def etcd_cluster(self, key: str) -> EtcdCluster | None:
         return next((each for each in self.etcd if each.key == key), None)
@@ -100,6 +114,7 @@ def from_tree(tree: dict[str, Any]) -> MasterConfig:
         )
         files = {path: FileText(**told) for path, told in tree.get("files", {}).items()}
         told = {"api_names": tuple(tree["api_names"]), "etcd": etcd, "components": components, "files": files}
+        told["key_pairs"] = tuple(tree.get("key_pairs", ()))
         return MasterConfig(**tree | told)
     except (KeyError, TypeError) as error:
         raise InvalidRequest(

@@ -6,16 +6,17 @@ something waits, how often a volume was missing). No decision about data rests o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from protokube.agent.report import Report
 from protokube.agent.wanted import EtcdCluster, MasterConfig, Member
 from protokube.errors import ProtokubeError, Refused, TryLater
 from protokube.etcd import Etcd
-from protokube.host import Block, Disks, Units
+from protokube.host import Block, Disks, Routes, Units
 from protokube.members.agreement import Disagree
 from protokube.members.generation import Generation
 from protokube.members.identity import Identity, Unreadable
@@ -67,6 +68,23 @@ class Agreement(Protocol):
         """By etcd cluster, where they certainly do not."""
 
 
+class Kube(Protocol):
+    """The API server of this very machine: objects as plain trees, by their paths.
+
+    TryLater if it does not answer, or if somebody else changed the object meanwhile; ApiError if it says no.
+    """
+
+    def get(self, path: str, **query: str) -> dict[str, Any]: ...
+
+    def create(self, path: str, tree: dict[str, Any]) -> dict[str, Any]: ...
+
+    def apply(self, path: str, tree: dict[str, Any], *, manager: str) -> dict[str, Any]: ...
+
+    def merge(self, path: str, tree: dict[str, Any]) -> dict[str, Any]: ...
+
+    def delete(self, path: str, *, uid: str = "") -> dict[str, Any]: ...
+
+
 class NobodyLooks:
     """Agreement where nothing is compared: with a single member, and before there are any."""
 
@@ -106,6 +124,8 @@ class Memory:
     """What was last confirmed at a far side, and when."""
     missing: dict[tuple[str, str], int] = field(default_factory=dict)
     """In how many complete lists running a member had no volume."""
+    authorities: dict[str, float] = field(default_factory=dict)
+    """When each authority ends, as far as their certificates could be read."""
 
     def waited(self, what: str, now: float) -> float:
         return now - self.since.setdefault(what, now)
@@ -114,6 +134,11 @@ class Memory:
         """Whether exactly this was confirmed not long ago."""
         seen = self.checked.get(what)
         return seen is not None and seen[0] == value and now - seen[1] < lasts
+
+    def confirmed_for(self, what: str, now: float, lasts: float) -> float:
+        """For how many seconds what was confirmed stays so."""
+        seen = self.checked.get(what)
+        return 0.0 if seen is None else max(seen[1] + lasts - now, 0.0)
 
     def confirm(self, what: str, value: object, now: float) -> None:
         self.checked[what] = (value, now)
@@ -140,6 +165,10 @@ class World:
     """The UUID in the superblock of an ext4, mounted or not."""
     new_nonce: Callable[[], str]
     agreement: Agreement = field(default_factory=NobodyLooks)
+    routes: Routes | None = None
+    """This machine's; nothing where others see to the network of pods."""
+    kube: Kube | None = None
+    """None where there is no Kubernetes."""
     memory: Memory = field(default_factory=Memory)
     zone_mode: bool = True
     """Names are in a zone that others read; else each master keeps its own hosts file."""
@@ -172,12 +201,18 @@ class Turn:
     """What was waited for in this round."""
     settled: set[str] = field(default_factory=set)
     """Volumes whose identity, epoch and mark say, on the disk and at the provider, that we serve them."""
+    next_within: float = math.inf
+    """Seconds after which the next round has to be there, if nothing else asks for one sooner."""
 
     def waiting(self, step: str, about: str, why: str) -> None:
         """Note a wait together with how long it has lasted."""
         seconds = self.waited(f"{step} {about}")
         lasting = f" (for {seconds:.0f} s)" if seconds >= 1 else ""
         self.report.waiting(step, f"{why}{lasting}", about)
+
+    def within(self, seconds: float) -> None:
+        """Have the next round at the latest then."""
+        self.next_within = min(self.next_within, seconds)
 
     def waited(self, what: str) -> float:
         """Seconds since this was first waited for; a round that does not ask starts the count anew."""

@@ -69,6 +69,7 @@ def read_launch(file: Path) -> dict[str, Any]:
 
 def build(told: dict[str, Any], status: Path) -> Any:
     """Wire the edges that the launch data name into a loop."""
+    from protokube.agent import nodekeys
     from protokube.agent.agreement import Watching
     from protokube.agent.apiserver import ApiWatch
     from protokube.agent.loop import Loop
@@ -77,6 +78,7 @@ def build(told: dict[str, Any], status: Path) -> Any:
     from protokube.agent.world import World
     from protokube.cli import wiring
     from protokube.host.disks import HostDisks
+    from protokube.host.routes import HostRoutes
     from protokube.host.superblock import ext4_uuid
     from protokube.store.open import open_store
 
@@ -87,8 +89,10 @@ def build(told: dict[str, Any], status: Path) -> Any:
     store = open_store(told["store"])
     etcd = wiring.etcd_clients(wanted, keys)
     me = patiently(cloud.machines.me)
+    wanted = nodekeys.with_node(wanted, me)
     wake = threading.Event()
-    api = ApiWatch(wiring.kube_api(wanted, keys), wake.set)
+    kube = wiring.kube_api(wanted, keys)
+    api = ApiWatch(kube, wake.set)
     presence = LeasePresence(etcd[wanted.etcd[0].key], me, clock, wake.set, api.ready)
     watching = Watching(etcd, {each.key: [member.name for member in each.members] for each in wanted.etcd}, wake.set)
     world = World(
@@ -96,6 +100,7 @@ def build(told: dict[str, Any], status: Path) -> Any:
         disks=HostDisks(on_done=wake.set), units=wiring.units(told["units"]), store=store, etcd=etcd,
         keys=wiring.StoreKeys(store, wanted, keys, clock), presence=presence, agreement=watching, root=root,
         uuid_of=lambda block: ext4_uuid(block.number), new_nonce=lambda: str(uuid.uuid4()),
+        routes=HostRoutes() if wanted.pod_network else None, kube=kube if wanted.components else None,
     )  # fmt: skip
     loop = Loop(world, wanted, status=status, wake=wake)
     loop.beside = [presence.run, watching.run]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Decorated = Callable[..., Any]
 EVERY = 0.25
 """Seconds between two looks while something is awaited."""
-UNITS = {"": 1.0, "s": 1.0, "ms": 0.001, "m": 60.0, "min": 60.0, "h": 3600.0}
+UNITS = {"": 1.0, "s": 1.0, "ms": 0.001, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def cluster_option(function: Decorated) -> Decorated:
@@ -37,7 +37,7 @@ def known_clusters(_: click.Context, __: click.Parameter, incomplete: str) -> li
 
 
 class Duration(click.ParamType[float]):
-    """`90s`, `2m`, `1.5h`, or a number of seconds."""
+    """`90s`, `2m`, `1.5h`, `30d`, or a number of seconds."""
 
     name = "duration"
 
@@ -46,7 +46,7 @@ class Duration(click.ParamType[float]):
             return value
         found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", str(value))
         if found is None or found[2] not in UNITS:
-            self.fail(f"{value!r} is not a length of time: such as 90s, 2m, 1h", param, ctx)
+            self.fail(f"{value!r} is not a length of time: such as 90s, 2m, 1h, 30d", param, ctx)
         return float(found[1]) * UNITS[found[2]]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -44,19 +44,38 @@ def _text(store: Store, path: str) -> tuple[str, str]:
     return path, text_of(store.read(path).data, path)
 
 
-@click.command()
-@click.argument("cluster", metavar="[CLUSTER]", required=False)
+class Get(click.Command):
+    """Reads clusters; `get kubernetes` is another command, which stands beside them."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        if args[:1] == ["kubernetes"]:
+            from protokube.cli.get_kubernetes import kubernetes
+
+            return kubernetes.make_context(f"{info_name} kubernetes", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+def other_things(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    """For the shell: what can be got beside clusters."""
+    return [each for each in ("kubernetes",) if each.startswith(incomplete)]
+
+
+@click.command(cls=Get)
+@click.argument("cluster", metavar="[CLUSTER]", required=False, shell_complete=other_things)
 @store_option(required=True)
 @output_option(default="yaml")
 @click.option("--as-written", is_flag=True, help="The spec as the user wrote it, not the complete configuration.")
 def get(cluster: str | None, store_url: str, output: str, as_written: bool) -> None:
     """Read clusters back from a state store.
 
-    Without CLUSTER: the names of the clusters in it.
+    Without CLUSTER: the names of the clusters in it. Kubernetes' own programs: `protokube get kubernetes --help`.
 
     \b
       protokube get --store s3://bucket/clusters
       protokube get dev.example.com --store s3://bucket/clusters
+      protokube get kubernetes 1.34.1
     """
     from protokube.store import layout
     from protokube.store.open import open_store

@@ -25,11 +25,14 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "explain": ("protokube.cli.explain:explain", "Why a volume, a member or a name waits, or where it comes from."),
     "drill": ("protokube.cli.drill:drill", "Break something on purpose, watch it heal, and judge."),
     "etcd": ("protokube.cli.etcd:etcd", "The members of etcd, and volumes that came from elsewhere."),
+    "export": ("protokube.cli.export:export", "A kubeconfig for a person, which ends by itself."),
     "agent": ("protokube.cli.agent:agent", "The daemon on each master: disks, names and etcd, by rounds."),
+    "api-proxy": ("protokube.cli.api_proxy:api_proxy", "The way of one machine to whichever API server answers."),
     "complete": ("protokube.cli.complete:complete", "A spec of a few lines, as the complete configuration."),
     "completion": ("protokube.cli.completion:completion", "Shell completion for bash, zsh or fish."),
     "diff": ("protokube.cli.diff:diff", "Two complete configurations side by side, with reasons."),
     "get": ("protokube.cli.get:get", "Read clusters back from a state store."),
+    "token": ("protokube.cli.token:token", "What new nodes show to be let in."),
     "schema": ("protokube.cli.schema:schema", "The JSON Schema of our documents, for editors."),
 }
 DEBUG = "PROTOKUBE_DEBUG"

@@ -21,7 +21,7 @@ def step_line(step: Step) -> str:
 
 
 def render_verdict(verdict: Verdict) -> list[str]:
-    lines = [f"{verdict.drill}: {verdict.target}", writes(verdict), members(verdict)]
+    lines = [f"{verdict.drill}: {verdict.target}", writes(verdict), *api_writes(verdict), members(verdict)]
     if verdict.old is not None:
         old = verdict.old
         lines.append(
@@ -44,6 +44,17 @@ def writes(verdict: Verdict) -> str:
         f"writes: {verdict.acknowledged:,} acknowledged, {kept} of them read back;"
         f" {verdict.unanswered:,} without an answer; {gap}"
     )
+
+
+def api_writes(verdict: Verdict) -> list[str]:
+    api = verdict.api
+    if api is None:
+        return []
+    kept = "all" if api.there == api.acknowledged else f"only {api.there:,}"
+    return [
+        f"through the Kubernetes API: {api.acknowledged:,} acknowledged, {kept} of them read back;"
+        f" {api.unanswered:,} without an answer; longest gap {exactly(api.longest_gap)}"
+    ]
 
 
 def members(verdict: Verdict) -> str:
@@ -73,6 +84,13 @@ def verdict_tree(verdict: Verdict) -> dict[str, Any]:
         },
         "members": {"same": verdict.same_list, "before": before, "after": after},
     }
+    if verdict.api is not None:
+        tree["apiWrites"] = {
+            "acknowledged": verdict.api.acknowledged,
+            "readBack": verdict.api.there,
+            "unanswered": verdict.api.unanswered,
+            "longestGap": round(verdict.api.longest_gap, 3),
+        }
     if verdict.old is not None:
         tree["oldHolder"] = {
             "host": verdict.old.host,

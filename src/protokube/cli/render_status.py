@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TypeVar
 
 from protokube.cli.render_table import lasting, several, size, table
 from protokube.errors import ExitCode
-from protokube.local.view_values import ClusterView, DiskView, HostView, MemberView, Told
+from protokube.local.view_values import AgentView, ClusterView, DiskView, HostView, MemberView, Told
 
 T = TypeVar("T")
 PERSON = "needs a person:"
@@ -35,12 +35,24 @@ def headline(view: ClusterView) -> str:
 
 def hosts(view: ClusterView) -> list[str]:
     reports = {each.host: each for each in view.agents}
+    with_api = any(each.serving is not None for each in view.agents)
     rows = []
     for each in view.hosts:
         report = reports.get(each.name)
         rounds = f"{report.round}{', elected' if report.elected else ''}" if report else ""
-        rows.append((each.name, each.group, each.address, host_state(each, view.at), rounds))
-    return table(("HOST", "GROUP", "ADDRESS", "STATE", "ROUND"), rows)
+        row = (each.name, each.group, each.address, host_state(each, view.at), rounds)
+        rows.append((*row, _api(report)) if with_api else row)
+    return table(("HOST", "GROUP", "ADDRESS", "STATE", "ROUND", *(["API"] if with_api else [])), rows)
+
+
+def _api(report: AgentView | None) -> str:
+    match report.serving if report else None:
+        case None:
+            return ""
+        case True:
+            return "ready"
+        case _:
+            return "not ready"
 
 
 def host_state(host: HostView, now: float) -> str:
@@ -97,6 +109,7 @@ def troubles(view: ClusterView) -> list[str]:
         "waiting:", [f"{subject(each)}{each.note.text}, for {lasting(each.seconds)}" for each in view.waits]
     )
     lines += _block(PERSON, [line for each in view.person for line in told(each)])
+    lines += _block("to be seen to one day:", dict.fromkeys(each.note.text for each in view.warnings))
     lines += _block("broken, please report it:", [f"{subject(each)}{each.note.text}" for each in view.bugs])
     lines += _block("not seen:", view.notes)
     if not view.daemon.alive:
@@ -113,7 +126,7 @@ def subject(each: Told) -> str:
     return f"{each.host}, {each.note.about or each.note.step}: "
 
 
-def _block(title: str, lines: Sequence[str]) -> list[str]:
+def _block(title: str, lines: Collection[str]) -> list[str]:
     return [title, *(f"  {line}" for line in lines)] if lines else []
 
 

@@ -93,6 +93,7 @@ def agent_tree(agent: AgentView) -> Tree:
         "at": agent.at,
         "round": agent.round,
         "elected": agent.elected,
+        "serving": agent.serving,
         "did": did,
         "members": homes,
     }

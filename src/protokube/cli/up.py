@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from protokube.config.complete import Config
     from protokube.local.paths import Paths
     from protokube.local.view_values import ClusterView
+    from protokube.programs.kubernetes import Kubernetes
     from protokube.providers.clients.local import LocalClient
     from protokube.store import Store
 
@@ -31,18 +32,26 @@ Texts = list[tuple[str, str]]
     "--masters", default=3, show_default=True, type=click.IntRange(1, 9), help="How many, if no SPEC says it."
 )
 @click.option("--events", is_flag=True, help="A second etcd cluster, for events alone.")
-@click.option("--timeout", default=120.0, show_default=True, help="Seconds to wait until it is ready.")
+@click.option(
+    "--kubernetes",
+    "release",
+    default="",
+    metavar="VERSION",
+    help="Which one; `none` for etcd and names alone.  [default: the spec's, or the newest on this machine]",
+)
+@click.option("--timeout", default=300.0, show_default=True, help="Seconds to wait until it is ready.")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How to tell the result.")
-def up(spec: Path | None, name: str, masters: int, events: bool, timeout: float, output: str) -> None:
+def up(spec: Path | None, name: str, masters: int, events: bool, release: str, timeout: float, output: str) -> None:
     """The main job on one machine: a control plane that heals.
 
-    Hosts, disks, names, and an etcd quorum on floating disks. Needs root. Everything of it lies in one folder and in
-    namespaces of its own; `protokube down` takes all of it away. Asked again, it goes on where it was, and changes
-    nothing that is in order.
+    Hosts, disks, names, an etcd quorum on floating disks, and, where its programs are to be had, Kubernetes: see
+    `protokube get kubernetes --help`. Needs root. Everything of it lies in one folder and in namespaces of its own;
+    `protokube down` takes all of it away. Asked again, it goes on where it was, and changes nothing that is in order.
 
     \b
       protokube up
       protokube up --cluster second --masters 1
+      protokube up --kubernetes none
       protokube up examples/local.yaml
     """
     from protokube.agent.launchdata import from_config
@@ -60,15 +69,19 @@ def up(spec: Path | None, name: str, masters: int, events: bool, timeout: float,
         etcd, etcdctl = (binaries.find(program, bringup.CACHE) for program in ("etcd", "etcdctl"))
         version = binaries.version(etcd)
         step.text = f"etcd {version}"
+    with progress.step("Kubernetes") as step:
+        kubernetes = find_kubernetes(spec, release)
+        step.text = f"Kubernetes {kubernetes.version}" if kubernetes else "no Kubernetes: etcd and names alone"
     with progress.step("spec to complete configuration") as step:
-        config, texts = complete_spec(spec, name, masters, version, events=events)
+        lines = few_lines(name, masters, version, events, kubernetes.version if kubernetes else "")
+        config, texts = complete_spec(spec, lines)
         step.text = f"complete configuration of {config.name}"
     paths = Paths.of(config.name)
     with progress.step(f"state in {paths.root}"):
         paths.create()
         store = open_store(f"file://{paths.store}")
         put_config(store, config, texts)
-        wanted = from_config(config, kubernetes=False)
+        wanted = from_config(config, kubernetes=kubernetes is not None)
         bringup.ensure_authorities(store, wanted)
         bringup.write_client(store, paths, wanted)
         key = bringup.tsig_key(store, wanted.cluster)
@@ -84,7 +97,8 @@ def up(spec: Path | None, name: str, masters: int, events: bool, timeout: float,
         step.text = f"{len(volumes)} disks, and the record of who may found what"
     with progress.step("hosts") as step:
         launch = bringup.launch_data(wanted, key, zone)
-        bringup.set_groups(admin, wanted, bringup.template(launch, [etcd.parent]))
+        programs = [etcd.parent, *([kubernetes.folder] if kubernetes else [])]
+        bringup.set_groups(admin, wanted, bringup.template(launch, programs))
         step.text = f"{len(wanted.etcd[0].members)} hosts"
     with progress.step("quorum") as step:
         await_quorum(progress, paths, admin, store, wanted, timeout)
@@ -92,11 +106,17 @@ def up(spec: Path | None, name: str, masters: int, events: bool, timeout: float,
     with progress.step("ready") as step:
         endpoints = [bringup.endpoints(admin, each) for each in wanted.etcd]
         variables = client_files.environment(paths, endpoints[0])
+        if kubernetes:
+            server = bringup.api_server(admin, wanted)
+            variables["KUBECONFIG"] = str(bringup.write_kubeconfig(store, paths, wanted, server))
         file = client_files.write_environment(paths, variables)
         view = await_ready(progress, paths, timeout)
-        step.text = f"{len(view.members)} healthy members"
+        apis = sum(each.serving is True for each in view.agents)
+        step.text = f"{len(view.members)} healthy members{f', {apis} API servers' if kubernetes else ''}"
     told = {"cluster": config.name, "seconds": round(time.monotonic() - progress.began, 2), "env": variables,
-            "envFile": str(file), "etcdctl": str(etcdctl), "dns": bringup.dns_address(admin)}  # fmt: skip
+            "envFile": str(file), "etcdctl": str(etcdctl), "dns": bringup.dns_address(admin),
+            "kubernetes": kubernetes.version if kubernetes else None,
+            "kubectl": str(kubernetes.folder / "kubectl") if kubernetes else None}  # fmt: skip
     if output == "json":
         click.echo(json.dumps(told, indent=2))
         return
@@ -119,15 +139,29 @@ def need_tools(missing: list[tuple[str, str]]) -> None:
         )
 
 
-def complete_spec(spec: Path | None, name: str, masters: int, etcd: str, *, events: bool) -> tuple[Config, Texts]:
-    """The user's spec, or the few lines that stand for one; etcd is the one that is here."""
+def find_kubernetes(spec: Path | None, release: str) -> Kubernetes | None:
+    """The programs that are here: of the release that was asked for, of the spec's, or the newest."""
+    from protokube.local.bringup import CACHE
+    from protokube.programs.kubernetes import find
+
+    if release == "none":
+        return None
+    wanted = release or (complete_spec(spec, "")[0].cluster["kubernetesVersion"] if spec else None)
+    found = find(wanted, CACHE)
+    if found is None and release:
+        raise Refused(
+            f"there is no Kubernetes {release} on this machine", hint=f"`protokube get kubernetes {release}` fetches it"
+        )
+    return found
+
+
+def complete_spec(spec: Path | None, lines: str) -> tuple[Config, Texts]:
+    """The user's spec, or the few lines that stand for one."""
     from protokube.cli.inputs import read_specs
     from protokube.config.complete import complete
     from protokube.spec.parse import read
 
-    texts = (
-        read_specs((str(spec),)) if spec else [("(the spec of `protokube up`)", few_lines(name, masters, etcd, events))]
-    )
+    texts = read_specs((str(spec),)) if spec else [("(the spec of `protokube up`)", lines)]
     config = complete(read(texts))
     cloud = config.cluster["cloud"]
     if cloud != "local":
@@ -135,11 +169,13 @@ def complete_spec(spec: Path | None, name: str, masters: int, etcd: str, *, even
     return config, texts
 
 
-def few_lines(name: str, masters: int, etcd: str, events: bool) -> str:
+def few_lines(name: str, masters: int, etcd: str, events: bool, kubernetes: str) -> str:
+    """A spec for what is here: this etcd, this Kubernetes."""
+    version = f"  kubernetesVersion: {kubernetes}\n" if kubernetes else ""
     clusters = "".join(f"  - {{name: {key}, version: {etcd}}}\n" for key in ("main", "events")[: 1 + events])
     return (
         "apiVersion: protokube.io/v1alpha1\nkind: Cluster\n"
-        f"metadata: {{name: {name}}}\nspec:\n  cloud: local\n  masters: {masters}\n  etcdClusters:\n{clusters}"
+        f"metadata: {{name: {name}}}\nspec:\n  cloud: local\n  masters: {masters}\n{version}  etcdClusters:\n{clusters}"
     )
 
 
@@ -194,12 +230,13 @@ def await_ready(progress: Progress, paths: Paths, timeout: float) -> ClusterView
 
 def next_words(told: dict[str, Any], member: str) -> str:
     server, _, port = told["dns"].rpartition(":")
+    kubectl = f"  {told['kubectl']} get --raw '/readyz?verbose'\n" if told["kubectl"] else ""
     return f"""
 {told["cluster"]} is up, after {told["seconds"]} s. What to type next:
 
   protokube status                     # hosts, disks, members, names, and what is waited for
   . {told["envFile"]}
-  {told["etcdctl"]} endpoint status -w table
+{kubectl}  {told["etcdctl"]} endpoint status -w table
   {told["etcdctl"]} put hello world && {told["etcdctl"]} get hello
   dig +short @{server} -p {port} {member}
   protokube drill kill-master          # kill one, and watch it heal

@@ -21,6 +21,7 @@ from protokube.providers.volumes import VolumeProvider
 from protokube.store import Store, layout
 
 if TYPE_CHECKING:
+    from protokube.agent.world import Clock
     from protokube.kube.client import KubeApi
     from protokube.pki.authority import Authorities
     from protokube.pki.renewal import Place
@@ -122,18 +123,18 @@ def units(kind: str) -> Units:
 class StoreKeys:
     """Certificates issued on this machine by the authorities in the store."""
 
-    def __init__(self, store: Store, wanted: MasterConfig, directory: Path, clock: SystemClock) -> None:
+    def __init__(self, store: Store, wanted: MasterConfig, directory: Path, clock: Clock) -> None:
         self._store, self._wanted, self._directory, self._clock = store, wanted, directory, clock
 
     def sync(self, names: Sequence[str]) -> Sequence[str]:
         from protokube.pki.files import sync_certificates
         from protokube.pki.wanted import CertificateWanted
 
-        authorities = self._authorities()
+        authorities, lifetime = self._authorities(), self._wanted.certificate_lifetime
         news: list[str] = []
         for name in names:
-            told = {name: CertificateWanted.read(self._wanted.certificates[name])}
-            news += sync_certificates(self._directory, told, authorities, self._clock.now(), self._place(name))
+            told, now = {name: CertificateWanted.read(self._wanted.certificates[name])}, self._clock.now()
+            news += sync_certificates(self._directory, told, authorities, now, self._place(name), lifetime)
         return news
 
     def sync_shared(self) -> Sequence[str]:

@@ -11,8 +11,11 @@ from typing import Any
 from protokube.config.draft import Draft
 from protokube.config.network import Inside
 from protokube.spec.decode import Tree
+from protokube.spec.fields import seconds
 
 DIRECTORY = "/srv/kubernetes"
+SHORTEST_FOR_COMPONENTS = "30m"
+"""A quarter of a life is left when it is renewed at the latest; that has to be longer than five minutes."""
 LOOPBACK = ["localhost", "127.0.0.1"]
 AUTHORITIES = {
     "kubernetes-ca": "clients and servers of the cluster",
@@ -38,6 +41,10 @@ def complete_pki(cluster: Draft, inside: Inside) -> None:
     authorities = {name: {"commonName": name, "purpose": purpose} for name, purpose in AUTHORITIES.items()}
     pki.decide("authorities", authorities, "etcd has its own, apart from the cluster's")
     pki.decide("keyPairs", ["service-account"], "signs the tokens of service accounts")
+    life = pki.decide("certificateLifetime", "8760h", "a year; agents renew what is due, long before its end")
+    if seconds(life) < seconds(SHORTEST_FOR_COMPONENTS):
+        told = f"{life} is too short for Kubernetes: its components read a renewed certificate every five minutes only"
+        pki.ledger.warn(pki.at("certificateLifetime"), told, f"{SHORTEST_FOR_COMPONENTS} or longer; etcd is content")
     of = [cluster.at(each) for each in ("masterInternalName", "masterPublicName", "additionalSans", "etcdClusters")]
     certificates = {name: _certificate(*told, names=[], usages=["client auth"]) for name, told in CLIENTS.items()}
     certificates["kube-apiserver"] = _server(cluster, inside)

@@ -23,6 +23,8 @@ SCHEDULER_FILE = f"{controlplane.CONFIG_DIRECTORY}/kube-scheduler.yaml"
 SECRETS = {controlplane.ENCRYPTION_FILE: "encryption"}
 """Files whose content is a secret of the store, named here and never shown."""
 UNSECURED = "the port without TLS that this version still opens by itself is closed"
+SCHEDULER_ON_LOOPBACK = "127.0.0.1:10251"
+ON_LOOPBACK = "the port without TLS that this version opens and cannot do without: for its own machine alone"
 
 
 def render_all(cluster: Draft, root: Draft, version: Version) -> dict[str, Tree]:
@@ -105,8 +107,8 @@ def _scheduler(cluster: Draft, version: Version) -> Tree:
     head = {"apiVersion": scheduler_api(version), "kind": "KubeSchedulerConfiguration"}
     if version < (1, 23):
         for name in ("healthzBindAddress", "metricsBindAddress"):
-            form.file[name] = "127.0.0.1:0"
-            draft.ledger.origins[f"kubeScheduler.file.{name}"] = Origin(UNSECURED)
+            form.file[name] = SCHEDULER_ON_LOOPBACK
+            draft.ledger.origins[f"kubeScheduler.file.{name}"] = Origin(ON_LOOPBACK)
     return _told(form, {SCHEDULER_FILE: head | form.file})
 
 

@@ -1,4 +1,4 @@
-"""This machine: its block devices, mounts, files and units. The values and Protocols; each edge has a file of its own.
+"""This machine: block devices, mounts, files, units, routes. The values and Protocols; each edge has a file of its own.
 
 Disk work can hang for ever in the kernel, so it runs in children with a deadline: `run` starts a job or collects its
 result, and never waits. The same job asked for again while it runs is the same job.
@@ -137,3 +137,24 @@ class Units(Protocol):
 
         TryLater if the manager does not answer, Refused if it knows no such unit.
         """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """A destination, and who passes it on."""
+
+    destination: str
+    """As 10.0.0.0/24; `default` for everything."""
+    via: str
+    """Empty where it is reached directly."""
+    ours: bool
+
+
+class Routes(Protocol):
+    """The routes of this machine. TryLater if they cannot be read or changed now."""
+
+    def read(self) -> Sequence[Route]:
+        """All of the main table."""
+
+    def change(self, remove: Sequence[Route], add: Sequence[Route]) -> None:
+        """Take some of ours away, then make others; a route of somebody else is never replaced."""

@@ -23,6 +23,10 @@ Tree = dict[str, Any]
 Query = Mapping[str, str]
 
 
+class NoAnswer(TryLater):
+    """The API server does not answer: to ask it something else now would only cost the same time again."""
+
+
 class ApiError(Refused):
     """The API server answered, and the answer is no."""
 
@@ -34,10 +38,21 @@ class ApiError(Refused):
 class KubeApi:
     """One API server. Safe to use from several threads; they take turns."""
 
-    def __init__(self, server: str, *, ca: Path, certificate: Path, key: Path, patience: float = PATIENCE) -> None:
+    def __init__(
+        self,
+        server: str,
+        *,
+        ca: Path,
+        certificate: Path | None = None,
+        key: Path | None = None,
+        token: str = "",
+        patience: float = PATIENCE,
+    ) -> None:
         parts = urlsplit(server)
         self._host, self._port = parts.hostname or "", parts.port or 443
         self._ca, self._certificate, self._key, self._patience = ca, certificate, key, patience
+        self._files = [each for each in (ca, certificate, key) if each is not None]
+        self._headers = {"Accept": JSON} | ({"Authorization": f"Bearer {token}"} if token else {})
         self._connection: http.client.HTTPSConnection | None = None
         self._stamp: tuple[int, ...] = ()
         self._lock = threading.Lock()
@@ -55,8 +70,10 @@ class KubeApi:
         """Server-side apply: what others own is theirs only where they do not own the same field."""
         return self.request("PATCH", path, tree, kind=APPLY, query={"fieldManager": manager, "force": "true"})
 
-    def delete(self, path: str) -> Tree:
-        return self.request("DELETE", path)
+    def delete(self, path: str, *, uid: str = "") -> Tree:
+        """Only this very object, if a uid is given, and what depends on it."""
+        options: Tree = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
+        return self.request("DELETE", path, options | ({"preconditions": {"uid": uid}} if uid else {}))
 
     def text(self, path: str, **query: str) -> str:
         """An answer that is no object, such as /readyz."""
@@ -84,14 +101,16 @@ class KubeApi:
             return answer
         told = answer if isinstance(answer, dict) else {}
         message = f"{method} {path}: {told.get('message') or f'status {status}'}"
-        if status in (429, 500, 502, 503, 504):
+        reason = str(told.get("reason", ""))
+        # a conflict: somebody changed it since it was read, so it has to be read and decided again
+        if status in (429, 500, 502, 503, 504) or (status == 409 and reason == "Conflict"):
             raise TryLater(message)
-        raise ApiError(status, str(told.get("reason", "")), message)
+        raise ApiError(status, reason, message)
 
     def _exchange(self, method: str, path: str, tree: Tree | None, kind: str, query: Query) -> tuple[int, bytes]:
         target = f"{path}?{urlencode(query)}" if query else path
         body = None if tree is None else json.dumps(tree).encode()
-        headers = {"Accept": JSON, "Content-Type": kind} if body else {"Accept": JSON}
+        headers = self._headers | ({"Content-Type": kind} if body else {})
         with self._lock:
             for attempt in (1, 2):
                 reused = self._connection is not None
@@ -102,21 +121,20 @@ class KubeApi:
                     return answer.status, answer.read()
                 except (OSError, http.client.HTTPException) as error:
                     self.close()
-                    # a connection that the server gave up meanwhile says nothing about the server
-                    if attempt == 1 and reused and method == "GET":
+                    # a connection that the server gave up meanwhile says nothing about the server; silence does
+                    if attempt == 1 and reused and method != "POST" and not isinstance(error, TimeoutError):
                         continue
-                    raise TryLater(f"the API server at {self._host}:{self._port} does not answer: {error}") from error
+                    raise NoAnswer(f"the API server at {self._host}:{self._port} does not answer: {error}") from error
         raise AssertionError("unreachable")
 
     def _connected(self) -> http.client.HTTPSConnection:
-        stamp = tuple(each.stat().st_mtime_ns for each in (self._ca, self._certificate, self._key))
+        stamp = tuple(each.stat().st_mtime_ns for each in self._files)
         if self._connection is None or stamp != self._stamp:
             self.close()
-            context = ssl.SSLContext(
-                ssl.PROTOCOL_TLS_CLIENT
-            )  # by hand: the default one trusts what the environment names
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # the default one trusts what the environment names
             context.load_verify_locations(self._ca)
-            context.load_cert_chain(self._certificate, self._key)
+            if self._certificate is not None:
+                context.load_cert_chain(self._certificate, self._key)
             self._connection = http.client.HTTPSConnection(
                 self._host, self._port, timeout=self._patience, context=context
             )

@@ -43,7 +43,7 @@ def find(name: str, cache: Path) -> Path:
     ways: tuple[Callable[[], Path | None], ...] = (
         lambda: unpacked if unpacked.is_file() else None,
         lambda: Path(found) if (found := which(name)) else None,
-        lambda: _unpack(PACKAGES[name], cache) / "usr" / "bin" / name,
+        lambda: unpack(PACKAGES[name], cache) / "usr" / "bin" / name,
     )
     skipped: list[str] = []
     for way in ways:
@@ -107,8 +107,11 @@ def _chosen(path: Path) -> Path:
     return path
 
 
-def _unpack(package: str, cache: Path) -> Path:
+def unpack(package: str, cache: Path) -> Path:
     """The files of a package of Debian's; downloaded once, and whole or not at all, whoever else does the same."""
+    target = cache / package
+    if target.is_dir():
+        return target
     lacking = [program for program in ("apt-get", "dpkg-deb") if which(program) is None]
     if lacking or os.geteuid() != 0:
         raise Refused(
@@ -117,7 +120,6 @@ def _unpack(package: str, cache: Path) -> Path:
             hint=f"install it, or set {CHOSEN} to the folder that holds it",
         )
     cache.mkdir(parents=True, exist_ok=True)
-    target = cache / package
     with tempfile.TemporaryDirectory(prefix=f".{package}-", dir=cache) as draft:
         _download(package, Path(draft))
         (archive,) = Path(draft).glob("*.deb")

@@ -21,8 +21,10 @@ from typing import Any
 from protokube.agent.keys import CLIENT
 from protokube.agent.wanted import EtcdCluster, MasterConfig, to_tree
 from protokube.errors import Refused, TryLater
+from protokube.host.files import write_atomic
 from protokube.local import client_files
 from protokube.local.paths import Paths
+from protokube.manifests.kubeconfig import by_content
 from protokube.members.founding import first_generation
 from protokube.members.generation import Generation, decode, encode
 from protokube.pki.authority import Authorities, ensure_authority
@@ -34,6 +36,8 @@ from protokube.providers.dns.keys import TsigKey, new_key
 from protokube.providers.volumes import Volume
 from protokube.store import AlreadyThere, NotThere, Store, layout
 
+AGENT = "protokube"
+"""The certificate by which the agent, and whoever owns the machine, speaks to the API."""
 DNS_SERVER = "10.77.0.1"
 STORE_INSIDE = "/srv/protokube/store"
 CACHE = Path("/var/cache/protokube")
@@ -52,9 +56,9 @@ def tsig_key(store: Store, cluster: str) -> TsigKey:
 
 
 def ensure_authorities(store: Store, wanted: MasterConfig) -> None:
-    """Every authority that signs something, made once and only here: an agent never makes one."""
+    """Every authority that signs something, and every key pair, made once and only here: an agent never makes one."""
     shelf = Shelf(store=store, layout=layout, cluster=wanted.cluster)
-    for name in sorted({told["authority"] for told in wanted.certificates.values()}):
+    for name in sorted({told["authority"] for told in wanted.certificates.values()} | set(wanted.key_pairs)):
         ensure_authority(shelf, name, time.time())
 
 
@@ -185,6 +189,29 @@ def endpoints(admin: LocalClient, etcd: EtcdCluster) -> dict[str, str]:
     wanted = [{"name": member.dns_name, "port": etcd.pod.client_port} for member in etcd.members]
     ports = {(told["name"], told["port"]): told["local_port"] for told in admin.call("forwards", wanted=wanted)}
     return {member.name: f"https://127.0.0.1:{ports[member.dns_name, etcd.pod.client_port]}" for member in etcd.members}
+
+
+def api_server(admin: LocalClient, wanted: MasterConfig) -> str:
+    """The API on the user's own loopback: whichever master serves it now."""
+    name = wanted.api_names[0]
+    told = admin.call("forwards", wanted=[{"name": name, "port": wanted.api_port}])
+    (port,) = (each["local_port"] for each in told if (each["name"], each["port"]) == (name, wanted.api_port))
+    return f"https://127.0.0.1:{port}"
+
+
+def write_kubeconfig(store: Store, paths: Paths, wanted: MasterConfig, server: str) -> Path:
+    """For the person who typed `up`: may do everything, and needs no other file."""
+    folder = client_files.folder(paths)
+    told = CertificateWanted.read({**wanted.certificates[AGENT], "commonName": "operator"})
+    authorities = Authorities(Shelf(store=store, layout=layout, cluster=wanted.cluster))
+    sync_certificates(folder, {"kubernetes": told}, authorities, time.time())
+    ca, certificate, key = (
+        (folder / name).read_bytes() for name in (f"{told.authority}.crt", "kubernetes.crt", "kubernetes.key")
+    )
+    text = by_content(wanted.cluster, server, "operator", ca=ca, certificate=certificate, key=key)
+    write_atomic(folder / "kubeconfig", text.encode(), 0o600)
+    write_atomic(folder / "api-server", f"{server}\n".encode())
+    return folder / "kubeconfig"
 
 
 def dns_address(admin: LocalClient) -> str:

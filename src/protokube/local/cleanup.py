@@ -1,7 +1,7 @@
 """Take a local cloud away, whole, whether its daemon lives or everything was killed.
 
-In the order in which nothing grows back: the daemon, the hosts, mounts, devices, the switch, the folder. Only what was
-proven to be of this folder is touched, and a folder that is not a local cloud's is refused.
+In the order in which nothing grows back: the daemon, the hosts, mounts, devices, control groups, the switch, the
+folder. Only what was proven to be of this folder is touched, and a folder that is not a local cloud's is refused.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from protokube.errors import Refused, TryLater
-from protokube.local import hosts, loops, mounts, network, remains
+from protokube.local import cgroups, hosts, loops, mounts, network, remains
 from protokube.local.mounts import MountedAt
 from protokube.local.paths import Paths
 from protokube.local.remains import leftovers
@@ -37,6 +37,8 @@ def remove(paths: Paths, *, patience: float = SECONDS) -> list[str]:
         mounts.thaw([mount])  # a process that waits for a frozen disk cannot even be killed
     done += _kill_hosts(paths)
     done += _free_disks(paths, patience)
+    if cgroups.remove(remains.control_groups(paths), patience):
+        done.append(f"removed the control groups {cgroups.name(paths.switch)}")
     if remains.switch(paths) is not None:
         network.remove_switch(paths.switch)
         done.append(f"removed the network namespace {paths.switch}")

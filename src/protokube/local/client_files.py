@@ -1,4 +1,4 @@
-"""What the user's own `etcdctl` needs: a client certificate, and an environment to source."""
+"""What the user's own `etcdctl` needs: a client certificate, and an environment to source; and where the API is."""
 
 from __future__ import annotations
 
@@ -28,3 +28,11 @@ def write_environment(paths: Paths, variables: Mapping[str, str]) -> Path:
     file = folder(paths) / "env"
     file.write_text("".join(f"export {name}={value}\n" for name, value in variables.items()))
     return file
+
+
+def api_server(paths: Paths) -> str:
+    """The API on the user's own loopback, as `up` left it; empty if it did not."""
+    try:
+        return (folder(paths) / "api-server").read_text().strip()
+    except FileNotFoundError:
+        return ""

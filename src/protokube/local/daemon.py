@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from protokube.errors import InvalidRequest, ProtokubeError, Refused
-from protokube.local import hosts, network, remains
+from protokube.local import cgroups, hosts, network, remains
 from protokube.local.api import Api
 from protokube.local.census import Host
 from protokube.local.cloud import Cloud
@@ -108,6 +108,8 @@ class Daemon:
     def start_host(self, host: Host, template: Template) -> tuple[int, int]:
         folder = self.paths.host(host.name)
         template.write_files(folder)
+        gone = [each.name for each in self.cloud.census.everybody() if each.dead]
+        cgroups.sweep(cgroups.name(self.paths.switch), gone)
         pid = hosts.start(
             hosts.HostSpec(
                 name=host.name,

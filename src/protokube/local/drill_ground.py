@@ -16,7 +16,8 @@ from typing import Any, Protocol
 
 from protokube.errors import ProtokubeError, TryLater
 from protokube.etcd.client import GatewayEtcd
-from protokube.local import network
+from protokube.local import api_writing, network
+from protokube.local.api_writing import ApiHand
 from protokube.local.paths import Paths
 from protokube.local.processes import processes
 from protokube.local.view import Looker, client_files
@@ -39,6 +40,10 @@ class Hand(Protocol):
 
     @property
     def writer(self) -> Writer: ...
+
+    @property
+    def api(self) -> ApiHand | None:
+        """One that writes through the Kubernetes API meanwhile, where there is one."""
 
     def read_back(self) -> dict[str, str]:
         """All that is there now. TryLater without a quorum."""
@@ -106,10 +111,13 @@ class LocalGround:
         files = client_files(self.paths)
         etcd = GatewayEtcd(endpoints, files, timeout=WRITE_SECONDS)
         reader = GatewayEtcd(endpoints, files, timeout=READ_SECONDS)
-        lease = reader.grant(LEASE)
+        lease, drill = reader.grant(LEASE), secrets.token_hex(4)
         try:
-            with Writer(etcd, f"{PREFIX}{secrets.token_hex(4)}/", lease=lease) as writer:
-                yield _Hand(writer, reader)
+            with (
+                Writer(etcd, f"{PREFIX}{drill}/", lease=lease) as writer,
+                api_writing.writing(self.paths, drill) as api,
+            ):
+                yield _Hand(writer, reader, api)
         finally:
             with suppress(ProtokubeError):  # it ends by itself; a drill that failed says so in other ways
                 reader.revoke(lease)
@@ -136,8 +144,8 @@ def take_lock(file: Path) -> int:
 
 
 class _Hand:
-    def __init__(self, writer: Writer, reader: GatewayEtcd) -> None:
-        self.writer, self._reader = writer, reader
+    def __init__(self, writer: Writer, reader: GatewayEtcd, api: ApiHand | None) -> None:
+        self.writer, self._reader, self.api = writer, reader, api
 
     def read_back(self) -> dict[str, str]:
         return as_found(self._reader.read(self.writer.log().prefix))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from protokube.local.drill_values import Timeline, Verdict
+from protokube.local.drill_values import ApiWrites, Timeline, Verdict
 from protokube.local.listing import list_bytes
 from protokube.local.view_values import ClusterView
 from protokube.local.writer import key_of, lost, turned_back, unexplained
@@ -22,7 +22,7 @@ SHOWN = 5
 def judge(timeline: Timeline) -> Verdict:
     log, gap = timeline.log, timeline.log.longest_gap
     lists = (list_bytes(timeline.before.listed(timeline.key)), list_bytes(timeline.after.listed(timeline.key)))
-    checks = (_writes, _history, _gap, _membership, _homes, _hosts, _old_holder, _limits)
+    checks = (_writes, _history, _gap, _membership, _homes, _hosts, _old_holder, _limits, _api)
     found = timeline.found or {}
     return Verdict(
         drill=timeline.drill,
@@ -39,12 +39,15 @@ def judge(timeline: Timeline) -> Verdict:
         replaced=timeline.promises.replaced,
         lists=lists,
         old=timeline.old,
+        api=_api_writes(timeline),
     )
 
 
 def _unproven(timeline: Timeline) -> Iterator[str]:
     if timeline.found is None:
         yield "the writes to be read back"
+    if timeline.api_log is not None and timeline.api_found is None:
+        yield "the writes through the Kubernetes API to be read back"
     if timeline.old is not None and not timeline.old.ran:
         yield f"etcd to be still there on {timeline.old.host} when it woke up: so this proves nothing"
 
@@ -153,6 +156,31 @@ def _limits(timeline: Timeline) -> Iterator[str]:
         limit = timeline.promises.limits.get(each.kind)
         if limit is not None and each.at > limit:
             yield f"it took {each.at:.1f} s until the names of the API were right; the limit is {limit:g} s"
+
+
+def _api(timeline: Timeline) -> Iterator[str]:
+    """Users know the API and nothing else: it has to answer again, and to have kept what it said was kept."""
+    log, found = timeline.api_log, timeline.api_found
+    if log is None:
+        return
+    if not any(each.answered > timeline.began for each in log.acknowledged):
+        yield "the Kubernetes API acknowledged nothing any more after the first blow"
+    if found is not None and (gone := lost(log, found)):
+        yield f"{len(gone)} acknowledged writes through the Kubernetes API are lost: {_some(gone)}"
+    if numbers := turned_back(log):
+        yield f"through the Kubernetes API, the revision went back at write {_some(numbers)}"
+
+
+def _api_writes(timeline: Timeline) -> ApiWrites | None:
+    log, found = timeline.api_log, timeline.api_found or {}
+    if log is None:
+        return None
+    return ApiWrites(
+        acknowledged=len(log.acknowledged),
+        unanswered=len(log.writes) - len(log.acknowledged),
+        there=sum(key_of(log.prefix, each.number) in found for each in log.acknowledged),
+        longest_gap=log.longest_gap.seconds,
+    )
 
 
 def _some(things: Sequence[object]) -> str:

@@ -132,10 +132,14 @@ def is_voter_on_another(volume: DiskView, name: str) -> Milestone:
 
 
 def api_lists_the_living(gone: Collection[str]) -> Milestone:
-    """Exactly the masters that live; a dead one's address leaves."""
+    """Exactly the masters that live and, with Kubernetes, serve; a dead one's address leaves."""
 
     def reached(view: ClusterView) -> str:
-        living = sorted(each.address for each in view.hosts if each.alive and not each.dead and each.name not in gone)
+        hosts = [each for each in view.hosts if each.alive and not each.dead and each.name not in gone]
+        if any(each.serving is not None for each in view.agents):
+            serving = {each.host for each in view.agents if each.serving}
+            hosts = [each for each in hosts if each.name in serving]
+        living = sorted(each.address for each in hosts)
         if not view.api_names or not living:
             return ""
         name = view.api_names[0]

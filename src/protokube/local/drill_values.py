@@ -104,6 +104,19 @@ class Timeline:
     found: Mapping[str, str] | None
     """What was read back; None if that could not be done."""
     old: OldHolder | None = None
+    api_log: WriteLog | None = None
+    """Writes through the Kubernetes API, where there is one."""
+    api_found: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiWrites:
+    """What became of the writes through the Kubernetes API."""
+
+    acknowledged: int
+    unanswered: int
+    there: int
+    longest_gap: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +141,7 @@ class Verdict:
     lists: tuple[bytes, bytes]
     """The member list, before and after, as bytes."""
     old: OldHolder | None = None
+    api: ApiWrites | None = None
 
     @property
     def good(self) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from protokube.errors import InvalidRequest, ProtokubeError, TryLater
+from protokube.local.api_writing import ApiHand
 from protokube.local.drill_ground import Ground, Hand
 from protokube.local.drill_judge import judge
 from protokube.local.drill_run import Overdue, Run
@@ -44,10 +45,7 @@ def run_drill(
             missing = (f"{why.message}: {why.saw}" if why.saw else why.message,)
         ground.sleep(COOL_DOWN)
         log = hand.writer.stop()
-        try:
-            found = hand.read_back()
-        except ProtokubeError:
-            found = None
+        found = read_back(hand)
         return judge(
             Timeline(
                 drill=name,
@@ -63,8 +61,17 @@ def run_drill(
                 log=log,
                 found=found,
                 old=run.old,
+                api_log=hand.api.writer.stop() if hand.api else None,
+                api_found=read_back(hand.api) if hand.api else None,
             )
         )
+
+
+def read_back(hand: Hand | ApiHand) -> dict[str, str] | None:
+    try:
+        return hand.read_back()
+    except ProtokubeError:
+        return None
 
 
 def look_until_ready(ground: Ground) -> ClusterView:

@@ -19,7 +19,7 @@ from protokube.local.db import Database, KeptRecords
 
 log = logging.getLogger(__name__)
 
-CONNECT_SECONDS = 5.0
+CONNECT_SECONDS, ONE_ADDRESS_SECONDS = 5.0, 1.0
 LOOPBACK = "127.0.0.1"
 
 
@@ -86,16 +86,24 @@ class Forwards:
         addresses = list(self.records.addresses(name))
         if not addresses:
             raise TryLater(f"{name} has no address")
-        with network.enter(network.switch_path(self.switch)):
-            there = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        there.setblocking(False)
-        try:
-            address = random.choice(addresses)  # noqa: S311 any of them will do
-            await asyncio.get_running_loop().sock_connect(there, (address, port))
-        except BaseException:
-            there.close()
-            raise
-        return there
+        random.shuffle(addresses)  # any of them will do, and the next one where a host has just died
+        failed: BaseException = OSError()
+        for address in addresses:
+            with network.enter(network.switch_path(self.switch)):
+                there = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+            there.setblocking(False)
+            connecting = asyncio.get_running_loop().sock_connect(there, (address, port))
+            try:
+                await asyncio.wait_for(connecting, ONE_ADDRESS_SECONDS)
+            except (OSError, TimeoutError) as why:
+                there.close()
+                failed = why
+            except BaseException:
+                there.close()
+                raise
+            else:
+                return there
+        raise failed
 
     def close(self) -> None:
         for server in self._servers.values():

@@ -1,7 +1,8 @@
 """What there is of a local cloud on this machine, found by looking: whatever was killed, and whenever.
 
 Everything here is proven to belong to one state folder: a process by its root or its log, which lie in the folder of
-a host; a loop device by the file behind it; the daemon by its lock; the switch by its name, made from the folder's.
+a host; a loop device by the file behind it; the daemon by its lock; the switch and control groups by names that
+are made from the folder's.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from protokube.local import loops, mounts, network
+from protokube.local import cgroups, loops, mounts, network
 from protokube.local.loops import Loop
 from protokube.local.mounts import MountedAt
 from protokube.local.paths import Paths
@@ -100,12 +101,17 @@ def switch(paths: Paths) -> Path | None:
     return path if path.exists() else None
 
 
+def control_groups(paths: Paths) -> Sequence[Path]:
+    return cgroups.left(cgroups.name(paths.switch))
+
+
 def leftovers(paths: Paths) -> list[str]:
     """All of it, in words; nothing, when nothing is left."""
     told = [f"daemon: process {pid}" for pid in [daemon(paths)] if pid is not None]
     told += [f"host {process.host}: process {process.pid}" for process in processes(paths)]
     told += [f"disk {mount.number[0]}:{mount.number[1]} {mount}" for mount in mounted(paths)]
     told += [f"{loop.path}: bound to {loop.image}" for loop in devices(paths)]
+    told += [f"control group: {path}" for path in control_groups(paths)]
     told += [f"network namespace: {path}" for path in [switch(paths)] if path is not None]
     told += [f"folder: {paths.root}"] if paths.root.exists() else []
     return told

@@ -12,6 +12,7 @@ import struct
 
 # sched.h
 CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWPID, CLONE_NEWNET = 0x0002_0000, 0x0400_0000, 0x2000_0000, 0x4000_0000
+CLONE_NEWCGROUP = 0x0200_0000
 # sys/mount.h
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 0x1, 0x2, 0x4, 0x8
 MS_BIND, MS_REC, MS_SLAVE, MS_SHARED = 0x1000, 0x4000, 0x8_0000, 0x10_0000
@@ -45,6 +46,10 @@ def mount(source: str | None, target: str, kind: str | None, flags: int, options
 def bind(source: str, target: str) -> None:
     """Show a file or folder, with everything mounted below it, at a second place."""
     mount(source, target, None, MS_BIND | MS_REC)
+
+
+def unmount(target: str, flags: int = 0) -> None:
+    _check(_libc.umount2(os.fsencode(target), flags), f"umount {target}")
 
 
 def copy_mount(source: str) -> int:

@@ -50,6 +50,8 @@ def _lacks_of_the_api(view: ClusterView) -> Iterator[str]:
             yield f"{name} has no address yet"
         elif not living.intersection(addresses):
             yield f"{name} points at {', '.join(addresses)}, where no master lives"
+    for host in view.not_serving:
+        yield f"the API server of {host} is not ready"
 
 
 def _lacks_of(view: ClusterView, member: MemberView) -> Iterator[str]:

@@ -187,10 +187,12 @@ def read_agent(host: str, told: Row) -> AgentView:
         at=float(told["at"]),
         round=int(told["round"]),
         elected=bool(told["elected"]),
+        serving=told.get("serving"),
         did=_notes(report["did"]),
         waits=_notes(report["waiting"]),
         person=_notes(report["needsAPerson"]),
         bugs=_notes(report["broken"]),
+        warnings=_notes(report.get("warnings", ())),
         homes=tuple(_home(each) for each in told["members"]),
         phases={each["id"]: each["phase"] for each in told["volumes"] or ()},
     )

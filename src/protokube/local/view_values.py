@@ -125,10 +125,13 @@ class AgentView:
     """When its round ended, in seconds since 1970."""
     round: int
     elected: bool
+    serving: bool | None = None
+    """Whether its API server is ready; None where there is none to be."""
     did: tuple[Note, ...] = ()
     waits: tuple[Note, ...] = ()
     person: tuple[Note, ...] = ()
     bugs: tuple[Note, ...] = ()
+    warnings: tuple[Note, ...] = ()
     homes: tuple[HomeView, ...] = ()
     phases: Mapping[str, str] = field(default_factory=dict)
     """By volume, what this agent says of it."""
@@ -187,6 +190,11 @@ class ClusterView:
     def bugs(self) -> tuple[Told, ...]:
         return tuple(Told(host=each.host, note=note) for each in self._speaking() for note in each.bugs)
 
+    @property
+    def warnings(self) -> tuple[Told, ...]:
+        """What will need a person one day; several masters may say the same."""
+        return tuple(Told(host=each.host, note=note) for each in self._speaking() for note in each.warnings)
+
     def host(self, name: str | None) -> HostView | None:
         return next((each for each in self.hosts if each.name == name), None)
 
@@ -202,6 +210,11 @@ class ClusterView:
     def listed(self, key: str) -> tuple[Listed, ...]:
         """The members of one etcd cluster, as a quorum lists them."""
         return next((each.listed for each in self.members if each.key == key and each.healthy and each.listed), ())
+
+    @property
+    def not_serving(self) -> tuple[str, ...]:
+        """Hosts whose API server should be ready and is not."""
+        return tuple(each.host for each in self._speaking() if each.serving is False)
 
     def _speaking(self) -> Iterator[AgentView]:
         """A host that is gone says nothing any more, whatever its last report was."""

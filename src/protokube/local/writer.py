@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from protokube.errors import ProtokubeError
-from protokube.etcd import Etcd, KeyValue
+from protokube.etcd import KeyValue
 
 EVERY = 0.01
 AFTER_A_FAILURE = 0.02
@@ -94,12 +94,19 @@ def as_found(pairs: Sequence[KeyValue]) -> dict[str, str]:
     return {each.key: each.value for each in pairs}
 
 
+class Put(Protocol):
+    """The far side: etcd itself, or something in front of it."""
+
+    def put(self, key: str, value: str, lease: int = 0, /) -> int:
+        """The revision of the write; an error of ours if nobody acknowledged it."""
+
+
 class Writer:
     """Writes in a thread of its own until it is stopped."""
 
     def __init__(
         self,
-        etcd: Etcd,
+        etcd: Put,
         prefix: str,
         *,
         lease: int = 0,

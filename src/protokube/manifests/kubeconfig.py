@@ -20,6 +20,11 @@ def by_content(cluster: str, server: str, user: str, *, ca: bytes, certificate: 
     return _kubeconfig(cluster, {"server": server, "certificate-authority-data": _encoded(ca)}, user, content)
 
 
+def by_token(cluster: str, server: str, user: str, *, ca: str, token: str) -> str:
+    """For a new node: good for asking for its first certificate."""
+    return _kubeconfig(cluster, {"server": server, "certificate-authority": ca}, user, {"token": token})
+
+
 def _encoded(data: bytes) -> str:
     return b64encode(data).decode()
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from protokube.pki.issue import general_name, load_key, usage_id
-from protokube.pki.renewal import Life, Place, Stage, may_renew, stage
+from protokube.pki.renewal import LIFETIME, Life, Place, Stage, may_renew, stage
 from protokube.pki.wanted import CertificateWanted
 
 if TYPE_CHECKING:
@@ -28,7 +28,12 @@ GOOD = Verdict(usable=True)
 
 
 def judge(
-    pair: tuple[bytes, bytes] | None, wanted: CertificateWanted, authority: bytes, now: float, place: Place
+    pair: tuple[bytes, bytes] | None,
+    wanted: CertificateWanted,
+    authority: bytes,
+    now: float,
+    place: Place,
+    lifetime: float = LIFETIME,
 ) -> Verdict:
     """Compare a certificate and its key with what is wanted; None is a pair of which a file is missing."""
     if pair is None:
@@ -45,16 +50,20 @@ def judge(
     if key.public_key() != certificate.public_key():
         return Verdict("its key was another one's")
     try:
-        certificate.verify_directly_issued_by(x509.load_pem_x509_certificate(authority))
+        signer = x509.load_pem_x509_certificate(authority)
+        certificate.verify_directly_issued_by(signer)
     except (ValueError, TypeError, InvalidSignature):
         return Verdict(f"it was not signed by {wanted.authority}")
     if differs:
         return Verdict(differs, keep_key=True)
-    life = Life(certificate.not_valid_before_utc.timestamp(), certificate.not_valid_after_utc.timestamp())
+    life = Life(certificate.not_valid_before_utc.timestamp(), certificate.not_valid_after_utc.timestamp(), lifetime)
+    now_is = stage(life, now)
+    ageing = now_is in (Stage.DUE, Stage.OVERDUE)
+    if ageing and certificate.not_valid_after_utc >= signer.not_valid_after_utc:
+        return GOOD  # a new one could not live longer than its authority either
     if not may_renew(life, now, place):
         return GOOD
-    now_is = stage(life, now)
-    return Verdict(f"it was {now_is.value}", usable=now_is in (Stage.DUE, Stage.OVERDUE), keep_key=True)
+    return Verdict(f"it was {now_is.value}", usable=ageing or now_is is Stage.LONG, keep_key=True)
 
 
 def _difference(certificate: x509.Certificate, wanted: CertificateWanted) -> str:

@@ -16,7 +16,7 @@ from protokube.errors import ProtokubeError, Refused, TryLater
 from protokube.pki.authority import Authority
 from protokube.pki.check import judge
 from protokube.pki.issue import issue
-from protokube.pki.renewal import ALONE, Place
+from protokube.pki.renewal import ALONE, LIFETIME, Place
 from protokube.pki.wanted import CertificateWanted
 
 PUBLIC, PRIVATE = 0o644, 0o600
@@ -28,6 +28,7 @@ def sync_certificates(
     authorities: Mapping[str, Authority],
     now: float,
     place: Place = ALONE,
+    lifetime: float = LIFETIME,
 ) -> list[str]:
     """Issue what is missing, wrong or due; say what and why. What is in order is not touched.
 
@@ -35,7 +36,7 @@ def sync_certificates(
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        told = [_sync(directory, name, wanted[name], authorities, now, place) for name in sorted(wanted)]
+        told = [_sync(directory, name, wanted[name], authorities, now, place, lifetime) for name in sorted(wanted)]
     except OSError as error:
         raise TryLater(
             f"cannot keep the certificates in {directory}",
@@ -52,6 +53,7 @@ def _sync(
     authorities: Mapping[str, Authority],
     now: float,
     place: Place,
+    lifetime: float,
 ) -> list[str]:
     signer_file, certificate_file, key_file = (
         directory / each for each in (f"{wanted.authority}.crt", f"{name}.crt", f"{name}.key")
@@ -64,9 +66,9 @@ def _sync(
         replace_files([(signer_file, trusted, PUBLIC)])
         news.append(f"{wanted.authority}: written")
     pair = None if certificate is None or key is None else (certificate, key)
-    verdict = judge(pair, wanted, trusted or b"", now, place)
+    verdict = judge(pair, wanted, trusted or b"", now, place, lifetime)
     if verdict.why and authority:
-        issued = issue(wanted, authority, now, key=key if verdict.keep_key else None)
+        issued = issue(wanted, authority, now, lifetime, key if verdict.keep_key else None)
         new_key = [] if verdict.keep_key else [(key_file, issued.key, PRIVATE)]
         replace_files([(certificate_file, issued.certificate, PUBLIC), *new_key])
         news.append(f"{name}: issued, {verdict.why}")

@@ -1,4 +1,4 @@
-"""Sign a certificate: what was asked for, for a year, and nothing else."""
+"""Sign a certificate: what was asked for, for a year or as long as was asked, and nothing else."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 
 from protokube.errors import Refused
 from protokube.pki.authority import Authority
+from protokube.pki.renewal import DAY, LIFETIME
 from protokube.pki.wanted import CertificateWanted
 
 if TYPE_CHECKING:
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric import ec
-
-DAY = 86400.0
-LIFETIME = 365 * DAY
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +30,8 @@ def issue(
 ) -> Issued:
     """A certificate valid from a day before now, at most as long as its authority. Refused if that has expired.
 
-    For a new key, unless one is given.
+    A day, also for one that lives a minute: whoever's clock is behind has to believe in it. For a new key, unless one
+    is given.
     """
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization

@@ -90,12 +90,34 @@ def element(kind: Any) -> Any:
 
 
 DURATION = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+|0")
+PART = re.compile(r"([0-9]+(?:\.[0-9]*)?)(ns|us|µs|ms|s|m|h)")
+SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 QUANTITY = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+|[KMGTPE]i|[numkMGTPE])?")
 
 
 def duration(value: str) -> str | None:
     """Go notation, as every Kubernetes component reads it."""
     return None if DURATION.fullmatch(value) else f"{value!r} is not a duration such as 30s, 5m or 1h30m"
+
+
+def seconds(value: str) -> float:
+    """How long a duration is."""
+    total = sum(float(number) * SECONDS[unit] for number, unit in PART.findall(value))
+    return -total if value.startswith("-") else total
+
+
+def lasting(least: str, most: str) -> Check:
+    """A duration within bounds."""
+
+    def check(value: str) -> str | None:
+        if wrong := duration(value):
+            return wrong
+        if seconds(value) < seconds(least):
+            return f"{value} is shorter than {least}"
+        return f"{value} is longer than {most}" if seconds(value) > seconds(most) else None
+
+    check.examples = (least, most)  # type: ignore[attr-defined]  # the JSON Schema shows them
+    return check
 
 
 def quantity(value: str) -> str | None:

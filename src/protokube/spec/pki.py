@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from protokube.spec.fields import said
+from protokube.spec.fields import lasting, said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,3 +33,7 @@ class PKI:
     authorities: dict[str, Authority] = said("Who signs", keyed=True)
     key_pairs: list[str] = said("Keys without a certificate")
     certificates: dict[str, Certificate] = said("Who is signed", keyed=True)
+    certificate_lifetime: str = said(
+        "How long a certificate is valid from the moment it is issued; longer than clocks of machines may differ",
+        check=lasting("60s", "87600h"),
+    )

@@ -108,6 +108,8 @@ def _bounds(rule: Declared) -> dict[str, Any]:
     if bounds := getattr(rule.check, "bounds", None):
         least, most = bounds
         return {"minimum": least, **({"maximum": most} if most is not None else {})}
+    if examples := getattr(rule.check, "examples", None):
+        return {"examples": list(examples)}
     for check, examples in ((duration, ["30s", "5m"]), (quantity, ["100m", "512Mi"])):
         if rule.check is check:
             return {"examples": examples}

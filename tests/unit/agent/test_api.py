@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from helpers_agent import Alone, a_generation, a_turn
+from helpers_config import completed
 from helpers_scenarios_edges import FakeClock, HostClock, ShakyCloud, ShakyDns, ShakyStore
 from protokube.agent import api
+from protokube.agent.launchdata import from_config
 from protokube.agent.report import Report
 from protokube.agent.world import Turn
 from protokube.errors import Refused
@@ -31,6 +34,10 @@ class Stage:
             Path("/nowhere"), dns=self.dns, clock=HostClock(self.clock), presence=self.presence, store=store,
             machines=self.cloud.seen_from("i-1"),
         )  # fmt: skip
+
+    def serves_kubernetes(self) -> None:
+        wanted = from_config(completed(cloud="local", masters=3, name="laptop"))
+        self.turn.wanted = replace(self.turn.wanted, components=wanted.components)
 
     def round(self) -> str:
         self.turn = Turn(world=self.turn.world, wanted=self.turn.wanted, report=Report())
@@ -114,3 +121,18 @@ def test_an_elected_master_that_was_declared_dead_itself_writes_nothing_and_reti
         stage.round()
     assert stage.presence.retired
     assert stage.addresses() == ()
+
+
+def test_with_kubernetes_only_masters_whose_api_server_is_ready_are_named(stage: Stage) -> None:
+    stage.serves_kubernetes()
+    stage.presence.apis = ["i-2"]
+    stage.round()
+    assert stage.addresses() == ("10.0.0.2",)
+
+
+def test_while_no_api_server_is_ready_the_names_stay(stage: Stage) -> None:
+    stage.round()
+    stage.serves_kubernetes()
+    stage.presence.apis = []
+    assert "no API server is ready" in stage.round()
+    assert stage.addresses() == ("10.0.0.1", "10.0.0.2")

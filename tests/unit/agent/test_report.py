@@ -13,13 +13,14 @@ def a_report() -> Report:
     report.waiting("names", TryLater("no answer", saw="a timeout"), "etcd-a.internal.dev")
     report.needs_a_person("volumes", Refused("two volumes", hint="untag one"), "main/b")
     report.broken("api", "ValueError: x")
+    report.warn("keys", "ends in 90 days", hint="make another")
     return report
 
 
 def test_a_round_reads_as_one_sentence() -> None:
     assert a_report().sentence() == (
         "volumes main/a: attached vol-1; kubelet started; names etcd-a.internal.dev: waits: no answer; "
-        "volumes main/b: NEEDS A PERSON: two volumes; api BROKEN: ValueError: x"
+        "volumes main/b: NEEDS A PERSON: two volumes; api BROKEN: ValueError: x; keys WARNING: ends in 90 days"
     )
 
 
@@ -46,7 +47,15 @@ def test_as_data_what_is_not_known_is_left_out() -> None:
         "waiting": [{"step": "names", "about": "etcd-a.internal.dev", "text": "no answer", "saw": "a timeout"}],
         "needsAPerson": [{"step": "volumes", "about": "main/b", "text": "two volumes", "hint": "untag one"}],
         "broken": [{"step": "api", "text": "ValueError: x"}],
+        "warnings": [{"step": "keys", "text": "ends in 90 days", "hint": "make another"}],
     }
+
+
+def test_a_warning_alone_leaves_a_round_settled() -> None:
+    report = Report()
+    report.warn("keys", "ends in 90 days")
+    assert report.settled
+    assert report.sentence() == "keys WARNING: ends in 90 days"
 
 
 def test_a_hint_given_beside_a_text_is_kept() -> None:

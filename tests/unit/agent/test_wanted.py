@@ -80,3 +80,9 @@ def test_the_file_of_another_version_is_an_error_in_words(tree: dict[str, Any]) 
 def test_a_value_can_be_changed_and_written_again() -> None:
     wanted = replace(told_by(LOCAL), cluster="other")
     assert from_tree(to_tree(wanted)).cluster == "other"
+
+
+def test_how_long_certificates_live_and_what_else_has_a_key_is_told_in_seconds_and_by_name() -> None:
+    wanted = told_by(LOCAL)
+    assert wanted.certificate_lifetime == 365 * 86400
+    assert wanted.key_pairs == ("service-account",)

@@ -12,7 +12,7 @@ from protokube.local.paths import Paths
 
 
 def test_a_few_lines_become_three_masters_with_the_etcd_that_is_here() -> None:
-    config, texts = complete_spec(None, "laptop", 3, "3.4.23", events=False)
+    config, texts = complete_spec(None, few_lines("laptop", 3, "3.4.23", False, ""))
 
     assert config.name == "laptop"
     assert list(config.cluster["etcdClusters"]) == ["main"]
@@ -22,21 +22,21 @@ def test_a_few_lines_become_three_masters_with_the_etcd_that_is_here() -> None:
 
 
 def test_events_get_an_etcd_of_their_own_when_asked_for() -> None:
-    config, _ = complete_spec(None, "laptop", 3, "3.4.23", events=True)
+    config, _ = complete_spec(None, few_lines("laptop", 3, "3.4.23", True, ""))
 
     assert list(config.cluster["etcdClusters"]) == ["main", "events"]
 
 
 @pytest.mark.parametrize("masters", [1, 3, 5])
 def test_there_are_as_many_members_as_masters(masters: int) -> None:
-    config, _ = complete_spec(None, "laptop", masters, "3.5.16", events=False)
+    config, _ = complete_spec(None, few_lines("laptop", masters, "3.5.16", False, ""))
 
     assert len(config.cluster["etcdClusters"]["main"]["members"]) == masters
 
 
 def test_a_name_that_cannot_be_one_is_a_problem_and_not_a_surprise() -> None:
     with pytest.raises(InvalidSpec):
-        complete_spec(None, "Not A Name", 3, "3.4.23", events=False)
+        complete_spec(None, few_lines("Not A Name", 3, "3.4.23", False, ""))
 
 
 def test_a_spec_for_another_cloud_is_refused(tmp_path: Path) -> None:
@@ -47,11 +47,11 @@ def test_a_spec_for_another_cloud_is_refused(tmp_path: Path) -> None:
     )
 
     with pytest.raises(Refused, match="is for aws"):
-        complete_spec(spec, "laptop", 3, "3.4.23", events=False)
+        complete_spec(spec, "")
 
 
 def test_the_few_lines_are_a_spec_a_person_could_have_written() -> None:
-    assert few_lines("dev", 1, "3.4.23", False).splitlines()[0] == "apiVersion: protokube.io/v1alpha1"
+    assert few_lines("dev", 1, "3.4.23", False, "1.20.2").splitlines()[0] == "apiVersion: protokube.io/v1alpha1"
 
 
 def test_every_missing_program_is_named_at_once_with_its_package() -> None:
@@ -84,6 +84,7 @@ def test_the_last_words_say_what_to_type_next() -> None:
         "envFile": "/state/env",
         "etcdctl": "/bin/etcdctl",
         "dns": "127.0.0.1:5353",
+        "kubectl": "/opt/kubectl",
     }
 
     said = next_words(told, "etcd-a.internal.laptop")

@@ -212,7 +212,7 @@ def test_old_versions_are_told_to_close_the_ports_they_open_without_tls(version:
     (scheduler,) = config.rendered[""]["kubeScheduler"]["files"].values()
 
     assert flags(config, "kubeControllerManager")["port"] == 0
-    assert (scheduler["healthzBindAddress"], scheduler["metricsBindAddress"]) == ("127.0.0.1:0", "127.0.0.1:0")
+    assert (scheduler["healthzBindAddress"], scheduler["metricsBindAddress"]) == ("127.0.0.1:10251", "127.0.0.1:10251")
     assert origin(config, "kubeControllerManager.flags.port").kind == "default"
     assert origin(config, "kubeScheduler.file.healthzBindAddress").kind == "default"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from helpers_config import completed
+from helpers_config import completed, read_back, the_problem, warnings, written
 from protokube.spec.decode import Tree
 
 
@@ -105,3 +105,21 @@ def test_what_the_user_says_of_keys_stands() -> None:
 
     assert pki["keyPairs"] == []
     assert "kubernetes-ca" in pki["authorities"]
+
+
+def test_certificates_live_a_year_unless_the_user_says_otherwise() -> None:
+    assert completed().cluster["pki"]["certificateLifetime"] == "8760h"
+    short = completed(pki={"certificateLifetime": "60s"})
+    assert short.cluster["pki"]["certificateLifetime"] == "60s"
+    assert read_back(written(short)).cluster["pki"] == short.cluster["pki"]
+
+
+def test_a_life_too_short_to_be_renewed_in_is_a_problem() -> None:
+    assert the_problem(pki={"certificateLifetime": "30s"}).message == "30s is shorter than 60s"
+
+
+def test_a_life_that_components_cannot_follow_is_a_warning() -> None:
+    told = warnings(completed(pki={"certificateLifetime": "29m"}))["pki.certificateLifetime"]
+    assert "every five minutes" in told.message
+    assert told.hint.startswith("30m or longer")
+    assert "pki.certificateLifetime" not in warnings(completed(pki={"certificateLifetime": "30m"}))

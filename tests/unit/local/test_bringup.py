@@ -116,6 +116,30 @@ def test_authorities_are_made_once_and_sign_the_users_own_certificate(
     assert (folder / "client.key").stat().st_mode & 0o777 == 0o600
 
 
+def test_the_key_of_service_accounts_is_made_once_beside_every_authority(store: Store, wanted: MasterConfig) -> None:
+    bringup.ensure_authorities(store, wanted)
+    shelf = Shelf(store=store, layout=layout, cluster=wanted.cluster)
+    names = ("kubernetes-ca", "front-proxy-ca", "etcd-peer-ca", "etcd-client-ca", "service-account")
+    before = {name: load_authority(shelf, name) for name in names}
+    assert len({each.key for each in before.values()}) == len(names)
+
+    bringup.ensure_authorities(store, wanted)
+
+    assert {name: load_authority(shelf, name) for name in names} == before
+
+
+def test_no_key_of_an_authority_is_in_what_a_host_is_told(store: Store, wanted: MasterConfig) -> None:
+    bringup.ensure_authorities(store, wanted)
+    launch = bringup.launch_data(wanted, TsigKey(name="protokube.laptop", secret="c2VjcmV0"), "laptop")
+
+    assert "PRIVATE" not in launch
+    kept = [path for path in store.list_paths() if path.endswith(".key")]
+    assert len(kept) == 5
+    for path in kept:
+        lines = store.read(path).data.decode().splitlines()
+        assert not any(line in launch for line in lines)
+
+
 def test_a_host_is_told_all_that_its_agent_asks_for(wanted: MasterConfig) -> None:
     key = TsigKey(name="protokube.laptop", secret="c2VjcmV0")
     launch = json.loads(bringup.launch_data(wanted, key, "laptop"))

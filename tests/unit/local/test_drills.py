@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from helpers_drill import MemoryEtcd, PretendGround, connected, dead, healthy, taken_over, unhealthy
 from helpers_view import CLUSTER, a_disk, a_generation, a_host, a_member, a_view, but, listed, names_of
+from protokube.cli.render_drill import render_verdict, verdict_tree
 from protokube.errors import InvalidRequest, Refused, TryLater
 from protokube.local import drill_milestones as miles
 from protokube.local.drill_judge import ONE_ROUND, judge
@@ -57,6 +58,29 @@ def test_a_drill_in_which_everything_was_kept_is_good() -> None:
     assert (verdict.acknowledged, verdict.there, verdict.unanswered) == (3, 3, 0)
     assert verdict.same_list
     assert verdict.longest_gap == pytest.approx(0.1)
+
+
+def test_writes_through_the_kubernetes_api_are_counted_apart() -> None:
+    verdict = judge(a_timeline(api_log=a_log(1, 2), api_found=written(1, 2)))
+
+    assert verdict.good
+    assert verdict.api is not None
+    assert (verdict.api.acknowledged, verdict.api.there, verdict.api.unanswered) == (2, 2, 0)
+    assert verdict_tree(verdict)["apiWrites"]["readBack"] == 2
+    assert "through the Kubernetes API: 2 acknowledged, all of them read back" in "\n".join(render_verdict(verdict))
+
+
+def test_without_kubernetes_nothing_is_said_of_its_api() -> None:
+    verdict = judge(a_timeline())
+
+    assert "apiWrites" not in verdict_tree(verdict)
+    assert "Kubernetes" not in "\n".join(render_verdict(verdict))
+
+
+def test_writes_through_the_kubernetes_api_that_could_not_be_read_back_are_awaited() -> None:
+    verdict = judge(a_timeline(api_log=a_log(1), api_found=None))
+
+    assert verdict.missing == ("the writes through the Kubernetes API to be read back",)
 
 
 BROKEN: dict[str, tuple[dict[str, Any], str]] = {
@@ -117,6 +141,19 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "the old holder stayed too long": (
         {"old": replace(OLD, gone_after=12.5)},
         f"etcd went on running on master-0 for 12.5 s; it has to be gone within {ONE_ROUND:g} s",
+    ),
+    "a write through the Kubernetes API is lost": (
+        {"api_log": a_log(1, 2), "api_found": written(1)},
+        "1 acknowledged writes through the Kubernetes API are lost: 2",
+    ),
+    "the Kubernetes API never answered again": (
+        {"api_log": a_log(1, 2), "api_found": written(1, 2), "began": 50.0},
+        "the Kubernetes API acknowledged nothing any more after the first blow",
+    ),
+    "another history answered through the Kubernetes API": (
+        {"api_log": WriteLog(prefix="/d/", began=0, ended=1, writes=(Write(1, 0, 0.1, 9), Write(2, 0.1, 0.2, 3))),
+         "api_found": written(1, 2)},
+        "through the Kubernetes API, the revision went back at write 2",
     ),
     "the names of the API were late": (
         {"reached": (Reached("api", 15.2),)},

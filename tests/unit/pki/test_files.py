@@ -143,8 +143,8 @@ def test_another_way_to_write_an_address_is_no_reason(directory: Path) -> None:
 @pytest.mark.parametrize(
     ("days", "why"),
     [
-        (250, "past two thirds of its life"),
-        (300, "past three quarters of its life"),
+        (250, "due to be renewed"),
+        (300, "overdue"),
         (400, "expired"),
         (-2, "not valid yet"),
     ],
@@ -240,7 +240,7 @@ def test_while_the_store_is_away_what_is_good_is_good_enough(directory: Path) ->
 def test_while_the_store_is_away_what_is_due_is_told_and_what_is_gone_is_an_error(directory: Path) -> None:
     away = Away(TryLater("the store does not answer"))
     told = sync_certificates(directory, {"client": WANTED["client"]}, away, NOW + 250 * DAY)
-    assert told == ["client: not issued though it was past two thirds of its life: the store does not answer"]
+    assert told == ["client: not issued though it was due to be renewed: the store does not answer"]
 
     (directory / "client.crt").unlink()
     with pytest.raises(TryLater, match="the store does not answer"):

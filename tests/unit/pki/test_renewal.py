@@ -7,23 +7,24 @@ from random import Random
 
 import pytest
 
-from protokube.pki.renewal import HOUR, Life, Place, Stage, is_turn, may_renew, stage
+from protokube.pki.renewal import HOUR, Life, Place, Stage, is_turn, look_every, may_renew, stage
 
 DAY = 24 * HOUR
 YEAR = 365 * DAY
 START = 1_800_000_000.0
-LIFE = Life(START, START + 366 * DAY)
+LIFE = Life(START - DAY, START + YEAR, YEAR)
 
 
 def at(part: float) -> float:
     """The moment at which this part of the life is over."""
-    return LIFE.start + part * LIFE.length
+    return START + part * YEAR
 
 
 @pytest.mark.parametrize(
     ("part", "expected"),
     [
         (-0.01, Stage.EARLY),
+        (-0.002, Stage.LONG),
         (0.0, Stage.FRESH),
         (0.66, Stage.FRESH),
         (0.67, Stage.DUE),
@@ -42,7 +43,7 @@ def test_the_stages_of_a_life(part: float, expected: Stage) -> None:
 def test_nobody_waits_for_a_turn_with_nothing_valid_or_after_three_quarters(index: int) -> None:
     place = Place(index, 3)
     for hour in range(72):
-        for part in (-0.5, 0.76, 0.99, 1.0, 3.0):
+        for part in (-0.5, 0.76, 0.98, 1.0, 3.0):
             assert may_renew(LIFE, at(part) + hour * HOUR * (part > 0), place)
         assert not may_renew(LIFE, at(0.1) + hour * HOUR, place)
 
@@ -81,7 +82,7 @@ def lived(seed: int, lifetime: float, count: int = 3) -> list[tuple[float, int, 
     lives, asleep = [], []
     for _ in range(count):
         age = random.choice([0.0, random.uniform(0, 0.74)]) * lifetime
-        lives.append(Life(START - age, START - age + lifetime))
+        lives.append(Life(START - age - DAY, START - age + lifetime, lifetime))
         asleep.append(0.0)
     renewed = []
     now = START
@@ -94,7 +95,7 @@ def lived(seed: int, lifetime: float, count: int = 3) -> list[tuple[float, int, 
                 asleep[index] = now + random.uniform(0, 20) * DAY
             elif may_renew(lives[index], now, Place(index, count)):
                 renewed.append((now, index, now < lives[index].end))
-                lives[index] = Life(now - DAY, now + lifetime)
+                lives[index] = Life(now - DAY, now + lifetime, lifetime)
     return renewed
 
 
@@ -108,11 +109,40 @@ def test_in_three_years_nothing_expires_and_no_two_are_renewed_within_an_hour(se
         assert first == second or other - one > HOUR
 
 
-def test_a_life_too_short_for_half_days_has_shorter_slots() -> None:
-    short = Life(START, START + 2 * DAY)
-    turns: set[int] = set()
-    for minute in range(4 * 60):  # what lies between two thirds and three quarters
-        now = START + short.length * 2 / 3 + minute * 60
-        turns |= {index for index in range(3) if may_renew(short, now, Place(index, 3))}
+@pytest.mark.parametrize("length", [60.0, HOUR, DAY, 2 * DAY, 7 * DAY, YEAR])
+@pytest.mark.parametrize("behind", [-HOUR, 0.0, HOUR])
+def test_what_was_issued_just_now_is_fresh_however_short_it_lives_and_however_clocks_differ(
+    length: float, behind: float
+) -> None:
+    """An authority made by a clock an hour ahead, or behind, may move the start; the end is where it is."""
+    just_now = Life(START - DAY + behind, START + length, length)
 
-    assert turns == {0, 1, 2}
+    assert stage(just_now, START) is Stage.FRESH
+    assert stage(just_now, START + length * 0.45) is Stage.FRESH
+    assert stage(just_now, START + length * 0.74) is Stage.DUE
+    assert stage(just_now, START + length * 0.76) is Stage.OVERDUE
+
+
+def test_what_was_issued_for_longer_than_is_asked_for_now_is_renewed_in_its_turn() -> None:
+    old = Life(START - DAY, START + YEAR, 2 * HOUR)
+
+    assert stage(old, START) is Stage.LONG
+    renewing = [
+        index for second in range(0, 7200, 10) for index in range(3) if may_renew(old, START + second, Place(index, 3))
+    ]
+    assert set(renewing) == {0, 1, 2}
+    assert not [
+        second
+        for second in range(0, 7200, 10)
+        if sum(may_renew(old, START + second, Place(index, 3)) for index in range(3)) > 1
+    ]
+
+
+def test_a_clock_an_hour_back_does_not_make_a_certificate_too_long() -> None:
+    assert stage(Life(START - DAY, START + 60, 60), START - HOUR) is Stage.FRESH
+
+
+@pytest.mark.parametrize(("length", "every"), [(60.0, 0.75), (DAY, 600.0), (YEAR, 600.0)])
+def test_short_lives_are_looked_at_often(length: float, every: float) -> None:
+    assert look_every(length) == every
+    assert look_every(length) <= length / 20

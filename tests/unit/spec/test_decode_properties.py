@@ -143,6 +143,8 @@ def good_value(rule: Declared, kind: Any) -> st.SearchStrategy[Any]:
         return st.sampled_from(choices)
     if bounds := getattr(rule.check, "bounds", None):
         return st.integers(bounds[0], bounds[1] if bounds[1] is not None else 10**6)
+    if within := getattr(rule.check, "examples", None):
+        return st.sampled_from(within)
     examples = {duration: "1h30m", quantity: "512Mi"}
     for checked, example in examples.items():
         if rule.check is checked:

@@ -11,7 +11,7 @@ import pytest
 from protokube.spec.cluster import Cluster
 from protokube.spec.components.kubelet import Kubelet
 from protokube.spec.components.scheduler import KubeScheduler
-from protokube.spec.fields import at_least, declared, duration, element, one_of, quantity, wire_name
+from protokube.spec.fields import at_least, declared, duration, element, lasting, one_of, quantity, seconds, wire_name
 from protokube.spec.group import InstanceGroup
 from protokube.spec.network import LoadBalancer, Subnet
 from protokube.spec.version import parse
@@ -100,6 +100,24 @@ def test_a_duration_as_go_writes_it(good: str) -> None:
 @pytest.mark.parametrize("bad", ["", "30", "5 m", "m", "1d", "30S", "1h30", "5m\n", "five minutes", "٣s", "1h-30m"])
 def test_anything_else_is_no_duration(bad: str) -> None:
     assert duration(bad) == f"{bad!r} is not a duration such as 30s, 5m or 1h30m"
+
+
+@pytest.mark.parametrize(
+    ("text", "long"),
+    [("0", 0), ("30s", 30), ("1h30m", 5400), ("1.5h", 5400), ("2s500ms", 2.5), ("10µs", 1e-5), ("-1m", -60)],
+)
+def test_a_duration_in_seconds(text: str, long: float) -> None:
+    assert seconds(text) == pytest.approx(long)
+
+
+def test_a_duration_within_bounds() -> None:
+    check = lasting("60s", "1h")
+
+    assert [check(each) for each in ("60s", "1m", "1h", "59m59s")] == [None] * 4
+    assert check("59s") == "59s is shorter than 60s"
+    assert check("-1h") == "-1h is shorter than 60s"
+    assert check("1h1s") == "1h1s is longer than 1h"
+    assert check("soon") == "'soon' is not a duration such as 30s, 5m or 1h30m"
 
 
 @pytest.mark.parametrize("good", ["0", "1", "1.5", "100m", "512Mi", "2Gi", "4k", "1e3", "1E6", "5E", "-1", "100n"])

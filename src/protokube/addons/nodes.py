@@ -1,0 +1,64 @@
+"""What a master's own Node says of its role: labels that a kubelet may not set itself, and the taints of its group.
+
+Only keys of roles are ours. Other taints are set once, by the kubelet that registers: whoever took one away since had a
+reason, such as a network that is ready now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from protokube.addons.value import Tree
+
+MASTER, CONTROL_PLANE = "node-role.kubernetes.io/master", "node-role.kubernetes.io/control-plane"
+ROLES = (MASTER, CONTROL_PLANE)
+
+
+def plan_node(node: Tree, labels: Mapping[str, str], taints: Sequence[str]) -> Tree | None:
+    """A merge patch of the Node as it was read; None if it is as it should be.
+
+    Taints are a list, which a patch replaces as a whole: so it holds only for the very version of the Node that was
+    read.
+    """
+    metadata = node.get("metadata") or {}
+    has: Mapping[str, str] = metadata.get("labels") or {}
+    changed: Tree = {key: value for key, value in labels.items() if has.get(key) != value}
+    changed |= {key: None for key in ROLES if key in has and key not in labels}
+    before = list((node.get("spec") or {}).get("taints") or [])
+    after = _taints(before, [parse_taint(each) for each in taints])
+    patch: Tree = {}
+    if changed:
+        patch["metadata"] = {"labels": changed}
+    if after != before:
+        patch.setdefault("metadata", {})["resourceVersion"] = metadata.get("resourceVersion", "")
+        patch["spec"] = {"taints": after}
+    return patch or None
+
+
+def _taints(before: list[Tree], wanted: list[Tree]) -> list[Tree]:
+    ours = [each for each in wanted if each["key"] in ROLES]
+    names = {_name(each) for each in ours}
+    kept = [each for each in before if each.get("key") not in ROLES or _name(each) in names]
+    there = {_name(each) for each in kept}
+    return [*kept, *(each for each in ours if _name(each) not in there)]
+
+
+def _name(taint: Tree) -> tuple[str, str]:
+    """A key may be there once for each effect."""
+    return str(taint.get("key", "")), str(taint.get("effect", ""))
+
+
+def parse_taint(text: str) -> Tree:
+    """`key=value:Effect` or `key:Effect`, as the configuration has checked it."""
+    told, _, effect = text.rpartition(":")
+    key, _, value = told.partition("=")
+    return {"key": key, "effect": effect} | ({"value": value} if value else {})
+
+
+def in_words(patch: Tree) -> str:
+    labels = (patch.get("metadata") or {}).get("labels") or {}
+    news = [f"label {key} {'removed' if value is None else 'set'}" for key, value in sorted(labels.items())]
+    if "spec" in patch:
+        taints = [f"{each['key']}:{each['effect']}" for each in patch["spec"]["taints"]]
+        news.append(f"taints are now {', '.join(taints) or 'none'}")
+    return ", ".join(news)

@@ -1,0 +1,149 @@
+"""Which objects to apply and which to take away, from what is wanted, what we recorded, and what exists.
+
+Taken away is only what our record lists *and* what itself still says that it belongs to that add-on: the record alone
+may be old, the label alone may have been copied. What holds data is never taken away, whoever made it; it is told. And
+what exists but is neither recorded nor labelled belongs to somebody else, whatever its name: it stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from protokube.addons.record import Record, Recorded, of_addon
+from protokube.addons.value import Addon, Ref, Tree, label_of
+
+HOLDS_DATA = frozenset(
+    {
+        ("", "Namespace"),
+        ("", "PersistentVolume"),
+        ("", "PersistentVolumeClaim"),
+        ("apiextensions.k8s.io", "CustomResourceDefinition"),
+    }
+)
+"""To delete one of these deletes what others put into it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prune:
+    """An object to take away, and only this very one: not what somebody made under its name since."""
+
+    ref: Ref
+    addon: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Left:
+    """An object that stays as it is, and why."""
+
+    ref: Ref
+    addon: str
+    why: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddonPlan:
+    """In this order: the record of both, what to apply, what to take away, the record of what is left."""
+
+    during: Record
+    apply: tuple[tuple[str, Tree], ...]
+    """The name of the add-on, and the object."""
+    prune: tuple[Prune, ...]
+    left: tuple[Left, ...]
+    after: Record
+
+
+def to_look_at(wanted: Sequence[Addon], record: Record) -> tuple[Ref, ...]:
+    """Everything that the plan has to know of."""
+    refs = [each for addon in wanted for each in addon.refs]
+    refs += [each for recorded in record.values() for each in recorded.refs]
+    return tuple(dict.fromkeys(refs))
+
+
+def plan(wanted: Sequence[Addon], record: Record, exists: Mapping[Ref, Tree]) -> AddonPlan:
+    """`exists` holds, of what `to_look_at` named, what there is."""
+    apply, foreign = _wanted(wanted, record, exists)
+    prune, data = _leftovers(wanted, record, exists)
+    after = _after(wanted, foreign, data)
+    return AddonPlan(
+        during=_both(after, record), apply=tuple(apply), prune=tuple(prune), left=(*foreign, *data), after=after
+    )
+
+
+def _wanted(
+    wanted: Sequence[Addon], record: Record, exists: Mapping[Ref, Tree]
+) -> tuple[list[tuple[str, Tree]], list[Left]]:
+    recorded = {each for told in record.values() for each in told.refs}
+    apply: list[tuple[str, Tree]] = []
+    foreign: list[Left] = []
+    for addon in wanted:
+        for which, tree in zip(addon.refs, addon.labelled(), strict=True):
+            if which not in exists or which in recorded or label_of(exists[which]):
+                apply.append((addon.name, tree))
+            else:
+                foreign.append(_foreign(addon.name, which))
+    return apply, foreign
+
+
+def _leftovers(wanted: Sequence[Addon], record: Record, exists: Mapping[Ref, Tree]) -> tuple[list[Prune], list[Left]]:
+    keep = {each for addon in wanted for each in addon.refs}
+    # one object may be seen as two: under two groups, or with and without its namespace said
+    kept_uids = {uid_of(exists[each]) for each in keep if each in exists}
+    prune: list[Prune] = []
+    data: list[Left] = []
+    for name, recorded in record.items():
+        for which in reversed(recorded.refs):
+            there = exists.get(which)
+            if which in keep or there is None or label_of(there) != name or uid_of(there) in kept_uids:
+                continue  # wanted, gone, or no longer ours
+            if (which.group, which.kind) in HOLDS_DATA:
+                data.append(_data(name, which))
+            else:
+                prune.append(Prune(ref=which, addon=name, uid=uid_of(there)))
+    return prune, data
+
+
+def _after(wanted: Sequence[Addon], foreign: Sequence[Left], data: Sequence[Left]) -> Record:
+    """What is wanted and ours, and what stays because it may hold data: it is told until somebody decides."""
+    found = {each.addon: Recorded(digest="", refs=()) for each in data}
+    found |= {addon.name: of_addon(addon) for addon in wanted}
+    others = {each.ref for each in foreign}
+    return {
+        name: Recorded(
+            digest=told.digest,
+            refs=(
+                *(each for each in told.refs if each not in others),
+                *(each.ref for each in reversed(data) if each.addon == name),
+            ),
+        )
+        for name, told in found.items()
+    }
+
+
+def _both(after: Record, before: Record) -> Record:
+    """What is there while we are at it: whoever is killed in between leaves nothing that nobody knows of."""
+    found = dict(before)
+    for name, told in after.items():
+        known = before[name].refs if name in before else ()
+        found[name] = Recorded(digest=told.digest, refs=tuple(dict.fromkeys((*told.refs, *known))))
+    return found
+
+
+def uid_of(tree: Tree) -> str:
+    return str((tree.get("metadata") or {}).get("uid", ""))
+
+
+def _foreign(addon: str, which: Ref) -> Left:
+    return Left(
+        ref=which, addon=addon, why="exists already, and is not ours: it stays as it is",
+        hint=f"give it the label protokube.io/addon={addon} to hand it over, or delete it",
+    )  # fmt: skip
+
+
+def _data(addon: str, which: Ref) -> Left:
+    return Left(
+        ref=which, addon=addon, why="is no longer wanted, but may hold data: it stays",
+        hint="delete it yourself once nobody needs what is in it, or take its label protokube.io/addon away",
+    )  # fmt: skip

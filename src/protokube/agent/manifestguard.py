@@ -1,0 +1,165 @@
+"""Nothing of ours runs twice because somebody kept a copy where the kubelet looks.
+
+The kubelet runs every file of its folder whose name does not begin with a dot, so the backup that an editor leaves of a
+manifest is a second API server. Such copies are set aside, never deleted. Pods of other names are their owner's.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from protokube.agent import links
+from protokube.agent.podidentity import Reading, read
+from protokube.agent.world import Turn
+from protokube.errors import TryLater
+from protokube.host.aside import set_aside
+from protokube.host.bounded import bounded
+
+STEP = "manifests"
+ASIDE = "/var/lib/protokube/set-aside"
+PATIENCE = 1.0
+READ, TOLD = "foreign manifest ", "told of foreign manifest "
+Kind = Literal["file", "link", "dir", "other"]
+
+COPY = re.compile(
+    r"""(
+      ~ | \.~\d+~                                                                           # editors
+    | [._\ -]?(bak|backup|back|old|orig|original|save|saved|copy|tmp|temp|new|rej|prev|disabled|off|sw[op])\d*
+    | \.(rpm(save|new|orig)|dpkg-(old|new|dist|tmp|bak|backup|remove)|ucf-(old|new|dist))    # package managers
+    | [._-]\d[\d.T:Z_-]*                                                                    # a number or a date
+    | \ ?\(.*\)                                                                             # (copy), (1)
+    ){1,2}""",
+    re.VERBOSE | re.IGNORECASE,
+)
+"""What is put behind the name of a file to name a copy of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One name in the kubelet's folder."""
+
+    name: str
+    kind: Kind
+    pod: str = ""
+    """`kube-system/kube-apiserver`; "" where it cannot be read as a pod."""
+    problem: str = ""
+    """Why it cannot."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aside:
+    """A file that has to go, and why."""
+
+    name: str
+    why: str
+
+
+def guard(entries: Sequence[Entry], ours: Mapping[str, str]) -> list[Aside]:
+    """Which files to set aside; `ours` has the pod by the name of each file that is ours to write."""
+    found = []
+    for entry in sorted(entries, key=lambda entry: entry.name):
+        if entry.name in ours or entry.name.startswith(".") or entry.kind not in ("file", "link"):
+            continue
+        if original := next((name for name, pod in sorted(ours.items()) if pod == entry.pod), None):
+            found.append(Aside(name=entry.name, why=f"it names {entry.pod}, as {original} does"))
+        elif entry.kind == "file" and (original := copy_of(entry.name, ours)):
+            found.append(Aside(name=entry.name, why=f"its name is that of a copy of {original}"))
+    return found
+
+
+def copy_of(name: str, ours: Mapping[str, str]) -> str | None:
+    """Which of our files this is named as a copy of."""
+    for each in sorted(ours, key=len, reverse=True):
+        if name == f"#{each}#" or (name.startswith(each) and COPY.fullmatch(name, len(each))):
+            return each
+    return None
+
+
+def guard_sync(turn: Turn) -> None:
+    """Look, set aside, and say so; what cannot be read as a pod is left alone and told once."""
+    ours = files_of(turn)
+    entries = look(turn, ours)
+    asides = guard(entries, ours)
+    for aside in asides:
+        try:
+            _move(turn, aside)
+        except OSError as why:
+            turn.waiting(STEP, shown(aside.name), f"cannot be set aside ({aside.why}): {why.strerror or why}")
+    _tell(turn, [each for each in entries if each.problem and each.name not in {aside.name for aside in asides}])
+
+
+def _move(turn: Turn, aside: Aside) -> None:
+    world = turn.world
+    stamp = datetime.fromtimestamp(world.clock.now(), UTC).strftime("%Y%m%dT%H%M%SZ")
+    place = set_aside(world.inside(links.DIRECTORY) / aside.name, world.inside(ASIDE), stamp)
+    if place is None:  # whoever left it has taken it away
+        return
+    why = f"or the kubelet would run it beside ours: {aside.why}"
+    hint = "change the spec instead, and keep copies in another folder"
+    turn.report.done(STEP, f"set aside as {ASIDE}/{shown(place.name)}, {why}; {hint}", shown(aside.name))
+
+
+def _tell(turn: Turn, entries: Sequence[Entry]) -> None:
+    memory, now = turn.world.memory, turn.world.clock.monotonic()
+    for entry in entries:
+        if not memory.confirmed(TOLD + entry.name, entry.problem, now, float("inf")):
+            memory.confirm(TOLD + entry.name, entry.problem, now)
+            turn.report.done(STEP, f"left alone, and no pod to us: {entry.problem}", shown(entry.name))
+
+
+def shown(name: str) -> str:
+    """A name that any log can take."""
+    return name if name.isprintable() else ascii(name)
+
+
+def files_of(turn: Turn) -> dict[str, str]:
+    """The pod by the name of each file that is ours to write, also where it is not written now."""
+    pods = {each.file_name: each.name for each in turn.wanted.components}
+    pods |= {each.pod.file_name: each.pod.name for each in turn.wanted.etcd}
+    return {file: f"kube-system/{name}" for file, name in pods.items()}
+
+
+def look(turn: Turn, ours: Mapping[str, str]) -> list[Entry]:
+    """Everything that is not ours; a file that did not change is not read again."""
+    try:
+        with os.scandir(turn.world.inside(links.DIRECTORY)) as listed:
+            found = [each for each in listed if each.name not in ours and not each.name.startswith(".")]
+    except (FileNotFoundError, NotADirectoryError):
+        found = []
+    memory, kept = turn.world.memory.checked, {start + each.name for each in found for start in (READ, TOLD)}
+    for gone in [key for key in memory if key.startswith((READ, TOLD)) and key not in kept]:
+        del memory[gone]
+    entries = [_entry(turn, each) for each in found]
+    return [each for each in entries if each is not None]
+
+
+def _entry(turn: Turn, listed: os.DirEntry[str]) -> Entry | None:
+    kind, memory = _kind(listed), turn.world.memory
+    if kind not in ("file", "link"):
+        return Entry(name=listed.name, kind=kind)
+    known, _ = memory.checked.get(READ + listed.name, (None, 0.0))
+    before = known if isinstance(known, Reading) else None
+    try:  # a link may lead to a disk that is dead
+        reading = bounded(lambda: read(Path(listed.path), before), PATIENCE, f"reading {listed.path}")
+    except FileNotFoundError:  # gone meanwhile, or a link that leads nowhere
+        return Entry(name=listed.name, kind=kind) if kind == "link" else None
+    except TryLater:
+        return Entry(name=listed.name, kind=kind, problem="it cannot be read: its disk does not answer")
+    except OSError as why:
+        return Entry(name=listed.name, kind=kind, problem=f"it cannot be read: {(why.strerror or str(why)).lower()}")
+    memory.confirm(READ + listed.name, reading, turn.world.clock.monotonic())
+    return Entry(name=listed.name, kind=kind, pod=reading.pod, problem=reading.problem)
+
+
+def _kind(listed: os.DirEntry[str]) -> Kind:
+    if listed.is_symlink():
+        return "link"
+    if listed.is_dir(follow_symlinks=False):
+        return "dir"
+    return "file" if listed.is_file(follow_symlinks=False) else "other"

@@ -1,0 +1,69 @@
+"""Nodes say what role they have: every master sees to its own, the elected one to all others.
+
+A kubelet may not give itself a role, so that a node cannot make itself a master. Which machine has which role is for
+the provider to say, by its group; a Node is called as its machine is.
+"""
+
+from __future__ import annotations
+
+from protokube.addons.nodes import in_words, plan_node
+from protokube.addons.value import Tree
+from protokube.agent.world import Kube, Turn
+from protokube.errors import TryLater
+from protokube.kube.client import ApiError, NoAnswer
+
+STEP = "nodes"
+EVERY = 60.0
+MOST = 50
+"""In one round: a thousand new nodes must not keep the agent from its disks."""
+NODES = "/api/v1/nodes"
+
+
+def sync_own(turn: Turn, kube: Kube) -> None:
+    world, group = turn.world, turn.world.me.group
+    wanted = (turn.wanted.node_labels.get(group), turn.wanted.node_taints.get(group))
+    now = world.clock.monotonic()
+    if world.memory.confirmed("own node", wanted, now, EVERY):
+        return
+    try:
+        node = kube.get(f"{NODES}/{world.me.name}")
+    except ApiError as error:
+        if error.status == 404:  # its kubelet has not registered it yet, or never will
+            return
+        raise
+    if not _mark(turn, kube, node, group):  # right as it was read; what we write, a controller may undo in that moment
+        world.memory.confirm("own node", wanted, now)
+
+
+def sync_others(turn: Turn, kube: Kube) -> None:
+    """A Node that no machine of ours is called after is left alone."""
+    world, wanted = turn.world, (turn.wanted.node_labels, turn.wanted.node_taints)
+    now = world.clock.monotonic()
+    if world.memory.confirmed("nodes", wanted, now, EVERY):
+        return
+    groups = {each.name: each.group for each in world.machines.list_machines() if each.id != world.me.id}
+    listed = kube.get(NODES).get("items") or []
+    nodes = [each for each in listed if each["metadata"]["name"] in groups]
+    marked = 0
+    for node in nodes:
+        try:
+            marked += _mark(turn, kube, node, groups[node["metadata"]["name"]])
+        except NoAnswer:
+            raise
+        except TryLater as why:  # its kubelet changed it meanwhile
+            turn.report.waiting(STEP, why, node["metadata"]["name"])
+            marked = MOST
+        if marked >= MOST:
+            break  # the next round goes on
+    if not marked:
+        world.memory.confirm("nodes", wanted, now)
+
+
+def _mark(turn: Turn, kube: Kube, node: Tree, group: str) -> bool:
+    labels, name = turn.wanted.node_labels.get(group), node["metadata"]["name"]
+    patch = plan_node(node, labels, turn.wanted.node_taints.get(group, [])) if labels else None
+    if patch is None:
+        return False
+    kube.merge(f"{NODES}/{name}", patch)
+    turn.report.done(STEP, in_words(patch), name)
+    return True

@@ -1,0 +1,105 @@
+"""`protokube api-proxy`: the way of one machine to whichever API server answers."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from protokube.errors import InvalidRequest, Refused
+
+STATUS = Path("/run/protokube/api-proxy.json")
+
+
+@click.command("api-proxy")
+@click.option("--name", required=True, help="What the API servers are called, such as api.internal.dev.")
+@click.option("--port", type=click.IntRange(1, 65535), default=443, show_default=True, help="Where they listen.")
+@click.option("--listen", default="127.0.0.1:3988", show_default=True, help="Where clients of this machine connect.")
+@click.option(
+    "--ca",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The authority of their certificates: what shows another one counts as dead.",
+)
+@click.option(
+    "--status", type=click.Path(path_type=Path), default=STATUS, show_default=True, help="Where it tells how it goes."
+)
+def api_proxy(name: str, port: int, listen: str, ca: Path | None, status: Path) -> None:
+    """The way of one machine to whichever API server answers.
+
+    Kubelets and other clients connect to this machine; their connections are carried, TLS and all, to one API server
+    that is ready. If that one dies, freezes, vanishes or stops being ready, its connections are cut within seconds, and
+    made anew they lead to another one.
+
+    \b
+      protokube api-proxy --name api.internal.dev
+      protokube api-proxy --name api.internal.dev --port 443 --listen 127.0.0.1:3988 --ca /srv/kubernetes/ca.crt
+    """
+    import asyncio
+
+    from protokube.failover.proxy import Proxy, Told
+    from protokube.host.notify import notify
+
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s")
+    if ca is not None:
+        check_authority(ca)
+    listener = listen_at(listen)
+    told = Told(name=name, port=port, identity=socket.gethostname(), ca=ca, known=remembered(status))
+
+    async def serve() -> None:
+        proxy = Proxy(told, lambda tree: write(status, tree), lambda: notify(WATCHDOG="1"))
+        notify(READY="1")
+        await proxy.run(listener)
+        notify(STOPPING="1")
+
+    asyncio.run(serve())
+
+
+def check_authority(ca: Path) -> None:
+    import ssl
+
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(ca)
+    except OSError as error:  # ssl's own errors are among them
+        why = "it holds no certificate" if isinstance(error, ssl.SSLError) else error.strerror
+        raise InvalidRequest(f"cannot use {ca}: {why}", hint="name the cluster's ca.crt, or leave --ca away") from error
+
+
+def listen_at(place: str) -> socket.socket:
+    host, _, port = place.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise InvalidRequest(f"{place!r} is no place to listen", want="ADDRESS:PORT", hint="such as 127.0.0.1:3988")
+    host = host.removeprefix("[").removesuffix("]")
+    try:
+        return socket.create_server(
+            (host, int(port)), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=128
+        )
+    except OSError as error:
+        raise Refused(
+            f"cannot listen at {place}: {error.strerror or error}", hint=f"see who does: `ss -ltnp sport = :{port}`"
+        ) from error
+
+
+def remembered(status: Path) -> list[str]:
+    """What an earlier life knew; a file that says something else says nothing."""
+    from protokube.failover.status import addresses_in
+
+    try:
+        return addresses_in(json.loads(status.read_text()))
+    except (OSError, ValueError):
+        return []
+
+
+def write(status: Path, tree: dict[str, Any]) -> None:
+    """A full disk is no reason to stop carrying."""
+    from protokube.host.files import write_atomic
+
+    try:
+        status.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(status, (json.dumps(tree, indent=2) + "\n").encode(), durable=False)
+    except OSError as error:
+        logging.getLogger("protokube.failover").warning("cannot write %s: %s", status, error.strerror)

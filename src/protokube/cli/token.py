@@ -1,0 +1,126 @@
+"""`protokube token`: what new nodes show to be let in."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from protokube.cli.cluster_view import Duration, cluster_option
+from protokube.cli.options import output_option
+from protokube.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from protokube.addons.tokens import Token
+
+Decorated = Callable[..., Any]
+TEXT_OR_JSON = ("text", "json")
+SHORTEST = 60.0
+
+
+def kubeconfig_option(function: Decorated) -> Decorated:
+    text = "The API to ask.  [default: KUBECONFIG, then the local cluster's, then ~/.kube/config]"
+    kind = click.Path(dir_okay=False, path_type=Path)
+    return click.option("--kubeconfig", type=kind, metavar="FILE", help=text)(function)
+
+
+def chosen(kubeconfig: Path | None, cluster: str | None) -> Path:
+    """The file that was meant."""
+    from protokube.kube.kubeconfig import VARIABLE, find
+    from protokube.local import client_files
+    from protokube.local.choose import clusters, one_cluster
+    from protokube.local.paths import Paths
+
+    if kubeconfig is None and (cluster or (not os.environ.get(VARIABLE) and len(clusters()) == 1)):
+        kubeconfig = client_files.folder(Paths.of(one_cluster(cluster))) / "kubeconfig"
+    return find(kubeconfig)
+
+
+@click.group()
+def token() -> None:
+    """What new nodes show to be let in.
+
+    A node that shows one may ask for its own certificate, and for nothing else. Tokens end by themselves.
+
+    \b
+      protokube token create
+      protokube token create --ttl 1h --description "rack 7"
+      protokube token list
+      protokube token delete abcdef
+    """
+
+
+@token.command()
+@click.option("--ttl", type=Duration(), default="24h", show_default=True, help="How long it is good for.")
+@click.option("--description", default="", help="For whoever reads the list.")
+@kubeconfig_option
+@cluster_option
+@output_option(default="text", choices=TEXT_OR_JSON)
+def create(ttl: float, description: str, kubeconfig: Path | None, cluster: str | None, output: str) -> None:
+    """Make one, and show it: it is shown only now."""
+    from protokube.addons.tokens import PATH, new_token, to_secret
+    from protokube.kube.kubeconfig import opened
+
+    if ttl < SHORTEST:
+        raise InvalidRequest("a token that ends at once lets nobody in", want="--ttl of a minute or more")
+    expires = dt.datetime.now(dt.UTC) + dt.timedelta(seconds=ttl)
+    made = new_token(secrets.choice, expires, description)
+    with opened(chosen(kubeconfig, cluster)) as api:
+        api.create(PATH, to_secret(made))
+    click.echo(json.dumps({**as_data(made), "token": str(made)}, indent=2) if output == "json" else str(made))
+
+
+@token.command("list")
+@kubeconfig_option
+@cluster_option
+@output_option(default="text", choices=TEXT_OR_JSON)
+def list_tokens(kubeconfig: Path | None, cluster: str | None, output: str) -> None:
+    """Those there are, without what is secret about them."""
+    from protokube.addons.tokens import PATH, TYPE, from_secret
+    from protokube.cli.render_table import table
+    from protokube.kube.kubeconfig import opened
+
+    with opened(chosen(kubeconfig, cluster)) as api:
+        found = api.get(PATH, fieldSelector=f"type={TYPE}").get("items") or []
+    # a list does not say the type of what is in it
+    tokens = sorted((each for tree in found if (each := from_secret({"type": TYPE, **tree}))), key=lambda each: each.id)
+    told = [as_data(each) for each in tokens]
+    if output == "json":
+        click.echo(json.dumps(told, indent=2))
+        return
+    rows = [(each["id"], each["expires"] or "never", each["description"]) for each in told]
+    click.echo("\n".join(table(("ID", "EXPIRES", "DESCRIPTION"), rows)) or "no tokens")
+
+
+@token.command()
+@click.argument("token_id", metavar="ID")
+@kubeconfig_option
+@cluster_option
+def delete(token_id: str, kubeconfig: Path | None, cluster: str | None) -> None:
+    """Take one away before it ends; who has a certificate already keeps it."""
+    from protokube.addons.tokens import secret_path
+    from protokube.kube.client import ApiError
+    from protokube.kube.kubeconfig import opened
+
+    path = secret_path(token_id)
+    with opened(chosen(kubeconfig, cluster)) as api:
+        try:
+            api.delete(path)
+        except ApiError as error:
+            if error.status == 404:
+                short = token_id.partition(".")[0]
+                raise InvalidRequest(f"there is no token {short}", hint="`protokube token list`") from error
+            raise
+    click.echo(f"deleted {token_id.partition('.')[0]}")
+
+
+def as_data(told: Token) -> dict[str, str]:
+    """What may be shown of it."""
+    expires = told.expires.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if told.expires else ""
+    return {"id": told.id, "expires": expires, "description": told.description}

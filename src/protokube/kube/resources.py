@@ -1,0 +1,66 @@
+"""Where an object lies in the API: the server says under which path it keeps a kind, and whether in namespaces."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+from urllib.parse import quote
+
+from protokube.addons.value import Ref, Tree
+from protokube.errors import TryLater
+from protokube.kube.client import ApiError
+
+DEFAULT_NAMESPACE = "default"
+
+
+class Gets(Protocol):
+    def get(self, path: str, **query: str) -> Tree: ...
+
+
+class UnknownKind(TryLater):
+    """The server does not serve it, or not yet: its definition may have come a moment ago."""
+
+
+class Resources:
+    """What one server said; asked once for each group, for as long as this lives."""
+
+    def __init__(self, api: Gets) -> None:
+        self._api = api
+        self._served: dict[str, dict[str, tuple[str, bool]]] = {}
+
+    def path(self, which: Ref, api_version: str = "") -> str:
+        """Of one object; in the version that the server likes best, if none is asked for."""
+        version = api_version or self._preferred(which.group)
+        served = self._kinds(version)
+        if which.kind not in served:
+            raise UnknownKind(
+                f"the API server knows no {which.kind} of {version}", hint="it may come with another add-on"
+            )
+        plural, in_namespace = served[which.kind]
+        space = f"/namespaces/{quote(which.namespace or DEFAULT_NAMESPACE, safe='')}" if in_namespace else ""
+        return f"{_root(version)}{space}/{plural}/{quote(which.name, safe='')}"
+
+    def _preferred(self, group: str) -> str:
+        if not group:
+            return "v1"
+        told = self._asked(f"/apis/{group}")
+        return str((told.get("preferredVersion") or {}).get("groupVersion", "")) or f"{group}/v1"
+
+    def _kinds(self, version: str) -> dict[str, tuple[str, bool]]:
+        if version not in self._served:
+            found: Any = self._asked(_root(version)).get("resources") or ()
+            self._served[version] = {
+                each["kind"]: (each["name"], bool(each["namespaced"])) for each in found if "/" not in each["name"]
+            }
+        return self._served[version]
+
+    def _asked(self, path: str) -> Tree:
+        try:
+            return self._api.get(path)
+        except ApiError as error:
+            if error.status == 404:
+                raise UnknownKind(f"the API server serves nothing at {path}") from error
+            raise
+
+
+def _root(version: str) -> str:
+    return f"/apis/{version}" if "/" in version else f"/api/{version}"

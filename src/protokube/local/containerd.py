@@ -1,0 +1,141 @@
+"""The container runtime of a host with a real kubelet: containerd's configuration, and the program of its unit.
+
+The program enters the host's control groups, has the images brought in beside, and becomes containerd. What containerd
+and its shims start is in the host's own PID namespace, and ends with the host.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from protokube.errors import ProtokubeError
+from protokube.local import cgroups
+
+ORDER = Path("/etc/protokube/containers.json")
+"""What the units of a host with a real kubelet are told."""
+CONFIG = Path("/etc/containerd/config.toml")
+SOCKET = "/run/containerd/containerd.sock"
+READY = Path("/run/containerd/images-ready")
+"""There once every image is."""
+NETWORKS = "/etc/cni/net.d"
+NAMESPACE = "k8s.io"
+"""Where the kubelet's images and containers are kept in containerd."""
+DISABLED = ("aufs", "btrfs", "devmapper", "zfs")
+"""Ways of keeping layers that no host of ours has; each would say so at every start."""
+SECONDS_TO_START = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """The same for every host of a cloud."""
+
+    cgroup: str
+    """The control group that holds the hosts'."""
+    images: Mapping[str, str]
+    """By name, the archive it comes from."""
+    sandbox_image: str
+    plugins: str
+    """The folder of the programs that make pod networks."""
+    kubelet: Sequence[str]
+    """The kubelet's command; what only the host itself knows is added there."""
+
+    def encode(self) -> str:
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @staticmethod
+    def read(path: Path = ORDER) -> Order:
+        told: dict[str, Any] = json.loads(path.read_text())
+        return Order(**told)
+
+
+def config(sandbox_image: str, plugins: str) -> str:
+    """containerd's file. JSON's texts and lists are also TOML's."""
+    disabled = [f"io.containerd.snapshotter.v1.{each}" for each in DISABLED]
+    cri = 'plugins."io.containerd.grpc.v1.cri"'
+    return f"""version = 2
+root = "/var/lib/containerd"
+state = "/run/containerd"
+disabled_plugins = {json.dumps(disabled)}
+
+[grpc]
+address = {json.dumps(SOCKET)}
+
+[{cri}]
+sandbox_image = {json.dumps(sandbox_image)}
+# this machine may not let us protect anybody from its own search for a victim
+restrict_oom_score_adj = true
+
+[{cri}.cni]
+bin_dir = {json.dumps(plugins)}
+conf_dir = {json.dumps(NETWORKS)}
+
+[{cri}.containerd.runtimes.runc]
+runtime_type = "io.containerd.runc.v2"
+
+[{cri}.containerd.runtimes.runc.options]
+SystemdCgroup = false
+"""
+
+
+def main() -> None:
+    """The program of containerd.service."""
+    order = Order.read()
+    try:
+        cgroups.enter(order.cgroup, socket.gethostname())
+        CONFIG.parent.mkdir(parents=True, exist_ok=True)
+        CONFIG.write_text(config(order.sandbox_image, order.plugins))
+        Path(NETWORKS).mkdir(parents=True, exist_ok=True)
+        if not os.fork():
+            _bring_images(order)
+        os.execvp("containerd", ["containerd", "--config", str(CONFIG)])  # noqa: S606, S607
+    except (OSError, ProtokubeError) as why:
+        sys.exit(f"containerd: {getattr(why, 'message', why)}")
+
+
+def _bring_images(order: Order) -> None:
+    """In a grandchild, which the host's first process adopts: containerd waits for no children but its own."""
+    if os.fork():
+        os._exit(0)
+    try:
+        import_missing(order.images)
+        READY.touch()
+        code = 0
+    except (OSError, subprocess.SubprocessError) as why:
+        sys.stderr.write(f"images: {why} {getattr(why, 'stderr', None) or ''}\n")
+        code = 1
+    os._exit(code)
+
+
+def import_missing(images: Mapping[str, str]) -> list[str]:
+    """Bring in what is not there; the names of those."""
+    end = time.monotonic() + SECONDS_TO_START
+    while True:
+        try:
+            there = set(_ctr("images", "list", "--quiet").split())
+            break
+        except (OSError, subprocess.SubprocessError):
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)
+    missing = sorted(set(images) - there)
+    for image in missing:
+        _ctr("images", "import", images[image])
+    return missing
+
+
+def _ctr(*words: str) -> str:
+    command = ["ctr", "--address", SOCKET, "--namespace", NAMESPACE, *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=SECONDS_TO_START).stdout  # noqa: S603
+
+
+if __name__ == "__main__":
+    main()

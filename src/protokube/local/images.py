@@ -1,0 +1,110 @@
+"""Container images made from programs of this machine, without a builder and without a registry.
+
+An image is a layer of a few files: the program, where its manifest expects it, and the libraries it was linked with.
+The same files give the same archive, bit for bit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import re
+import subprocess
+import tarfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from protokube.errors import Refused
+from protokube.local.binaries import which
+
+PROGRAMS = "/usr/local/bin"
+"""Where every manifest of ours calls its program."""
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+RESOLVER = {"/etc/nsswitch.conf": b"hosts: files dns\n"}
+LIBRARY = re.compile(r"(?:=> )?(/\S+) \(0x")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """An image as it is to be."""
+
+    name: str
+    """As manifests say it: `registry.k8s.io/etcd:3.4.23-0`."""
+    files: Mapping[str, Path]
+    """Files of this machine by their path in the image."""
+    command: tuple[str, ...] = ()
+
+
+def of_program(name: str, program: Path) -> Image:
+    """An image of one program and its libraries."""
+    return Image(name=name, files={f"{PROGRAMS}/{program.name}": program, **libraries(program)})
+
+
+def of_pause(name: str, busybox: Path) -> Image:
+    """The image whose container does nothing and so keeps the namespaces of its pod."""
+    if libraries(busybox):
+        raise Refused(f"{busybox} cannot be the pause image", want="one that needs no libraries", hint="busybox-static")
+    return Image(name=name, files={"/busybox": busybox}, command=("/busybox", "sleep", "2147483647"))
+
+
+def libraries(program: Path) -> dict[str, Path]:
+    """What the loader would map for a program, where it would look for it; nothing for a static one."""
+    ldd = which("ldd")
+    if ldd is None:
+        raise Refused("making an image needs the program `ldd`", hint="apt-get install libc-bin")
+    ran = subprocess.run([ldd, str(program)], capture_output=True, text=True)  # noqa: S603
+    if "not found" in ran.stdout:
+        raise Refused(f"{program} lacks a library on this machine", saw=ran.stdout.strip())
+    return {path: Path(path) for path in LIBRARY.findall(ran.stdout)}
+
+
+def archive(image: Image) -> bytes:
+    """As `docker save` would write it."""
+    layer = _tar({path: (file.read_bytes(), 0o755) for path, file in image.files.items()}, RESOLVER)
+    digest = hashlib.sha256(layer).hexdigest()
+    config: dict[str, Any] = {
+        "architecture": ARCHITECTURES.get(os.uname().machine, os.uname().machine),
+        "os": "linux",
+        "config": {"Cmd": list(image.command), "Env": [f"PATH={PROGRAMS}:/usr/bin:/bin"], "WorkingDir": "/"},
+        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest}"]},
+    }
+    text = json.dumps(config, sort_keys=True).encode()
+    config_name, layer_name = f"{hashlib.sha256(text).hexdigest()}.json", f"{digest}/layer.tar"
+    manifest = [{"Config": config_name, "RepoTags": [image.name], "Layers": [layer_name]}]
+    plain = {config_name: text, layer_name: layer, "manifest.json": json.dumps(manifest).encode()}
+    return _tar({}, plain)
+
+
+def _tar(programs: Mapping[str, tuple[bytes, int]], plain: Mapping[str, bytes]) -> bytes:
+    """Whose, when and in which order: always the same."""
+    everything = {**programs, **{path: (data, 0o644) for path, data in plain.items()}}
+    content = {path.lstrip("/"): told for path, told in everything.items()}
+    folders = {str(parent) for path in content for parent in Path(path).parents if str(parent) != "."}
+    whole = io.BytesIO()
+    with tarfile.open(fileobj=whole, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for folder in sorted(folders):
+            entry = tarfile.TarInfo(folder)
+            entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+            tar.addfile(entry)
+        for path, (data, mode) in sorted(content.items()):
+            entry = tarfile.TarInfo(path)
+            entry.size, entry.mode = len(data), mode
+            tar.addfile(entry, io.BytesIO(data))
+    return whole.getvalue()
+
+
+def keep(image: Image, folder: Path) -> Path:
+    """The archive of an image in a folder, written where it is not there yet: one for each state of its files."""
+    stamps = [(inside, str(file), file.stat().st_size, file.stat().st_mtime_ns) for inside, file in image.files.items()]
+    key = hashlib.sha256(json.dumps([image.name, image.command, sorted(stamps)]).encode()).hexdigest()[:12]
+    place = folder / f"{re.sub('[^A-Za-z0-9.]+', '_', image.name)}-{key}.tar"
+    if not place.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        draft = place.with_name(f".{place.name}.{os.getpid()}")
+        draft.write_bytes(archive(image))
+        draft.replace(place)
+    return place

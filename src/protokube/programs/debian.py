@@ -1,0 +1,186 @@
+"""Build Kubernetes from Debian's source package: no network is needed but Debian's, and nothing comes ready-made.
+
+The source carries everything it depends on, so Go fetches nothing. It takes a quarter of an hour and some gigabytes
+on two processors. The machine's own list of packages is left as it is: sources are looked up through a list of our own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+from collections import deque
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from protokube.errors import InvalidRequest, Refused, TryLater
+from protokube.programs import shelf
+from protokube.programs.debian_sources import one_line_sources, stanza_sources, upstream_version
+from protokube.programs.kubernetes import PROGRAMS, Kubernetes, find
+from protokube.programs.telling import Teller
+
+NEEDED = (
+    ("go", ("golang-go",)),
+    ("rsync", ("rsync",)),
+    ("make", ("make",)),
+    ("dpkg-source", ("dpkg-dev",)),
+    ("gcc", ("gcc", "libc6-dev")),
+)
+"""Programs, and the packages that bring them."""
+APT = Path("/etc/apt")
+ROOM = 6_000_000_000
+LAST_LINES = 12
+
+
+def build_from_debian(cache: Path, teller: Teller, asked: str | None = None, *, room: int = ROOM) -> Kubernetes:
+    """Debian's version of Kubernetes in the cache; refused if another is asked for."""
+    _can_build()
+    with shelf.only_one(cache, teller) as kept:
+        if found := find(asked, cache):
+            return found
+        if (free := shutil.disk_usage(kept).free) < room:
+            raise Refused(f"too little room for a build in {kept}", saw=f"{free >> 20} MB", want=f"{room >> 20} MB")
+        work = kept / ".build"
+        shutil.rmtree(work, ignore_errors=True)  # of a build that was killed
+        work.mkdir()
+        try:
+            return _build(work, kept, _Runner(kept / "build.log", teller), asked)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+
+
+def _build(work: Path, kept: Path, run: _Runner, asked: str | None) -> Kubernetes:
+    with run.teller.step("packages that the build needs"):
+        _install(run, work)
+    with run.teller.step("Debian's source package kubernetes"):
+        source = _source(run, work)
+    version = upstream_version(_told_by_changelog(source))
+    if asked not in (None, version):
+        raise InvalidRequest(f"Debian's source package is Kubernetes {version}", want=f"{asked}, which was asked for")
+    settings = build_settings(version, work, os.environ)
+    made = source / "_output" / "local" / "go" / "bin"
+    draft = shelf.draft(kept, version)
+    for name in PROGRAMS:
+        with run.teller.step(f"{name} {version} is built"):
+            run(["nice", "-n", "5", "make", "all", f"WHAT=cmd/{name}"], source, settings)
+            (made / name).replace(draft / name)
+    return shelf.finish(draft, kept, version)
+
+
+def build_settings(version: str, work: Path, ours: Mapping[str, str]) -> dict[str, str]:
+    """The environment of the build: Go without a network, and what git would tell it, since there is no git.
+
+    What a `make` around us passes on would make this one look for helpers that it cannot reach.
+    """
+    foreign = ("MAKE", "MFLAGS", "GO", "KUBE_", "WHAT", "CDPATH")
+    kept = {name: value for name, value in ours.items() if not name.startswith(foreign)}
+    return {
+        **kept,
+        "HOME": kept.get("HOME", str(work)),
+        "GOCACHE": str(work / "go-cache"),
+        "GOFLAGS": "-mod=vendor",
+        "GOPROXY": "off",
+        "GO111MODULE": "on",
+        "KUBE_GIT_VERSION": f"v{version}",
+        "KUBE_GIT_COMMIT": "0" * 40,
+        "KUBE_GIT_TREE_STATE": "clean",
+    }
+
+
+def _can_build() -> None:
+    lacking = [tool for tool in ("apt-get", "dpkg") if shutil.which(tool) is None]
+    packages = _lacking_packages()
+    if lacking:
+        raise Refused("Kubernetes can be built here on Debian only", saw=f"no {', no '.join(lacking)}")
+    if packages and os.geteuid() != 0:
+        raise Refused(
+            "the build needs packages that are not installed",
+            saw=f"no {', no '.join(packages)}",
+            hint=f"run it as root, or install them: apt-get install {' '.join(packages)}",
+        )
+
+
+def _lacking_packages() -> list[str]:
+    return [package for program, packages in NEEDED if shutil.which(program) is None for package in packages]
+
+
+def _install(run: _Runner, work: Path) -> None:
+    packages = _lacking_packages()
+    if not packages:
+        return
+    wait = "--option=DPkg::Lock::Timeout=600"  # another installation may be under way
+    install = ["apt-get", "-q", "-y", wait, "--no-install-recommends", "install", *packages]
+    quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    try:
+        run(install, work, quiet)
+    except TryLater:
+        run(["apt-get", "-q", wait, "update"], work)  # a fresh machine has no lists, an old one lists of what is gone
+        run(install, work, quiet)
+
+
+def _source(run: _Runner, work: Path) -> Path:
+    parts, lists, unpacked = work / "sources", work / "lists", work / "source"
+    for folder in (parts, lists / "partial", unpacked):
+        folder.mkdir(parents=True)
+    for path in (APT / "sources.list", *sorted((APT / "sources.list.d").glob("*"))):
+        if path.suffix in (".list", ".sources") and path.is_file():
+            derive = stanza_sources if path.suffix == ".sources" else one_line_sources
+            (parts / path.name).write_text(derive(path.read_text("utf-8")), "utf-8")
+    options = {
+        "Dir::Etc::sourcelist": "/dev/null",
+        "Dir::Etc::sourceparts": parts,
+        "Dir::State::lists": lists,
+        "Dir::Cache::pkgcache": "",
+        "Dir::Cache::srcpkgcache": "",
+        "APT::Sandbox::User": "root",
+    }
+    apt = ["apt-get", "-q", *(f"--option={name}={value}" for name, value in options.items())]
+    run([*apt, "update"], unpacked)
+    run([*apt, "source", "kubernetes"], unpacked)
+    (source,) = (each for each in unpacked.iterdir() if each.is_dir())
+    return source
+
+
+def _told_by_changelog(source: Path) -> str:
+    """`kubernetes (1.20.2-1) bookworm; …`: the version in brackets."""
+    with (source / "debian" / "changelog").open(encoding="utf-8") as file:
+        return file.readline().partition("(")[2].partition(")")[0]
+
+
+class _Runner:
+    """Runs what takes long; all of its output is in a file, the last line is told, and none of it outlives us."""
+
+    def __init__(self, log: Path, teller: Teller) -> None:
+        self.log, self.teller = log, teller
+        log.write_bytes(b"")
+
+    def __call__(self, command: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None) -> None:
+        last: deque[str] = deque(maxlen=LAST_LINES)
+        with (
+            self.log.open("a", encoding="utf-8") as log,
+            subprocess.Popen(  # noqa: S603
+                command,
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                start_new_session=True,  # a group of its own: all of it can be ended
+            ) as child,
+        ):
+            assert child.stdout
+            try:
+                for line in child.stdout:
+                    log.write(line)
+                    last.append(line.rstrip())
+                    self.teller.say(line.strip())
+            except BaseException:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(child.pid, signal.SIGKILL)
+                raise
+        if child.returncode:
+            raise TryLater(f"`{' '.join(command)}` failed", saw="\n".join(last), hint=f"all it said is in {self.log}")

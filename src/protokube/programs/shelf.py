@@ -1,0 +1,85 @@
+"""Put a version into the cache, whole or not at all, whoever else does the same and whenever we are killed.
+
+Everything is prepared in a folder that nobody looks at, flushed, and renamed. One at a time: the second of two waits,
+and finds what the first one made. A draft that was left by a kill is gone on with: a download continues where it was.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from protokube.errors import Refused
+from protokube.programs.kubernetes import COMPLETE, PROGRAMS, Kubernetes, in_folder, shelf
+from protokube.programs.kubernetes import version as told_version
+from protokube.programs.telling import Teller
+
+
+@contextmanager
+def only_one(cache: Path, teller: Teller) -> Iterator[Path]:
+    """The cache's shelf, ours alone for as long as this lasts; what cannot be written there is told."""
+    kept = shelf(cache)
+    try:
+        kept.mkdir(parents=True, exist_ok=True)
+        with (kept / ".lock").open("w") as lock:
+            _wait_for(lock.fileno(), teller)
+            yield kept
+    except OSError as why:
+        raise Refused(
+            f"cannot keep Kubernetes in {kept}",
+            saw=f"{why.strerror or why}: {why.filename}" if why.filename else str(why.strerror or why),
+            hint="run it as root, make room, or name another folder with --cache",
+        ) from why
+
+
+def _wait_for(lock: int, teller: Teller) -> None:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        with teller.step("another one is getting Kubernetes: waited for it"):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+
+
+def draft(kept: Path, version: str) -> Path:
+    """Where a version is prepared; what a former try left there is still there."""
+    folder = kept / f".{version}.draft"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def finish(prepared: Path, kept: Path, version: str) -> Kubernetes:
+    """Give a prepared folder its name, if it is what it is meant to be."""
+    programs = {name: prepared / name for name in PROGRAMS}
+    for path in programs.values():
+        path.chmod(0o755)
+        _flush(path)
+    if (told := told_version(programs[PROGRAMS[0]])) != version:
+        shutil.rmtree(prepared)
+        raise Refused(
+            f"what was got as Kubernetes {version} is another version",
+            saw=f"{PROGRAMS[0]} says {told}",
+            hint="get it from elsewhere",
+        )
+    for other in prepared.iterdir():
+        if other.name not in programs:
+            other.unlink()
+    (prepared / COMPLETE).touch()
+    _flush(prepared)
+    folder = kept / version
+    if folder.exists():  # by hand, or something was taken out of it: find() would not have it
+        shutil.rmtree(folder)
+    prepared.rename(folder)
+    _flush(kept)
+    return Kubernetes(version=version, folder=folder, programs=in_folder(folder))
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,253 @@
+"""Three masters with real Kubernetes from our manifests: they come up, serve, schedule, and heal."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import re
+import socket
+import ssl
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import yaml
+
+from helpers_cluster import RealCluster, until
+from protokube.local import network
+from protokube.pki.authority import make_authority
+from protokube.pki.issue import issue
+from protokube.pki.wanted import CertificateWanted
+from protokube.programs.kubernetes import find
+
+COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+LOOPBACK = ("127.", "::1", "[::1]")
+NODE = "pretended"
+MANY = 4
+
+
+class Kubernetes:
+    """A cluster with its API, asked as its owner asks it: by kubectl."""
+
+    def __init__(self, cluster: RealCluster) -> None:
+        self.cluster = cluster
+        self.kubectl = cluster.told["kubectl"]
+        self.config = cluster.told["env"]["KUBECONFIG"]
+
+    def run(self, *words: str, stdin: str = "", host: str = "") -> str:
+        """Through api.internal, or from inside a host to its very own API server."""
+        command = [self.kubectl, f"--kubeconfig={self.config}", "--request-timeout=20s", *words]
+        if host:
+            inside = [f"--target={self.pid(host)}", "--net"]
+            command = ["nsenter", *inside, *command[:2], "--server=https://127.0.0.1:443", *command[2:]]
+        ran = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60)
+        if ran.returncode:
+            raise OSError(ran.stderr.strip())
+        return ran.stdout
+
+    def get(self, *words: str) -> Any:
+        return json.loads(self.run("get", *words, "-o", "json"))
+
+    def apply(self, *trees: dict[str, Any]) -> None:
+        self.run("apply", "-f", "-", stdin=yaml.safe_dump_all(trees))
+
+    def pid(self, host: str) -> int:
+        return int(next(each["pid"] for each in self.cluster.hosts() if each["name"] == host))
+
+    def hosts(self) -> list[str]:
+        return sorted(each["name"] for each in self.cluster.hosts())
+
+
+@pytest.fixture(scope="module")
+def kubernetes() -> Iterator[Kubernetes]:
+    found = find(None)
+    assert found is not None, "scripts/kubernetes brings Kubernetes here"
+    with RealCluster() as cluster:
+        cluster.up("--kubernetes", found.version, "--timeout", "400")
+        yield Kubernetes(cluster)
+
+
+def test_every_check_of_every_api_server_is_good(kubernetes: Kubernetes) -> None:
+    assert len(kubernetes.hosts()) == 3
+    for host in kubernetes.hosts():
+        said = kubernetes.run("get", "--raw", "/readyz?verbose", host=host)
+        assert "readyz check passed" in said
+        assert "[-]" not in said
+
+
+def test_every_component_runs_as_it_was_started_and_says_nothing_of_unknown_flags(kubernetes: Kubernetes) -> None:
+    for host in kubernetes.hosts():
+        told = json.loads((kubernetes.cluster.paths.host(host) / "run/protokube/pods.json").read_text())
+        for name in COMPONENTS:
+            (container,) = told["pods"][f"kube-system/{name}"]["containers"].values()
+            assert container["state"] == "running"
+            log = kubernetes.cluster.paths.host(host) / f"var/log/pods/kube-system_{name}/{name}.log"
+            text = log.read_text(errors="replace")
+            assert "unknown flag" not in text
+            deprecated = set(re.findall(r"Flag --(\S+) has been deprecated", text))
+            assert deprecated <= {"port"}, "the one way to close the port without TLS of old versions"
+
+
+def test_status_says_that_all_api_servers_are_ready(kubernetes: Kubernetes) -> None:
+    told = kubernetes.cluster.until_ready()
+    assert [each["serving"] for each in told["agents"]] == [True] * 3
+
+
+def test_the_pods_of_a_deployment_are_scheduled(kubernetes: Kubernetes) -> None:
+    kubernetes.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
+    ready = {"conditions": [{"type": "Ready", "status": "True", "reason": "Pretended", "message": ""}],
+             "capacity": {"cpu": "4", "memory": "4Gi", "pods": "50"},
+             "allocatable": {"cpu": "4", "memory": "4Gi", "pods": "50"}}  # fmt: skip
+    patch_status(kubernetes, f"/api/v1/nodes/{NODE}", {"status": ready})
+    labels = {"app": "sleepers"}
+    tolerations = [{"operator": "Exists"}]
+    container = {"name": "sleeper", "image": "none.invalid/sleeper:1"}
+    kubernetes.apply({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "sleepers", "namespace": "default"},
+        "spec": {"replicas": MANY, "selector": {"matchLabels": labels}, "template": {
+            "metadata": {"labels": labels}, "spec": {"containers": [container], "tolerations": tolerations}}},
+    })  # fmt: skip
+
+    def placed() -> bool:
+        pods = kubernetes.get("pods", "-l", "app=sleepers")["items"]
+        return [each["spec"].get("nodeName") for each in pods] == [NODE] * MANY
+
+    until(placed, "the scheduler has found a place for all of them", 120)
+    node = until(lambda: kubernetes.get("node", NODE)["spec"].get("podCIDR"), "its part of the pods' range", 60)
+    assert node.endswith("/24")
+    kubernetes.run("delete", "deployment", "sleepers")
+    kubernetes.run("delete", "node", NODE)
+
+
+def patch_status(kubernetes: Kubernetes, path: str, tree: dict[str, Any]) -> None:
+    """kubectl of this version knows no subresources: by its own door."""
+    user = yaml.safe_load(Path(kubernetes.config).read_text())["users"][0]["user"]
+    pair = tuple(base64.b64decode(user[name]) for name in ("client-certificate-data", "client-key-data"))
+    assert ask(kubernetes, "PATCH", f"{path}/status", pair, tree) == 200
+
+
+def ask(
+    kubernetes: Kubernetes, method: str, path: str, pair: tuple[bytes, ...] = (), tree: dict[str, Any] | None = None
+) -> int:
+    """The status of an answer to whoever has this certificate and key, or none."""
+    cluster = yaml.safe_load(Path(kubernetes.config).read_text())["clusters"][0]["cluster"]
+    context = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
+    with tempfile.NamedTemporaryFile() as file:
+        if pair:
+            Path(file.name).write_bytes(b"".join(pair))
+            context.load_cert_chain(file.name)
+    where = urlsplit(cluster["server"])
+    assert where.hostname
+    body = None if tree is None else json.dumps(tree)
+    with closing(http.client.HTTPSConnection(where.hostname, where.port, context=context, timeout=20)) as connection:
+        connection.request(method, path, body, {"Content-Type": "application/merge-patch+json"})
+        return connection.getresponse().status
+
+
+def listeners(pid: int) -> list[tuple[str, int]]:
+    """Address and port of everything that listens in a host, from /proc: IPv4 and IPv6."""
+    found = []
+    for file, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
+        for line in Path(f"/proc/{pid}/net/{file}").read_text().splitlines()[1:]:
+            local, state = line.split()[1], line.split()[3]
+            if state == "0A":
+                address, port = local.split(":")
+                raw = b"".join(bytes.fromhex(address[at : at + 8])[::-1] for at in range(0, len(address), 8))
+                found.append((socket.inet_ntop(family, raw), int(port, 16)))
+    return found
+
+
+def test_nothing_listens_without_tls_but_on_loopback(kubernetes: Kubernetes) -> None:
+    for host in kubernetes.hosts():
+        found = listeners(kubernetes.pid(host))
+        open_to_all = [(address, port) for address, port in found if not address.startswith(LOOPBACK)]
+        assert {port for _, port in open_to_all} >= {443, 2380, 4001}
+        own = next(each["address"] for each in kubernetes.cluster.hosts() if each["name"] == host)
+        for _, port in open_to_all:
+            assert answers_in_plain_text(kubernetes, own, port) == b"", f"port {port} of {host}"
+
+
+def answers_in_plain_text(kubernetes: Kubernetes, address: str, port: int) -> bytes:
+    """What a server says to HTTP without TLS; Go's own says 400 in plain text to tell the client of its mistake."""
+    with network.enter(network.switch_path(kubernetes.cluster.paths.switch)):
+        there = socket.socket()
+    there.settimeout(10)
+    there.connect((address, port))
+    there.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+    try:
+        said = there.recv(4096)
+    except ConnectionError:
+        said = b""
+    there.close()
+    return b"" if b"sent an HTTP request to an HTTPS server" in said else said
+
+
+def test_whoever_has_no_certificate_or_a_wrong_one_is_refused_by_the_api_server(kubernetes: Kubernetes) -> None:
+    stranger = make_authority("kubernetes-ca", time.time())
+    wanted = CertificateWanted(
+        authority="kubernetes-ca", common_name="admin", organizations=("system:masters",), usages=("client auth",)
+    )
+    made = issue(wanted, stranger, time.time())
+    for path in ("/api/v1/namespaces", "/readyz", "/version", "/"):
+        assert ask(kubernetes, "GET", path) == 401
+        assert ask(kubernetes, "GET", path, (made.certificate, made.key)) == 401
+
+
+def test_no_certificate_of_the_cluster_opens_anything_in_etcd(kubernetes: Kubernetes) -> None:
+    (host, *_) = kubernetes.hosts()
+    keys = kubernetes.cluster.paths.host(host) / "srv/kubernetes"
+    for name in ("protokube", "kube-apiserver-kubelet-client", "kube-scheduler", "front-proxy-client"):
+        assert etcd_health(kubernetes, host, f"--cert={keys}/{name}.crt", f"--key={keys}/{name}.key") != 0
+    assert etcd_health(kubernetes, host) != 0, "nor does anybody without one"
+    client = (f"--cert={keys}/kube-apiserver-etcd-client.crt", f"--key={keys}/kube-apiserver-etcd-client.key")
+    assert etcd_health(kubernetes, host, *client) == 0, "and the right one does"
+
+
+def etcd_health(kubernetes: Kubernetes, host: str, *words: str) -> int:
+    keys = kubernetes.cluster.paths.host(host) / "srv/kubernetes"
+    where = ["--endpoints=https://127.0.0.1:4001", f"--cacert={keys}/etcd-client-ca.crt", "--command-timeout=5s"]
+    inside = ["nsenter", f"--target={kubernetes.pid(host)}", "--net", kubernetes.cluster.told["etcdctl"]]
+    ran = subprocess.run(
+        [*inside, *where, *words, "get", "x"], env={"ETCDCTL_API": "3"}, capture_output=True, timeout=60
+    )
+    return ran.returncode
+
+
+def leader(kubernetes: Kubernetes, component: str) -> str:
+    lease = kubernetes.get("lease", component, "-n", "kube-system")
+    return str(lease["spec"]["holderIdentity"]).partition("_")[0]
+
+
+def test_when_the_master_of_the_leading_controller_manager_dies_another_leads(kubernetes: Kubernetes) -> None:
+    cluster = kubernetes.cluster
+    before = until(lambda: leader(kubernetes, "kube-controller-manager"), "somebody leads")
+    old = next(name for name in kubernetes.hosts() if name == before)
+    cluster.admin.call("kill_host", host=old)
+    until(lambda: leader(kubernetes, "kube-controller-manager") not in ("", old), "another one leads", 120)
+    cluster.until_ready(300)
+
+
+def verdict_of(kubernetes: Kubernetes, drill: str) -> dict[str, Any]:
+    cluster = kubernetes.cluster
+    cluster.until_ready(300)
+    said = cluster.run("drill", drill, "--cluster", cluster.name, "--timeout", "300s", "--output", "json", seconds=500)
+    assert said.out, said.err
+    verdict: dict[str, Any] = json.loads(said.out)
+    assert said.code == 0, verdict
+    return verdict
+
+
+@pytest.mark.parametrize("drill", ["kill-master", "power-off"])
+def test_the_api_answers_again_after_a_drill_and_has_lost_nothing(kubernetes: Kubernetes, drill: str) -> None:
+    verdict = verdict_of(kubernetes, drill)
+
+    writes = verdict["apiWrites"]
+    assert writes["acknowledged"] > 10
+    assert writes["readBack"] == writes["acknowledged"]

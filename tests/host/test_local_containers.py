@@ -1,0 +1,103 @@
+"""A real container runtime in a host of the local cloud: it runs our images, and ends without a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from helpers_hosts import PATH, Cloud, Host, a_cloud, eventually
+from host.debian import unpacked
+from protokube.local import cgroups, containerd, hosts, images
+from protokube.local.containerd import Order
+
+PAUSE, ETCD = "registry.k8s.io/pause:3.2", "registry.k8s.io/etcd:3.4.23-0"
+
+
+@pytest.fixture
+def cloud() -> Iterator[Cloud]:
+    with a_cloud() as made:
+        yield made
+        for host in made.hosts:
+            if hosts.running(host.spec.folder):
+                hosts.kill(host.pid)
+        left = cgroups.left(cgroups.name(made.switch))
+        assert cgroups.remove(left) == left
+
+
+@pytest.fixture
+def host(cloud: Cloud) -> Host:
+    return a_host(cloud, "h1", 11)
+
+
+def a_host(cloud: Cloud, name: str, number: int) -> Host:
+    """With containerd, and two images of programs of this machine."""
+    kept = cloud.root / "images"
+    made = [
+        images.of_pause(PAUSE, unpacked("busybox-static") / "bin/busybox"),
+        images.of_program(ETCD, unpacked("etcd-server") / "usr/bin/etcd"),
+    ]
+    order = Order(
+        cgroup=cgroups.name(cloud.switch),
+        images={image.name: str(images.keep(image, kept)) for image in made},
+        sandbox_image=PAUSE,
+        plugins=str(unpacked("containernetworking-plugins") / "usr/lib/cni"),
+        kubelet=["kubelet"],
+    )
+    file = cloud.root / "hosts" / name / str(containerd.ORDER).lstrip("/")
+    file.parent.mkdir(parents=True)
+    file.write_text(order.encode())
+    path = f"{unpacked('containerd') / 'usr/bin'}:{unpacked('runc') / 'usr/sbin'}:{kept}:{PATH}"
+    return cloud.start(name, number, units={"containerd.service": hosts.python(containerd.__name__)}, path=path)
+
+
+def ready(host: Host) -> bool:
+    return host.outside(str(containerd.READY)).exists()
+
+
+def ctr(host: Host, *words: str, check: bool = True) -> str:
+    ran = host.run("env", f"PATH={host.spec.path}", "ctr", "--namespace", containerd.NAMESPACE, *words, check=check)
+    return ran.stdout
+
+
+def groups(cloud: Cloud) -> set[Path]:
+    return {group / "h1" for group in cgroups.left(cgroups.name(cloud.switch)) if (group / "h1").is_dir()}
+
+
+def test_our_images_are_there_and_run(host: Host) -> None:
+    eventually(lambda: ready(host), 60)
+    assert {PAUSE, ETCD} <= set(ctr(host, "images", "list", "--quiet").split())
+    assert "etcd Version: 3.4.23" in ctr(
+        host, "run", "--rm", "--net-host", ETCD, "e", "/usr/local/bin/etcd", "--version"
+    )
+
+
+def test_a_container_ends_with_its_host_and_leaves_nothing(cloud: Cloud, host: Host) -> None:
+    eventually(lambda: ready(host), 60)
+    ctr(host, "run", "--detach", PAUSE, "p")
+    inside = [pid for pid in hosts.processes(host.pid) if b"busybox" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    assert len(inside) == 1
+    assert len(groups(cloud)) >= len(cgroups.NEEDED)
+    hosts.kill(host.pid)
+    assert not any(Path(f"/proc/{pid}").exists() for pid in inside)
+    cgroups.sweep(cgroups.name(cloud.switch), ["h1"])
+    assert not eventually(lambda: [groups(cloud)])[0]
+
+
+def test_containers_outlive_their_runtime_and_are_found_by_its_next_life(host: Host) -> None:
+    eventually(lambda: ready(host), 60)
+    ctr(host, "run", "--detach", PAUSE, "p")
+    before = ctr(host, "task", "list")
+    host.run("sh", "-c", "kill -9 $(cat /proc/[0-9]*/stat | sed -n 's/^\\([0-9]*\\) (containerd) .*/\\1/p')")
+    assert eventually(lambda: ctr(host, "task", "list", check=False), 30) == before
+    assert "RUNNING" in before
+
+
+def test_two_hosts_have_control_groups_of_their_own_and_see_no_others(cloud: Cloud, host: Host) -> None:
+    other = a_host(cloud, "h2", 12)
+    for each in (host, other):
+        eventually(lambda each=each: ready(each), 60)  # type: ignore[misc]
+        ctr(each, "run", "--detach", PAUSE, f"p-{each.spec.name}")
+    seen = [each.run("find", "/sys/fs/cgroup/memory/k8s.io", "-name", "p-*").stdout.split() for each in (host, other)]
+    assert seen == [["/sys/fs/cgroup/memory/k8s.io/p-h1"], ["/sys/fs/cgroup/memory/k8s.io/p-h2"]]

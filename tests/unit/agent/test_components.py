@@ -1,0 +1,145 @@
+"""The control plane beside etcd: written once etcd is served, whole or not at all, and never taken away again."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from helpers_agent import a_turn
+from helpers_config import completed
+from helpers_scenarios_edges import MemoryKeys
+from protokube.agent import components, links
+from protokube.agent.launchdata import from_config
+from protokube.agent.report import Report
+from protokube.agent.wanted import FileText, MasterConfig
+from protokube.agent.world import Turn
+from protokube.errors import Refused, TryLater
+from protokube.store.memory import MemoryStore
+
+MANIFESTS = "etc/kubernetes/manifests"
+NAMES = ["kube-apiserver.manifest", "kube-controller-manager.manifest", "kube-scheduler.manifest"]
+
+
+@pytest.fixture
+def wanted() -> MasterConfig:
+    return from_config(completed(cloud="local", masters=3, name="laptop"))
+
+
+@pytest.fixture
+def turn(tmp_path: Path, wanted: MasterConfig) -> Turn:
+    """A master on which etcd was served before: its manifests are there."""
+    (tmp_path / MANIFESTS).mkdir(parents=True)
+    (tmp_path / MANIFESTS / NAMES[0]).write_text("of yesterday")
+    return a_turn(tmp_path, wanted=wanted)
+
+
+def again(turn: Turn, wanted: MasterConfig | None = None) -> Report:
+    new = Turn(world=turn.world, wanted=wanted or turn.wanted, report=Report())
+    components.sync(new)
+    return new.report
+
+
+def test_before_etcd_is_served_here_nothing_is_written(tmp_path: Path, wanted: MasterConfig) -> None:
+    turn = a_turn(tmp_path, wanted=wanted)
+    components.sync(turn)
+    assert "once a member of etcd is served here" in turn.report.sentence()
+    assert not (tmp_path / MANIFESTS).exists()
+
+
+def test_without_kubernetes_there_is_nothing_to_do(tmp_path: Path, wanted: MasterConfig) -> None:
+    turn = a_turn(tmp_path, wanted=replace(wanted, components=()))
+    components.sync(turn)
+    assert turn.report.sentence() == ""
+
+
+def test_everything_is_there_after_one_round_and_the_next_one_touches_nothing(turn: Turn, tmp_path: Path) -> None:
+    assert len(again(turn).did) > 5
+    assert sorted(each.name for each in (tmp_path / MANIFESTS).iterdir()) == NAMES
+    before = {each: (each.stat().st_ino, each.stat().st_mtime_ns) for each in tmp_path.rglob("*")}
+
+    assert again(turn).did == []
+    assert {each: (each.stat().st_ino, each.stat().st_mtime_ns) for each in tmp_path.rglob("*")} == before
+
+
+def test_kubeconfigs_are_private_and_name_files_that_are_renewed(turn: Turn, tmp_path: Path) -> None:
+    again(turn)
+    for path, user in turn.wanted.kubeconfigs.items():
+        file = tmp_path / path.lstrip("/")
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        told = yaml.safe_load(file.read_text())
+        assert told["clusters"][0]["cluster"]["server"] == "https://127.0.0.1:443"
+        assert told["users"][0]["user"] == {
+            "client-certificate": f"/srv/kubernetes/{user}.crt",
+            "client-key": f"/srv/kubernetes/{user}.key",
+        }
+
+
+def test_certificates_of_members_are_not_asked_for_and_all_others_are(turn: Turn) -> None:
+    again(turn)
+    keys = turn.world.keys
+    assert isinstance(keys, MemoryKeys)
+    assert not any(name.startswith("etcd-") for name in keys.issued)
+    assert {"kube-apiserver", "kube-scheduler", "front-proxy-client", "protokube", "shared"} <= keys.issued
+
+
+def test_without_keys_no_manifest_is_written(turn: Turn, tmp_path: Path) -> None:
+    turn.world.keys = MemoryKeys(failing="the store does not answer")
+    with pytest.raises(TryLater):
+        again(turn)
+    assert (tmp_path / MANIFESTS / NAMES[0]).read_text() == "of yesterday"
+
+
+def test_manifests_stay_when_the_volume_goes(turn: Turn, tmp_path: Path) -> None:
+    again(turn)
+    assert turn.homes == []  # nothing is mounted in any of these rounds
+    assert sorted(each.name for each in (tmp_path / links.DIRECTORY.lstrip("/")).iterdir()) == NAMES
+
+
+def test_a_changed_component_is_written_anew_and_the_others_are_not(turn: Turn, tmp_path: Path) -> None:
+    again(turn)
+    first, *others = turn.wanted.components
+    changed = replace(turn.wanted, components=(replace(first, image="other:1"), *others))
+    assert [(each.about, each.text) for each in again(turn, changed).did] == [("kube-apiserver", "manifest written")]
+    assert "other:1" in (tmp_path / MANIFESTS / NAMES[0]).read_text()
+
+
+def test_an_api_server_says_the_address_of_its_machine_unless_the_user_says_another(turn: Turn, tmp_path: Path) -> None:
+    again(turn)
+    assert "--advertise-address=10.0.0.1" in (tmp_path / MANIFESTS / NAMES[0]).read_text()
+    first, *others = turn.wanted.components
+    told = replace(first, flags={**first.flags, "advertise-address": "192.0.2.1"})
+    again(turn, replace(turn.wanted, components=(told, *others)))
+    assert "--advertise-address=192.0.2.1" in (tmp_path / MANIFESTS / NAMES[0]).read_text()
+
+
+def test_a_secret_file_is_read_from_the_store_once_and_is_private(
+    turn: Turn, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    store = MemoryStore(request.node.name)
+    store.create("laptop/secrets/encryption", b"key")
+    turn.world.store = store
+    wanted = replace(turn.wanted, secret_files={"/srv/kubernetes/encryption.yaml": "encryption"})
+    again(turn, wanted)
+    file = tmp_path / "srv/kubernetes/encryption.yaml"
+    assert (file.read_bytes(), stat.S_IMODE(file.stat().st_mode)) == (b"key", 0o600)
+
+
+def test_a_file_of_the_users_has_exactly_its_content_and_mode(turn: Turn, tmp_path: Path) -> None:
+    old = os.umask(0o077)
+    try:
+        again(turn, replace(turn.wanted, files={"/etc/own/file": FileText(text="AAH/", mode=0o644)}))
+    finally:
+        os.umask(old)
+    file = tmp_path / "etc/own/file"
+    assert (file.read_bytes(), stat.S_IMODE(file.stat().st_mode)) == (b"\x00\x01\xff", 0o644)
+
+
+def test_a_file_outside_of_the_machine_is_refused(turn: Turn, tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="no place for a file"):
+        again(turn, replace(turn.wanted, files={"/etc/../../outside": FileText(text="", mode=0o644)}))
+    assert not (tmp_path.parent / "outside").exists()

@@ -1,0 +1,190 @@
+"""`protokube export kubeconfig`: one file by which a person gets in, and not for long."""
+
+from __future__ import annotations
+
+import datetime as dt
+import subprocess
+from base64 import b64decode
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from helpers_cli import MINIMAL, Answer, Call
+from helpers_config import completed
+from protokube.agent.launchdata import from_config
+from protokube.errors import ExitCode
+from protokube.local import bringup, client_files
+from protokube.local.paths import Paths
+from protokube.pki.authority import load_authority
+from protokube.pki.shelf import Shelf
+from protokube.store import layout
+from protokube.store.configuration import put_config
+from protokube.store.file import FileStore
+
+Export = Callable[..., Answer]
+
+
+@pytest.fixture
+def paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Paths:
+    """A local cluster, as far as `up` brings it before there is a cloud."""
+    monkeypatch.setenv("PROTOKUBE_STATE", str(tmp_path / "state"))
+    found, config = Paths.of("laptop"), completed(cloud="local", masters=3, name="laptop")
+    found.create()
+    store = FileStore(found.store)
+    put_config(store, config, [("spec.yaml", "")])
+    bringup.ensure_authorities(store, from_config(config))
+    return found
+
+
+@pytest.fixture
+def export(call: Call, paths: Paths) -> Export:
+    def run(*arguments: str) -> Answer:
+        return call("export", "kubeconfig", *arguments)
+
+    assert paths.is_ours()
+    return run
+
+
+def read(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The one cluster and the one user in a kubeconfig."""
+    tree = yaml.safe_load(text)
+    assert tree["current-context"] == tree["contexts"][0]["name"]
+    return tree["clusters"][0]["cluster"], tree["users"][0]["user"]
+
+
+def openssl(folder: Path, text: str, *more: str) -> str:
+    """What openssl reads in the certificate of a kubeconfig, after it has verified it."""
+    cluster, user = read(text)
+    for name, data in (("ca", cluster["certificate-authority-data"]), ("leaf", user["client-certificate-data"])):
+        (folder / f"{name}.pem").write_bytes(b64decode(data))
+    check = ["openssl", "verify", "-x509_strict", "-purpose", "sslclient", "-CAfile", "ca.pem", "leaf.pem"]
+    subprocess.run(check, cwd=folder, check=True, capture_output=True)
+    shown = ["openssl", "x509", "-in", "leaf.pem", "-noout", *more]
+    return subprocess.run(shown, cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def life(folder: Path, text: str) -> dt.timedelta:
+    """From now until its end."""
+    end = openssl(folder, text, "-enddate", "-dateopt", "iso_8601").removeprefix("notAfter=")
+    return dt.datetime.fromisoformat(end) - dt.datetime.now(dt.UTC)
+
+
+def test_without_a_word_it_is_for_an_admin_and_for_a_day(export: Export, tmp_path: Path) -> None:
+    answer = export()
+
+    assert answer.code == ExitCode.OK
+    assert openssl(tmp_path, answer.out, "-subject") == "subject=CN = admin, O = system:masters"
+    assert dt.timedelta(hours=23, minutes=50) < life(tmp_path, answer.out) <= dt.timedelta(hours=24)
+    assert answer.err.startswith("admin (system:masters) may enter laptop until ")
+    assert "PRIVATE" not in answer.err
+
+
+def test_its_key_fits_its_certificate_and_only_the_clusters_authority_signed_it(
+    export: Export, paths: Paths, tmp_path: Path
+) -> None:
+    text = export().out
+    shown = openssl(tmp_path, text, "-pubkey")
+    key = b64decode(read(text)[1]["client-key-data"])
+    made = subprocess.run(["openssl", "pkey", "-pubout"], input=key, check=True, capture_output=True).stdout
+
+    assert made.decode().strip() == shown
+    shelf = Shelf(store=FileStore(paths.store), layout=layout, cluster="laptop")
+    assert b64decode(read(text)[0]["certificate-authority-data"]) == load_authority(shelf, "kubernetes-ca").certificate
+
+
+def test_anybody_else_is_in_no_group_unless_it_is_said(export: Export, tmp_path: Path) -> None:
+    assert openssl(tmp_path, export("--user", "jane").out, "-subject") == "subject=CN = jane"
+    text = export("--user", "jane", "--groups", "developers, on-call,developers").out
+    assert openssl(tmp_path, text, "-subject") == "subject=CN = jane, O = developers, O = on-call"
+    assert openssl(tmp_path, export("--groups", "").out, "-subject") == "subject=CN = admin"
+
+
+@pytest.mark.parametrize(("ttl", "seconds"), [("90m", 5400), ("2h", 7200), ("30d", 30 * 86400), ("60s", 60)])
+def test_it_lives_as_long_as_was_asked(export: Export, tmp_path: Path, ttl: str, seconds: int) -> None:
+    left = life(tmp_path, export("--ttl", ttl).out).total_seconds()
+    assert seconds - 50 < left <= seconds
+
+
+def test_the_api_is_where_up_left_it_or_else_at_its_public_name(export: Export, paths: Paths) -> None:
+    assert read(export().out)[0]["server"] == "https://api.laptop"
+    client_files.folder(paths).mkdir()
+    (client_files.folder(paths) / "api-server").write_text("https://127.0.0.1:34567\n")
+    assert read(export().out)[0]["server"] == "https://127.0.0.1:34567"
+    assert read(export("--server", "https://10.0.0.1:6443").out)[0]["server"] == "https://10.0.0.1:6443"
+
+
+def test_a_file_is_its_owners_alone_and_is_replaced_in_one_step(export: Export, here: Path) -> None:
+    first = export("-o", "admin.kubeconfig")
+    inode = (here / "admin.kubeconfig").stat().st_ino
+    (here / "admin.kubeconfig").chmod(0o644)
+    second = export("-o", "admin.kubeconfig")
+
+    assert (first.code, second.code, first.out) == (ExitCode.OK, ExitCode.OK, "")
+    assert first.err.startswith("admin.kubeconfig: admin (system:masters) may enter")
+    assert (here / "admin.kubeconfig").stat().st_mode & 0o777 == 0o600
+    assert (here / "admin.kubeconfig").stat().st_ino != inode
+    assert [each.name for each in here.iterdir() if "kubeconfig" in each.name] == ["admin.kubeconfig"]
+
+
+@pytest.mark.parametrize("text", ["precious\n", "kind: Config\nclusters: [{name: laptop}, {name: prod}]\n", "[1"])
+def test_a_file_that_holds_something_else_is_left_alone(export: Export, here: Path, text: str) -> None:
+    (here / "config").write_text(text)
+    answer = export("-o", "config")
+
+    assert answer.code == ExitCode.REFUSED
+    assert "error: config is there already" in answer.err
+    assert (here / "config").read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--ttl", "soon"], "'soon' is not a length of time"),
+        (["--ttl", "24x"], "'24x' is not a length of time"),
+        (["--ttl", "-5h"], "'-5h' is not a length of time"),
+        (["--ttl", "24"], "--ttl 24s is too short to be of use"),
+        (["--server", "http://api.laptop"], "'http://api.laptop' is not the address of an API"),
+        (["--server", "https://[::1"], "'https://[::1' is not the address of an API"),
+        (["--user", ""], "no certificate can name the user ''"),
+        (["--groups", "x" * 65], "no certificate can name the group 'xxx"),
+        (["--cluster", "prod"], "there is no local cluster 'prod'"),
+        (["--cluster", "laptop", "--name", "laptop"], "--cluster is for a local cluster"),
+        (["--name", "dev.example.com"], "dev.example.com is in which store?"),
+    ],
+)
+def test_what_cannot_be_is_one_error_in_words(export: Export, arguments: list[str], says: str) -> None:
+    answer = export(*arguments)
+
+    assert answer.code == ExitCode.INVALID
+    assert says in answer.err
+    assert answer.err.count("error:") == 1
+    assert answer.out == ""
+
+
+def test_a_cluster_in_a_store_is_asked_for_by_its_name(call: Call, tmp_path: Path) -> None:
+    url = f"file://{tmp_path}/store"
+    assert call("complete", MINIMAL, "--store", url).code == ExitCode.OK
+    (name,) = layout.clusters(FileStore(tmp_path / "store"))
+    without = call("export", "kubeconfig", "--store", url, "--name", name)
+    assert without.code == ExitCode.REFUSED
+    assert "there is no authority 'kubernetes-ca'" in without.err
+    config = completed(cloud="local", name=name)
+    bringup.ensure_authorities(FileStore(tmp_path / "store"), from_config(config))
+
+    answer = call("export", "kubeconfig", "--store", url, "--name", name)
+
+    assert answer.code == ExitCode.OK
+    assert read(answer.out)[0]["server"] == f"https://api.{name}"
+    nobody = call("export", "kubeconfig", "--store", url)
+    assert (nobody.code, f"saw:  {name}" in nobody.err) == (ExitCode.INVALID, True)
+
+
+def test_a_folder_that_is_not_there_is_told(export: Export, here: Path) -> None:
+    answer = export("-o", "nowhere/admin.kubeconfig")
+
+    assert answer.code == ExitCode.REFUSED
+    assert "cannot write nowhere/admin.kubeconfig" in answer.err
+    assert not (here / "nowhere").exists()

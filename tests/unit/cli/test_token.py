@@ -1,0 +1,94 @@
+"""`protokube token`, against an API server over real TLS."""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from helpers_cli import Call
+from helpers_kubeserver import KubeServer, kube_server
+from protokube.addons.tokens import PATH
+from protokube.errors import ExitCode
+
+TOKEN = re.compile(r"[a-z0-9]{6}\.[a-z0-9]{16}\n")
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KubeServer]:
+    with kube_server(tmp_path) as found:
+        monkeypatch.setenv("KUBECONFIG", str(found.kubeconfig(tmp_path / "config")))
+        monkeypatch.setenv("PROTOKUBE_STATE", str(tmp_path / "clusters"))
+        yield found
+
+
+def kept(server: KubeServer) -> None:
+    """What was given as text is kept as a real server keeps it."""
+    for tree in server.kube.objects.values():
+        told = tree.pop("stringData", {})
+        tree.setdefault("data", {}).update({name: b64encode(text.encode()).decode() for name, text in told.items()})
+
+
+def test_a_token_is_made_listed_without_its_secret_and_deleted(call: Call, server: KubeServer) -> None:
+    made = call("token", "create", "--ttl", "1h", "--description", "rack 7")
+    kept(server)
+    listed = call("token", "list")
+    token_id, _, secret = made.out.strip().partition(".")
+    deleted = call("token", "delete", token_id)
+
+    assert (made.code, bool(TOKEN.fullmatch(made.out))) == (ExitCode.OK, True)
+    assert token_id in listed.out
+    assert "rack 7" in listed.out
+    assert secret not in listed.out
+    assert (deleted.code, server.kube.objects) == (ExitCode.OK, {})
+
+
+def test_as_data(call: Call, server: KubeServer) -> None:
+    made = json.loads(call("token", "create", "-o", "json").out)
+    kept(server)
+    (listed,) = json.loads(call("token", "list", "-o", "json").out)
+
+    assert made["token"].startswith(f"{made['id']}.")
+    assert listed == {name: value for name, value in made.items() if name != "token"}
+
+
+def test_where_there_are_none_that_is_said(call: Call, server: KubeServer) -> None:
+    server.answers.append((200, b'{"items": []}'))
+
+    assert call("token", "list").out == "no tokens\n"
+
+
+def test_a_token_that_is_not_there_cannot_be_deleted(call: Call, server: KubeServer) -> None:
+    answer = call("token", "delete", "abcdef")
+
+    assert (answer.code, answer.err.splitlines()[0]) == (ExitCode.INVALID, "error: there is no token abcdef")
+
+
+def test_a_wrong_id_asks_nobody(call: Call, server: KubeServer) -> None:
+    assert call("token", "delete", "../x").code == ExitCode.INVALID
+    assert server.seen == []
+
+
+@pytest.mark.parametrize("ttl", ["1s", "soon", "-1h"])
+def test_a_time_that_makes_no_sense_asks_nobody(call: Call, server: KubeServer, ttl: str) -> None:
+    assert call("token", "create", "--ttl", ttl).code == ExitCode.INVALID
+    assert server.seen == []
+
+
+def test_a_file_that_is_named_wins(call: Call, server: KubeServer, tmp_path: Path) -> None:
+    answer = call("token", "list", "--kubeconfig", str(tmp_path / "gone"))
+
+    assert answer.code == ExitCode.INVALID
+    assert "there is no kubeconfig" in answer.err
+
+
+def test_a_refusal_is_told_in_the_servers_words(call: Call, server: KubeServer) -> None:
+    server.answers.append((403, b'{"message": "secrets is forbidden", "reason": "Forbidden"}'))
+
+    answer = call("token", "list")
+
+    assert (answer.code, answer.err) == (ExitCode.REFUSED, f"error: GET {PATH}: secrets is forbidden\n")

@@ -1,0 +1,121 @@
+"""What a host with a real kubelet is made from: its units, its files, and what its kubelet is told."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from helpers_scenarios_host import wanted_of
+from protokube.config.complete import Config, complete
+from protokube.local import containerd, kubehost, kubelet
+from protokube.local.bringup import template
+from protokube.local.containerd import Order
+from protokube.local.kubehost import Runtime
+from protokube.local.template import Template
+from protokube.spec.parse import read
+
+SPEC = """apiVersion: protokube.io/v1alpha1
+kind: Cluster
+metadata: {name: laptop}
+spec: {cloud: local, masters: 1, kubernetesVersion: 1.20.2}
+"""
+FILE = "/etc/kubernetes/config/kubelet.yaml"
+
+
+@pytest.fixture(scope="module")
+def config() -> Config:
+    return complete(read([("spec", SPEC)]))
+
+
+@pytest.fixture
+def rendered(config: Config) -> dict[str, Any]:
+    found: dict[str, Any] = config.rendered["master-a"]["kubelet"]
+    return found
+
+
+@pytest.fixture
+def told(rendered: dict[str, Any]) -> dict[str, Any]:
+    runtime = Runtime(
+        folders=(Path("/cache/containerd"), Path("/cache/images")),
+        plugins=Path("/cache/cni"),
+        images={"pause:3": Path("/cache/images/pause.tar")},
+    )
+    plain = template("{}", [Path("/cache/etcd")])
+    return kubehost.with_kubelet(plain, runtime, rendered, sandbox_image="pause:3", switch="pk-1")
+
+
+def test_containerd_runs_from_the_start_and_the_kubelet_when_the_agent_says_so(told: dict[str, Any]) -> None:
+    made = Template.read(told)
+    assert set(made.units) == {"containerd.service", "protokube.service"}
+    assert "protokube.local.kubelet" in made.startable["kubelet.service"][-1]
+
+
+def test_the_hosts_see_all_programs_and_images(told: dict[str, Any]) -> None:
+    assert told["path"].split(":")[:3] == ["/cache/containerd", "/cache/images", "/cache/etcd"]
+
+
+def test_what_the_units_are_told_comes_back_as_it_was(told: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "order").write_text(told["files"][str(containerd.ORDER)])
+    order = Order.read(tmp_path / "order")
+    assert order.images == {"pause:3": "/cache/images/pause.tar"}
+    assert (order.cgroup, order.plugins) == ("protokube-pk-1", "/cache/cni")
+    assert order.kubelet[0] == "kubelet"
+    assert f"--config={FILE}" in order.kubelet
+
+
+def test_the_kubelet_keeps_what_the_configuration_decided(told: dict[str, Any], rendered: dict[str, Any]) -> None:
+    decided, found = rendered["files"][FILE], yaml.safe_load(told["files"][FILE])
+    changed = {name for name in decided if decided[name] != found[name]}
+    assert changed <= {"evictionHard", "cgroupDriver", "failSwapOn"}
+    assert found["staticPodPath"] == "/etc/kubernetes/manifests"
+
+
+def test_a_full_disk_of_the_user_costs_no_pod_and_no_image(rendered: dict[str, Any]) -> None:
+    found = kubelet.settings(rendered["files"][FILE])
+    assert {found["evictionHard"][f"{kind}.available"] for kind in ("nodefs", "imagefs")} == {"0%"}
+    assert found["evictionHard"]["memory.available"] == "100Mi"
+    assert found["imageGCHighThresholdPercent"] == 100
+
+
+def test_containerds_file_is_toml_and_says_what_this_machine_needs() -> None:
+    told = tomllib.loads(containerd.config("registry/pause:3", '/a "quoted" place'))
+    runtime = told["plugins"]["io.containerd.grpc.v1.cri"]
+    assert runtime["sandbox_image"] == "registry/pause:3"
+    assert runtime["restrict_oom_score_adj"] is True
+    assert runtime["cni"] == {"bin_dir": '/a "quoted" place', "conf_dir": "/etc/cni/net.d"}
+    assert runtime["containerd"]["runtimes"]["runc"]["options"] == {"SystemdCgroup": False}
+
+
+def test_images_bear_the_names_of_the_manifests_and_only_of_programs_that_are_here(
+    config: Config, tmp_path: Path
+) -> None:
+    for program in ("etcd", "busybox", "kube-apiserver"):
+        (tmp_path / program).touch()
+    made = kubehost.wanted_images(config.cluster, tmp_path, tmp_path / "etcd", tmp_path / "busybox")
+    tree = config.cluster
+    assert [image.name for image in made] == [
+        tree["containerd"]["sandboxImage"],
+        tree["etcdClusters"]["main"]["image"],
+        tree["kubeAPIServer"]["image"],
+    ]
+    assert made[2].files == {"/usr/local/bin/kube-apiserver": tmp_path / "kube-apiserver"}
+
+
+@pytest.mark.parametrize(("plugin", "ours"), [("kubenet", True), ("cilium", False)])
+def test_the_agents_make_the_network_of_pods_only_where_nobody_else_does(
+    rendered: dict[str, Any], plugin: str, ours: bool
+) -> None:
+    made = kubehost.as_nodes(wanted_of(), rendered, plugin)
+    assert (made.kubelet_kubeconfig, made.pod_network) == ("/var/lib/kubelet/kubeconfig", ours)
+
+
+def test_launch_data_tell_an_agent_that_its_machine_is_a_node(rendered: dict[str, Any]) -> None:
+    from protokube.agent.wanted import from_tree, to_tree
+
+    made = kubehost.as_nodes(wanted_of(), rendered, "kubenet")
+    assert from_tree(json.loads(json.dumps(to_tree(made)))) == made

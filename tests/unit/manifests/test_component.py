@@ -1,0 +1,162 @@
+"""The static pods of the control plane: right for a kubelet of any version, and no wider than they must be."""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helpers_config import EXAMPLES, completed
+from protokube.agent.launchcomponents import EXTERNAL, INTERNAL, components, kubeconfigs, own_files, secret_files
+from protokube.agent.launchdata import from_config
+from protokube.agent.wanted import from_tree, to_tree
+from protokube.config.complete import Config, complete
+from protokube.local.pods import read_pod
+from protokube.manifests.component import ComponentPod, outermost, pod, words
+from protokube.spec.parse import parse
+
+NAMES = ["kube-apiserver", "kube-controller-manager", "kube-scheduler"]
+VERSIONS = ["1.20.2", "1.28.0", "1.30.0", "1.32.0", "1.34.1", "1.36.3"]
+
+
+def of_version(version: str) -> Config:
+    return completed(cloud="local", masters=3, kubernetesVersion=version)
+
+
+def tree(each: ComponentPod) -> dict[str, Any]:
+    told: dict[str, Any] = yaml.safe_load(pod(each))
+    return told
+
+
+def container(each: ComponentPod) -> dict[str, Any]:
+    (only,) = tree(each)["spec"]["containers"]
+    told: dict[str, Any] = only
+    return told
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_master_runs_three_components_beside_etcd(version: str) -> None:
+    assert [each.name for each in components(of_version(version))] == NAMES
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_our_own_runner_understands_every_one_of_them(version: str) -> None:
+    for each in components(of_version(version)):
+        read = read_pod(pod(each))
+        assert read.key == f"kube-system/{each.name}"
+        assert read.containers[0].liveness is not None
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_flag_of_the_configuration_is_passed_and_none_besides(version: str) -> None:
+    config = of_version(version)
+    for each, field in zip(
+        components(config), ("kubeAPIServer", "kubeControllerManager", "kubeScheduler"), strict=True
+    ):
+        program, *flags = container(each)["command"]
+        assert program == f"/usr/local/bin/{each.name}"
+        assert {flag[2:].partition("=")[0] for flag in flags} == set(config.rendered[""][field]["flags"])
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_whatever_file_a_component_is_told_of_it_can_see(path: Any) -> None:
+    config = complete(parse([(path.name, path.read_text())]))
+    for each in components(config):
+        folders = [told["mountPath"] for told in container(each)["volumeMounts"]]
+        named = [word.partition("=")[2] for word in words(each.flags)]
+        files = [part for value in named for part in value.split(",") if part.startswith(("/srv/", "/etc/", "/var/"))]
+        for file in [*files, *each.files]:
+            assert any(posixpath.dirname(file).startswith(folder) for folder in folders), file
+
+
+def test_a_component_may_write_only_where_it_has_to() -> None:
+    api, manager, scheduler = components(of_version("1.34.1"))
+    writable = [told["mountPath"] for told in container(api)["volumeMounts"] if not told.get("readOnly")]
+    assert writable == ["/var/log/kube-audit"]
+    for each in (manager, scheduler):
+        assert all(told["readOnly"] for told in container(each)["volumeMounts"])
+
+
+def test_the_names_of_the_api_are_told_to_the_dns_controller() -> None:
+    api, manager, _ = components(of_version("1.34.1"))
+    told = tree(api)["metadata"]["annotations"]
+    assert (told[EXTERNAL], told[INTERNAL]) == ("api.dev.example.com", "api.internal.dev.example.com")
+    assert EXTERNAL not in tree(manager)["metadata"]["annotations"]
+
+
+def test_a_changed_file_changes_the_pod_and_an_equal_one_does_not() -> None:
+    api, *_ = components(of_version("1.34.1"))
+    other = replace(api, files={path: f"{text}# changed\n" for path, text in api.files.items()})
+    assert pod(api) == pod(replace(api, files=dict(sorted(api.files.items(), reverse=True))))
+    assert pod(api) != pod(other)
+
+
+def test_nothing_listens_without_a_certificate_and_probes_fit_what_listens() -> None:
+    api, manager, scheduler = components(of_version("1.20.2"))
+    assert container(api)["livenessProbe"]["tcpSocket"] == {"host": "127.0.0.1", "port": 443}
+    for each, port in ((manager, 10257), (scheduler, 10259)):
+        probe = container(each)["livenessProbe"]["httpGet"]
+        assert (probe["scheme"], probe["port"], probe["path"]) == ("HTTPS", port, "/healthz")
+
+
+def test_a_port_of_the_users_is_probed_there() -> None:
+    config = completed(cloud="local", masters=3, kubeAPIServer={"securePort": 6443})
+    api, *_ = components(config)
+    assert container(api)["livenessProbe"]["tcpSocket"]["port"] == 6443
+    assert from_config(config).api_port == 6443
+
+
+def test_kubeconfigs_are_where_the_flags_say() -> None:
+    config = of_version("1.34.1")
+    for path, user in kubeconfigs(config).items():
+        assert (
+            f"--authentication-kubeconfig={path}"
+            in container(next(each for each in components(config) if each.name == user))["command"]
+        )
+
+
+def test_the_users_files_are_for_masters_if_they_say_so_or_say_nothing() -> None:
+    assets: dict[str, dict[str, Any]] = {
+        "everywhere": {"content": "a", "path": "/etc/kubernetes/manifests/own.manifest"},
+        "masters": {"content": "Yg==", "isBase64": True, "roles": ["Master"], "mode": "0600"},
+        "nodes": {"content": "c", "roles": ["Node"]},
+    }
+    listed = [{"name": name, **told} for name, told in assets.items()]
+    found = own_files(completed(cloud="local", masters=3, fileAssets=listed))
+    assert {path: (told.text, told.mode) for path, told in found.items()} == {
+        "/etc/kubernetes/manifests/own.manifest": ("YQ==", 0o440),
+        "/srv/kubernetes/assets/masters": ("Yg==", 0o600),
+    }
+
+
+def test_a_secret_is_named_and_never_in_launch_data() -> None:
+    config = completed(cloud="local", masters=3, encryptionConfig=True)
+    assert secret_files(config) == {"/srv/kubernetes/encryption.yaml": "encryption"}
+    assert "fromSecret" not in str(to_tree(from_config(config)))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_what_an_agent_is_told_is_read_back_as_it_was(path: Any) -> None:
+    import json
+
+    wanted = from_config(complete(parse([(path.name, path.read_text())])))
+    assert from_tree(json.loads(json.dumps(to_tree(wanted)))) == wanted
+
+
+@given(st.dictionaries(st.sampled_from(["a", "b-c", "v"]), st.one_of(st.booleans(), st.integers(), st.text("xy=,"))))
+def test_a_flag_is_one_word_whatever_its_value(flags: dict[str, Any]) -> None:
+    said = words(flags)
+    assert len(said) == len(flags)
+    assert all(word.startswith("--") and "=" in word for word in said)
+
+
+@given(st.sets(st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map(lambda parts: "/" + "/".join(parts))))
+def test_of_folders_the_outermost_cover_all_and_none_lies_in_another(folders: set[str]) -> None:
+    kept = outermost(folders)
+    assert all(any(each == other or each.startswith(f"{other}/") for other in kept) for each in folders)
+    assert not any(each.startswith(f"{other}/") for each in kept for other in kept)
