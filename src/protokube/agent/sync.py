@@ -7,6 +7,7 @@ import logging
 from protokube.agent import (
     agreement,
     api,
+    cluster,
     components,
     etcd,
     fence,
@@ -38,6 +39,7 @@ ROUND: tuple[tuple[str, Step], ...] = (
     ("lost", lost.sync),  # a disk that is gone is made anew, by one of us
     ("agreement", agreement.sync),  # do the members hold the same data? a person is told if not
     ("api", api.sync),  # the elected master publishes who answers
+    ("cluster", cluster.sync),  # what the cluster itself is told, once its API answers
     ("podnetwork", podnetwork.sync),  # addresses for our pods, and the ways to all others'
     ("kubelet", kubelet.sync),  # last: it starts whatever the others prepared
 )

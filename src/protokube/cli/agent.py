@@ -92,7 +92,7 @@ def build(told: dict[str, Any], status: Path) -> Any:
     wanted = nodekeys.with_node(wanted, me)
     wake = threading.Event()
     kube = wiring.kube_api(wanted, keys)
-    api = ApiWatch(kube, wake.set)
+    api = ApiWatch(wiring.kube_api(wanted, keys), wake.set)  # a connection of its own: whoever is slow holds up nobody
     presence = LeasePresence(etcd[wanted.etcd[0].key], me, clock, wake.set, api.ready)
     watching = Watching(etcd, {each.key: [member.name for member in each.members] for each in wanted.etcd}, wake.set)
     world = World(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,10 +55,12 @@ def up(spec: Path | None, name: str, masters: int, events: bool, release: str, t
       protokube up --kubernetes none
       protokube up examples/local.yaml
     """
+    from protokube.addons.choose import all_addons
     from protokube.agent.launchdata import from_config
     from protokube.local import binaries, bringup, client_files
     from protokube.local.paths import Paths
     from protokube.providers.clients.local import LocalClient
+    from protokube.store.addons import put_addons, read_manifest
     from protokube.store.configuration import put_config
     from protokube.store.open import open_store
 
@@ -82,6 +85,8 @@ def up(spec: Path | None, name: str, masters: int, events: bool, release: str, t
         store = open_store(f"file://{paths.store}")
         put_config(store, config, texts)
         wanted = from_config(config, kubernetes=kubernetes is not None)
+        if kubernetes:
+            wanted = replace(wanted, addons=put_addons(store, config.name, all_addons(config, read_manifest)))
         bringup.ensure_authorities(store, wanted)
         bringup.write_client(store, paths, wanted)
         key = bringup.tsig_key(store, wanted.cluster)
