@@ -234,6 +234,17 @@ def test_a_marked_volume_that_turns_up_blank_is_shown_to_a_person_and_the_others
     assert new.status["report"]["needsAPerson"][0]["about"] == "main/b"
 
 
+def test_what_needs_a_person_is_said_in_every_round_also_while_the_disk_is_read_once_more(formed: Stage) -> None:
+    host = formed.holder_of("b")
+    formed.kill(host)
+    formed.platters[formed.volume_of("b")].wipe()
+    new = formed.replace_machine(host)
+    formed.until(lambda: "NEEDS A PERSON" in new.said, within=MINUTE)
+    for _ in range(3500):  # every round of more than a minute: it is read again after half of one
+        formed.run(0.02)
+        assert "NEEDS A PERSON: vol" in new.said
+
+
 def test_tags_that_a_tool_stripped_are_written_again_by_the_holder(formed: Stage) -> None:
     for volume in formed.cloud.volumes():
         formed.change_tags(volume.id, mark="", epoch=0, last_holder="")

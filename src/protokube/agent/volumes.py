@@ -123,20 +123,24 @@ def _bring_up(turn: Turn, volume: Volume, block: Block, name: str) -> None:
     refused = world.memory.checked.get(f"probe {volume.id}")
     now = world.clock.monotonic()
     if refused is not None and now - refused[1] < PROBE_AGAIN:
-        assert isinstance(refused[0], Refuse)
-        raise Refused(refused[0].why, hint=refused[0].hint)
+        raise _still(refused[0])
     jobs = (job for job, _ in world.disks.running() if isinstance(job, Format | MountVolume))
     working = next((job for job in jobs if job.block == block), None)
     if working is not None:
         _work(turn, working, volume, name)
         return
     probed = world.disks.run(Probe(block=block))
-    if probed is None:
-        raise TryLater(f"{volume.id} is being read")
+    if probed is None:  # while it is read once more, it stays as it was: nobody who looks just now must think it better
+        raise TryLater(f"{volume.id} is being read") if refused is None else _still(refused[0])
     if isinstance(probed, Failed):
         raise TryLater(f"{volume.id} could not be read: {probed.why}")
     assert isinstance(probed, Probed)
     _act(turn, volume, block, probed, name)
+
+
+def _still(refused: object) -> Refused:
+    assert isinstance(refused, Refuse)
+    return Refused(refused.why, hint=refused.hint)
 
 
 def _act(turn: Turn, volume: Volume, block: Block, probed: Probed, name: str) -> None:
@@ -145,6 +149,8 @@ def _act(turn: Turn, volume: Volume, block: Block, probed: Probed, name: str) ->
     generation = None if probed.content is Content.EXT4 else generations.read(turn, volume.etcd_cluster)
     decision = settling.supposing_blank(turn, volume) if probed.content in (Content.BLANK, Content.DIRTY) else Wait("")
     step = next_step(volume, probed, generation, decision)
+    if not isinstance(step, Refuse):
+        world.memory.checked.pop(f"probe {volume.id}", None)
     match step:
         case MarkIt():
             marked = mark(turn, volume, f"{FORMATTING}:{world.new_nonce()}")
