@@ -42,8 +42,10 @@ soak: setup ## hours of what must always hold: make soak SOAK="wiped drills --mi
 	@scripts/packages
 	@$(SUDO) $(BIN)/python soak/run.py $(SOAK)
 
-e2e: setup ## what needs a whole machine: a real systemd (real Kubernetes comes next)
-	@$(BIN)/pytest -q tests/e2e
+e2e: setup ## what needs a whole machine: a real systemd, the real Kubernetes (built once, if there is none)
+	@scripts/packages
+	@scripts/kubernetes
+	@$(BIN)/pytest -q --durations 10 tests/e2e
 
 lint: setup ## ruff, mypy strict, import layers
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

@@ -22,10 +22,10 @@ from protokube.errors import ProtokubeError  # noqa: E402
 from soak.budget import Budget, Outcome, Section, say  # noqa: E402
 from soak.drilling import DRILLS_SECTION  # noqa: E402
 from soak.idling import RSS  # noqa: E402
-from soak.suites import COMPARISONS, FAULTS, HISTORIES, WIPED  # noqa: E402
+from soak.suites import COMPARISONS, FAULTS, HISTORIES, RENEWALS, WIPED  # noqa: E402
 from soak.taking_down import DOWN  # noqa: E402
 
-SECTIONS = {each.name: each for each in (WIPED, HISTORIES, COMPARISONS, DRILLS_SECTION, FAULTS, RSS, DOWN)}
+SECTIONS = {each.name: each for each in (WIPED, HISTORIES, COMPARISONS, DRILLS_SECTION, FAULTS, RENEWALS, RSS, DOWN)}
 
 
 def main(arguments: list[str]) -> int:

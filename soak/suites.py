@@ -77,3 +77,10 @@ FAULTS = suite(
     ["tests/host/test_faults.py"],
     PROTOKUBE_FAULT_SECONDS="60",
 )
+RENEWALS = suite(
+    "renewals",
+    "certificates that live three minutes, renewed 5 times on real Kubernetes while somebody writes",
+    1,
+    ["tests/e2e/test_renewal.py"],
+    PROTOKUBE_RENEWALS="5",
+)

@@ -22,7 +22,7 @@ from protokube.pki.files import sync_certificates
 from protokube.pki.renewal import LIFETIME, Place, look_every
 from protokube.pki.wanted import CertificateWanted
 
-DAY = 86400.0
+DAY, HOUR = 86400.0, 3600.0
 RENEWALS = 60
 SHORT_LIFE, LIVES = 30.0, 5
 
@@ -117,6 +117,29 @@ def test_a_cluster_whose_certificates_have_all_expired_heals_without_a_restart(
     cluster.wait()
     assert client.put("healed", "yes") > 0
     assert all(member.process and member.process.poll() is None for member in cluster.members.values())
+
+
+@pytest.mark.parametrize("authority", [-HOUR, 0.0, HOUR])
+def test_members_whose_clocks_are_an_hour_off_issue_certificates_on_which_a_quorum_forms(
+    tmp_path: Path, authority: float
+) -> None:
+    """One agent issues an hour behind, one an hour ahead, and so did whoever made the authority, a moment ago."""
+    clocks = {"a": -HOUR, "b": HOUR, "c": 0.0, "client": 0.0}
+    authorities = {"ca": make_authority("ca", time.time() + authority)}
+
+    def write(directory: Path, wanted: dict[str, Any]) -> None:
+        for name, told in wanted.items():
+            issued = {name: CertificateWanted.read(told)}
+            sync_certificates(directory, issued, authorities, time.time() + clocks[name])
+
+    cluster = make_cluster(tmp_path, "3.4", "abc", write)
+    try:
+        cluster.start()
+        cluster.wait()
+        assert cluster.client().put("formed", "yes") > 0
+        assert all(answers(cluster.client(name)) == "" for name in "abc")
+    finally:
+        cluster.close()
 
 
 class ShortLived:

@@ -69,9 +69,7 @@ def groups(cloud: Cloud) -> set[Path]:
 def test_our_images_are_there_and_run(host: Host) -> None:
     eventually(lambda: ready(host), 60)
     assert {PAUSE, ETCD} <= set(ctr(host, "images", "list", "--quiet").split())
-    assert "etcd Version: 3." in ctr(
-        host, "run", "--rm", "--net-host", ETCD, "e", "/usr/local/bin/etcd", "--version"
-    )
+    assert "etcd Version: 3." in ctr(host, "run", "--rm", "--net-host", ETCD, "e", "/usr/local/bin/etcd", "--version")
 
 
 def test_a_container_ends_with_its_host_and_leaves_nothing(cloud: Cloud, host: Host) -> None:

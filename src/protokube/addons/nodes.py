@@ -12,9 +12,11 @@ from protokube.addons.value import Tree
 
 MASTER, CONTROL_PLANE = "node-role.kubernetes.io/master", "node-role.kubernetes.io/control-plane"
 ROLES = (MASTER, CONTROL_PLANE)
+MACHINE = "protokube.io/machine"
+"""An annotation: the machine behind a Node of ours."""
 
 
-def plan_node(node: Tree, labels: Mapping[str, str], taints: Sequence[str]) -> Tree | None:
+def plan_node(node: Tree, labels: Mapping[str, str], taints: Sequence[str], machine: str = "") -> Tree | None:
     """A merge patch of the Node as it was read; None if it is as it should be.
 
     Taints are a list, which a patch replaces as a whole: so it holds only for the very version of the Node that was
@@ -29,6 +31,8 @@ def plan_node(node: Tree, labels: Mapping[str, str], taints: Sequence[str]) -> T
     patch: Tree = {}
     if changed:
         patch["metadata"] = {"labels": changed}
+    if machine and (metadata.get("annotations") or {}).get(MACHINE) != machine:
+        patch.setdefault("metadata", {})["annotations"] = {MACHINE: machine}
     if after != before:
         patch.setdefault("metadata", {})["resourceVersion"] = metadata.get("resourceVersion", "")
         patch["spec"] = {"taints": after}
@@ -56,8 +60,10 @@ def parse_taint(text: str) -> Tree:
 
 
 def in_words(patch: Tree) -> str:
-    labels = (patch.get("metadata") or {}).get("labels") or {}
+    metadata = patch.get("metadata") or {}
+    labels = metadata.get("labels") or {}
     news = [f"label {key} {'removed' if value is None else 'set'}" for key, value in sorted(labels.items())]
+    news += [f"{key} is {value}" for key, value in sorted((metadata.get("annotations") or {}).items())]
     if "spec" in patch:
         taints = [f"{each['key']}:{each['effect']}" for each in patch["spec"]["taints"]]
         news.append(f"taints are now {', '.join(taints) or 'none'}")

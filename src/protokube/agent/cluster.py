@@ -6,7 +6,7 @@ the next, by whoever is elected then.
 
 from __future__ import annotations
 
-from protokube.agent import addons, approvals, nodes
+from protokube.agent import addons, approvals, gonenodes, nodes
 from protokube.agent.world import Turn
 from protokube.errors import Refused, TryLater
 from protokube.kube.client import NoAnswer
@@ -17,13 +17,13 @@ STEP = "cluster"
 def sync(turn: Turn) -> None:
     world = turn.world
     if world.kube is None or not turn.wanted.components or not is_serving(turn):
-        addons.forget(turn)
+        _forget(turn)
         return
     works = [nodes.sync_own]
     if world.presence.elected():
-        works += [addons.sync, approvals.sync, nodes.sync_others]
+        works += [addons.sync, approvals.sync, nodes.sync_others, gonenodes.sync]
     else:
-        addons.forget(turn)
+        _forget(turn)
     for work in works:
         try:
             work(turn, world.kube)
@@ -34,6 +34,11 @@ def sync(turn: Turn) -> None:
             turn.report.waiting(STEP, why)
         except Refused as why:
             turn.report.needs_a_person(STEP, why)
+
+
+def _forget(turn: Turn) -> None:
+    addons.forget(turn)
+    gonenodes.forget(turn)
 
 
 def is_serving(turn: Turn) -> bool:

@@ -10,7 +10,7 @@ from base64 import b64decode
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from protokube.agent import etcd, keys, links, manifestguard
+from protokube.agent import etcd, keys, links, manifestguard, restarts
 from protokube.agent.world import Turn
 from protokube.errors import Refused
 from protokube.host.files import write_atomic
@@ -37,7 +37,8 @@ def sync(turn: Turn) -> None:
     keys.ensure_shared(turn)
     keys.ensure(turn, certificates(turn))
     _files(turn)
-    for each in (at_home(each, turn.world.me.address) for each in wanted.components):
+    for component in wanted.components:
+        each = restarts.with_keys(turn, at_home(component, turn.world.me.address))
         if _write(turn, f"{links.DIRECTORY}/{each.file_name}", pod(each).encode(), PUBLIC, staging=STAGING):
             turn.report.done(STEP, "manifest written", each.name)
 

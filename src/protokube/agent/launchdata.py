@@ -18,9 +18,13 @@ from protokube.spec.fields import seconds
 GIGABYTE = 2**30
 
 
-def from_config(config: Config, *, kubernetes: bool = True) -> MasterConfig:
-    """The part of a complete configuration that masters carry out; etcd and names alone without Kubernetes."""
+def from_config(config: Config, *, kubernetes: bool = True, nodes: bool | None = None) -> MasterConfig:
+    """The part of a complete configuration that masters carry out; etcd and names alone without Kubernetes.
+
+    `nodes`: whether masters have kubelets, and so pods of everybody; without a word, everywhere but in the local cloud.
+    """
     tree = config.cluster
+    nodes = tree["cloud"] != "local" if nodes is None else nodes
     etcd = tuple(_etcd_cluster(config, key, told) for key, told in tree["etcdClusters"].items())
     names = tuple(dict.fromkeys((tree["masterInternalName"], tree["masterPublicName"])))
     certificates = {name: dict(told) for name, told in tree["pki"]["certificates"].items()}
@@ -36,8 +40,8 @@ def from_config(config: Config, *, kubernetes: bool = True) -> MasterConfig:
         return whole
     return replace(
         whole,
-        components=launchcomponents.components(config),
-        kubeconfigs=launchcomponents.kubeconfigs(config),
+        components=launchcomponents.components(config, nodes=nodes),
+        kubeconfigs=launchcomponents.kubeconfigs(config, nodes=nodes),
         secret_files=launchcomponents.secret_files(config),
         files=launchcomponents.own_files(config),
         api_port=tree["kubeAPIServer"]["securePort"],

@@ -46,7 +46,7 @@ def sync(turn: Turn) -> None:
     keys.ensure(turn, [CLIENT, SERVER])
     text = kubeconfig.by_files(
         wanted.cluster,
-        f"https://127.0.0.1:{wanted.api_port}",
+        wanted.kubelet_api or f"https://127.0.0.1:{wanted.api_port}",
         f"system:node:{turn.world.me.name}",
         ca=f"{PKI}/ca.crt",
         certificate=f"{PKI}/{CLIENT}.crt",

@@ -1,4 +1,4 @@
-"""Nodes say what role they have: every master sees to its own, the elected one to all others.
+"""Nodes say what role they have and what machine they are: every master sees to its own, the elected one to all others.
 
 A kubelet may not give itself a role, so that a node cannot make itself a master. Which machine has which role is for
 the provider to say, by its group; a Node is called as its machine is.
@@ -11,6 +11,7 @@ from protokube.addons.value import Tree
 from protokube.agent.world import Kube, Turn
 from protokube.errors import TryLater
 from protokube.kube.client import ApiError, NoAnswer
+from protokube.providers.machines import Machine
 
 STEP = "nodes"
 EVERY = 60.0
@@ -31,7 +32,7 @@ def sync_own(turn: Turn, kube: Kube) -> None:
         if error.status == 404:  # its kubelet has not registered it yet, or never will
             return
         raise
-    if not _mark(turn, kube, node, group):  # right as it was read; what we write, a controller may undo in that moment
+    if not _mark(turn, kube, node, world.me):  # right as it was read; what we write, somebody may undo in that moment
         world.memory.confirm("own node", wanted, now)
 
 
@@ -41,13 +42,13 @@ def sync_others(turn: Turn, kube: Kube) -> None:
     now = world.clock.monotonic()
     if world.memory.confirmed("nodes", wanted, now, EVERY):
         return
-    groups = {each.name: each.group for each in world.machines.list_machines() if each.id != world.me.id}
+    machines = {each.name: each for each in world.machines.list_machines() if each.id != world.me.id}
     listed = kube.get(NODES).get("items") or []
-    nodes = [each for each in listed if each["metadata"]["name"] in groups]
+    nodes = [each for each in listed if each["metadata"]["name"] in machines]
     marked = 0
     for node in nodes:
         try:
-            marked += _mark(turn, kube, node, groups[node["metadata"]["name"]])
+            marked += _mark(turn, kube, node, machines[node["metadata"]["name"]])
         except NoAnswer:
             raise
         except TryLater as why:  # its kubelet changed it meanwhile
@@ -59,9 +60,10 @@ def sync_others(turn: Turn, kube: Kube) -> None:
         world.memory.confirm("nodes", wanted, now)
 
 
-def _mark(turn: Turn, kube: Kube, node: Tree, group: str) -> bool:
-    labels, name = turn.wanted.node_labels.get(group), node["metadata"]["name"]
-    patch = plan_node(node, labels, turn.wanted.node_taints.get(group, [])) if labels else None
+def _mark(turn: Turn, kube: Kube, node: Tree, machine: Machine) -> bool:
+    labels, name = turn.wanted.node_labels.get(machine.group), node["metadata"]["name"]
+    taints = turn.wanted.node_taints.get(machine.group, [])
+    patch = plan_node(node, labels, taints, machine.id) if labels else None
     if patch is None:
         return False
     kube.merge(f"{NODES}/{name}", patch)

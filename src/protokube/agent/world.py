@@ -114,6 +114,14 @@ class Home:
         return f"{self.etcd.key}/{self.member.short}"
 
 
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """In how many lists running something was missing, and since when."""
+
+    times: int
+    since: float
+
+
 @dataclass(slots=True)
 class Memory:
     """What may be forgotten without harm."""
@@ -124,6 +132,8 @@ class Memory:
     """What was last confirmed at a far side, and when."""
     missing: dict[tuple[str, str], int] = field(default_factory=dict)
     """In how many complete lists running a member had no volume."""
+    missed_nodes: dict[str, Missed] = field(default_factory=dict)
+    """By the uid of a Node: how long its machine has been in no list."""
     authorities: dict[str, float] = field(default_factory=dict)
     """When each authority ends, as far as their certificates could be read."""
 

@@ -11,19 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from protokube.cli.options import show_warnings
 from protokube.cli.progress import Progress
-from protokube.errors import Refused, TryLater
+from protokube.cli.up_choosing import (
+    Made,
+    complete_spec,
+    few_lines,
+    find_kubernetes,
+    made_before,
+    need_kubernetes,
+    need_the_same,
+)
+from protokube.cli.up_waiting import await_nodes, await_quorum, await_ready
+from protokube.errors import Refused
 
 if TYPE_CHECKING:
-    from protokube.agent.wanted import MasterConfig
-    from protokube.config.complete import Config
-    from protokube.local.paths import Paths
-    from protokube.local.view_values import ClusterView
-    from protokube.programs.kubernetes import Kubernetes
-    from protokube.providers.clients.local import LocalClient
-    from protokube.store import Store
-
-Texts = list[tuple[str, str]]
+    pass
 
 
 @click.command("up")
@@ -40,9 +43,12 @@ Texts = list[tuple[str, str]]
     metavar="VERSION",
     help="Which one; `none` for etcd and names alone.  [default: the spec's, or the newest on this machine]",
 )
+@click.option("--kubelet", is_flag=True, help="Run the real kubelet on containerd: hosts are nodes, and run pods.")
 @click.option("--timeout", default=300.0, show_default=True, help="Seconds to wait until it is ready.")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How to tell the result.")
-def up(spec: Path | None, name: str, masters: int, events: bool, release: str, timeout: float, output: str) -> None:
+def up(
+    spec: Path | None, name: str, masters: int, events: bool, release: str, kubelet: bool, timeout: float, output: str
+) -> None:
     """The main job on one machine: a control plane that heals.
 
     Hosts, disks, names, an etcd quorum on floating disks, and, where its programs are to be had, Kubernetes: see
@@ -53,11 +59,13 @@ def up(spec: Path | None, name: str, masters: int, events: bool, release: str, t
       protokube up
       protokube up --cluster second --masters 1
       protokube up --kubernetes none
+      protokube up --kubelet
       protokube up examples/local.yaml
     """
     from protokube.addons.choose import all_addons
     from protokube.agent.launchdata import from_config
     from protokube.local import binaries, bringup, client_files
+    from protokube.local.kubehost import Nodes
     from protokube.local.paths import Paths
     from protokube.providers.clients.local import LocalClient
     from protokube.store.addons import put_addons, read_manifest
@@ -73,20 +81,33 @@ def up(spec: Path | None, name: str, masters: int, events: bool, release: str, t
         version = binaries.version(etcd)
         step.text = f"etcd {version}"
     with progress.step("Kubernetes") as step:
+        before = None if spec else made_before(name)
+        if before and not release:
+            release, kubelet = before.kubernetes, kubelet or before.kubelet
         kubernetes = find_kubernetes(spec, release)
+        need_kubernetes(kubernetes, kubelet=kubelet)
         step.text = f"Kubernetes {kubernetes.version}" if kubernetes else "no Kubernetes: etcd and names alone"
     with progress.step("spec to complete configuration") as step:
         lines = few_lines(name, masters, version, events, kubernetes.version if kubernetes else "")
         config, texts = complete_spec(spec, lines)
         step.text = f"complete configuration of {config.name}"
+    show_warnings(config.warnings)
     paths = Paths.of(config.name)
+    now = Made(kubernetes.version if kubernetes else "none", kubelet)
+    need_the_same(config.name, made_before(config.name), now)
+    nodes = None
+    if kubernetes and kubelet:
+        with progress.step("container runtime and images") as step:
+            nodes = Nodes.of(config, kubernetes.folder, etcd, bringup.CACHE)
+            step.text = f"containerd, and {len(nodes.runtime.images)} images"
     with progress.step(f"state in {paths.root}"):
         paths.create()
         store = open_store(f"file://{paths.store}")
         put_config(store, config, texts)
-        wanted = from_config(config, kubernetes=kubernetes is not None)
+        wanted = from_config(config, kubernetes=kubernetes is not None, nodes=kubelet)
         if kubernetes:
             wanted = replace(wanted, addons=put_addons(store, config.name, all_addons(config, read_manifest)))
+        wanted = nodes.wanted(wanted) if nodes else wanted
         bringup.ensure_authorities(store, wanted)
         bringup.write_client(store, paths, wanted)
         key = bringup.tsig_key(store, wanted.cluster)
@@ -103,7 +124,10 @@ def up(spec: Path | None, name: str, masters: int, events: bool, release: str, t
     with progress.step("hosts") as step:
         launch = bringup.launch_data(wanted, key, zone)
         programs = [etcd.parent, *([kubernetes.folder] if kubernetes else [])]
-        bringup.set_groups(admin, wanted, bringup.template(launch, programs))
+        plain = bringup.template(launch, programs)
+        bringup.set_groups(
+            admin, wanted, lambda group: nodes.template(plain, wanted, group, paths.switch) if nodes else plain
+        )
         step.text = f"{len(wanted.etcd[0].members)} hosts"
     with progress.step("quorum") as step:
         await_quorum(progress, paths, admin, store, wanted, timeout)
@@ -118,9 +142,13 @@ def up(spec: Path | None, name: str, masters: int, events: bool, release: str, t
         view = await_ready(progress, paths, timeout)
         apis = sum(each.serving is True for each in view.agents)
         step.text = f"{len(view.members)} healthy members{f', {apis} API servers' if kubernetes else ''}"
+    if nodes:
+        with progress.step("nodes") as step:
+            step.text = f"{await_nodes(progress, paths, len(wanted.etcd[0].members), timeout)} nodes ready"
     told = {"cluster": config.name, "seconds": round(time.monotonic() - progress.began, 2), "env": variables,
             "envFile": str(file), "etcdctl": str(etcdctl), "dns": bringup.dns_address(admin),
             "kubernetes": kubernetes.version if kubernetes else None,
+            "kubelet": nodes is not None,
             "kubectl": str(kubernetes.folder / "kubectl") if kubernetes else None}  # fmt: skip
     if output == "json":
         click.echo(json.dumps(told, indent=2))
@@ -144,98 +172,10 @@ def need_tools(missing: list[tuple[str, str]]) -> None:
         )
 
 
-def find_kubernetes(spec: Path | None, release: str) -> Kubernetes | None:
-    """The programs that are here: of the release that was asked for, of the spec's, or the newest."""
-    from protokube.local.bringup import CACHE
-    from protokube.programs.kubernetes import find
-
-    if release == "none":
-        return None
-    wanted = release or (complete_spec(spec, "")[0].cluster["kubernetesVersion"] if spec else None)
-    found = find(wanted, CACHE)
-    if found is None and release:
-        raise Refused(
-            f"there is no Kubernetes {release} on this machine", hint=f"`protokube get kubernetes {release}` fetches it"
-        )
-    return found
-
-
-def complete_spec(spec: Path | None, lines: str) -> tuple[Config, Texts]:
-    """The user's spec, or the few lines that stand for one."""
-    from protokube.cli.inputs import read_specs
-    from protokube.config.complete import complete
-    from protokube.spec.parse import read
-
-    texts = read_specs((str(spec),)) if spec else [("(the spec of `protokube up`)", lines)]
-    config = complete(read(texts))
-    cloud = config.cluster["cloud"]
-    if cloud != "local":
-        raise Refused(f"{texts[0][0]} is for {cloud}", want="cloud: local", hint="`protokube apply` will be for clouds")
-    return config, texts
-
-
-def few_lines(name: str, masters: int, etcd: str, events: bool, kubernetes: str) -> str:
-    """A spec for what is here: this etcd, this Kubernetes."""
-    version = f"  kubernetesVersion: {kubernetes}\n" if kubernetes else ""
-    clusters = "".join(f"  - {{name: {key}, version: {etcd}}}\n" for key in ("main", "events")[: 1 + events])
-    return (
-        "apiVersion: protokube.io/v1alpha1\nkind: Cluster\n"
-        f"metadata: {{name: {name}}}\nspec:\n  cloud: local\n  masters: {masters}\n{version}  etcdClusters:\n{clusters}"
-    )
-
-
-def await_quorum(
-    progress: Progress, paths: Paths, admin: LocalClient, store: Store, wanted: MasterConfig, timeout: float
-) -> None:
-    """Until the record is closed in the store and on every volume's mark."""
-    from protokube.local.bringup import is_closed
-    from protokube.members.generation import FORMED
-
-    end = time.monotonic() + timeout
-    while True:
-        open_ends = [each["id"] for each in admin.call("volumes") if each["mark"] != FORMED]
-        if not open_ends and is_closed(store, wanted):
-            return
-        if time.monotonic() > end:
-            raise TryLater(
-                f"no quorum after {timeout:.0f} s", saw="; ".join(waits(paths)) or "the agents say nothing",
-                hint="`protokube status` shows what is waited for",
-            )  # fmt: skip
-        progress.say((waits(paths) or ["quorum"])[0])
-        time.sleep(0.05)
-
-
-def waits(paths: Paths) -> list[str]:
-    """What the agents say that they wait for."""
-    found = []
-    for file in sorted(paths.hosts.glob("*/run/protokube/status.json")):
-        try:
-            told = json.loads(file.read_text())
-        except (OSError, ValueError):
-            continue
-        notes = (*told["report"]["needsAPerson"], *told["report"]["waiting"])
-        found += [f"{told['machine']['name']}: {note.get('about') or note['step']}: {note['text']}" for note in notes]
-    return found
-
-
-def await_ready(progress: Progress, paths: Paths, timeout: float) -> ClusterView:
-    from protokube.local.view import Looker
-
-    end = time.monotonic() + timeout
-    with Looker(paths) as looker:
-        while not (view := looker.look()).ready:
-            if time.monotonic() > end:
-                raise TryLater(
-                    f"not ready after {timeout:.0f} s", saw="; ".join(view.lacks), hint="`protokube status` shows why"
-                )
-            progress.say((view.lacks or ("all members healthy",))[0])
-            time.sleep(0.05)
-    return view
-
-
 def next_words(told: dict[str, Any], member: str) -> str:
     server, _, port = told["dns"].rpartition(":")
-    kubectl = f"  {told['kubectl']} get --raw '/readyz?verbose'\n" if told["kubectl"] else ""
+    ask = "get nodes" if told.get("kubelet") else "get --raw '/readyz?verbose'"
+    kubectl = f"  {told['kubectl']} {ask}\n" if told["kubectl"] else ""
     return f"""
 {told["cluster"]} is up, after {told["seconds"]} s. What to type next:
 

@@ -43,8 +43,8 @@ def complete_pki(cluster: Draft, inside: Inside) -> None:
     pki.decide("keyPairs", ["service-account"], "signs the tokens of service accounts")
     life = pki.decide("certificateLifetime", "8760h", "a year; agents renew what is due, long before its end")
     if seconds(life) < seconds(SHORTEST_FOR_COMPONENTS):
-        told = f"{life} is too short for Kubernetes: its components read a renewed certificate every five minutes only"
-        pki.ledger.warn(pki.at("certificateLifetime"), told, f"{SHORTEST_FOR_COMPONENTS} or longer; etcd is content")
+        told = f"components of Kubernetes read certificates every five minutes only: with {life} they are restarted"
+        pki.ledger.warn(pki.at("certificateLifetime"), told, f"{SHORTEST_FOR_COMPONENTS} or longer; etcd does without")
     of = [cluster.at(each) for each in ("masterInternalName", "masterPublicName", "additionalSans", "etcdClusters")]
     certificates = {name: _certificate(*told, names=[], usages=["client auth"]) for name, told in CLIENTS.items()}
     certificates["kube-apiserver"] = _server(cluster, inside)

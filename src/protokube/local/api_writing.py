@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 from protokube.errors import ProtokubeError, TryLater
 from protokube.kube.client import ApiError, KubeApi
@@ -17,7 +16,7 @@ from protokube.local.paths import Paths
 from protokube.local.writer import Writer
 
 EVERY = 0.1
-SECONDS = 2.0
+SECONDS, PATIENCE = 2.0, 20.0
 MAPS = "/api/v1/namespaces/default/configmaps"
 LABEL = "protokube.io/drill"
 
@@ -60,23 +59,16 @@ class ApiHand:
 @contextmanager
 def writing(paths: Paths, drill: str) -> Iterator[ApiHand | None]:
     """Writes while the context lasts, and removes it all; nothing where there is no Kubernetes."""
-    folder = client_files.folder(paths)
-    server = folder / "api-server"
-    if not server.exists():
+    hasty, patient_one = (client_files.kube_api(paths, seconds) for seconds in (SECONDS, PATIENCE))
+    if hasty is None or patient_one is None:
         yield None
         return
-    maps = ConfigMaps(_client(server, folder), drill)
-    patient = ConfigMaps(_client(server, folder, seconds=20.0), drill)
+    maps, patient = ConfigMaps(hasty, drill), ConfigMaps(patient_one, drill)
     try:
         with Writer(maps, f"drill-{drill}-", every=EVERY, after_a_failure=EVERY) as writer:
             yield ApiHand(writer, patient)
     finally:
         with suppress(ProtokubeError):
             patient.remove()
-
-
-def _client(server: Path, folder: Path, seconds: float = SECONDS) -> KubeApi:
-    return KubeApi(
-        server.read_text().strip(), ca=folder / "kubernetes-ca.crt", certificate=folder / "kubernetes.crt",
-        key=folder / "kubernetes.key", patience=seconds,
-    )  # fmt: skip
+        for each in (hasty, patient_one):
+            each.close()

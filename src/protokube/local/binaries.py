@@ -138,7 +138,12 @@ def _download(package: str, folder: Path) -> None:
         _run(fetch, folder)
 
 
-def _run(command: Sequence[str], folder: Path) -> None:
+def ask(command: Sequence[str]) -> str:
+    """What Debian's own tools know."""
+    return _run(command, Path("/"))
+
+
+def _run(command: Sequence[str], folder: Path) -> str:
     try:
         ran = subprocess.run(  # noqa: S603
             command, cwd=folder, capture_output=True, text=True, timeout=SECONDS_TO_DOWNLOAD
@@ -151,3 +156,4 @@ def _run(command: Sequence[str], folder: Path) -> None:
             saw=ran.stderr.strip(),
             hint=f"install etcd, or set {CHOSEN} to the folder that holds it",
         )
+    return ran.stdout

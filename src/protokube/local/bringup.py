@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -177,11 +177,11 @@ def template(launch: str, binaries: Sequence[Path]) -> dict[str, Any]:
     }
 
 
-def set_groups(admin: LocalClient, wanted: MasterConfig, told: dict[str, Any]) -> None:
+def set_groups(admin: LocalClient, wanted: MasterConfig, told: Callable[[str], dict[str, Any]]) -> None:
     """One group for each master, as the configuration has them: a killed one is replaced in its own group."""
     groups = sorted({member.group or "masters" for etcd in wanted.etcd for member in etcd.members})
     for group in groups:
-        admin.call("set_group", name=group, size=1, template=told)
+        admin.call("set_group", name=group, size=1, template=told(group))
 
 
 def endpoints(admin: LocalClient, etcd: EtcdCluster) -> dict[str, str]:

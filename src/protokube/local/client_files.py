@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from protokube.local.paths import Paths
+
+if TYPE_CHECKING:
+    from protokube.kube.client import KubeApi
 
 
 def folder(paths: Paths) -> Path:
@@ -36,3 +40,14 @@ def api_server(paths: Paths) -> str:
         return (folder(paths) / "api-server").read_text().strip()
     except FileNotFoundError:
         return ""
+
+
+def kube_api(paths: Paths, patience: float) -> KubeApi | None:
+    """The Kubernetes API as the person who typed `up` asks it; None where there is no Kubernetes."""
+    server, where = api_server(paths), folder(paths)
+    if not server:
+        return None
+    from protokube.kube.client import KubeApi
+
+    ca, certificate, key = (where / name for name in ("kubernetes-ca.crt", "kubernetes.crt", "kubernetes.key"))
+    return KubeApi(server, ca=ca, certificate=certificate, key=key, patience=patience)

@@ -13,8 +13,8 @@ import os
 import re
 import subprocess
 import tarfile
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,8 @@ PROGRAMS = "/usr/local/bin"
 """Where every manifest of ours calls its program."""
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 RESOLVER = {"/etc/nsswitch.conf": b"hosts: files dns\n"}
+FOLDERS = ("lib/*-linux-gnu", "usr/lib/*-linux-gnu")
+"""Where Debian's packages have libraries, and where its loader looks for them."""
 LIBRARY = re.compile(r"(?:=> )?(/\S+) \(0x")
 
 
@@ -37,6 +39,11 @@ class Image:
     files: Mapping[str, Path]
     """Files of this machine by their path in the image."""
     command: tuple[str, ...] = ()
+    """What it runs where a manifest says nothing."""
+    entry: tuple[str, ...] = ()
+    """What it runs in any case, unless a manifest names another program: arguments go there."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """Files by their path in the image that are on no machine."""
 
 
 def of_program(name: str, program: Path) -> Image:
@@ -51,25 +58,41 @@ def of_pause(name: str, busybox: Path) -> Image:
     return Image(name=name, files={"/busybox": busybox}, command=("/busybox", "sleep", "2147483647"))
 
 
-def libraries(program: Path) -> dict[str, Path]:
-    """What the loader would map for a program, where it would look for it; nothing for a static one."""
+def libraries(*programs: Path, roots: Sequence[Path] = ()) -> dict[str, Path]:
+    """What the loader would map for programs and plugins, where it would look for it; nothing for static ones.
+
+    `roots` are unpacked packages with libraries that this machine itself may lack.
+    """
     ldd = which("ldd")
     if ldd is None:
         raise Refused("making an image needs the program `ldd`", hint="apt-get install libc-bin")
-    ran = subprocess.run([ldd, str(program)], capture_output=True, text=True)  # noqa: S603
+    folders = {folder: root for root in roots for inside in FOLDERS for folder in root.glob(inside)}
+    places = os.pathsep.join(str(folder) for folder in folders)
+    ran = subprocess.run(  # noqa: S603
+        [ldd, *map(str, programs)], capture_output=True, text=True, env={**os.environ, "LD_LIBRARY_PATH": places}
+    )
     if "not found" in ran.stdout:
-        raise Refused(f"{program} lacks a library on this machine", saw=ran.stdout.strip())
-    return {path: Path(path) for path in LIBRARY.findall(ran.stdout)}
+        raise Refused(f"{programs[0]} lacks a library on this machine", saw=ran.stdout.strip())
+    found = [Path(path) for path in LIBRARY.findall(ran.stdout)]
+    inside = {path: path.relative_to(folders[path.parent]) if path.parent in folders else path for path in found}
+    return {f"/{str(place).lstrip('/')}": path for path, place in inside.items()}
 
 
 def archive(image: Image) -> bytes:
     """As `docker save` would write it."""
-    layer = _tar({path: (file.read_bytes(), 0o755) for path, file in image.files.items()}, RESOLVER)
+    programs = {path: file.read_bytes() for path, file in image.files.items()}
+    programs |= {path: text.encode() for path, text in image.texts.items()}
+    layer = _tar({path: (data, 0o755) for path, data in programs.items()}, RESOLVER)
     digest = hashlib.sha256(layer).hexdigest()
     config: dict[str, Any] = {
         "architecture": ARCHITECTURES.get(os.uname().machine, os.uname().machine),
         "os": "linux",
-        "config": {"Cmd": list(image.command), "Env": [f"PATH={PROGRAMS}:/usr/bin:/bin"], "WorkingDir": "/"},
+        "config": {
+            "Entrypoint": list(image.entry),
+            "Cmd": list(image.command),
+            "Env": [f"PATH={PROGRAMS}:/usr/bin:/bin"],
+            "WorkingDir": "/",
+        },
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest}"]},
     }
     text = json.dumps(config, sort_keys=True).encode()
@@ -100,7 +123,8 @@ def _tar(programs: Mapping[str, tuple[bytes, int]], plain: Mapping[str, bytes]) 
 def keep(image: Image, folder: Path) -> Path:
     """The archive of an image in a folder, written where it is not there yet: one for each state of its files."""
     stamps = [(inside, str(file), file.stat().st_size, file.stat().st_mtime_ns) for inside, file in image.files.items()]
-    key = hashlib.sha256(json.dumps([image.name, image.command, sorted(stamps)]).encode()).hexdigest()[:12]
+    told = [image.name, image.command, image.entry, sorted(image.texts.items()), sorted(stamps)]
+    key = hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]
     place = folder / f"{re.sub('[^A-Za-z0-9.]+', '_', image.name)}-{key}.tar"
     if not place.exists():
         folder.mkdir(parents=True, exist_ok=True)

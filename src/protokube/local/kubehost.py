@@ -6,15 +6,19 @@ Nothing is installed on the user's machine: Debian's packages are unpacked into 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from protokube.agent.launchcomponents import MODULES
 from protokube.agent.wanted import MasterConfig
-from protokube.local import binaries, cgroups, containerd, hosts, images, kubelet
+from protokube.config.complete import Config
+from protokube.local import binaries, cgroups, clusterdns, containerd, hosts, images, kubelet, proxyimage
 from protokube.local.containerd import Order
 from protokube.local.images import Image
+from protokube.manifests.component import ComponentPod
 
 PACKAGES = {
     "containerd": ("usr/bin",),
@@ -28,9 +32,9 @@ COMPONENTS = {
     "kubeAPIServer": "kube-apiserver",
     "kubeControllerManager": "kube-controller-manager",
     "kubeScheduler": "kube-scheduler",
-    "kubeProxy": "kube-proxy",
 }
-CONTAINERD, KUBELET = "containerd.service", "kubelet.service"
+CONTAINERD, KUBELET, PROXY = "containerd.service", "kubelet.service", "api-proxy.service"
+PROXY_ADDRESS = "127.0.0.1:3988"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +48,42 @@ class Runtime:
     """Archives by the name of the image."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nodes:
+    """Masters that are nodes as well, group by group."""
+
+    runtime: Runtime
+    kubelets: Mapping[str, Mapping[str, Any]]
+    """By group: what the complete configuration tells its kubelets."""
+    plugin: str
+    sandbox_image: str
+
+    @staticmethod
+    def of(config: Config, kubernetes: Path, etcd: Path, cache: Path) -> Nodes:
+        """Have all they need in the cache; `kubernetes` is the folder of its programs."""
+        tree = config.cluster
+        return Nodes(
+            runtime=obtain(tree, kubernetes, etcd, cache),
+            kubelets={group: told["kubelet"] for group, told in config.rendered.items() if group},
+            plugin=tree["networking"]["plugin"],
+            sandbox_image=tree["containerd"]["sandboxImage"],
+        )
+
+    def wanted(self, wanted: MasterConfig) -> MasterConfig:
+        return as_nodes(wanted, next(iter(self.kubelets.values())), self.plugin)
+
+    def template(self, plain: Mapping[str, Any], wanted: MasterConfig, group: str, switch: str) -> dict[str, Any]:
+        kubelet = self.kubelets.get(group) or next(iter(self.kubelets.values()))
+        api = (wanted.api_names[0], wanted.api_port)
+        return with_kubelet(plain, self.runtime, kubelet, sandbox_image=self.sandbox_image, switch=switch, api=api)
+
+
 def obtain(cluster: Mapping[str, Any], kubernetes: Path, etcd: Path, cache: Path) -> Runtime:
     """Have it all in the cache: `cluster` is the complete configuration, `kubernetes` the folder of its programs."""
     places = {package: binaries.unpack(package, cache) for package in PACKAGES}
     kept = cache / "images"
-    wanted = wanted_images(cluster, kubernetes, etcd, places[BUSYBOX[0]] / BUSYBOX[1])
+    busybox = places[BUSYBOX[0]] / BUSYBOX[1]
+    wanted = [*wanted_images(cluster, kubernetes, etcd, busybox), *network_images(cluster, kubernetes, busybox, cache)]
     archives = {image.name: images.keep(image, kept) for image in wanted}
     folders = [places[package] / inside for package, some in PACKAGES.items() for inside in some]
     return Runtime(folders=(*folders, kubernetes, kept), plugins=places[PLUGINS[0]] / PLUGINS[1], images=archives)
@@ -65,9 +100,29 @@ def wanted_images(cluster: Mapping[str, Any], kubernetes: Path, etcd: Path, busy
     return found
 
 
+def network_images(cluster: Mapping[str, Any], kubernetes: Path, busybox: Path, cache: Path) -> Iterator[Image]:
+    """What makes Services of addresses, and names of Services: with tools from packages of Debian's."""
+    proxy, dns = cluster["kubeProxy"], cluster["clusterDNS"]
+    if proxy["enabled"] and (program := kubernetes / "kube-proxy").exists():
+        yield proxyimage.obtain(proxy["image"], program, cache)
+    if dns["provider"] == "CoreDNS" and (program := kubernetes / clusterdns.ASKING).exists():
+        yield clusterdns.obtain(dns["image"], program, busybox, cache)
+
+
 def as_nodes(wanted: MasterConfig, rendered: Mapping[str, Any], plugin: str) -> MasterConfig:
     """Masters that are nodes as well: their agents make the kubelet's keys and, for `kubenet`, the network of pods."""
-    return replace(wanted, kubelet_kubeconfig=rendered["flags"]["kubeconfig"], pod_network=plugin == "kubenet")
+    return replace(
+        wanted,
+        components=tuple(_without_modules(each) for each in wanted.components),
+        kubelet_kubeconfig=rendered["flags"]["kubeconfig"],
+        kubelet_api=f"https://{PROXY_ADDRESS}",
+        pod_network=plugin == "kubenet",
+    )
+
+
+def _without_modules(component: ComponentPod) -> ComponentPod:
+    """A host has no kernel of its own, and nothing to load into it; the folder may not even be there."""
+    return replace(component, also_reads=tuple(each for each in component.also_reads if each != MODULES))
 
 
 def with_kubelet(
@@ -77,8 +132,12 @@ def with_kubelet(
     *,
     sandbox_image: str,
     switch: str,
+    api: tuple[str, int],
 ) -> dict[str, Any]:
-    """What a group's hosts are made from, with a real kubelet: `rendered` is what the configuration tells it."""
+    """What a group's hosts are made from, with a real kubelet: `rendered` is what the configuration tells it.
+
+    `api` is the name and port by which the API servers are found.
+    """
     order = Order(
         cgroup=cgroups.name(switch),
         images={name: str(archive) for name, archive in runtime.images.items()},
@@ -88,8 +147,21 @@ def with_kubelet(
     )
     return {
         **template,
-        "units": {CONTAINERD: hosts.python(containerd.__name__), **template["units"]},
+        "units": {CONTAINERD: hosts.python(containerd.__name__), PROXY: proxy(*api), **template["units"]},
         "startable": {**template["startable"], KUBELET: hosts.python(kubelet.__name__)},
         "path": os.pathsep.join([*(str(each) for each in runtime.folders), template["path"]]),
         "files": {**template["files"], **kubelet.files(rendered), str(containerd.ORDER): order.encode()},
     }
+
+
+def proxy(name: str, port: int) -> list[str]:
+    """The proxy through which a kubelet speaks to whichever API server is alive."""
+    return [
+        sys.executable,
+        "-m",
+        "protokube",
+        "api-proxy",
+        f"--name={name}",
+        f"--port={port}",
+        f"--listen={PROXY_ADDRESS}",
+    ]

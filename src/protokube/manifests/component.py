@@ -137,6 +137,11 @@ def outermost(folders: set[str]) -> set[str]:
     return {each for each in folders if not any(each.startswith(f"{other}/") for other in folders if other != each)}
 
 
+def reads(told: ComponentPod) -> Iterator[str]:
+    """The files and folders that its flags name for reading."""
+    return _paths(told.flags, READ)
+
+
 def _paths(flags: Mapping[str, Any], which: re.Pattern[str]) -> Iterator[str]:
     """The files that some flags name; two may share a flag, as `certificate,key` do."""
     for name, value in flags.items():

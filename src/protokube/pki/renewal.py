@@ -87,7 +87,11 @@ def is_turn(life: Life, now: float, place: Place) -> bool:
     """Whether the clock is in the first half of a slot of this member; each has a whole one while it is due."""
     if place.count == 1:
         return True
-    slot = slot_of(life.length, place.count)
+    return in_slot(now, slot_of(life.length, place.count), place)
+
+
+def in_slot(now: float, slot: float, place: Place) -> bool:
+    """Whether the clock, cut into slots of so many seconds, is in the first half of one of this member."""
     number, within = divmod(now, slot)
     return int(number) % place.count == place.index and within < slot / 2
 

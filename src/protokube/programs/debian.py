@@ -17,6 +17,7 @@ from pathlib import Path
 
 from protokube.errors import InvalidRequest, Refused, TryLater
 from protokube.programs import shelf
+from protokube.programs.debian_mend import mend
 from protokube.programs.debian_sources import one_line_sources, stanza_sources, upstream_version
 from protokube.programs.kubernetes import PROGRAMS, Kubernetes, find
 from protokube.programs.telling import Teller
@@ -35,7 +36,7 @@ LAST_LINES = 12
 
 
 def build_from_debian(cache: Path, teller: Teller, asked: str | None = None, *, room: int = ROOM) -> Kubernetes:
-    """Debian's version of Kubernetes in the cache; refused if another is asked for."""
+    """Debian's version of Kubernetes, mended, in the cache; refused if another is asked for."""
     _can_build()
     with shelf.only_one(cache, teller) as kept:
         if found := find(asked, cache):
@@ -59,6 +60,8 @@ def _build(work: Path, kept: Path, run: _Runner, asked: str | None) -> Kubernete
     version = upstream_version(_told_by_changelog(source))
     if asked not in (None, version):
         raise InvalidRequest(f"Debian's source package is Kubernetes {version}", want=f"{asked}, which was asked for")
+    with run.teller.step("what is too old in it is replaced"):
+        mend(source, work, run)
     settings = build_settings(version, work, os.environ)
     made = source / "_output" / "local" / "go" / "bin"
     draft = shelf.draft(kept, version)
@@ -86,6 +89,7 @@ def build_settings(version: str, work: Path, ours: Mapping[str, str]) -> dict[st
         "KUBE_GIT_VERSION": f"v{version}",
         "KUBE_GIT_COMMIT": "0" * 40,
         "KUBE_GIT_TREE_STATE": "clean",
+        "KUBE_STATIC_OVERRIDES": "kubelet",  # as the others are: else all it shares with them is compiled once more
     }
 
 

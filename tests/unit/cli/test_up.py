@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from protokube.cli.up import complete_spec, few_lines, need_tools, next_words, waits
+from helpers_config import completed
+from protokube.agent.launchdata import from_config
+from protokube.agent.wanted import to_tree
+from protokube.cli.up import need_tools, next_words
+from protokube.cli.up_choosing import Made, complete_spec, few_lines, made_before, need_kubernetes, need_the_same
+from protokube.cli.up_waiting import is_ready, waits
 from protokube.errors import InvalidSpec, Refused
 from protokube.local.paths import Paths
+from protokube.programs.kubernetes import Kubernetes
 
 
 def test_a_few_lines_become_three_masters_with_the_etcd_that_is_here() -> None:
@@ -92,3 +101,52 @@ def test_the_last_words_say_what_to_type_next() -> None:
     assert "laptop is up, after 4.2 s" in said
     assert "dig +short @127.0.0.1 -p 5353 etcd-a.internal.laptop" in said
     assert "protokube down" in said
+
+
+def test_a_kubelet_needs_a_kubernetes_to_be_taken_from(tmp_path: Path) -> None:
+    need_kubernetes(None, kubelet=False)
+    with pytest.raises(Refused, match="no Kubernetes on this machine"):
+        need_kubernetes(None, kubelet=True)
+    only_some = Kubernetes(version="1.34.1", folder=tmp_path, programs={"kube-apiserver": tmp_path / "kube-apiserver"})
+    with pytest.raises(Refused, match="has no kubelet"):
+        need_kubernetes(only_some, kubelet=True)
+
+
+def test_a_node_is_ready_if_it_says_so_and_nothing_else_will_do() -> None:
+    assert is_ready({"status": {"conditions": [{"type": "Ready", "status": "True"}]}})
+    assert not is_ready({"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}})
+    assert not is_ready({"status": {"conditions": [{"type": "DiskPressure", "status": "True"}]}})
+    assert not is_ready({"status": {}})
+
+
+def hosts_made_with(state: Path, **told: Any) -> None:
+    wanted = replace(from_config(completed(cloud="local", masters=3, kubernetesVersion="1.34.1", name="dev")), **told)
+    file = state / "dev/hosts/master-a-1/etc/protokube/agent.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps({"master": to_tree(wanted)}))
+
+
+def test_what_the_hosts_of_a_cluster_were_made_with_is_read_off_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PROTOKUBE_STATE", str(tmp_path))
+    assert made_before("dev") is None
+    hosts_made_with(tmp_path, kubelet_kubeconfig="/var/lib/kubelet/kubeconfig")
+    assert made_before("dev") == Made("1.34.1", kubelet=True)
+
+
+def test_hosts_without_kubernetes_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROTOKUBE_STATE", str(tmp_path))
+    hosts_made_with(tmp_path, components=())
+    assert made_before("dev") == Made("none", kubelet=False)
+
+
+def test_a_cluster_is_not_made_half_into_another() -> None:
+    need_the_same("dev", None, Made("1.34.1", kubelet=True))
+    need_the_same("dev", Made("none", kubelet=False), Made("none", kubelet=False))
+    with pytest.raises(Refused, match="made with something else") as refused:
+        need_the_same("dev", Made("none", kubelet=False), Made("1.34.1", kubelet=True))
+    assert (refused.value.saw, refused.value.want) == (
+        "no Kubernetes, the built-in pod runner",
+        "Kubernetes 1.34.1, the real kubelet",
+    )

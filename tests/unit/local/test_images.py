@@ -74,6 +74,27 @@ def test_a_dynamic_program_brings_its_libraries_and_its_loader() -> None:
     assert all(place.is_file() for place in files.values())
 
 
+def test_libraries_of_unpacked_packages_are_where_the_loader_of_the_image_looks(tmp_path: Path) -> None:
+    program = Path(sys.executable).resolve()
+    inside, there = next((path, file) for path, file in images.libraries(program).items() if "libm.so" in path)
+    folder = tmp_path / "usr" / "lib" / "some-linux-gnu"
+    folder.mkdir(parents=True)
+    shutil.copy(there, folder / there.name)
+    found = images.libraries(program, roots=[tmp_path])
+    assert found[f"/usr/lib/some-linux-gnu/{there.name}"] == folder / there.name
+    assert inside not in found
+
+
+def test_an_image_may_have_an_entry_and_texts_that_are_on_no_machine(tmp_path: Path) -> None:
+    told = Image(name=NAME, files={}, texts={"/entry": "#!/bin/sh\n"}, entry=("/entry",))
+    _, config, layer = opened(images.archive(told))
+    assert config["config"]["Entrypoint"] == ["/entry"]
+    with tarfile.open(fileobj=io.BytesIO(layer)) as tar:
+        assert tar.getmember("entry").mode == 0o755
+    other = Image(name=NAME, files={}, texts={"/entry": "#!/bin/bash\n"}, entry=("/entry",))
+    assert images.keep(told, tmp_path) != images.keep(other, tmp_path)
+
+
 def test_what_does_not_run_alone_cannot_be_the_pause_image() -> None:
     with pytest.raises(Refused, match="pause image"):
         images.of_pause(NAME, Path(sys.executable).resolve())

@@ -46,12 +46,13 @@ def told(rendered: dict[str, Any]) -> dict[str, Any]:
         images={"pause:3": Path("/cache/images/pause.tar")},
     )
     plain = template("{}", [Path("/cache/etcd")])
-    return kubehost.with_kubelet(plain, runtime, rendered, sandbox_image="pause:3", switch="pk-1")
+    return kubehost.with_kubelet(plain, runtime, rendered, sandbox_image="pause:3", switch="pk-1", api=("api.x", 443))
 
 
 def test_containerd_runs_from_the_start_and_the_kubelet_when_the_agent_says_so(told: dict[str, Any]) -> None:
     made = Template.read(told)
-    assert set(made.units) == {"containerd.service", "protokube.service"}
+    assert set(made.units) == {"containerd.service", "api-proxy.service", "protokube.service"}
+    assert "--name=api.x" in made.units["api-proxy.service"]
     assert "protokube.local.kubelet" in made.startable["kubelet.service"][-1]
 
 
@@ -119,3 +120,17 @@ def test_launch_data_tell_an_agent_that_its_machine_is_a_node(rendered: dict[str
 
     made = kubehost.as_nodes(wanted_of(), rendered, "kubenet")
     assert from_tree(json.loads(json.dumps(to_tree(made)))) == made
+
+
+def test_a_host_is_asked_for_no_kernel_modules(config: Config, rendered: dict[str, Any]) -> None:
+    from protokube.agent.launchdata import from_config
+
+    wanted = from_config(config, nodes=True)
+    made = kubehost.as_nodes(wanted, rendered, "kubenet")
+    assert any("/lib/modules" in each.also_reads for each in wanted.components)
+    assert not any("/lib/modules" in each.also_reads for each in made.components)
+    assert [each.name for each in made.components] == [each.name for each in wanted.components]
+
+
+def test_programs_that_are_not_here_have_no_image_of_the_network(config: Config, tmp_path: Path) -> None:
+    assert list(kubehost.network_images(config.cluster, tmp_path, tmp_path / "busybox", tmp_path)) == []

@@ -45,6 +45,45 @@ def test_a_master_runs_three_components_beside_etcd(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+def test_a_master_that_is_a_node_runs_kube_proxy_as_well(version: str) -> None:
+    config = of_version(version)
+    *plain, proxy = components(config, nodes=True)
+    assert tuple(plain) == components(config)
+    assert (proxy.name, proxy.image) == ("kube-proxy", config.cluster["kubeProxy"]["image"])
+    assert container(proxy)["securityContext"] == {"privileged": True}
+    assert read_pod(pod(proxy)).containers[0].liveness is not None
+
+
+def test_kube_proxy_sees_the_kubeconfig_that_its_file_names_and_the_keys_that_names() -> None:
+    config = of_version("1.20.2")
+    proxy = components(config, nodes=True)[-1]
+    ((path, text),) = proxy.files.items()
+    assert kubeconfigs(config, nodes=True)[yaml.safe_load(text)["clientConnection"]["kubeconfig"]] == "kube-proxy"
+    folders = {told["mountPath"] for told in container(proxy)["volumeMounts"]}
+    assert {posixpath.dirname(path), "/var/lib/kube-proxy", "/srv/kubernetes"} <= folders
+    assert "kube-proxy" not in kubeconfigs(config).values()
+
+
+@pytest.mark.parametrize(
+    ("cloud", "told", "there"), [("local", None, False), ("local", True, True), ("aws", None, True)]
+)
+def test_masters_are_nodes_on_clouds_and_in_the_local_cloud_where_that_is_said(
+    cloud: str, told: bool | None, there: bool
+) -> None:
+    config = completed(cloud=cloud, masters=3, **({"zones": ["us-east-1a"]} if cloud == "aws" else {}))
+    wanted = from_config(config, nodes=told)
+    assert ("kube-proxy" in [each.name for each in wanted.components]) is there
+    assert ("kube-proxy" in wanted.kubeconfigs.values()) is there
+
+
+def test_where_the_network_does_its_work_there_is_no_kube_proxy() -> None:
+    cilium = {"plugin": "cilium", "options": {"enableNodePort": True}}
+    config = completed(cloud="local", masters=3, networking=cilium)
+    assert [each.name for each in components(config, nodes=True)] == NAMES
+    assert "kube-proxy" not in kubeconfigs(config, nodes=True).values()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 def test_our_own_runner_understands_every_one_of_them(version: str) -> None:
     for each in components(of_version(version)):
         read = read_pod(pod(each))

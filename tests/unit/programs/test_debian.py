@@ -26,12 +26,22 @@ echo "apt-get $*" >> "$CALLS"
 case "$*" in
   *" source kubernetes")
     mkdir -p kubernetes-9/debian
-    echo "kubernetes (1.20.5+really1.20.2-1.1+deb12u1) bookworm; urgency=medium" > kubernetes-9/debian/changelog;;
+    echo "kubernetes (1.20.5+really1.20.2-1.1+deb12u1) bookworm; urgency=medium" > kubernetes-9/debian/changelog
+    mkdir -p kubernetes-9/$CARRIED
+    echo "package reflect2" > kubernetes-9/$CARRIED/go_below_19.go;;
+  *" download "*)
+    if [ "$BROKEN" = download ]; then echo "no such package"; exit 100; fi
+    echo > reflect2.deb;;
 esac
+"""
+DPKG_DEB = """#!/bin/sh
+mkdir -p "$3/usr/share/gocode/src/github.com/modern-go/reflect2"
+echo "package reflect2" > "$3/usr/share/gocode/src/github.com/modern-go/reflect2/go_above_118.go"
 """
 MAKE = """#!/bin/sh
 echo "make $*" >> "$CALLS"
 name=${2#WHAT=cmd/}
+ls "$CARRIED" >> "$CALLS.carried"
 if [ "$BROKEN" = all ]; then sleep 300 & echo $! > "$CALLS.pid"; wait; fi
 if [ "$name" = "$BROKEN" ]; then echo "cannot compile $name"; exit 2; fi
 mkdir -p _output/local/go/bin
@@ -44,11 +54,12 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine with a package manager and a compiler of ours; what they were asked is in this file."""
     tools = tmp_path / "tools"
     tools.mkdir()
-    for name in ("apt-get", "dpkg", *(program for program, _ in NEEDED)):
-        (tools / name).write_text({"apt-get": APT, "make": MAKE}.get(name, "#!/bin/sh\n"))
+    for name in ("apt-get", "dpkg", "dpkg-deb", *(program for program, _ in NEEDED)):
+        (tools / name).write_text({"apt-get": APT, "make": MAKE, "dpkg-deb": DPKG_DEB}.get(name, "#!/bin/sh\n"))
         (tools / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
     monkeypatch.setenv("CALLS", str(tmp_path / "calls"))
+    monkeypatch.setenv("CARRIED", "vendor/github.com/modern-go/reflect2")
     monkeypatch.setenv("BROKEN", "")
     return tmp_path / "calls"
 
@@ -67,10 +78,30 @@ def test_a_build_ends_in_the_cache_and_leaves_nothing_beside_it(tmp_path: Path, 
 def test_the_machines_own_list_of_packages_is_not_used_for_sources(tmp_path: Path, calls: Path) -> None:
     build_from_debian(tmp_path / "cache", Silent(), room=0)
 
-    asked = [line for line in calls.read_text().splitlines() if line.startswith("apt-get")]
+    asked = [line for line in calls.read_text().splitlines() if line.endswith((" update", " source kubernetes"))]
     assert len(asked) == 2
     assert all("--option=Dir::Etc::sourcelist=/dev/null" in line for line in asked)
     assert all(f"--option=Dir::State::lists={tmp_path}/cache" in line for line in asked)
+
+
+def test_everything_is_built_with_the_code_that_fits(tmp_path: Path, calls: Path) -> None:
+    build_from_debian(tmp_path / "cache", Silent(), room=0)
+
+    assert calls.with_suffix(".carried").read_text().split() == ["go_above_118.go"] * len(PROGRAMS)
+
+
+def test_without_the_code_that_fits_nothing_is_built(
+    tmp_path: Path, calls: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BROKEN", "download")
+
+    with pytest.raises(TryLater, match="would be unsafe") as failed:
+        build_from_debian(tmp_path / "cache", Silent(), room=0)
+
+    assert failed.value.saw == "no such package"
+    assert "build.log" in failed.value.hint
+    assert "make" not in calls.read_text().split()
+    assert find(None, tmp_path / "cache") is None
 
 
 def test_what_is_built_already_is_not_built_again(tmp_path: Path, calls: Path) -> None:

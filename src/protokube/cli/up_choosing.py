@@ -1,0 +1,99 @@
+"""What `protokube up` goes by: the user's spec or a few lines for what is here, and which Kubernetes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from protokube.errors import Refused
+
+if TYPE_CHECKING:
+    from protokube.config.complete import Config
+    from protokube.programs.kubernetes import Kubernetes
+
+Texts = list[tuple[str, str]]
+
+
+def need_kubernetes(found: Kubernetes | None, *, kubelet: bool) -> None:
+    if not kubelet:
+        return
+    if found is None:
+        raise Refused("there is no Kubernetes on this machine to take a kubelet from", hint="protokube get kubernetes")
+    if "kubelet" not in found.programs:
+        raise Refused(f"{found.folder} has no kubelet", hint="`protokube get kubernetes` brings all of its programs")
+
+
+def find_kubernetes(spec: Path | None, release: str) -> Kubernetes | None:
+    """The programs that are here: of the release that was asked for, of the spec's, or the newest."""
+    from protokube.local.bringup import CACHE
+    from protokube.programs.kubernetes import find
+
+    if release == "none":
+        return None
+    wanted = release or (complete_spec(spec, "")[0].cluster["kubernetesVersion"] if spec else None)
+    found = find(wanted, CACHE)
+    if found is None and release:
+        raise Refused(
+            f"there is no Kubernetes {release} on this machine", hint=f"`protokube get kubernetes {release}` fetches it"
+        )
+    return found
+
+
+def complete_spec(spec: Path | None, lines: str) -> tuple[Config, Texts]:
+    """The user's spec, or the few lines that stand for one."""
+    from protokube.cli.inputs import read_specs
+    from protokube.config.complete import complete
+    from protokube.spec.parse import read
+
+    texts = read_specs((str(spec),)) if spec else [("(the spec of `protokube up`)", lines)]
+    config = complete(read(texts))
+    cloud = config.cluster["cloud"]
+    if cloud != "local":
+        raise Refused(f"{texts[0][0]} is for {cloud}", want="cloud: local", hint="`protokube apply` will be for clouds")
+    return config, texts
+
+
+def few_lines(name: str, masters: int, etcd: str, events: bool, kubernetes: str) -> str:
+    """A spec for what is here: this etcd, this Kubernetes."""
+    version = f"  kubernetesVersion: {kubernetes}\n" if kubernetes else ""
+    clusters = "".join(f"  - {{name: {key}, version: {etcd}}}\n" for key in ("main", "events")[: 1 + events])
+    return (
+        "apiVersion: protokube.io/v1alpha1\nkind: Cluster\n"
+        f"metadata: {{name: {name}}}\nspec:\n  cloud: local\n  masters: {masters}\n{version}  etcdClusters:\n{clusters}"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What the hosts of a cluster were made with."""
+
+    kubernetes: str
+    """Its version, or `none`."""
+    kubelet: bool
+
+    def __str__(self) -> str:
+        what = "no Kubernetes" if self.kubernetes == "none" else f"Kubernetes {self.kubernetes}"
+        return f"{what}, {'the real kubelet' if self.kubelet else 'the built-in pod runner'}"
+
+
+def made_before(cluster: str) -> Made | None:
+    """What the hosts that are there were made with; None where there are none."""
+    from protokube.local.paths import Paths
+    from protokube.local.view_sources import master_config
+
+    paths = Paths.of(cluster)
+    told = master_config(paths, sorted(each.name for each in paths.hosts.glob("*")))
+    if told is None:
+        return None
+    version = told.components[0].image.rpartition(":v")[2] if told.components else "none"
+    return Made(version, bool(told.kubelet_kubeconfig))
+
+
+def need_the_same(cluster: str, before: Made | None, now: Made) -> None:
+    """Hosts that run keep what they were made with, and half a cluster of another kind helps nobody."""
+    if before is not None and before != now:
+        raise Refused(
+            f"{cluster} is there already, and its hosts were made with something else", saw=str(before), want=str(now),
+            hint="`protokube down` takes it away; then `up` makes it anew",
+        )  # fmt: skip

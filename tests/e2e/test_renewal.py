@@ -1,0 +1,154 @@
+"""Certificates that live three minutes, on real Kubernetes: renewed under load, and after all of them ended."""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from cryptography import x509
+
+from helpers_cluster import RealCluster, until
+from protokube.local import api_writing, network
+from protokube.local.writer import as_found, lost, turned_back
+from protokube.programs.kubernetes import find
+
+LIFE = 180.0
+RENEWALS = int(os.environ.get("PROTOKUBE_RENEWALS", "2"))
+"""How often each API server gets a new certificate while somebody writes."""
+LONGEST_GAP = 20.0
+API, ETCD = 443, 4001
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[RealCluster]:
+    found = find(None)
+    assert found is not None, "scripts/kubernetes brings Kubernetes here"
+    with RealCluster() as cluster:
+        spec = {
+            "apiVersion": "protokube.io/v1alpha1", "kind": "Cluster", "metadata": {"name": cluster.name},
+            "spec": {"cloud": "local", "pki": {"certificateLifetime": f"{LIFE:g}s"}},
+        }  # fmt: skip
+        file = cluster.state / "spec.yaml"
+        file.write_text(yaml.safe_dump(spec))
+        cluster.up(str(file), "--kubernetes", found.version, "--timeout", "400")
+        file.unlink()
+        yield cluster
+
+
+def served(cluster: RealCluster, address: str, port: int) -> x509.Certificate:
+    """The certificate that a server shows to whoever connects."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with network.enter(network.switch_path(cluster.paths.switch)):
+        plain = socket.socket()
+    plain.settimeout(10)
+    try:
+        plain.connect((address, port))
+        with context.wrap_socket(plain) as secure:
+            shown = secure.getpeercert(binary_form=True)
+    finally:
+        plain.close()
+    assert shown is not None
+    return x509.load_der_x509_certificate(shown)
+
+
+def addresses(cluster: RealCluster) -> dict[str, str]:
+    return {each["name"]: each["address"] for each in cluster.hosts()}
+
+
+def left(certificate: x509.Certificate) -> float:
+    return certificate.not_valid_after_utc.timestamp() - time.time()
+
+
+class Seen:
+    """The serial numbers that the API server of each host has shown, in their order."""
+
+    def __init__(self, cluster: RealCluster) -> None:
+        self._cluster = cluster
+        self.serials: dict[str, list[int]] = {host: [] for host in addresses(cluster)}
+        self.ended: list[str] = []
+        """Whoever showed something that had ended."""
+
+    def look(self) -> bool:
+        """Whether all have been renewed often enough."""
+        for host, address in addresses(self._cluster).items():
+            try:
+                shown = served(self._cluster, address, API)
+            except OSError:
+                continue  # it is being started again
+            if left(shown) <= 0:
+                self.ended.append(f"{host} at {time.time():.0f}")
+            known = self.serials.setdefault(host, [])
+            if shown.serial_number not in known:
+                known.append(shown.serial_number)
+        return all(len(each) > RENEWALS for each in self.serials.values())
+
+
+def test_renewals_are_noticed_by_nobody_who_writes(cluster: RealCluster) -> None:
+    seen = Seen(cluster)
+    with cluster.writing(every=0.1) as etcd, api_writing.writing(cluster.paths, "renewal") as api:
+        assert api is not None
+        until(seen.look, f"each API server has been renewed {RENEWALS} times", LIFE * (RENEWALS + 2), every=1.0)
+        cluster.until_ready(120)
+        api_log, etcd_log = api.writer.stop(), etcd.stop()
+        there = until(api.read_back, "what was written")
+
+    sys.stderr.write(f"\nAPI: {told(api_log)}; etcd: {told(etcd_log)}\n")
+    assert seen.ended == []
+    assert lost(api_log, there) == ()
+    assert turned_back(api_log) == ()
+    assert lost(etcd_log, as_found(cluster.client().read(etcd_log.prefix))) == ()
+    assert turned_back(etcd_log) == ()
+    assert len(api_log.acknowledged) > LIFE
+    assert api_log.longest_gap.seconds < LONGEST_GAP
+    assert etcd_log.longest_gap.seconds < LONGEST_GAP
+    everything_shown_is_valid(cluster)
+
+
+def told(log: Any) -> str:
+    return f"{len(log.acknowledged)} of {len(log.writes)}, longest gap {log.longest_gap.seconds:.1f} s"
+
+
+def everything_shown_is_valid(cluster: RealCluster) -> None:
+    for host, address in addresses(cluster).items():
+        for port in (API, ETCD):
+            shown = served(cluster, address, port)
+            assert 0 < left(shown) <= LIFE, f"{host}:{port}"
+
+
+def certificates(cluster: RealCluster) -> list[Path]:
+    """Of all hosts, without those of authorities."""
+    found = [
+        each for host in addresses(cluster) for each in (cluster.paths.host(host) / "srv/kubernetes").glob("*.crt")
+    ]
+    return [each for each in found if not each.name.endswith("ca.crt")]
+
+
+def test_a_cluster_that_was_off_until_all_its_certificates_had_ended_heals(cluster: RealCluster) -> None:
+    cluster.until_ready(120)
+    before = cluster.client().put("/before", "the night")
+    ends = [x509.load_pem_x509_certificate(each.read_bytes()).not_valid_after_utc for each in certificates(cluster)]
+    assert len(ends) > 20
+    shown = {served(cluster, address, API).serial_number for address in addresses(cluster).values()}
+
+    cluster.power_off()
+    until(lambda: time.time() > max(ends).timestamp() + 1, "all of them have ended", LIFE + 60, every=1.0)
+    cluster.power_on()
+
+    cluster.until_ready(300)
+    (found,) = cluster.client().read("/before")
+    assert (found.value, found.key) == ("the night", "/before")
+    assert cluster.client().put("/after", "it") > before
+    with api_writing.writing(cluster.paths, "after") as api:
+        assert api is not None
+        until(lambda: api.writer.log().acknowledged, "the API takes writes again")
+    everything_shown_is_valid(cluster)
+    assert not shown & {served(cluster, address, API).serial_number for address in addresses(cluster).values()}
