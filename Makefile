@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 BIN := .venv/bin
 # Slow files first, in this order: a long one that begins last is waited for by everybody.
-SLOW := $(wildcard tests/host/test_wiped.py tests/host/test_faults.py tests/host/test_up.py)
+SLOW := $(patsubst %,tests/host/test_%.py,wiped failover faults etcd_certificates local_containers up split_brain)
 TESTS ?= $(SLOW) $(filter-out $(SLOW),$(wildcard tests/host/test_*.py)) tests/scenarios tests/conformance tests/unit tests/golden
 
 # A machine that forbids bytecode pays for compiling at every start; ours is compiled once.
@@ -29,8 +29,8 @@ up: setup ## the main job: three masters on this machine, etcd on floating disks
 down: setup ## take all of it away
 	@$(SUDO) $(BIN)/protokube down --all
 
-# One more at a time than there are processors: half of what the host tests do is waiting.
-WORKERS ?= $(shell echo $$(($$(nproc) + 1)))
+# Two more at a time than there are processors: half of what the host tests do is waiting.
+WORKERS ?= $(shell echo $$(($$(nproc) + 2)))
 
 test: setup lint ## lint, types, layers, and all tests but e2e
 	@scripts/packages

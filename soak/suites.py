@@ -79,8 +79,8 @@ FAULTS = suite(
 )
 RENEWALS = suite(
     "renewals",
-    "certificates that live three minutes, renewed 5 times on real Kubernetes while somebody writes",
+    "short-lived certificates, renewed 5 times on real etcd and on real Kubernetes while somebody writes",
     1,
-    ["tests/e2e/test_renewal.py"],
+    ["tests/host/test_etcd_certificates.py", "tests/e2e/test_renewal.py"],
     PROTOKUBE_RENEWALS="5",
 )
