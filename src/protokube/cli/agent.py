@@ -130,7 +130,7 @@ def patiently(ask: Any) -> Any:
 
 def run(loop: Any, metrics: str) -> None:
     from protokube.host.notify import notify
-    from protokube.host.signals import on_signals
+    from protokube.signals import on_signals
 
     on_signals({signal.SIGTERM: loop.stop, signal.SIGINT: loop.stop, signal.SIGHUP: loop.wake})
     for work in loop.beside:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from itertools import count
 
-from protokube.host.signals import arrived, readable
+from protokube.signals import arrived, readable
 
 Callback = Callable[[], None]
 

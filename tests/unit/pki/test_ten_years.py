@@ -63,7 +63,7 @@ LENGTHS = st.one_of(st.sampled_from([60.0, HOUR, DAY, 7 * DAY, YEAR]), st.floats
 @example(seed=0, length=60.0, count=9)
 @example(seed=0, length=7 * DAY - 1, count=9)
 @example(seed=0, length=YEAR, count=3)
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=40)
 def test_nothing_ever_gets_old_and_no_two_members_change_in_one_slot(seed: int, length: float, count: int) -> None:
     renewals = lived(seed, length, count, min(TEN_YEARS, 40 * length))
 
@@ -74,7 +74,7 @@ def test_nothing_ever_gets_old_and_no_two_members_change_in_one_slot(seed: int, 
 
 
 @given(length=LENGTHS, count=st.integers(2, 9), offset=st.floats(0, 1))
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=60)
 def test_while_it_is_due_every_member_has_half_a_slot_that_an_agent_cannot_miss(
     length: float, count: int, offset: float
 ) -> None:

@@ -9,11 +9,11 @@ import sys
 
 import pytest
 
-from protokube.host import signals
+from protokube import signals
 
 LOOP = """
 import signal, threading
-from protokube.host.signals import on_signals
+from protokube.signals import on_signals
 
 wake, stop, woken = threading.Event(), threading.Event(), 0
 
