@@ -175,15 +175,19 @@ class FakeCloud:
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._talking += 1
-        told = json.loads(await reader.readline())
-        self.asked.append(told)
-        found = self.answers.get(told["call"])
-        result = found(told) if callable(found) else found
-        writer.write(json.dumps({"result": result}).encode() + b"\n")
-        await writer.drain()
-        writer.close()
-        await writer.wait_closed()
-        self._talking -= 1
+        try:
+            told = json.loads(await reader.readline())
+            self.asked.append(told)
+            found = self.answers.get(told["call"])
+            result = found(told) if callable(found) else found
+            writer.write(json.dumps({"result": result}).encode() + b"\n")
+            await writer.drain()
+        except ArithmeticError:  # how a test has it hang up without an answer
+            pass
+        finally:
+            writer.close()
+            await writer.wait_closed()
+            self._talking -= 1
 
 
 def cloud_rows(view: ClusterView) -> dict[str, Any]:

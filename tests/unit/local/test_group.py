@@ -129,7 +129,7 @@ def world(tmp_path: Path) -> Iterator[World]:
     made.close()
 
 
-async def until(true: Callable[[], bool], seconds: float = 10) -> float:
+async def until(true: Callable[[], bool], seconds: float = 60) -> float:
     began = time.monotonic()
     while not true():
         assert time.monotonic() - began < seconds
