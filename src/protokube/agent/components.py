@@ -20,7 +20,7 @@ from protokube.manifests.etcd import PKI
 from protokube.store import layout
 
 STEP = "components"
-API_SERVER, ADVERTISED = "kube-apiserver", "advertise-address"
+ADVERTISED = "advertise-address"
 PRIVATE, PUBLIC = 0o600, 0o644
 STAGING = "/etc/kubernetes"
 """Where drafts lie: beside the manifests, where no kubelet looks."""
@@ -45,7 +45,7 @@ def sync(turn: Turn) -> None:
 
 def at_home(component: ComponentPod, address: str) -> ComponentPod:
     """A component on this machine: the API server tells others where it is, and a machine may have many addresses."""
-    if component.name != API_SERVER or ADVERTISED in component.flags:
+    if component.name != restarts.API_SERVER or ADVERTISED in component.flags:
         return component
     return replace(component, flags={**component.flags, ADVERTISED: address})
 

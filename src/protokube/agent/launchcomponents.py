@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
 from protokube.agent.wanted import FileText
 from protokube.config.complete import Config
+from protokube.config.flags import COMPONENTS
 from protokube.manifests.component import ComponentPod
 from protokube.manifests.etcd import PKI
 from protokube.manifests.text import as_yaml
 
 TRUSTED_BY_THE_WORLD = "/etc/ssl/certs"
-COMPONENTS = {
-    "kubeAPIServer": "kube-apiserver",
-    "kubeControllerManager": "kube-controller-manager",
-    "kubeScheduler": "kube-scheduler",
-}
+CONTROL_PLANE = ("kubeAPIServer", "kubeControllerManager", "kubeScheduler")
 EXTERNAL, INTERNAL = "dns.alpha.kubernetes.io/external", "dns.alpha.kubernetes.io/internal"
 CONTROLLER_MANAGER_PORT, SCHEDULER_PORT, PROXY_HEALTH_PORT = 10257, 10259, 10256
-PROXY, MODULES = "kube-proxy", "/lib/modules"
+MODULES = "/lib/modules"
 ASSETS = "/srv/kubernetes/assets"
 """Where the original puts a file whose place is not said."""
 FROM_SECRET = "fromSecret"  # noqa: S105 (a key of the configuration)
@@ -28,7 +26,7 @@ FROM_SECRET = "fromSecret"  # noqa: S105 (a key of the configuration)
 
 def components(config: Config, *, nodes: bool = False) -> tuple[ComponentPod, ...]:
     """The control plane's; of masters that are nodes, and so have pods, also what makes Services of addresses."""
-    found = [_component(config, field, name) for field, name in COMPONENTS.items()]
+    found = [_component(config, field) for field in CONTROL_PLANE]
     return (*found, _proxy(config)) if nodes and has_proxy(config) else tuple(found)
 
 
@@ -37,32 +35,34 @@ def has_proxy(config: Config) -> bool:
     return bool(config.cluster["kubeProxy"]["enabled"])
 
 
-def _component(config: Config, field: str, name: str) -> ComponentPod:
+def _plain(config: Config, field: str) -> ComponentPod:
+    """What all of them have."""
     told, rendered = config.cluster[field], config.rendered[""][field]
     return ComponentPod(
-        name=name,
+        name=COMPONENTS[field],
         image=told["image"],
         flags=rendered["flags"],
         cpu_request=told.get("cpuRequest") or "",
         memory_request=told.get("memoryRequest") or "",
         files={path: as_yaml(tree) for path, tree in rendered.get("files", {}).items() if FROM_SECRET not in tree},
+    )
+
+
+def _component(config: Config, field: str) -> ComponentPod:
+    return replace(
+        _plain(config, field),
         annotations=_names(config) if field == "kubeAPIServer" else {},
         also_reads=(TRUSTED_BY_THE_WORLD,),
-        probe=_probe(field, told),
+        probe=_probe(field, config.cluster[field]),
     )
 
 
 def _proxy(config: Config) -> ComponentPod:
-    told, rendered = config.cluster["kubeProxy"], config.rendered[""]["kubeProxy"]
-    return ComponentPod(
-        name=PROXY,
-        image=told["image"],
-        flags=rendered["flags"],
-        cpu_request=told.get("cpuRequest") or "",
-        memory_request=told.get("memoryRequest") or "",
-        files={path: as_yaml(tree) for path, tree in rendered["files"].items()},
+    kubeconfig = config.cluster["kubeProxy"]["kubeconfig"]
+    return replace(
+        _plain(config, "kubeProxy"),
         # its kubeconfig is named in its file, not in a flag, and names our keys in its turn
-        also_reads=(str(PurePosixPath(told["kubeconfig"]).parent), PKI, MODULES),
+        also_reads=(str(PurePosixPath(kubeconfig).parent), PKI, MODULES),
         also_writes=("/run",),  # the lock that all who change the rules of a machine share
         probe={"httpGet": {"host": "127.0.0.1", "port": PROXY_HEALTH_PORT, "path": "/healthz"}},
         privileged=True,
@@ -89,10 +89,8 @@ def _probe(field: str, told: dict[str, Any]) -> dict[str, Any]:
 
 def kubeconfigs(config: Config, *, nodes: bool = False) -> dict[str, str]:
     """By path: whose certificate it names."""
-    users = {"kubeControllerManager": "kube-controller-manager", "kubeScheduler": "kube-scheduler"}
-    if nodes and has_proxy(config):
-        users["kubeProxy"] = PROXY
-    return {config.cluster[field]["kubeconfig"]: user for field, user in users.items()}
+    fields = ["kubeControllerManager", "kubeScheduler", *(["kubeProxy"] if nodes and has_proxy(config) else [])]
+    return {config.cluster[field]["kubeconfig"]: COMPONENTS[field] for field in fields}
 
 
 def secret_files(config: Config) -> dict[str, str]:

@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from protokube.agent.launchcomponents import MODULES
+from protokube.agent.launchcomponents import CONTROL_PLANE, MODULES
 from protokube.agent.wanted import MasterConfig
 from protokube.config.complete import Config
+from protokube.config.flags import COMPONENTS
 from protokube.local import binaries, cgroups, clusterdns, containerd, hosts, images, kubelet, proxyimage
 from protokube.local.containerd import Order
 from protokube.local.images import Image
@@ -28,11 +29,6 @@ PACKAGES = {
 }
 """Debian's packages, and which of their folders a host has in its PATH."""
 PLUGINS, BUSYBOX = ("containernetworking-plugins", "usr/lib/cni"), ("busybox-static", "bin/busybox")
-COMPONENTS = {
-    "kubeAPIServer": "kube-apiserver",
-    "kubeControllerManager": "kube-controller-manager",
-    "kubeScheduler": "kube-scheduler",
-}
 CONTAINERD, KUBELET, PROXY = "containerd.service", "kubelet.service", "api-proxy.service"
 PROXY_ADDRESS = "127.0.0.1:3988"
 
@@ -93,8 +89,8 @@ def wanted_images(cluster: Mapping[str, Any], kubernetes: Path, etcd: Path, busy
     """Under exactly the names that the manifests use; a program that is not there has no image."""
     found = [images.of_pause(cluster["containerd"]["sandboxImage"], busybox)]
     found += [images.of_program(name, etcd) for name in sorted({x["image"] for x in cluster["etcdClusters"].values()})]
-    for field, program in COMPONENTS.items():
-        name = (cluster.get(field) or {}).get("image")
+    for field in CONTROL_PLANE:
+        name, program = (cluster.get(field) or {}).get("image"), COMPONENTS[field]
         if name and (kubernetes / program).exists():
             found.append(images.of_program(name, kubernetes / program))
     return found

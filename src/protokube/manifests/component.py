@@ -17,7 +17,6 @@ from typing import Any
 from protokube.manifests.text import as_yaml
 
 PROGRAMS = "/usr/local/bin"
-AUTHORITIES_OF_THE_WORLD = "/etc/ssl/certs"
 READ = re.compile(r"(file|config|certificate|authority|key|dir)$")
 """Names of flags whose values are files or folders to be read; `--authorization-always-allow-paths` has other paths."""
 WRITTEN = re.compile(r"^audit-log-path$")
