@@ -148,7 +148,6 @@ class FakeCloud:
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._there = threading.Event()
         self._stop: asyncio.Event | None = None
-        self._talking = 0
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -168,13 +167,14 @@ class FakeCloud:
         self._stop = asyncio.Event()
         server = await asyncio.start_unix_server(self._talk, path=str(self.path))
         self._there.set()
-        async with server:
-            await self._stop.wait()
-            while self._talking:  # a connection that is cut off in the middle would leave its socket open
-                await asyncio.sleep(0.01)
+        await self._stop.wait()
+        server.close()
+        for _ in range(3):  # a connection that was taken a moment ago begins to talk some turns later
+            await asyncio.sleep(0)
+        # one that is cut off in the middle would leave its socket open
+        await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}))
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._talking += 1
         try:
             told = json.loads(await reader.readline())
             self.asked.append(told)
@@ -187,7 +187,6 @@ class FakeCloud:
         finally:
             writer.close()
             await writer.wait_closed()
-            self._talking -= 1
 
 
 def cloud_rows(view: ClusterView) -> dict[str, Any]:

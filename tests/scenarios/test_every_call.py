@@ -17,6 +17,8 @@ from helpers_scenarios_checks import Watch
 from helpers_scenarios_edges import AgentDied
 from helpers_scenarios_host import Host, tmpfs
 
+pytestmark = pytest.mark.usefixtures("unmeasured")
+
 STRIDE = 1 if os.environ.get("PROTOKUBE_EVERY_CALL") else 31
 HEALS_WITHIN = 60
 

@@ -13,6 +13,8 @@ import pytest
 from helpers_scenarios_histories import failure, make_history, run_histories, shortest
 from helpers_scenarios_player import Step
 
+pytestmark = pytest.mark.usefixtures("unmeasured")
+
 EACH = int(os.environ.get("PROTOKUBE_HISTORIES", "500"))
 
 BOOT: list[Step] = [("boot", 0, 0), ("boot", 1, 0), ("boot", 2, 0)]

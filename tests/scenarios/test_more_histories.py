@@ -8,6 +8,8 @@ import pytest
 
 from helpers_scenarios_histories import run_histories
 
+pytestmark = pytest.mark.usefixtures("unmeasured")
+
 EACH = int(os.environ.get("PROTOKUBE_HISTORIES", "500"))
 
 

@@ -9,6 +9,8 @@ import pytest
 from helpers_scenarios import Stage
 from helpers_scenarios_host import Host
 
+pytestmark = pytest.mark.usefixtures("unmeasured")
+
 MINUTE = 60.0
 
 

@@ -9,7 +9,7 @@ from protokube.errors import ProtokubeError
 from protokube.store import Store
 from protokube.store.patience import Patience
 
-HASTY = Patience(connect=0.6, read=0.6, total=5, pauses=(0.01, 0.01))
+HASTY = Patience(connect=1.2, read=1.2, total=5, pauses=(0.01, 0.01))
 
 Open = Callable[[str, str], Store]
 """From the kind of a store and the URL of its far side."""

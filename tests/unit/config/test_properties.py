@@ -27,6 +27,8 @@ from protokube.spec.fields import Declared, declared, quantity
 from protokube.spec.parse import parse
 from unit.config.specs import COMPONENTS, FORMS, MASTERS, Component, Said, any_specs, said_values, specs, takes
 
+pytestmark = pytest.mark.usefixtures("unmeasured")
+
 NOTHING = Said(
     "1.36",
     {

@@ -20,6 +20,8 @@ from protokube.pki.issue import issue
 from protokube.pki.renewal import DAY, HOUR, Life, Place, Stage, due_left, look_every, may_renew, slot_of, stage
 from unit.pki.builders import NOW, a_wanted, authorities, parsed
 
+pytestmark = pytest.mark.usefixtures("unmeasured")
+
 YEAR = 365 * DAY
 TEN_YEARS = 10 * YEAR
 
