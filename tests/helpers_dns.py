@@ -19,6 +19,7 @@ import dns.exception
 import dns.message
 import dns.query
 import dns.rcode
+import dns.rdtypes.ANY.SOA
 import dns.tsig
 import dns.update
 import dns.xfr
@@ -42,6 +43,10 @@ def an_address(name: str, *addresses: str, ttl: int = 5) -> Record:
 
 def a_text(name: str, *texts: str, ttl: int = 5) -> Record:
     return make_record(f"{name}.{ZONE}", "TXT", texts or ("hello",), ttl)
+
+
+def an_alias(name: str, target: str = f"target.{ZONE}", ttl: int = 5) -> Record:
+    return make_record(f"{name}.{ZONE}", "CNAME", [target], ttl)
 
 
 def create(*records: Record) -> list[Change]:
@@ -130,6 +135,13 @@ class Running:
             if not name.to_text().startswith("ns."):
                 update.delete(name)
         assert self.ask(update, tcp=True).rcode() == dns.rcode.NOERROR
+
+    @property
+    def serial(self) -> int:
+        """How far the zone has come: every change makes it greater."""
+        soa = self.ask(dns.message.make_query(ZONE, "SOA")).answer[0][0]
+        assert isinstance(soa, dns.rdtypes.ANY.SOA.SOA)
+        return soa.serial
 
     @property
     def _key(self) -> dns.tsig.Key:

@@ -6,7 +6,7 @@ the next, by whoever is elected then.
 
 from __future__ import annotations
 
-from protokube.agent import addons, approvals, gonenodes, nodes
+from protokube.agent import addons, approvals, gonenodes, nameslease, nodes
 from protokube.agent.world import Turn
 from protokube.errors import Refused, TryLater
 from protokube.kube.client import NoAnswer
@@ -21,7 +21,7 @@ def sync(turn: Turn) -> None:
         return
     works = [nodes.sync_own]
     if world.presence.elected():
-        works += [addons.sync, approvals.sync, nodes.sync_others, gonenodes.sync]
+        works += [nameslease.sync, addons.sync, approvals.sync, nodes.sync_others, gonenodes.sync]
     else:
         _forget(turn)
     for work in works:

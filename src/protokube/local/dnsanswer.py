@@ -33,6 +33,8 @@ SAFE_UDP = 1232
 """What passes everywhere without being fragmented (DNS flag day 2020)."""
 LARGEST = 65535
 PART_OF_TRANSFER = 16_000
+LONGEST_CHAIN = 8
+"""Aliases that are followed: the hosts ask this server alone, and a stub resolver follows none itself."""
 
 Keyring = Mapping[dns.name.Name, dns.tsig.Key]
 
@@ -112,12 +114,22 @@ def _answer_question(response: Message, asked: dns.rrset.RRset, zones: Mapping[d
         response.set_rcode(Rcode.REFUSED)
         return
     response.flags |= dns.flags.AA
-    node = zone.find(asked.name)
-    response.answer = [_rrset(asked.name, values) for values in _asked_for(asked.rdtype, node or {})]
-    if not response.answer:
+    name, node = asked.name, zone.find(asked.name)
+    while zone is not None and node and _is_alias_for(asked.rdtype, node) and len(response.answer) < LONGEST_CHAIN:
+        response.answer.append(_rrset(name, node[RdataType.CNAME]))
+        name = response.answer[-1][0].target
+        zone = zone_of(name, zones)
+        node = zone.find(name) if zone is not None else None
+    found = [_rrset(name, values) for values in _asked_for(asked.rdtype, node or {})]
+    response.answer += found
+    if zone is not None and not found:
         response.set_rcode(Rcode.NXDOMAIN if node is None else Rcode.NOERROR)
         soa = zone.nodes[zone.origin][RdataType.SOA]
         response.authority = [_rrset(zone.origin, Values(min(soa.ttl, NEGATIVE_TTL), soa.rdatas))]
+
+
+def _is_alias_for(kind: RdataType, node: Node) -> bool:
+    return RdataType.CNAME in node and kind not in (RdataType.CNAME, RdataType.ANY)
 
 
 def _asked_for(kind: RdataType, node: Node) -> list[Values]:

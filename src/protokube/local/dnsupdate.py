@@ -87,9 +87,17 @@ def _check_form(zone: Zone, rrset: dns.rrset.RRset) -> None:
 
 
 def _add(node: dict[RdataType, Values], rrset: dns.rrset.RRset) -> None:
-    """All values of one type share one TTL (RFC 2181, section 5.2): the last one told."""
+    """All values of one type share one TTL (RFC 2181, section 5.2): the last one told.
+
+    What would stand beside an alias is passed over; an alias takes the place of another (RFC 2136, section 3.4.2.2).
+    """
     values = node.get(rrset.rdtype)
-    if rrset.rdtype != RdataType.SOA:
+    if rrset.rdtype == RdataType.CNAME:
+        if not node.keys() - {RdataType.CNAME}:
+            node[rrset.rdtype] = Values(rrset.ttl, frozenset(rrset))
+    elif RdataType.CNAME in node:
+        return
+    elif rrset.rdtype != RdataType.SOA:
         node[rrset.rdtype] = Values(rrset.ttl, frozenset(rrset) | (values.rdatas if values else frozenset()))
     elif values is not None and _is_newer(rrset[0], *values.rdatas):
         node[rrset.rdtype] = Values(rrset.ttl, frozenset(rrset))

@@ -18,7 +18,15 @@ from dns.rdatatype import RdataType
 
 from protokube.records import Change, Record
 
-TYPES = (RdataType.A, RdataType.AAAA, RdataType.NS, RdataType.SOA, RdataType.SRV, RdataType.TXT)
+TYPES = (
+    RdataType.A,
+    RdataType.AAAA,
+    RdataType.CNAME,
+    RdataType.NS,
+    RdataType.SOA,
+    RdataType.SRV,
+    RdataType.TXT,
+)
 NEGATIVE_TTL = 5
 """Seconds a resolver may remember that something is not there: longer, and a new member stays unseen."""
 

@@ -15,9 +15,9 @@ class Record:
     name: str
     """Lower case, without the final dot."""
     type: str
-    """A, AAAA or TXT."""
+    """A, AAAA, CNAME or TXT."""
     values: tuple[str, ...]
-    """Sorted, each once, never empty. A TXT value is the text itself, without quotes."""
+    """Sorted, each once, never empty. A TXT value is the text itself, without quotes; a CNAME has one, a name."""
     ttl: int
 
     @property

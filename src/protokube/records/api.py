@@ -15,6 +15,12 @@ from protokube.records.names import address_type, make_record, normalise, normal
 TTL = 10
 FAMILIES = ("A", "AAAA")
 
+LEASE = "protokube-api-names"
+"""In kube-system: while the agents renew it, the names that it lists are theirs, and no controller writes them."""
+LEASE_NAMES = "protokube.io/names"
+"""The annotation with those names, separated by commas."""
+LEASE_SECONDS = 40
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiPlan:

@@ -93,6 +93,11 @@ def plan_member(
     for found in _claims(observed, name):
         if outranked := _outranked(name, ours, found):
             return outranked
+    if (alias := seen.get("CNAME")) is not None:
+        return Refuse(
+            f"{name} is an alias of {alias.values[0]} (CNAME), and nothing may stand beside one",
+            f"delete the CNAME of {name} if nobody needs it",
+        )
     if not adopt and (refused := _unclaimed(name, seen)):
         return refused
     kind = address_type(address)

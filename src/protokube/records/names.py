@@ -14,7 +14,7 @@ from protokube.records import Record
 
 LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?")
 LONGEST_LABEL, LONGEST_NAME = 63, 253
-TYPES = ("A", "AAAA", "TXT")
+TYPES = ("A", "AAAA", "CNAME", "TXT")
 
 
 def normalise(name: str) -> str:
@@ -71,7 +71,13 @@ def address_type(address: str) -> str:
 
 def make_record(name: str, type: str, values: Iterable[str], ttl: int) -> Record:  # noqa: A002
     """A record in the form that compares: values sorted, each once."""
-    told = set(values) if type == "TXT" else {normalise_address(value) for value in values}
+    match type:
+        case "TXT":
+            told = set(values)
+        case "CNAME":
+            told = {normalise(value) for value in values}
+        case _:
+            told = {normalise_address(value) for value in values}
     return Record(name=normalise(name), type=type, values=tuple(sorted(told)), ttl=ttl)
 
 

@@ -1,7 +1,8 @@
-"""Every DNS provider, each against its far side: memory, a file, and three servers on loopback."""
+"""Every DNS provider, each against its far side: memory, a file, three servers and Route 53 on loopback."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from helpers_dns import LOOPBACK, ZONE, Running, bind, embedded, knot
+from helpers_route53 import ENVIRONMENT, Route53Server
 from protokube.providers.dns import DnsProvider
 from protokube.providers.dns.hosts import HostsDns
 from protokube.providers.dns.memory import MemoryDns
@@ -17,7 +19,10 @@ from protokube.providers.dns.rfc2136 import Rfc2136Dns
 from protokube.records import Record
 
 SERVERS = ("embedded", "bind", "knot")
-EVERY = ("memory", "hosts", *SERVERS)
+ROUTE53 = ("route53", "route53-private")
+WITHOUT_FILES = ("memory", *SERVERS, *ROUTE53)
+"""Where there can be aliases and wildcards."""
+EVERY = ("hosts", *WITHOUT_FILES)
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,8 @@ class Zone:
 
     connect: Callable[[], DnsProvider]
     always_there: tuple[Record, ...] = ()
+    writes: Callable[[], int] | None = None
+    """How many writes have reached the far side, where it can tell."""
     provider: DnsProvider = field(init=False)
 
     def __post_init__(self) -> None:
@@ -52,25 +59,58 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str]
         yield get
 
 
+@pytest.fixture(scope="session")
+def route53() -> Iterator[Route53Server]:
+    with pytest.MonkeyPatch.context() as settings:
+        for name in list(os.environ):
+            if name.startswith("AWS_") or name.lower().endswith("_proxy"):
+                settings.delenv(name)
+        for name, value in ENVIRONMENT.items():
+            settings.setenv(name, value)
+        with Route53Server() as server:
+            yield server
+
+
 def make_zone(kind: str, request: pytest.FixtureRequest) -> Zone:
     match kind:
         case "memory":
             memory = MemoryDns(ZONE)
-            return Zone(lambda: memory)
+            return Zone(lambda: memory, writes=lambda: memory.writes)
+        case "route53" | "route53-private":
+            return _hosted_zone(request.getfixturevalue("route53"), request, private=kind == "route53-private")
         case "hosts":
             path: Path = request.getfixturevalue("tmp_path") / "hosts"
             path.write_text("127.0.0.1 localhost\n")
-            return Zone(lambda: HostsDns(ZONE, path))
+            return Zone(lambda: HostsDns(ZONE, path), writes=lambda: path.stat().st_mtime_ns)
     running: Running = request.getfixturevalue("servers")(kind)
     running.empty()
     return Zone(
         lambda: Rfc2136Dns(ZONE, LOOPBACK, running.key, port=running.port),
         (Record(name=f"ns.{ZONE}", type="A", values=(LOOPBACK,), ttl=60),),
+        lambda: running.serial,
     )
+
+
+def _hosted_zone(server: Route53Server, request: pytest.FixtureRequest, *, private: bool) -> Zone:
+    """A public and a private zone of one name: whatever is done to one, the other stays as it is."""
+    zones = {each: server.zone(ZONE, private=each) for each in (False, True)}
+    other = server.sets(zones[not private])
+    request.addfinalizer(lambda: _assert_same(server.sets(zones[not private]), other))
+    return Zone(lambda: server.account.open(zones[private]), writes=lambda: server.requests["change"])
+
+
+def _assert_same(now: object, before: object) -> None:
+    assert now == before
 
 
 @pytest.fixture(params=EVERY)
 def zone(request: pytest.FixtureRequest) -> Zone:
+    return make_zone(request.param, request)
+
+
+@pytest.fixture(params=WITHOUT_FILES)
+def dns_zone(request: pytest.FixtureRequest) -> Zone:
+    """A zone of DNS itself, not of a file that stands in for one."""
     return make_zone(request.param, request)
 
 

@@ -12,8 +12,8 @@ from protokube.errors import Refused, TryLater
 from protokube.providers.dns import BadRecord, Stale
 from protokube.records import Change, Record
 from protokube.records.api import plan_api
+from protokube.records.batches import bisect
 from protokube.records.member import Publish, Settled, Yield, plan_member
-from protokube.records.plan import bisect
 
 A, B, TEXT, SIX = an_address("a"), an_address("b", "10.0.0.2"), a_text("a"), an_address("a", "2001:db8::1")
 NAME_A = A.name

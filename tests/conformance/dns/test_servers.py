@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import dns.message
 import pytest
 
-from helpers_dns import LOOPBACK, STRANGER, ZONE, Running, a_text, an_address, change, create, delete
+from conformance.dns.conftest import SERVERS
+from helpers_dns import LOOPBACK, STRANGER, ZONE, Running, a_text, an_address, an_alias, change, create, delete
 from protokube.errors import Refused, TryLater
 from protokube.providers.dns import BadRecord, Stale
 from protokube.providers.dns.keys import new_key
 from protokube.providers.dns.rfc2136 import Rfc2136Dns
 from protokube.records import Record
-from protokube.records.plan import bisect
+from protokube.records.batches import bisect
 
 
 def provider(served: Running) -> Rfc2136Dns:
@@ -91,12 +94,11 @@ def test_records_of_other_types_are_not_ours_and_stay(served: Running) -> None:
     assert len(served.ask(dns.message.make_query(f"service.{ZONE}", "SRV")).answer) == 1
 
 
-@pytest.mark.parametrize("served", ["bind", "knot"], indirect=True)
 def test_an_alias_is_turned_away_and_not_silently_dropped(served: Running) -> None:
     """RFC 2136 has a server ignore an address beside an alias and report a success."""
     by_hand(served, ("alias", "CNAME", f"b.{ZONE}."), ("b", "A", "10.0.0.2"))
     zone = provider(served)
-    assert zone.read([f"alias.{ZONE}"]) == ()
+    assert zone.read([f"alias.{ZONE}"]) == (an_alias("alias", f"b.{ZONE}"),)
 
     with pytest.raises(BadRecord) as caught:
         zone.apply(create(an_address("alias")))
@@ -105,6 +107,39 @@ def test_an_alias_is_turned_away_and_not_silently_dropped(served: Running) -> No
     assert "CNAME" in str(caught.value)
     assert [change.key[0] for change in done.applied] == [f"c.{ZONE}"]
     assert [change.key[0] for change, _ in done.quarantined] == [f"alias.{ZONE}"]
+
+
+OTHERS = {
+    "embedded": ("SRV", f"0 0 2380 b.{ZONE}."),
+    "bind": ("MX", "10 mail.example.net."),
+    "knot": ("CAA", '0 issue "b.test"'),
+}
+
+
+@pytest.mark.parametrize("kind", SERVERS)
+def test_an_alias_never_comes_beside_a_type_that_we_do_not_handle(kind: str, servers: Callable[[str], Running]) -> None:
+    """The server would delete the address, drop the alias and report a success."""
+    served = servers(kind)
+    served.empty()
+    by_hand(served, ("a", *OTHERS[kind]), ("b", *OTHERS[kind]), ("a", "A", "10.0.0.1"))
+    zone = provider(served)
+
+    for batch in ([*delete(an_address("a")), *create(an_alias("a"))], create(an_alias("b"))):
+        with pytest.raises(BadRecord) as caught:
+            zone.apply(batch)
+        assert f"{OTHERS[kind][0]} where an alias" in str(caught.value)
+
+    assert zone.read([f"a.{ZONE}", f"b.{ZONE}"]) == (an_address("a"),)
+
+
+def test_what_only_a_wildcard_alias_covers_is_not_there_and_can_be_made(served: Running) -> None:
+    by_hand(served, ("*.apps", "CNAME", f"b.{ZONE}."), ("b", "A", "10.0.0.2"))
+    zone = provider(served)
+    assert zone.read([f"x.apps.{ZONE}"]) == ()
+
+    zone.apply(create(an_address("x.apps"), an_alias("y.apps")))
+
+    assert zone.read([f"x.apps.{ZONE}", f"y.apps.{ZONE}"]) == (an_address("x.apps"), an_alias("y.apps"))
 
 
 def test_a_batch_that_does_not_fit_one_message_is_bisected(served: Running) -> None:

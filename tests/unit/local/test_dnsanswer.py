@@ -43,6 +43,11 @@ def a_server() -> DnsServer:
             Record(name=f"_etcd._tcp.{ZONE}", type="SRV", values=(f"0 0 2380 a.internal.{ZONE}.",), ttl=5),
             Record(name=f"many.{ZONE}", type="A", values=MANY, ttl=5),
             Record(name=f"*.apps.{ZONE}", type="A", values=("10.0.0.9",), ttl=5),
+            Record(name=f"short.{ZONE}", type="CNAME", values=(f"longer.{ZONE}.",), ttl=5),
+            Record(name=f"longer.{ZONE}", type="CNAME", values=(f"a.internal.{ZONE}.",), ttl=5),
+            Record(name=f"outside.{ZONE}", type="CNAME", values=("x.test.",), ttl=5),
+            Record(name=f"nowhere.{ZONE}", type="CNAME", values=(f"no-such.{ZONE}.",), ttl=5),
+            Record(name=f"round.{ZONE}", type="CNAME", values=(f"round.{ZONE}.",), ttl=5),
         ),
         address="10.77.0.1",
     )
@@ -104,6 +109,44 @@ def test_every_type_is_answered(name: str, kind: str, lines: list[str]) -> None:
 
     assert told(reply) == ("NOERROR", True)
     assert answers(reply) == lines
+
+
+def test_an_alias_is_followed_to_its_end() -> None:
+    reply = ask(f"short.{ZONE}", "TXT")
+
+    assert told(reply) == ("NOERROR", True)
+    assert [rrset.to_text() for rrset in reply.answer] == [
+        f"short.{ZONE}. 5 IN CNAME longer.{ZONE}.",
+        f"longer.{ZONE}. 5 IN CNAME a.internal.{ZONE}.",
+        f'a.internal.{ZONE}. 5 IN TXT "x"',
+    ]
+
+
+@pytest.mark.parametrize("kind", ["CNAME", "ANY"])
+def test_who_asks_for_the_alias_itself_gets_only_that(kind: str) -> None:
+    assert answers(ask(f"short.{ZONE}", kind)) == [f"short.{ZONE}. 5 IN CNAME longer.{ZONE}."]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "code", "has_authority"),
+    [
+        ("outside", "A", "NOERROR", False),
+        ("nowhere", "A", "NXDOMAIN", True),
+        ("short", "AAAA", "NOERROR", True),
+    ],
+)
+def test_an_alias_that_leads_to_nothing_says_how_its_end_is(
+    name: str, kind: str, code: str, has_authority: bool
+) -> None:
+    reply = ask(f"{name}.{ZONE}", kind)
+
+    assert told(reply) == (code, True)
+    assert {rrset.rdtype for rrset in reply.answer} == {dns.rdatatype.CNAME}
+    assert bool(reply.authority) is has_authority
+
+
+def test_aliases_in_a_circle_come_to_an_end() -> None:
+    assert told(ask(f"round.{ZONE}")) == ("NOERROR", True)
 
 
 def test_the_name_comes_back_as_it_was_asked() -> None:

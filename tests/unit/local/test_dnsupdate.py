@@ -134,16 +134,40 @@ def test_adding_what_is_there_changes_nothing_not_even_the_serial() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "value"),
-    [("AAAA", "2001:db8::1"), ("TXT", '"x" "y"'), ("SRV", f"0 0 2380 a.{ZONE}.")],
+    [("AAAA", "2001:db8::1"), ("TXT", '"x" "y"'), ("SRV", f"0 0 2380 a.{ZONE}."), ("CNAME", "x.test.")],
 )
 def test_every_type_we_serve_can_be_added(kind: str, value: str) -> None:
     assert values(updated(lambda u: u.add(f"new.{ZONE}.", 9, kind, value)), "new", kind) == (9, [value])
 
 
+def test_an_alias_is_passed_over_beside_records_and_records_beside_an_alias() -> None:
+    assert keys(updated(lambda u: u.add(A, 9, "CNAME", "x.test."))) == ALL
+
+    aliased = updated(lambda u: u.add(f"new.{ZONE}.", 9, "CNAME", "x.test."))
+    assert updated(lambda u: u.add(f"new.{ZONE}.", 9, "A", "10.0.0.1"), aliased) is aliased
+
+
+def test_an_alias_takes_the_place_of_another() -> None:
+    aliased = updated(lambda u: u.add(f"new.{ZONE}.", 9, "CNAME", "x.test."))
+
+    assert values(updated(lambda u: u.add(f"new.{ZONE}.", 7, "CNAME", "y.test."), aliased), "new", "CNAME") == (
+        7,
+        ["y.test."],
+    )
+
+
+def test_an_alias_can_come_where_all_else_was_deleted_before() -> None:
+    def edit(update: UpdateMessage) -> None:
+        update.delete(A, "A")
+        update.delete(A, "TXT")
+        update.add(A, 9, "CNAME", "x.test.")
+
+    assert keys(updated(edit)) == ["@ NS", "@ SOA", "a CNAME", "deep.b A"]
+
+
 @pytest.mark.parametrize(
     ("name", "kind", "value"),
     [
-        (A, "CNAME", f"b.{ZONE}."),
         (A, "MX", f"10 b.{ZONE}."),
         (A, "NS", f"b.{ZONE}."),
         (A, "SOA", f"a.{ZONE}. b.{ZONE}. 9 1 1 1 1"),

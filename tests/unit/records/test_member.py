@@ -117,6 +117,14 @@ def test_the_guard_says_that_it_is_one() -> None:
     assert plan.changes[1].why == "guards the others; i-new holds it, epoch 3"
 
 
+@pytest.mark.parametrize("adopt", [False, True])
+def test_an_alias_is_never_overwritten_not_even_to_adopt_it(adopt: bool) -> None:
+    plan = planned(make_record("etcd-a.internal.dev", "CNAME", ["b.dev"], 5), adopt=adopt)
+
+    assert isinstance(plan, Refuse)
+    assert "alias of b.dev (CNAME)" in plan.why
+
+
 def test_an_address_that_went_missing_is_put_back() -> None:
     assert changes(planned(OURS[1])) == [(None, OURS[0]), (OURS[1], OURS[1])]
 

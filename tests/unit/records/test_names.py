@@ -117,3 +117,13 @@ def test_a_record_is_sorted_and_holds_each_value_once() -> None:
 
 def test_texts_are_taken_as_they_are() -> None:
     assert make_record("a.dev", "TXT", ["B ", "a"], 5).values == ("B ", "a")
+
+
+def test_an_alias_holds_a_name_in_its_one_form() -> None:
+    assert make_record("a.dev", "CNAME", ["B.Dev.", "b.dev"], 5).values == ("b.dev",)
+
+
+@pytest.mark.parametrize("target", ["", "a b.dev", "a..dev", "b\u00fccher.dev"])
+def test_an_alias_of_what_is_no_name_is_refused(target: str) -> None:
+    with pytest.raises(Refused):
+        make_record("a.dev", "CNAME", [target], 5)

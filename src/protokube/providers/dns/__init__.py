@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 
 from protokube.errors import Refused, TryLater
 from protokube.records import Change, Record
+from protokube.records.zones import Zone
 
 
 class Stale(TryLater):
@@ -27,10 +28,23 @@ class DnsProvider(Protocol):
         """What the authoritative side answers now for these names, all types we handle, sorted. Never from a cache."""
 
     def list_records(self) -> Sequence[Record]:
-        """Every A, AAAA and TXT record of the zone, sorted: complete, or an error."""
+        """Every record of the zone of the types we handle, sorted: complete, or an error."""
 
     def apply(self, batch: Sequence[Change]) -> None:
         """Carry out all of it or nothing. Raises Stale if a `before` no longer holds, BadRecord if it is turned away.
 
         When it returns, `read` sees the result.
         """
+
+    def split(self, units: Iterable[Iterable[Change]]) -> Sequence[Sequence[Change]]:
+        """Batches that this provider takes in one call each; a unit, changes that hold together, is never torn."""
+
+
+class ZoneProvider(Protocol):
+    """Every zone that one account or one server offers."""
+
+    def list_zones(self) -> Sequence[Zone]:
+        """Sorted: complete, or an error. Two zones may share a name; their ids tell them apart."""
+
+    def open(self, zone: Zone) -> DnsProvider:
+        """One of these zones. Asks nobody, so that it may be one that is gone by now."""

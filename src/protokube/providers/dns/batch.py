@@ -5,11 +5,12 @@ One check for all, so that a record which one provider would keep and another tu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from protokube.errors import Refused
 from protokube.providers.dns import BadRecord, Stale
 from protokube.records import Change, Key, Record
+from protokube.records.batches import Cost, batches, changes_of
 from protokube.records.names import TYPES, address_type, inside, make_record
 
 LONGEST_TTL = 2**31 - 1
@@ -19,6 +20,7 @@ LONGEST_TEXT = 4096
 def check(zone: str, batch: Sequence[Change]) -> None:
     """Raises BadRecord for what no zone of this name could hold."""
     keys: set[Key] = set()
+    after: set[Key] = set()
     for change in batch:
         if change.before is None and change.after is None:
             raise BadRecord("a change from nothing to nothing", saw=change.why)
@@ -30,6 +32,9 @@ def check(zone: str, batch: Sequence[Change]) -> None:
         for told in (change.before, change.after):
             if told is not None:
                 _check_record(zone, told)
+        if change.after is not None:
+            after.add(change.key)
+    _check_aliases(after, after)
 
 
 def _check_record(zone: str, record: Record) -> None:
@@ -44,14 +49,33 @@ def _check_record(zone: str, record: Record) -> None:
         wrong = f"outside of the zone {zone}"
     elif record.type not in TYPES:
         wrong = f"none of the types {', '.join(TYPES)}"
+    elif record.type == "CNAME":
+        wrong = _wrong_alias(zone, record)
     elif record.type != "TXT" and any(address_type(value) != record.type for value in record.values):
         wrong = f"an address of the other family: {', '.join(record.values)}"
     elif record.type == "TXT" and (odd := [value for value in record.values if not _is_text(value)]):
         wrong = f"a text that is not UTF-8, or longer than {LONGEST_TEXT} bytes: {odd[0][:40]!r}"
-    elif not 0 <= record.ttl <= LONGEST_TTL:
+    if not wrong and not 0 <= record.ttl <= LONGEST_TTL:
         wrong = f"a TTL of {record.ttl}"
     if wrong:
         raise BadRecord(f"cannot write {record.name} {record.type}", saw=wrong)
+
+
+def _wrong_alias(zone: str, record: Record) -> str:
+    if len(record.values) > 1:
+        return f"a name is an alias of one other only: {', '.join(record.values)}"
+    if record.name in record.values:
+        return "an alias of itself"
+    return "the top of a zone cannot be an alias" if record.name == zone else ""
+
+
+def _check_aliases(touched: Iterable[Key], after: Collection[Key]) -> None:
+    """Raises BadRecord where something would stand beside an alias (RFC 1034, section 3.6.2)."""
+    for name in sorted({name for name, _ in touched}):
+        kinds = [kind for kind in TYPES if (name, kind) in after]
+        if "CNAME" in kinds and len(kinds) > 1:
+            others = " and ".join(kind for kind in kinds if kind != "CNAME")
+            raise BadRecord(f"cannot write {name}", saw=f"{others} beside an alias (CNAME)")
 
 
 def _is_text(value: str) -> bool:
@@ -64,7 +88,10 @@ def _is_text(value: str) -> bool:
 
 
 def carried_out(current: Mapping[Key, Record], batch: Sequence[Change]) -> dict[Key, Record]:
-    """The records after the batch. Raises Stale, and changes nothing, if one `before` no longer holds."""
+    """The records after the batch.
+
+    Raises Stale if one `before` no longer holds, BadRecord if something would stand beside an alias.
+    """
     result = dict(current)
     for change in batch:
         check_fresh(change, current.get(change.key))
@@ -72,6 +99,7 @@ def carried_out(current: Mapping[Key, Record], batch: Sequence[Change]) -> dict[
             del result[change.key]
         else:
             result[change.key] = change.after
+    _check_aliases((change.key for change in batch), result.keys())
     return result
 
 
@@ -85,3 +113,15 @@ def check_fresh(change: Change, now: Record | None) -> None:
             saw=", ".join(map(repr, seen)) or "nothing",
             want=", ".join(map(repr, was)) or "nothing",
         )
+
+
+def together(units: Iterable[Iterable[Change]]) -> Sequence[Sequence[Change]]:
+    """One batch, or none: for who has no limits."""
+    return [changes] if (changes := changes_of(units)) else []
+
+
+def packed(
+    units: Iterable[Iterable[Change]], cost: Callable[[Change], Cost], limit: Cost
+) -> Sequence[Sequence[Change]]:
+    """As few batches as the limit allows; a unit above it comes alone, to be turned away with a reason."""
+    return [changes_of(group) for group in batches(filter(None, map(tuple, units)), cost, limit)]

@@ -11,13 +11,13 @@ import fcntl
 import os
 import random
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from protokube.errors import Refused, TryLater
 from protokube.providers.dns import BadRecord
-from protokube.providers.dns.batch import carried_out, check
+from protokube.providers.dns.batch import carried_out, check, together
 from protokube.records import Change, Record
 from protokube.records.hostsfile import parse_hosts, render_hosts
 from protokube.records.names import inside, normalise
@@ -49,6 +49,8 @@ class HostsDns:
         for change in batch:
             if change.after and change.after.name.startswith("*"):
                 raise BadRecord(f"cannot write {change.after.name}", saw="a hosts file has no wildcards")
+            if change.after and change.after.type == "CNAME":
+                raise BadRecord(f"cannot write {change.after.name}", saw="a hosts file has no aliases (CNAME)")
         for attempt in range(TRIES):
             with self._locked() as handle:
                 before = _content(handle)
@@ -62,6 +64,9 @@ class HostsDns:
                     return
             time.sleep(random.uniform(0.001, 0.02))  # noqa: S311 - only to get out of step with the other writer
         raise TryLater(f"something else keeps rewriting {self._path}", hint=f"find it with `fuser -v {self._path}`")
+
+    def split(self, units: Iterable[Iterable[Change]]) -> Sequence[Sequence[Change]]:
+        return together(units)
 
     def _text(self) -> str:
         try:

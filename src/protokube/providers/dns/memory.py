@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from protokube.errors import TryLater
-from protokube.providers.dns.batch import carried_out, check
+from protokube.providers.dns.batch import carried_out, check, together
 from protokube.records import Change, Key, Record
 from protokube.records.names import normalise
 
@@ -44,6 +44,9 @@ class MemoryDns:
             check(self._zone, batch)
             self._records = carried_out(self._records, batch)
             self.writes += 1
+
+    def split(self, units: Iterable[Iterable[Change]]) -> Sequence[Sequence[Change]]:
+        return together(units)
 
     def _reach(self) -> None:
         if self.unreachable:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -31,7 +32,9 @@ from protokube.providers.dns.keys import TsigKey
 from protokube.records import Change, Key, Record
 from protokube.records.names import TYPES
 
-IN, TXT = dns.rdataclass.IN, dns.rdatatype.TXT
+IN, TXT, CNAME = dns.rdataclass.IN, dns.rdatatype.TXT, dns.rdatatype.CNAME
+NEIGHBOURS = ("MX", "SRV", "NS", "CAA", "PTR", "DNAME", "HTTPS", "SVCB", "NAPTR", "SSHFP", "TLSA", "LOC", "HINFO")
+"""Types that we do not handle, and beside which no alias can be."""
 UDP_SECONDS, UDP_PAYLOAD = 0.7, 1232
 WITHOUT_UDP_SECONDS = 30.0
 LONGEST_STRING = 255
@@ -49,9 +52,12 @@ class Answer:
     def records(self) -> tuple[Record, ...]:
         return records_of(self.rrsets)
 
+    def of_type(self, kind: str) -> bool:
+        return any(rrset.rdtype == dns.rdatatype.from_text(kind) for rrset in self.rrsets)
+
     @property
     def aliased(self) -> bool:
-        return any(rrset.rdtype == dns.rdatatype.CNAME for rrset in self.rrsets)
+        return any(rrset.rdtype == CNAME for rrset in self.rrsets)
 
 
 class Server:
@@ -111,7 +117,7 @@ class Server:
         return True
 
     def transfer(self, deadline: float) -> Sequence[Record]:
-        """Every A, AAAA and TXT record of the zone, by a signed AXFR."""
+        """Every record of the zone of the types we handle, by a signed AXFR."""
         zone = dns.zone.Zone(self._origin, relativize=False)
         query, _ = dns.xfr.make_query(zone, serial=None, keyring=self._key)
         with explained(f"list {_text_of(self._origin)}", self._what):
@@ -158,6 +164,8 @@ def _record_of(rrset: dns.rrset.RRset) -> Record | None:
         return None
     if rrset.rdtype == TXT:
         values = {b"".join(rdata.strings).decode("utf-8", "surrogateescape") for rdata in rrset}
+    elif rrset.rdtype == CNAME:
+        values = {_text_of(rdata.target) for rdata in rrset}
     else:
         values = {str(ipaddress.ip_address(rdata.address)) for rdata in rrset}
     return Record(name=_text_of(rrset.name), type=kind, values=tuple(sorted(values)), ttl=rrset.ttl)
@@ -170,10 +178,13 @@ def _text_of(name: dns.name.Name) -> str:
 def update_message(
     zone: dns.name.Name, batch: Sequence[Change], kept: Mapping[Key, dns.rrset.RRset]
 ) -> dns.update.UpdateMessage:
-    """The batch as one update: nothing of it happens unless every `before` holds."""
+    """The batch as one update: nothing of it happens unless every `before` holds.
+
+    What goes is deleted first, so that an alias can come in the place of addresses, and the other way round.
+    """
     message = dns.update.UpdateMessage(zone)
-    for name in sorted({change.after.name for change in batch if change.after}):
-        message.absent(name + ".", "CNAME")  # beside one, a server drops what is added and reports a success
+    for name, kind in sorted(_in_the_way(batch)):
+        message.absent(dns.name.from_text(name), kind)
     for change in batch:
         owner, kind = dns.name.from_text(change.key[0]), change.key[1]
         if change.before is None:
@@ -182,16 +193,36 @@ def update_message(
             message.present(owner, kept.get(change.key) or _rrset_of(change.before, ttl=0))
         if change.after is None:
             message.delete(owner, kind)
-        elif change.before != change.after:
-            message.replace(owner, _rrset_of(change.after, ttl=change.after.ttl))
+    for change in batch:
+        if change.after is not None and change.before != change.after:
+            put = message.replace if change.before else message.add
+            put(dns.name.from_text(change.after.name), _rrset_of(change.after, ttl=change.after.ttl))
     return message
+
+
+def _in_the_way(batch: Sequence[Change]) -> set[Key]:
+    """What must not be there: a server drops what is added beside an alias, and reports a success.
+
+    No prerequisite says "nothing but these", so where an alias takes the place of something, types are told one by one.
+    """
+    keys = {change.key for change in batch}
+    changed = Counter(name for name, _ in keys)
+    wanted: set[Key] = set()
+    for change in batch:
+        if change.after is not None and change.after.type != "CNAME":
+            wanted.add((change.after.name, "CNAME"))
+        elif change.after is not None and change.before is None:
+            kinds = ("ANY",) if changed[change.after.name] == 1 else (*TYPES, *NEIGHBOURS)
+            wanted |= {(change.after.name, kind) for kind in kinds}
+    return wanted - keys
 
 
 def _rrset_of(record: Record, *, ttl: int) -> dns.rrset.RRset:
     name = dns.name.from_text(record.name)
     if record.type == "TXT":
         return dns.rrset.from_rdata(name, ttl, *map(_text_rdata, record.values))
-    return dns.rrset.from_text(name, ttl, IN, record.type, *record.values)
+    values = [f"{value}." for value in record.values] if record.type == "CNAME" else record.values
+    return dns.rrset.from_text(name, ttl, IN, record.type, *values)
 
 
 def _text_rdata(text: str) -> dns.rdtypes.ANY.TXT.TXT:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from helpers_dns import ZONE, a_text, an_address, change, create, delete
+from helpers_dns import ZONE, a_text, an_address, an_alias, change, create, delete
 from protokube.providers.dns import BadRecord, Stale
-from protokube.providers.dns.batch import carried_out, check, check_fresh
+from protokube.providers.dns.batch import carried_out, check, check_fresh, packed, together
 from protokube.records import Change, Record
 
 A = an_address("a")
@@ -31,6 +34,12 @@ A = an_address("a")
         (replace(A, type="AAAA"), "other family"),
         (replace(A, type="MX"), "none of the types"),
         (replace(A, ttl=-1), "TTL"),
+        (an_alias("a", f"a.{ZONE}"), "alias of itself"),
+        (replace(an_alias("a"), values=("b.dev", "c.dev")), "one other only"),
+        (replace(an_alias("a"), name=ZONE), "top of a zone"),
+        (replace(an_alias("a"), values=("b.dev.",)), "one form"),
+        (replace(an_alias("a"), values=()), "without values"),
+        (an_alias("a", ttl=-1), "TTL"),
         (replace(A, ttl=2**31), "TTL"),
         (a_text("a", "x" * 4097), "longer than 4096"),
         (a_text("a", "ü" * 2049), "longer than 4096"),
@@ -97,3 +106,48 @@ def test_what_is_gone_is_stale() -> None:
 
 def test_the_ttl_is_not_compared() -> None:
     check_fresh(change(an_address("a", ttl=60), an_address("a", "10.0.0.3")), A)
+
+
+@pytest.mark.parametrize("beside", [A, a_text("a"), an_address("a", "2001:db8::1")])
+def test_nothing_may_stand_beside_an_alias_when_all_is_done(beside: Record) -> None:
+    alias = an_alias("a")
+    with pytest.raises(BadRecord) as caught:
+        check(ZONE, create(beside, alias))
+    assert f"{beside.type} beside an alias" in caught.value.saw
+
+    for there, batch in ((alias, create(beside)), (beside, create(alias))):
+        with pytest.raises(BadRecord):
+            carried_out({there.key: there}, batch)
+    assert carried_out({alias.key: alias}, [*create(beside), *delete(alias)]) == {beside.key: beside}
+
+
+def test_what_others_did_elsewhere_does_not_matter() -> None:
+    odd = {record.key: record for record in (an_alias("b"), a_text("b"))}
+
+    assert A.key in carried_out(odd, create(A))
+
+
+@given(st.lists(st.lists(st.integers(1, 12), max_size=4), max_size=20))
+def test_units_are_packed_in_their_order_and_never_torn(sizes: list[list[int]]) -> None:
+    units = [
+        [create(an_address(f"n{number}x{part}", ttl=size))[0] for part, size in enumerate(unit)]
+        for number, unit in enumerate(sizes)
+    ]
+
+    def cost(change: Change) -> tuple[int, int]:
+        assert change.after is not None
+        return change.after.ttl, 1
+
+    batches = packed(units, cost, (20, 5))
+
+    assert [each for batch in batches for each in batch] == [each for unit in units for each in unit]
+    assert [list(batch) for batch in together(units)] == [[c for u in units for c in u]] * any(units)
+    for batch in batches:
+        inside = [unit for unit in units if unit and unit[0] in batch]
+        assert [each for unit in inside for each in unit] == list(batch)
+        total = tuple(map(sum, zip(*map(cost, batch), strict=True)))
+        assert len(inside) == 1 or (total[0] <= 20 and total[1] <= 5)
+    for left, right in pairwise(batches):
+        first = next(unit for unit in units if unit and unit[0] in right)
+        both = tuple(map(sum, zip(*map(cost, [*left, *first]), strict=True)))
+        assert both[0] > 20 or both[1] > 5

@@ -1,0 +1,119 @@
+"""Our records as Route 53 writes them, and back.
+
+It keeps a text in quotes, cut into strings of up to 255 bytes, and writes whatever is not plain ASCII as an octal
+escape; in names too, so that a wildcard comes back as `\\052`. A record set that is chosen by weight, place or health,
+or that is an alias of something of Amazon's, is no record of ours: it has no values, or only some of them.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from protokube.records import Key, Record
+from protokube.records.names import TYPES
+
+LONGEST_STRING = 255
+ESCAPED = re.compile(r"\\([0-7]{3})")
+STRINGS = re.compile(r'"((?:[^"\\]|\\.)*)"|([^\s"]+)', re.DOTALL)
+ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
+PLAIN_IN_NAMES = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_*")
+
+RecordSet = Mapping[str, Any]
+"""A ResourceRecordSet, as the API has it."""
+
+
+def key_of(found: RecordSet) -> Key:
+    return read_name(found["Name"]), found["Type"]
+
+
+def why_foreign(found: RecordSet) -> str:
+    """Why a record set is not one that we could have written; nothing if it is."""
+    if "AliasTarget" in found:
+        return f"an alias of {found['AliasTarget'].get('DNSName', 'something of Amazon')}"
+    if "SetIdentifier" in found:
+        return f"one of several sets, {found['SetIdentifier']!r}, that Route 53 chooses from"
+    if "TrafficPolicyInstanceId" in found:
+        return "made by a traffic policy"
+    return "" if "TTL" in found and found.get("ResourceRecords") else "without values"
+
+
+def record_of(found: RecordSet) -> Record | None:
+    """None for what is of a type that we do not handle, or not a plain record set."""
+    name, kind = key_of(found)
+    if kind not in TYPES or why_foreign(found):
+        return None
+    values = {_read_value(kind, told["Value"]) for told in found["ResourceRecords"]}
+    return Record(name=name, type=kind, values=tuple(sorted(values)), ttl=int(found["TTL"]))
+
+
+def set_of(record: Record) -> RecordSet:
+    return {
+        "Name": f"{record.name}.",
+        "Type": record.type,
+        "TTL": record.ttl,
+        "ResourceRecords": [{"Value": write_value(record.type, value)} for value in record.values],
+    }
+
+
+def read_name(text: str) -> str:
+    """A dot that is escaped belongs to its label, so only what is plain in a name is read."""
+
+    def plain(found: re.Match[str]) -> str:
+        character = chr(int(found[1], 8))
+        return character if character in PLAIN_IN_NAMES else found[0]
+
+    return ESCAPED.sub(plain, text).removesuffix(".").lower()
+
+
+def write_value(kind: str, value: str) -> str:
+    match kind:
+        case "TXT":
+            return " ".join(f'"{part}"' for part in _strings(value))
+        case "CNAME":
+            return f"{value}."
+        case _:
+            return value
+
+
+def _read_value(kind: str, text: str) -> str:
+    match kind:
+        case "TXT":
+            return _read_text(text)
+        case "CNAME":
+            return read_name(text)
+        case _:
+            try:
+                return str(ipaddress.ip_address(text.strip()))
+            except ValueError:  # whatever it is, it is not what we would write
+                return text
+
+
+def _strings(text: str) -> Iterator[str]:
+    data = text.encode("utf-8", "surrogateescape")
+    for start in range(0, max(1, len(data)), LONGEST_STRING):
+        yield "".join(map(_escaped, data[start : start + LONGEST_STRING]))
+
+
+def _escaped(byte: int) -> str:
+    if byte in b'"\\':
+        return f"\\{chr(byte)}"
+    return chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}"
+
+
+def _read_text(text: str) -> str:
+    parts = [quoted or bare for quoted, bare in STRINGS.findall(text)]
+    data = ESCAPE.sub(_unescaped, "".join(parts).encode("utf-8", "surrogateescape"))
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _unescaped(found: re.Match[bytes]) -> bytes:
+    return bytes([int(found[1], 8) & 0xFF]) if len(found[1]) == 3 else found[1]
+
+
+def size(found: RecordSet) -> tuple[int, int]:
+    """How many values it has, and how many characters are in them: what Route 53 counts of a batch."""
+    values: Sequence[Mapping[str, str]] = found["ResourceRecords"]
+    return len(values), sum(len(told["Value"]) for told in values)

@@ -1,0 +1,129 @@
+"""The plan for a zone that others write to as well: what is asked for stands there, and nobody loses anything.
+
+Ownership is per value. The hard thing is what is not ours to decide: values without a mark, values and marks of other
+clusters, and values of ours that no list asks for at the moment. All of them stay; what differs and is left is told.
+
+`onename` decides for one name, `guard` what may go, `changes` writes it down; here the zone is taken as a whole.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from protokube.errors import Refused
+from protokube.records import Key, Record
+from protokube.records.batches import Unit
+from protokube.records.changes import unit_of
+from protokube.records.guard import Left, Removal, why_too_many
+from protokube.records.names import LONGEST_NAME
+from protokube.records.onename import VALUE_TYPES, AtName, Outcome, decide, held
+from protokube.records.owners import Mark, Owned, Want, is_mark, mark_name, marked_name, parse_mark
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedPlan:
+    """What would change, by name, and what is left as it is."""
+
+    units: tuple[Unit, ...]
+    removals: tuple[Owned, ...]
+    """Would go now because nobody asks for them: look at their objects first, and plan again with what is kept."""
+    replaced: tuple[Owned, ...]
+    """Would go now because their object has something new at the name."""
+    left: tuple[Left, ...]
+    absent: Mapping[Owned, float]
+    """For the next plan's `Removal.absent_since`."""
+    look_again_at: float | None
+    """When the first grace time ends."""
+    owned: int
+    """How many values of ours there were."""
+
+
+def plan_shared(
+    observed: Collection[Record],
+    wants: Collection[Want],
+    *,
+    owner: str,
+    ttl: int,
+    removal: Removal,
+    adopt: Collection[str] = frozenset(),
+    hands_off: Collection[str] = frozenset(),
+) -> SharedPlan:
+    """Make what we own in a zone equal to what is asked for.
+
+    `adopt`: names at which values without a mark become ours, if anything is asked for there. `hands_off`: names that
+    somebody else looks after, at which nothing is done whatever the marks say.
+    """
+    if not is_mark(str(Mark(owner=owner, type="A", value="-", by="-"))):
+        raise Refused(f"{owner!r} cannot be written into a mark", want="an id of the cluster without blanks")
+    told: list[Left] = []
+    names = _gather(observed, wants, owner, adopt, hands_off, told)
+    outcomes = [decide(names[name], removal) for name in sorted(names)]
+    owned = sum(len(held(at.ours)) for at in names.values())
+    if why := _why_none_goes(outcomes, removal, owned):
+        outcomes = [decide(outcome.at, removal, why) if outcome.removals else outcome for outcome in outcomes]
+    absent = {line: since for outcome in outcomes for line, since in sorted(outcome.absent.items())}
+    return SharedPlan(
+        units=tuple(unit for outcome in outcomes if (unit := unit_of(outcome, ttl)).changes),
+        removals=tuple(Owned(o.at.name, mark) for o in outcomes for mark in sorted(o.removals)),
+        replaced=tuple(Owned(o.at.name, mark) for o in outcomes for mark in sorted(o.replaced)),
+        left=tuple(sorted([*told, *(left for outcome in outcomes for left in outcome.left)])),
+        absent=absent,
+        look_again_at=min((at for outcome in outcomes for at in outcome.ripe_at), default=None),
+        owned=owned,
+    )
+
+
+def _gather(
+    observed: Collection[Record],
+    wants: Collection[Want],
+    owner: str,
+    adopt: Collection[str],
+    hands_off: Collection[str],
+    told: list[Left],
+) -> dict[str, AtName]:
+    """Every name at which something is asked for or marked by us."""
+    seen: dict[Key, Record] = {record.key: record for record in observed}
+    wanted: defaultdict[str, set[Mark]] = defaultdict(set)
+    for want in wants:
+        mark = Mark(owner=owner, type=want.type, value=want.value, by=want.by)
+        if why := _why_not(want, mark, hands_off):
+            told.append(Left(name=want.name, kind="refused", why=why, by=(want.by,)))
+        else:
+            wanted[want.name].add(mark)
+    marks: dict[str, list[Mark]] = {}
+    for (place, kind), record in seen.items():
+        if kind == "TXT" and (name := marked_name(place)) and name not in hands_off:
+            marks[name] = [found for text in record.values if (found := parse_mark(text))]
+    ours = {name for name, lines in marks.items() if any(line.owner == owner for line in lines)}
+    return {
+        name: AtName(
+            name=name,
+            records={kind: seen[name, kind] for kind in (*VALUE_TYPES, "TXT") if (name, kind) in seen},
+            marks=seen.get((mark_name(name), "TXT")),
+            ours={mark for mark in marks.get(name, ()) if mark.owner == owner},
+            theirs={mark for mark in marks.get(name, ()) if mark.owner != owner},
+            wanted=wanted.get(name, set()),
+            adopt=name in adopt,
+        )
+        for name in wanted.keys() | ours
+    }
+
+
+def _why_not(want: Want, mark: Mark, hands_off: Collection[str]) -> str:
+    if want.name in hands_off:
+        return "somebody else looks after this name"
+    if marked_name(want.name):
+        return "at this name lie the marks of another one"
+    if len(mark_name(want.name)) > LONGEST_NAME:
+        return "the name is too long to have a mark beside it"
+    return "" if is_mark(str(mark)) else f"cannot be written into a mark: {str(mark)!r}"
+
+
+def _why_none_goes(outcomes: Collection[Outcome], removal: Removal, owned: int) -> str:
+    if removal.forced:
+        return ""
+    exempt = {(line.name, line.mark.type, line.mark.value) for line in removal.exempt}
+    going = {(outcome.at.name, *value) for outcome in outcomes if outcome.removals for value in outcome.lost}
+    return why_too_many(len(going - exempt), owned)
