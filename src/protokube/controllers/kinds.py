@@ -1,0 +1,105 @@
+"""Which objects a controller wants to know about, and what of each: everything else is forgotten while it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from protokube.errors import TryLater
+
+T = TypeVar("T")
+W = TypeVar("W")  # an object as it comes over the wire
+
+
+class Stale(TryLater):
+    """What we know may have a hole, and only a complete list closes it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind(Generic[T]):
+    """One kind of object, in all namespaces or in one."""
+
+    name: str
+    """For people: `pods`."""
+    path: str
+    """`/api/v1/pods`"""
+    read: Callable[[bytes | msgspec.Raw], T | None]
+    """What to keep of an object; None keeps nothing of it, not even its name."""
+    query: Mapping[str, str] = field(default_factory=dict)
+    """`{"fieldSelector": ...}`"""
+
+
+def reader(of: type[W], keep: Callable[[W], T | None]) -> Callable[[bytes | msgspec.Raw], T | None]:
+    """`Kind.read`, by a struct that has only the fields that are needed, and a choice."""
+    decode = msgspec.json.Decoder(of).decode
+    return lambda content: keep(decode(content))
+
+
+class Meta(msgspec.Struct, gc=False):
+    """What every object has."""
+
+    name: str = ""
+    namespace: str = ""
+    resourceVersion: str = ""  # noqa: N815  # as the API calls it
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+class _Object(msgspec.Struct, gc=False):
+    metadata: Meta
+
+
+class _ListMeta(msgspec.Struct, gc=False):
+    resourceVersion: str = ""  # noqa: N815
+    token: str = msgspec.field(name="continue", default="")
+
+
+class Page(msgspec.Struct):
+    """A part of a list."""
+
+    metadata: _ListMeta
+    items: list[msgspec.Raw] | None = None
+
+
+class Line(msgspec.Struct):
+    """What a watch tells."""
+
+    type: str
+    object: msgspec.Raw
+
+
+_PAGE, _LINE, _OBJECT = (msgspec.json.Decoder(each) for each in (Page, Line, _Object))
+
+
+def page_of(content: bytes) -> Page:
+    found: Page = _decoded(_PAGE, content, "a page of the list")
+    return found
+
+
+def line_of(content: bytes) -> Line:
+    found: Line = _decoded(_LINE, content, "a line of the watch")
+    return found
+
+
+def meta_of(content: msgspec.Raw) -> Meta:
+    found: Meta = _decoded(_OBJECT, content, "an object").metadata
+    return found
+
+
+def read_object(kind: Kind[T], content: msgspec.Raw, key: str) -> T | None:
+    try:
+        return kind.read(content)
+    except msgspec.MsgspecError as error:
+        raise Stale(f"{kind.name} {key} cannot be read: {error}") from error
+
+
+def _decoded(decoder: Any, content: bytes | msgspec.Raw, what: str) -> Any:
+    try:
+        return decoder.decode(content)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise Stale(f"{what} cannot be read: {error}") from error

@@ -1,0 +1,226 @@
+"""Elections: whatever is late, lost or frozen, there are never two who believe that they lead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from protokube.controllers.candidate import DURATION, Candidate, Lease
+
+NUMBER = st.integers(0, 2)
+
+
+@dataclass
+class Request:
+    """Under way: sent, perhaps carried out, not yet answered."""
+
+    write: Lease | None
+    sent: float
+    carried_out: bool = False
+    answer: Lease | None = None
+    refused: bool = False
+
+
+class Machine:
+    """One candidate with a clock of its own, that may be frozen between any two things it does."""
+
+    def __init__(self, name: str, offset: float, speed: float) -> None:
+        self.candidate, self.offset, self.speed = Candidate(name), offset, speed
+        self.request: Request | None = None
+        self.resigned = False
+
+    def clock(self, now: float) -> float:
+        return self.offset + now * self.speed
+
+
+class Server:
+    """One Lease, changed only by who names its version."""
+
+    def __init__(self) -> None:
+        self.lease: Lease | None = None
+        self.count = 0
+
+    def carry_out(self, request: Request) -> None:
+        request.carried_out = True
+        if request.write is not None:
+            held = self.lease.version if self.lease else ""
+            if held != request.write.version:
+                request.refused = True
+                return
+            self.count += 1
+            self.lease = replace(request.write, version=str(self.count))
+        request.answer = self.lease
+
+
+class AnyInterleaving(RuleBasedStateMachine):
+    @initialize(
+        speeds=st.lists(st.sampled_from([0.97, 1.0, 1.03]), min_size=3, max_size=3),
+        offsets=st.lists(st.sampled_from([0.0, -1e6, 1e6]), min_size=3, max_size=3),
+    )
+    def begin(self, speeds: list[float], offsets: list[float]) -> None:
+        self.now = 0.0
+        self.server = Server()
+        self.machines = [
+            Machine(f"m{n}", offset, speed) for n, (offset, speed) in enumerate(zip(offsets, speeds, strict=True))
+        ]
+
+    @rule(seconds=st.sampled_from([0.1, 1.0, 2.0, 5.0, 12.9, 13.1, 15.1, 60.0]))
+    def time_passes(self, seconds: float) -> None:
+        self.now += seconds
+
+    @rule(which=NUMBER)
+    def send(self, which: int) -> None:
+        machine = self.machines[which]
+        if machine.request is not None or machine.resigned:
+            return
+        now = machine.clock(self.now)
+        if machine.candidate.must_look(now):
+            machine.request = Request(None, now)
+        elif (wish := machine.candidate.wish(now)) is not None:
+            machine.request = Request(wish, now)
+
+    @rule(which=NUMBER)
+    def carry_out(self, which: int) -> None:
+        request = self.machines[which].request
+        if request is not None and not request.carried_out:
+            self.server.carry_out(request)
+
+    @rule(which=NUMBER, lost=st.booleans())
+    def answer(self, which: int, lost: bool) -> None:
+        machine = self.machines[which]
+        request, now = machine.request, machine.clock(self.now)
+        if request is None or not (request.carried_out or lost):
+            return
+        machine.request = None
+        if request.write is None:
+            if not lost:
+                machine.candidate.saw(request.answer, now)
+                if (wish := machine.candidate.wish(now)) is not None:
+                    machine.request = Request(wish, now)
+        elif lost or request.refused:
+            machine.candidate.failed()
+            if lost and not request.carried_out:
+                self.stray = request
+        else:
+            assert request.answer is not None
+            machine.candidate.wrote(request.answer, request.sent)
+
+    stray: Request | None = None
+    """A write that its sender gave up, still somewhere in the network."""
+
+    @rule()
+    def a_stray_write_arrives(self) -> None:
+        if self.stray is not None:
+            self.server.carry_out(self.stray)
+            self.stray = None
+
+    @rule(which=NUMBER)
+    def a_round_in_peace(self, which: int) -> None:
+        """A look and a write, one right after the other: else leaders would be rare."""
+        for _ in range(2):
+            self.send(which)
+            self.carry_out(which)
+            self.answer(which, lost=False)
+
+    @rule(which=NUMBER)
+    def resign(self, which: int) -> None:
+        machine = self.machines[which]
+        if machine.request is None and (wish := machine.candidate.resign()) is not None:
+            self.server.carry_out(Request(wish, machine.clock(self.now)))
+            machine.resigned = True
+
+    @rule(which=NUMBER)
+    def come_back(self, which: int) -> None:
+        machine = self.machines[which]
+        if machine.resigned:
+            fresh = Machine(f"{machine.candidate.identity}x", machine.offset, machine.speed)
+            self.machines[which] = fresh
+
+    @invariant()
+    def at_most_one_leads(self) -> None:
+        if not hasattr(self, "machines"):
+            return
+        leaders = [each.candidate.identity for each in self.machines if each.candidate.leading(each.clock(self.now))]
+        assert len(leaders) <= 1, leaders
+
+    def teardown(self) -> None:
+        """Left alone for a while, any of them gets to lead."""
+        if not hasattr(self, "machines"):
+            return
+        machine = self.machines[0] = Machine("last", 0.0, 1.0)
+        for _ in range(40):
+            self.a_round_in_peace(0)
+            if machine.candidate.leading(self.now):
+                return
+            wait = machine.candidate.wait(self.now)
+            assert wait > 0
+            self.now += wait
+        raise AssertionError("nobody leads")
+
+
+TestAnyInterleaving = AnyInterleaving.TestCase
+TestAnyInterleaving.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+
+
+def held_by(holder: str, version: str = "1") -> Lease:
+    return Lease(holder=holder, duration=DURATION, version=version)
+
+
+def test_a_leader_that_was_frozen_knows_at_once() -> None:
+    candidate = Candidate("me")
+    candidate.saw(None, 100.0)
+    candidate.wrote(held_by("me"), 100.0)
+    assert candidate.leading(112.9)
+    assert not candidate.leading(113.0)
+
+
+def test_another_is_waited_for_by_our_own_clock_from_its_last_sign_of_life() -> None:
+    candidate = Candidate("me")
+    candidate.saw(held_by("other", "1"), 100.0)
+    assert candidate.wish(114.9) is None
+    candidate.saw(held_by("other", "2"), 114.9)
+    assert candidate.wish(129.8) is None
+    assert candidate.wait(129.8) < 0.2
+    candidate.saw(held_by("other", "2"), 129.95)
+    wish = candidate.wish(129.95)
+    assert wish is not None
+    assert (wish.version, wish.holder, wish.transitions) == ("2", "me", 1)
+
+
+def test_a_released_lease_is_taken_at_once() -> None:
+    candidate = Candidate("me")
+    candidate.saw(held_by("", "7"), 0.0)
+    assert candidate.wish(0.0) == Lease(holder="me", duration=DURATION, transitions=1, version="7")
+
+
+def test_a_lease_that_somebody_deleted_still_protects_its_holder_from_who_saw_it() -> None:
+    candidate = Candidate("me")
+    candidate.saw(held_by("other"), 100.0)
+    candidate.saw(None, 101.0)
+    assert candidate.wish(115.9) is None
+    wish = candidate.wish(116.0)
+    assert wish is not None
+    assert wish.version == ""
+
+
+def test_a_leader_that_sees_another_in_its_place_stops_at_once() -> None:
+    candidate = Candidate("me")
+    candidate.saw(None, 0.0)
+    candidate.wrote(held_by("me"), 0.0)
+    candidate.failed()
+    assert candidate.leading(1.0), "not knowing is no reason to stop"
+    assert candidate.must_look(1.0)
+    candidate.saw(held_by("other", "2"), 1.0)
+    assert not candidate.leading(1.0)
+    assert candidate.resign() is None
+
+
+def test_who_resigns_does_not_lead_even_before_it_is_written() -> None:
+    candidate = Candidate("me")
+    candidate.saw(None, 0.0)
+    candidate.wrote(held_by("me", "3"), 0.0)
+    assert candidate.resign() == Lease(holder="", duration=DURATION, version="3")
+    assert not candidate.leading(0.0)
