@@ -104,6 +104,16 @@ class MemoryUnits:
     started: set[str] = field(default_factory=set)
     silent: bool = False
     asked: int = 0
+    running: float = 0.0
+    """Seconds for which all of them have been running."""
+    restarted: list[str] = field(default_factory=list)
+
+    def running_for(self, unit: str) -> float | None:
+        return self.running if unit in self.started else None
+
+    def restart(self, unit: str) -> None:
+        self.restarted.append(unit)
+        self.running = 0.0
 
     def ensure_started(self, unit: str) -> bool:
         self.asked += 1

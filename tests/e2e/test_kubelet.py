@@ -10,7 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 
+from e2e.served import served
 from helpers_cluster import until
 from helpers_kubelet import KubeletCluster
 from protokube.local import cgroups
@@ -18,6 +20,7 @@ from protokube.local.kubelet import TUNABLES
 
 SECONDS = 240.0
 ETCD, SERVER = "etcd-container", "kube-apiserver"
+KUBELET = 10250
 
 
 def tunables() -> dict[str, str]:
@@ -50,7 +53,7 @@ def host_of(cluster: KubeletCluster) -> str:
 @contextmanager
 def stopped_agent(cluster: KubeletCluster, host: str) -> Iterator[None]:
     """It would mend what a test breaks."""
-    pid = int(cluster.inside(host, "pgrep", "--oldest", "--full", "protokube agent").stdout)
+    pid = unit(cluster, host, "protokube.service")
     cluster.inside(host, "kill", "-STOP", str(pid))
     try:
         yield
@@ -87,24 +90,94 @@ def test_a_pod_has_an_address_of_the_nodes_range_is_reached_and_can_be_looked_in
     assert "uid=0" in cluster.kubectl(host, "exec", "web", "--", "/busybox", "id")
 
 
+def steady(cluster: KubeletCluster, host: str) -> dict[str, tuple[str, int]]:
+    """What no loss of etcd ends. A controller manager ends by itself and is started again; what holds its pod stays."""
+    found = cluster.containers(host)
+    return {name: it for name, it in found.items() if name in (SERVER, "kube-proxy") or is_static(name, host)}
+
+
+def is_static(name: str, host: str) -> bool:
+    """Whether it holds a static pod together: these bear the name of their node; others come and go."""
+    return name.startswith("sandbox") and name.endswith(f"-{host}")
+
+
+def etcds_pod(cluster: KubeletCluster, host: str) -> str:
+    (found,) = [name for name in cluster.containers(host) if name.startswith("sandbox of etcd-server")]
+    return found
+
+
+def unit(cluster: KubeletCluster, host: str, name: str) -> int:
+    """The process of a unit, as the host numbers it."""
+    pattern = {"kubelet.service": "^kubelet ", "protokube.service": "protokube agent"}[name]
+    return int(cluster.inside(host, "pgrep", "--oldest", "--full", pattern).stdout)
+
+
 def test_taking_etcds_link_away_stops_etcd_and_nothing_else_and_the_agent_brings_it_back(
     cluster: KubeletCluster, host: str
 ) -> None:
-    def steady() -> dict[str, tuple[str, int]]:
-        """A controller manager ends by itself without etcd, and is started again: what holds its pod stays."""
-        found = cluster.containers(host)
-        return {name: it for name, it in found.items() if name == SERVER or name.startswith("sandbox")}
-
     link = cluster.paths.host(host) / "etc/kubernetes/manifests/etcd.manifest"
-    before = steady()
-    (etcd_pod,) = [name for name in before if name.startswith("sandbox of etcd-server")]
+    before, etcd_pod = steady(cluster, host), etcds_pod(cluster, host)
     with stopped_agent(cluster, host):
         link.unlink()
         until(lambda: not {ETCD, etcd_pod} & cluster.containers(host).keys(), "etcd is gone", SECONDS, every=0.5)
-        assert steady() == {name: it for name, it in before.items() if name != etcd_pod}
+        assert steady(cluster, host) == {name: it for name, it in before.items() if name != etcd_pod}
     until(lambda: ETCD in cluster.containers(host), "etcd is back", SECONDS, every=0.5)
     until(lambda: cluster.node_is_ready(host), "the node is ready", SECONDS, every=0.5)
     assert cluster.containers(host)[SERVER] == before[SERVER]
+
+
+def test_a_volume_that_is_no_longer_mounted_stops_etcd_and_nothing_else_and_the_agent_mounts_it_again(
+    cluster: KubeletCluster, host: str
+) -> None:
+    until(lambda: cluster.node_is_ready(host), "the node is ready", SECONDS, every=0.5)
+    volume = cluster.volume("a")["id"]
+    point = f"/mnt/master-{volume}"
+    log = cluster.paths.host(host) / "var/log/protokube.service.log"
+    link = cluster.paths.host(host) / "etc/kubernetes/manifests/etcd.manifest"
+    before, etcd_pod, kubelet = steady(cluster, host), etcds_pod(cluster, host), unit(cluster, host, "kubelet.service")
+    etcd, said = cluster.containers(host)[ETCD], len(log.read_text())
+
+    gone = cluster.inside(host, "umount", "--lazy", point)
+    assert gone.returncode == 0, gone.stderr
+
+    until(lambda: cluster.containers(host).get(ETCD) != etcd, "etcd is stopped", SECONDS, every=0.2)
+    until(lambda: ETCD in cluster.containers(host), "etcd is back", SECONDS, every=0.5)
+    assert f"removed {link.name}: its volume is not mounted" in log.read_text()[said:]
+    assert cluster.inside(host, "mountpoint", "--quiet", point).returncode == 0
+    assert Path(link.readlink()).is_relative_to(point)
+    after = steady(cluster, host)
+    assert {name: it for name, it in after.items() if name != etcd_pod} == {
+        name: it for name, it in before.items() if name != etcd_pod
+    }
+    assert unit(cluster, host, "kubelet.service") == kubelet
+    until(lambda: cluster.node_is_ready(host), "the node is ready", SECONDS, every=0.5)
+
+
+def test_a_kubelet_whose_serving_certificate_was_renewed_shows_the_new_one_and_its_pods_go_on(
+    cluster: KubeletCluster, host: str
+) -> None:
+    def everything() -> dict[str, tuple[str, int]]:
+        return {**steady(cluster, host), ETCD: cluster.containers(host)[ETCD]}
+
+    address, keys = cluster.hosts()[0]["address"], cluster.paths.host(host) / "srv/kubernetes"
+    until(lambda: cluster.node_is_ready(host), "the node is ready", SECONDS, every=0.5)
+    shown = served(cluster, address, KUBELET)
+    assert shown == x509.load_pem_x509_certificate((keys / "kubelet-server.crt").read_bytes())
+    before, kubelet = everything(), unit(cluster, host, "kubelet.service")
+
+    (keys / "kubelet-server.crt").unlink()
+    cluster.inside(host, "kill", str(unit(cluster, host, "protokube.service")))  # else it looks in ten minutes
+
+    def renewed() -> bool:
+        new = x509.load_pem_x509_certificate((keys / "kubelet-server.crt").read_bytes())
+        return new != shown and served(cluster, address, KUBELET) == new
+
+    until(renewed, "the kubelet shows its new certificate", SECONDS, every=0.5)
+    again = unit(cluster, host, "kubelet.service")
+    assert again != kubelet
+    until(lambda: cluster.node_is_ready(host), "the node is ready", SECONDS, every=0.5)
+    assert everything() == before
+    assert unit(cluster, host, "kubelet.service") == again, "once is enough"
 
 
 def test_a_killed_host_is_replaced_by_one_that_becomes_a_node_of_the_same_cluster(

@@ -83,6 +83,27 @@ def test_units_that_cannot_be_started_are_for_a_person(machine: SystemdMachine, 
         units.ensure_started("no unit at all")
 
 
+def test_a_unit_that_runs_is_started_anew_and_says_for_how_long_it_has_been_running(
+    machine: SystemdMachine, units: SystemdUnits
+) -> None:
+    def process() -> str:
+        return machine.run("systemctl", "show", "--property=MainPID", "--value", "renewed.service")
+
+    machine.write_unit("renewed.service", "ExecStart=/bin/sleep infinity")
+    units.restart("renewed.service")
+    assert units.running_for("renewed.service") is None, "what does not run is left alone"
+    units.ensure_started("renewed.service")
+    wait_for(lambda: (units.running_for("renewed.service") or 0) > 1, "a second of it")
+    before = process()
+
+    units.restart("renewed.service")
+
+    wait_for(lambda: machine.state("renewed.service") == "active" and process() not in (before, "0"), "its next life")
+    first = units.running_for("renewed.service")
+    assert first is not None
+    assert wait_for(lambda: (units.running_for("renewed.service") or 0) > first, "time passing")
+
+
 def test_a_question_costs_milliseconds(machine: SystemdMachine, units: SystemdUnits) -> None:
     machine.write_unit("asked.service", "ExecStart=/bin/sleep infinity")
     units.ensure_started("asked.service")

@@ -1,10 +1,8 @@
-"""Certificates that live three minutes, on real Kubernetes: renewed under load, and after all of them ended."""
+"""Certificates that live three minutes or less, on real Kubernetes: renewed under load, and after all of them ended."""
 
 from __future__ import annotations
 
 import os
-import socket
-import ssl
 import sys
 import time
 from collections.abc import Iterator
@@ -15,12 +13,16 @@ import pytest
 import yaml
 from cryptography import x509
 
+from e2e.served import served
 from helpers_cluster import RealCluster, until
-from protokube.local import api_writing, network
+from protokube.local import api_writing
 from protokube.local.writer import as_found, lost, turned_back
 from protokube.programs.kubernetes import find
 
-LIFE = 180.0
+LIFE = float(os.environ.get("PROTOKUBE_LIFE", "180"))
+CALM = 180.0
+"""Seconds of life from which every single API server is started again in time. With less, all of them together still
+serve, and one of them may show an ended certificate until it is its turn."""
 RENEWALS = int(os.environ.get("PROTOKUBE_RENEWALS", "2"))
 """How often each API server gets a new certificate while somebody writes."""
 LONGEST_GAP = 20.0
@@ -41,23 +43,6 @@ def cluster() -> Iterator[RealCluster]:
         cluster.up(str(file), "--kubernetes", found.version, "--timeout", "400")
         file.unlink()
         yield cluster
-
-
-def served(cluster: RealCluster, address: str, port: int) -> x509.Certificate:
-    """The certificate that a server shows to whoever connects."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    with network.enter(network.switch_path(cluster.paths.switch)):
-        plain = socket.socket()
-    plain.settimeout(10)
-    try:
-        plain.connect((address, port))
-        with context.wrap_socket(plain) as secure:
-            shown = secure.getpeercert(binary_form=True)
-    finally:
-        plain.close()
-    assert shown is not None
-    return x509.load_der_x509_certificate(shown)
 
 
 def addresses(cluster: RealCluster) -> dict[str, str]:
@@ -101,8 +86,7 @@ def test_renewals_are_noticed_by_nobody_who_writes(cluster: RealCluster) -> None
         api_log, etcd_log = api.writer.stop(), etcd.stop()
         there = until(api.read_back, "what was written")
 
-    sys.stderr.write(f"\nAPI: {told(api_log)}; etcd: {told(etcd_log)}\n")
-    assert seen.ended == []
+    sys.stderr.write(f"\nAPI: {told(api_log)}; etcd: {told(etcd_log)}; ended: {len(seen.ended)}\n")
     assert lost(api_log, there) == ()
     assert turned_back(api_log) == ()
     assert lost(etcd_log, as_found(cluster.client().read(etcd_log.prefix))) == ()
@@ -110,7 +94,9 @@ def test_renewals_are_noticed_by_nobody_who_writes(cluster: RealCluster) -> None
     assert len(api_log.acknowledged) > LIFE
     assert api_log.longest_gap.seconds < LONGEST_GAP
     assert etcd_log.longest_gap.seconds < LONGEST_GAP
-    everything_shown_is_valid(cluster)
+    if LIFE >= CALM:
+        assert seen.ended == []
+        everything_shown_is_valid(cluster)
 
 
 def told(log: Any) -> str:

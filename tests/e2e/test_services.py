@@ -1,12 +1,16 @@
-"""Three masters that are nodes: their pods reach Services by address, wherever the pod behind it runs, and by name."""
+"""Three masters that are nodes: pods and hosts reach Services, through the loss of an API server and of a machine."""
 
 from __future__ import annotations
 
+import json
+import os
+import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
-from e2e.pods import LABELS, SECONDS, apply, fetched, from_inside, one_on_each, web_process
+from e2e.pods import LABELS, SECONDS, apply, fetched, from_inside, one_on_each, outside, web_process
 from helpers_cluster import until
 from helpers_kubelet import KubeletCluster
 
@@ -27,7 +31,7 @@ except socket.gaierror as why:
 """
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def cluster() -> Iterator[KubeletCluster]:
     with KubeletCluster() as made:
         yield made.up_with_kubelet(masters=3)
@@ -52,13 +56,47 @@ def await_all(pid: int, pods: set[str]) -> None:
     until(asked, f"{', '.join(sorted(pods))} answer", SECONDS)
 
 
-def test_pods_reach_services_by_address_and_by_name(cluster: KubeletCluster) -> None:
+def await_from_host(cluster: KubeletCluster, host: str, address: str, pods: set[str]) -> None:
+    """Until the host itself, as a pod in its network would, reaches one of the pods behind a Service."""
+    fetch = (
+        f"import urllib.request; print(urllib.request.urlopen('http://{address}/hostname', timeout=5).read().decode())"
+    )
+    until(
+        lambda: cluster.inside(host, "python3", "-c", fetch).stdout.strip() in pods,
+        f"{host} reaches {address}",
+        SECONDS,
+        every=0.5,
+    )
+
+
+@contextmanager
+def frozen_api_server(cluster: KubeletCluster, host: str) -> Iterator[None]:
+    """It listens, and says nothing."""
+    _, inside = cluster.containers(host)["kube-apiserver"]
+    pid = outside(cluster, host, inside)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def a_service(name: str) -> dict[str, object]:
+    spec = {"selector": LABELS, "ports": [{"port": 80}]}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec}
+
+
+def test_pods_and_hosts_reach_services_by_address_and_pods_by_name(cluster: KubeletCluster) -> None:
     hosts = [str(each["name"]) for each in cluster.hosts()]
     one, pods = hosts[0], set(one_on_each(cluster))
-    web = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}
-    apply(cluster, one, [{**web, "spec": {"selector": LABELS, "ports": [{"port": 80}]}}])
+    apply(cluster, one, [a_service("web")])
     address = cluster.get(one, "service", "web")["spec"]["clusterIP"]
+    for host in hosts:
+        await_from_host(cluster, host, address, pods)
     inside = [web_process(cluster, host) for host in hosts]
+    for host in hosts:
+        asked = cluster.inside(host, "python3", "-c", WITHOUT_A_NAME)
+        assert asked.stdout.strip() == "401", "a host reaches the API by the Service's address, too"
     for pid in inside:
         until(lambda pid=pid: from_inside(pid, WITHOUT_A_NAME) == "401", "an API server answers", SECONDS, every=0.5)  # type: ignore[misc]
         await_name(pid, "kubernetes.default", KUBERNETES)
@@ -68,3 +106,38 @@ def test_pods_reach_services_by_address_and_by_name(cluster: KubeletCluster) -> 
     assert cluster.kubectl(one, "delete", "service", "web")
     for pid in inside:
         await_name(pid, f"web.default.{DOMAIN}.", "unknown")
+
+
+def test_a_service_made_while_the_api_server_of_a_machine_hangs_is_reached_from_that_machine(
+    cluster: KubeletCluster,
+) -> None:
+    hosts = [str(each["name"]) for each in cluster.hosts()]
+    cut_off, other = hosts[0], hosts[1]
+    pods = set(one_on_each(cluster))
+    with frozen_api_server(cluster, cut_off):
+        until(lambda: cluster.get(other, "nodes")["items"], "the others answer", SECONDS, every=0.5)
+        apply(cluster, other, [a_service("later")])
+        address = cluster.get(other, "service", "later")["spec"]["clusterIP"]
+        await_from_host(cluster, cut_off, address, pods)
+    cluster.until_ready(300)
+
+
+def test_the_node_of_a_killed_master_goes_and_that_of_its_successor_becomes_ready(cluster: KubeletCluster) -> None:
+    before = {str(each["name"]) for each in cluster.hosts()}
+    cluster.until_ready(300)
+    said = cluster.run(
+        "drill", "kill-master", "--cluster", cluster.name, "--timeout", "300s", "--output", "json", seconds=500
+    )
+    assert said.code == 0, said.err + said.out
+    writes = json.loads(said.out)["apiWrites"]
+    assert writes["readBack"] == writes["acknowledged"] > 10
+    after = {str(each["name"]) for each in cluster.hosts()}
+    (gone,), (new,) = before - after, after - before
+    one = min(before & after)
+
+    until(lambda: cluster.node_is_ready(one, new), f"the node {new} is ready", SECONDS, every=0.5)
+    until(lambda: nodes(cluster, one) == after, f"the Node {gone} is gone", SECONDS, every=1.0)
+
+
+def nodes(cluster: KubeletCluster, host: str) -> set[str]:
+    return {each["metadata"]["name"] for each in cluster.get(host, "nodes")["items"]}

@@ -1,8 +1,8 @@
 """A service that speaks the part of systemd's D-Bus API that we use, with units that behave as a test says.
 
 Run as a process of its own: `fake_systemd.py ADDRESS UNITS LOG`. UNITS is JSON, by unit: `load` and `active` are its
-states, `start` is what comes of starting it (`ok`, `hang`, or the name of an error), `hang` hangs before that.
-Every start that was asked for is a line in LOG.
+states, `start` is what comes of starting it (`ok`, `hang`, or the name of an error), `hang` hangs before that, `since`
+is when its process was started. Every start that was asked for is a line in LOG.
 """
 
 from __future__ import annotations
@@ -41,6 +41,10 @@ class Systemd:
                 return self._load(body[0])
             case "StartUnit":
                 return self._start(*body)
+            case "TryRestartUnit":
+                return self._start(body[0], body[1], verb="restart ")
+            case "Get" if body[1] == "ExecMainStartTimestampMonotonic":
+                return "v", (("t", int(self._units[path_to_name(path)].get("since", "0"))),)
             case "Get":
                 unit = self._units.get(path_to_name(path), {"load": "not-found"})
                 states = {"LoadState": unit.get("load", "loaded"), "ActiveState": unit.get("active", "inactive")}
@@ -53,9 +57,9 @@ class Systemd:
             raise Error("org.freedesktop.DBus.Error.InvalidArgs", f"Unit name {name} is not valid.")
         return None if self._units.get(name, {}).get("hang") else ("o", (name_to_path(name),))
 
-    def _start(self, name: str, mode: str) -> tuple[str, tuple[Any, ...]] | None:
+    def _start(self, name: str, mode: str, verb: str = "") -> tuple[str, tuple[Any, ...]] | None:
         with self._log.open("a") as log:
-            log.write(f"{name} {mode}\n")
+            log.write(f"{verb}{name} {mode}\n")
         outcome = self._units[name].get("start", "ok")
         if outcome == "hang":
             return None

@@ -153,6 +153,12 @@ class Nothing:
     def ensure_started(self, unit: str) -> bool:
         return False
 
+    def running_for(self, unit: str) -> None:
+        return None
+
+    def restart(self, unit: str) -> None:
+        return None
+
     def live(self) -> None:
         return None
 

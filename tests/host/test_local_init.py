@@ -147,6 +147,25 @@ def test_a_unit_that_is_killed_comes_back() -> None:
         assert init.status("a.service")["restarts"] == 1
 
 
+def test_a_unit_is_started_anew_when_asked_and_says_for_how_long_it_has_been_running() -> None:
+    with an_init({"a.service": FOREVER}, {"b.service": FOREVER}) as init:
+        before = init.status("a.service")["pid"]
+        eventually(lambda: (init.units.running_for("a.service") or 0) > 0.3)
+
+        init.units.restart("a.service")
+
+        eventually(lambda: init.status("a.service")["pid"] not in (before, None))
+        assert not Path(f"/proc/{before}").exists()
+        assert init.status("a.service")["last_exit"] == "killed by SIGTERM"
+        again = init.units.running_for("a.service")
+        assert again is not None
+        assert eventually(lambda: (init.units.running_for("a.service") or 0) > again)
+
+        init.units.restart("b.service")
+        assert init.status("b.service")["state"] == "stopped", "what does not run is left alone"
+        assert init.units.running_for("b.service") is None
+
+
 def test_a_program_that_is_missing_is_told_and_found_once_it_is_there() -> None:
     with tempfile.TemporaryDirectory(prefix="pk-") as folder:
         program = Path(folder) / "late"
@@ -251,7 +270,7 @@ def ask(init: RunningInit, request: bytes) -> bytes:
     [
         (b"nonsense\n", "this is not JSON"),
         (b"[1, 2]\n", "ask with a JSON object"),
-        (b"{}\n", "ask for start or status"),
+        (b"{}\n", "ask for start, restart or status"),
         (b'{"start": 7}\n', "no unit 7"),
         (b'{"start": ["a.service"]}\n', "no unit"),
         (b"\xff\xfe\n", "this is not JSON"),

@@ -159,6 +159,28 @@ def test_only_a_host_with_a_cable_can_be_cut_off(cloud: Cloud) -> None:
         network.cut(cloud.switch, "nobody", down=True)
 
 
+def test_what_a_host_sends_beyond_the_cloud_has_a_way_that_rules_can_change_and_comes_back(cloud: Cloud) -> None:
+    host = cloud.start("host", 11)
+    for address in ("100.64.0.1", "192.0.2.1"):
+        assert "via 10.77.0.1 " in host.run("ip", "route", "get", address).stdout
+        assert "No route to host" in error_of_connecting(host, address), "it is told so, and does not wait"
+    assert "via" not in host.run("ip", "route", "get", "10.77.0.99").stdout
+    with network.enter(network.switch_path(cloud.switch)), socket.socket() as asking:
+        asking.settimeout(5)
+        with pytest.raises(OSError, match="No route to host"):
+            asking.connect(("192.0.2.1", 7000))
+
+
+def test_what_pods_of_a_host_send_to_nowhere_is_refused_by_the_host_itself(cloud: Cloud) -> None:
+    host = cloud.start("host", 11)
+    host.run("sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward")
+    host.run("ip", "link", "add", "pods", "address", "02:00:00:00:00:01", "type", "bridge")
+    host.run("ip", "address", "add", "100.96.0.1/24", "dev", "pods")
+    host.run("ip", "link", "set", "pods", "up")
+    forwarded = host.run("ip", "route", "get", "192.0.2.1", "from", "100.96.0.2", "iif", "pods", check=False)
+    assert "via" not in forwarded.stdout
+
+
 def test_two_clouds_side_by_side_use_the_same_addresses_and_never_meet(cloud: Cloud) -> None:
     with a_cloud() as other:
         left = cloud.start("left", 11, units={"tell.service": LISTENING})

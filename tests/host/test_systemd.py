@@ -123,6 +123,39 @@ def test_a_unit_that_runs_or_is_about_to_is_left_alone(boot: Boot, state: str) -
     assert booted.started == []
 
 
+def test_how_long_a_unit_has_been_running_is_told_by_the_clock_that_never_jumps(boot: Boot) -> None:
+    now = time.monotonic()
+    since = str(int((now - 100) * 1e6))
+    booted = boot(
+        kubelet={"active": "active", "since": since},
+        starting={"active": "activating", "since": since},
+        odd={"active": "active"},
+    )
+
+    told = booted.units().running_for("kubelet.service")
+
+    assert told is not None
+    assert 100 <= told <= 100.1 + time.monotonic() - now
+    for unit in ("starting.service", "odd.service", "absent.service"):
+        assert booted.units().running_for(unit) is None
+
+
+def test_a_unit_is_started_anew_only_if_it_runs_and_without_waiting(boot: Boot) -> None:
+    booted = boot(kubelet={"active": "active"})
+
+    booted.units().restart("kubelet.service")
+
+    assert booted.started == ["restart kubelet.service replace"]
+
+
+@pytest.mark.parametrize(("error", "kind"), [(NO_SUCH, Refused), ("org.freedesktop.systemd1.ShuttingDown", TryLater)])
+def test_a_unit_that_cannot_be_started_anew_is_told_like_one_that_cannot_be_started(
+    boot: Boot, error: str, kind: type[Exception]
+) -> None:
+    with pytest.raises(kind):
+        boot(kubelet={"active": "active", "start": error}).units().restart("kubelet.service")
+
+
 def test_the_address_of_the_bus_comes_from_the_environment(boot: Boot, monkeypatch: pytest.MonkeyPatch) -> None:
     booted = boot(kubelet={"active": "inactive"})
     monkeypatch.setenv("DBUS_SYSTEM_BUS_ADDRESS", booted.address)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from protokube.agent import etcd, keys, links, manifestguard, restarts
+from protokube.agent.wanted import MasterConfig
 from protokube.agent.world import Turn
 from protokube.errors import Refused
 from protokube.host.files import write_atomic
@@ -20,6 +21,7 @@ from protokube.manifests.etcd import PKI
 from protokube.store import layout
 
 STEP = "components"
+KUBE_PROXY = "kube-proxy"
 ADVERTISED = "advertise-address"
 PRIVATE, PUBLIC = 0o600, 0o644
 STAGING = "/etc/kubernetes"
@@ -66,8 +68,8 @@ def _files(turn: Turn) -> None:
     for component in wanted.components:
         for path, text in component.files.items():
             _said(turn, path, _write(turn, path, text.encode(), PUBLIC))
-    server = f"https://127.0.0.1:{wanted.api_port}"
     for path, user in wanted.kubeconfigs.items():
+        server = server_of(wanted, user)
         text = kubeconfig.by_files(
             wanted.cluster, server, user, ca=f"{PKI}/ca.crt", certificate=f"{PKI}/{user}.crt", key=f"{PKI}/{user}.key"
         )
@@ -78,6 +80,12 @@ def _files(turn: Turn) -> None:
         if not turn.world.inside(path).exists():
             content = turn.world.store.read(layout.secret(wanted.cluster, secret)).data
             _said(turn, path, _write(turn, path, content, PRIVATE))
+
+
+def server_of(wanted: MasterConfig, user: str) -> str:
+    """The control plane asks the server beside it. What serves the machine's pods goes on when that one is away."""
+    own = f"https://127.0.0.1:{wanted.api_port}"
+    return (wanted.kubelet_api or own) if user == KUBE_PROXY else own
 
 
 def _said(turn: Turn, path: str, written: bool) -> None:

@@ -1,18 +1,25 @@
-"""Start the kubelet, each round, once disks and names are ready.
+"""Start the kubelet, each round, once disks and names are ready; start it anew when its certificate was renewed.
 
 Too early, it would start pods that must fail and then hold them back; too late, and a machine without a free volume
 would never be a node. So it waits for what this master holds, but not for ever.
+
+It reads the certificate that it serves with at its start and never again. Its pods go on while it is started anew, but
+should it not come back, nobody looks after them: so one master after the other, and only while all others serve.
 """
 
 from __future__ import annotations
 
-from protokube.agent import etcd
+from protokube.agent import etcd, nodekeys, restarts
 from protokube.agent.world import Turn
+from protokube.manifests.etcd import PKI
 from protokube.members.start import Join, Start
+from protokube.pki.renewal import Place, due_left, in_slot
 
 STEP = "kubelet"
 UNIT = "kubelet.service"
 PATIENCE = 60.0
+LONGEST_SLOT = 600.0
+"""Seconds of the clock that are one master's to start its kubelet anew."""
 
 
 def sync(turn: Turn) -> None:
@@ -22,6 +29,49 @@ def sync(turn: Turn) -> None:
         return
     if turn.world.units.ensure_started(UNIT):
         turn.report.done(STEP, "started" + (f" before {missing}" if missing else ""))
+    elif is_outdated(turn) and is_turn(turn) and restarts.others_serve(turn):
+        turn.world.units.restart(UNIT)
+        turn.report.done(STEP, "started anew: its certificate was renewed")
+
+
+def is_outdated(turn: Turn) -> bool:
+    """Whether a certificate that it reads at its start only was written since."""
+    world, now = turn.world, turn.world.clock.now()
+    written = _written(turn)
+    if written is None or written > now:  # a clock that was set back says nothing about what was first
+        return False
+    if world.memory.confirmed(STEP, written, world.clock.monotonic(), float("inf")):
+        return False
+    running = world.units.running_for(UNIT)
+    if running is None:
+        return False
+    if now - running < written:
+        return True
+    world.memory.confirm(STEP, written, world.clock.monotonic())
+    return False
+
+
+def is_turn(turn: Turn) -> bool:
+    """Whether the clock is in a slot of this master; alone, it always is."""
+    place, length = restarts.place_of(turn), turn.wanted.certificate_lifetime
+    return place.count == 1 or in_slot(turn.world.clock.now(), slot_of(length, place), place)
+
+
+def slot_of(length: float, place: Place) -> float:
+    """Between due and ended, everybody has a whole one."""
+    return min(LONGEST_SLOT, length * due_left(length) / (place.count + 1))
+
+
+def _written(turn: Turn) -> float | None:
+    """When the newest of them was; None while there are none to go by."""
+    if not turn.wanted.kubelet_kubeconfig:
+        return None
+    # what it shows as a client it reads again by itself, if not at once
+    names = [nodekeys.SERVER] + ([nodekeys.CLIENT] if turn.wanted.certificate_lifetime < restarts.NOTICED else [])
+    try:
+        return max(turn.world.inside(f"{PKI}/{name}.crt").stat().st_mtime for name in names)
+    except OSError:
+        return None
 
 
 def _not_ready(turn: Turn) -> str:

@@ -99,9 +99,10 @@ def on_disk(turn: Turn, component: ComponentPod) -> Pairs | None:
 
 
 def used(turn: Turn, component: ComponentPod) -> list[str]:
-    """Names of the certificates in the files that its flags name, and in the kubeconfigs among them."""
+    """Names of the certificates in the files that its flags name, and in the kubeconfigs among them or in them."""
     files, wanted = set(reads(component)), turn.wanted
-    users = {user for path, user in wanted.kubeconfigs.items() if path in files}
+    texts = component.files.values()
+    users = {user for path, user in wanted.kubeconfigs.items() if path in files or any(path in text for text in texts)}
     return sorted(name for name in wanted.certificates if name in users or f"{PKI}/{name}.crt" in files)
 
 

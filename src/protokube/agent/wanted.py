@@ -73,7 +73,8 @@ class MasterConfig:
     components: tuple[ComponentPod, ...] = ()
     """What runs on every master beside etcd; nothing where there is no Kubernetes."""
     kubeconfigs: dict[str, str] = field(default_factory=dict)
-    """By path: the certificate of its user. All lead to the API server of this very machine."""
+    """By path: the certificate of its user. They lead to the API server of this very machine; that of kube-proxy leads
+    where the kubelet's does."""
     secret_files: dict[str, str] = field(default_factory=dict)
     """By path: the secret in the store that is its content."""
     files: dict[str, FileText] = field(default_factory=dict)
@@ -110,7 +111,7 @@ def from_tree(tree: dict[str, Any]) -> MasterConfig:
             )
             for each in tree["etcd"]
         )
-        lists = ("also_reads", "also_writes")
+        lists = ("program", "also_reads", "also_writes")
         components = tuple(
             ComponentPod(**each | {name: tuple(each[name]) for name in lists}) for each in tree.get("components", ())
         )

@@ -138,6 +138,12 @@ class Units(Protocol):
         TryLater if the manager does not answer, Refused if it knows no such unit.
         """
 
+    def running_for(self, unit: str) -> float | None:
+        """Seconds since the process of a unit was started; None if there is none. Raises as `ensure_started`."""
+
+    def restart(self, unit: str) -> None:
+        """Ask for a unit that runs to be started anew, without waiting; one that does not run is left alone."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:

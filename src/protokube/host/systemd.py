@@ -7,13 +7,15 @@ start must all cost the round no more than two seconds. So a job is asked for an
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
 from protokube.errors import ProtokubeError, Refused, TryLater
 
 if TYPE_CHECKING:
     from protokube.host.dbus import Bus, SaidNo
 
+T = TypeVar("T")
 SYSTEMD, ROOT = "org.freedesktop.systemd1", "/org/freedesktop/systemd1"
 RUNNING = frozenset({"active", "activating", "reloading", "refreshing"})
 FOR_A_PERSON = {
@@ -43,11 +45,20 @@ class SystemdUnits:
         self._address, self._timeout = address, timeout
 
     def ensure_started(self, unit: str) -> bool:
+        return self._asked(_ensure_started, unit)
+
+    def running_for(self, unit: str) -> float | None:
+        return self._asked(_running_for, unit)
+
+    def restart(self, unit: str) -> None:
+        self._asked(_restart, unit)
+
+    def _asked(self, question: Callable[[Bus, str], T], unit: str) -> T:
         from protokube.host.dbus import Bus, SaidNo
 
         try:
             with Bus(self._address, time.monotonic() + self._timeout) as bus:
-                return _ensure_started(bus, unit)
+                return question(bus, unit)
         except SaidNo as error:
             raise _explained(unit, error) from error
         except (OSError, RuntimeError, ValueError) as error:  # no socket, no such transport, no authentication
@@ -68,6 +79,19 @@ def _ensure_started(bus: Bus, unit: str) -> bool:
         raise Refused(message.format(unit), saw=f"LoadState={loaded}", hint=hint)
     bus.call(SYSTEMD, ROOT, f"{SYSTEMD}.Manager", "StartUnit", "ss", unit, "replace")
     return True
+
+
+def _running_for(bus: Bus, unit: str) -> float | None:
+    """By the clock that never jumps, which is the same for systemd and for us."""
+    path = bus.call(SYSTEMD, ROOT, f"{SYSTEMD}.Manager", "LoadUnit", "s", unit)
+    if bus.read(SYSTEMD, path, f"{SYSTEMD}.Unit", "ActiveState") != "active":
+        return None
+    microseconds = bus.read(SYSTEMD, path, f"{SYSTEMD}.Service", "ExecMainStartTimestampMonotonic")
+    return time.monotonic() - microseconds / 1e6 if microseconds else None
+
+
+def _restart(bus: Bus, unit: str) -> None:
+    bus.call(SYSTEMD, ROOT, f"{SYSTEMD}.Manager", "TryRestartUnit", "ss", unit, "replace")
 
 
 def _explained(unit: str, error: SaidNo) -> ProtokubeError:

@@ -62,15 +62,17 @@ class Init:
         reactor.every(SECONDS_BETWEEN_TRIMS, self._trim)
 
     def answer(self, request: Mapping[str, object]) -> Answer:
-        """One request from the socket: {"start": unit} or {"status": unit}."""
+        """One request from the socket: {"start": unit}, {"restart": unit} or {"status": unit}."""
         match request:
             case {"start": str(name)} if name in self._units:
                 return {"changed": self.start(name)}
             case {"status": str(name)} if name in self._units:
                 return self.status(name)
-            case {"start": name} | {"status": name}:
+            case {"restart": str(name)} if name in self._units:
+                return {"changed": self.restart(name)}
+            case {"start": name} | {"restart": name} | {"status": name}:
                 return {"error": f"no unit {name!r} here; there are {', '.join(sorted(self._units))}"}
-        return {"error": "ask for start or status of a unit"}
+        return {"error": "ask for start, restart or status of a unit"}
 
     def start(self, name: str) -> bool:
         """Have a unit run from now on; whether that is news."""
@@ -80,6 +82,20 @@ class Init:
         unit.wanted = True
         self._spawn(unit)
         return True
+
+    def restart(self, name: str) -> bool:
+        """Have a unit that runs end, and so start again; whether there was anything to end."""
+        unit = self._units[name]
+        if unit.pid is None or self._stopping:
+            return False
+        os.kill(unit.pid, signal.SIGTERM)
+        self._reactor.after(SECONDS_TO_STOP, partial(self._kill, unit, unit.pid))
+        return True
+
+    def _kill(self, unit: Unit, pid: int) -> None:
+        """Whoever does not end when asked to; its number is nobody else's before it was reaped."""
+        if unit.pid == pid:
+            os.killpg(pid, signal.SIGKILL)
 
     def status(self, name: str) -> Answer:
         unit = self._units[name]

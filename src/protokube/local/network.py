@@ -3,6 +3,9 @@
 Nothing is put into the user's own network namespace: no bridge, no route, no veth. So clouds side by side use the same
 addresses and never meet, and a host can reach nothing but its siblings.
 
+The kernel gives up what it has no route for before any rule sees it, also what the rules of Services would have sent to
+a sibling. So what a host itself sends has a way to the switch, and whatever really goes there is sent back at once.
+
 A cable ends with its host: the kernel removes both ends when the host's namespace goes, a moment later.
 """
 
@@ -21,6 +24,10 @@ from protokube.errors import Refused, TryLater
 from protokube.local.syscalls import CLONE_NEWNET, setns
 
 GATEWAY, PREFIX = "10.77.0.1", 24
+ELSEWHERE, LAST = 77, 33000
+"""A table of routes, and the place of the rule that leads there: behind all others."""
+FORWARDING = Path("/proc/sys/net/ipv4/ip_forward")
+"""Of the network that the thread is in."""
 BRIDGE, CABLE = "br0", "eth0"
 NAMED = Path("/run/netns")
 """Where iproute2 keeps namespaces that have a name."""
@@ -44,7 +51,9 @@ def make_switch(name: str) -> None:
             # A bridge without an address of its own takes that of a port, and changes it as ports come and go.
             commands.append(f"link add {BRIDGE} address {_hardware_address(GATEWAY)} type bridge")
         commands += [f"address replace {GATEWAY}/{PREFIX} dev {BRIDGE}", f"link set {BRIDGE} up"]
+        commands.append("route replace unreachable default")
         _batch(commands)
+        FORWARDING.write_text("1")  # without, it would not say that it knows no way: there is none but to its hosts
 
 
 def remove_switch(name: str) -> None:
@@ -96,7 +105,10 @@ def plug(switch: str, host: str, address: str) -> None:
             _batch([*old, *cable], inherit=[home])
     finally:
         os.close(home)
-    _batch(["link set lo up", f"address add {address}/{PREFIX} broadcast + dev {CABLE}", f"link set {CABLE} up"])
+    own = ["link set lo up", f"address add {address}/{PREFIX} broadcast + dev {CABLE}", f"link set {CABLE} up"]
+    # for the host alone: what its pods send to nowhere is better refused by the host, which they know
+    way = f"route add default via {GATEWAY} table {ELSEWHERE}"
+    _batch([*own, way, f"rule add iif lo lookup {ELSEWHERE} pref {LAST}"])
 
 
 def cut(switch: str, host: str, *, down: bool) -> None:

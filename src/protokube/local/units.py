@@ -22,6 +22,13 @@ class LocalUnits:
     def ensure_started(self, unit: str) -> bool:
         return bool(self._ask({"start": unit})["changed"])
 
+    def running_for(self, unit: str) -> float | None:
+        seconds = self.status(unit)["seconds"]
+        return None if seconds is None else float(seconds)
+
+    def restart(self, unit: str) -> None:
+        self._ask({"restart": unit})
+
     def status(self, unit: str) -> dict[str, Any]:
         """What its first process knows of a unit: state, pid, restarts, last_exit, and what the unit said itself."""
         return self._ask({"status": unit})

@@ -79,6 +79,24 @@ def test_kubeconfigs_are_private_and_name_files_that_are_renewed(turn: Turn, tmp
         }
 
 
+def test_kube_proxy_goes_through_the_proxy_of_the_machine_where_there_is_one(tmp_path: Path) -> None:
+    wanted = from_config(completed(cloud="local", masters=3, name="laptop"), nodes=True)
+    with_proxy = replace(wanted, kubelet_api="https://127.0.0.1:3988")
+    own = {components.server_of(wanted, user) for user in wanted.kubeconfigs.values()}
+    assert own == {"https://127.0.0.1:443"}
+    assert {user: components.server_of(with_proxy, user) for user in with_proxy.kubeconfigs.values()} == {
+        "kube-controller-manager": "https://127.0.0.1:443",
+        "kube-scheduler": "https://127.0.0.1:443",
+        "kube-proxy": "https://127.0.0.1:3988",
+    }
+    (tmp_path / MANIFESTS).mkdir(parents=True)
+    (tmp_path / MANIFESTS / NAMES[0]).write_text("of yesterday")
+    again(a_turn(tmp_path, wanted=with_proxy))
+    (path,) = [path for path, user in wanted.kubeconfigs.items() if user == "kube-proxy"]
+    told = yaml.safe_load((tmp_path / path.lstrip("/")).read_text())
+    assert told["clusters"][0]["cluster"]["server"] == "https://127.0.0.1:3988"
+
+
 def test_certificates_of_members_are_not_asked_for_and_all_others_are(turn: Turn) -> None:
     again(turn)
     keys = turn.world.keys

@@ -179,6 +179,12 @@ def test_each_component_goes_by_the_certificates_it_uses(tmp_path: Path) -> None
     }  # fmt: skip
 
 
+def test_the_certificate_of_a_kubeconfig_that_only_a_file_of_the_component_names_counts_too(tmp_path: Path) -> None:
+    wanted = from_config(completed(cloud="local", masters=3, name="laptop"), nodes=True)
+    (proxy,) = [each for each in wanted.components if each.name == "kube-proxy"]
+    assert restarts.used(a_turn(tmp_path, wanted=wanted), proxy) == ["kube-proxy"]
+
+
 @pytest.mark.parametrize(("group", "held", "index"), [("master-b", "", 1), ("other", "", 0), ("master-b", "c", 2)])
 def test_masters_take_turns_by_the_member_they_hold_or_are_there_to_hold(
     tmp_path: Path, group: str, held: str, index: int
