@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from random import Random
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -163,6 +164,62 @@ class AnyInterleaving(RuleBasedStateMachine):
 
 TestAnyInterleaving = AnyInterleaving.TestCase
 TestAnyInterleaving.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+
+
+def a_busy_hour(seed: int) -> tuple[int, list[str]]:
+    """Three that do what they do all day, with answers that come late, get lost, and freezes in between.
+
+    Returns how often the lease changed hands, and every moment at which two believed to lead.
+    """
+    random = Random(seed)
+    server, now, changes, wrong = Server(), 0.0, 0, []
+    machines = [Machine(f"m{n}", random.uniform(-1e6, 1e6), random.uniform(0.97, 1.03)) for n in range(3)]
+    due = [0.0, 0.0, 0.0]
+    leader = ""
+    for _ in range(600):
+        which = min(range(3), key=due.__getitem__)
+        now = max(now, due[which])
+        machine = machines[which]
+        candidate, request, clock = machine.candidate, machine.request, machine.clock(now)
+        if request is None:
+            looks = candidate.must_look(clock)
+            wish = None if looks else candidate.wish(clock)
+            if looks or wish is not None:
+                machine.request = Request(wish, clock)
+                pause = random.choice([0.01, 0.5, 3.0])
+            else:
+                pause = candidate.wait(clock) * random.choice([0.05, 1.0])
+        elif not request.carried_out:
+            server.carry_out(request)
+            pause = random.choice([0.01, 0.5, 3.0])
+        else:
+            machine.request = None
+            lost = random.random() < 0.1
+            if request.write is not None and (lost or request.refused):
+                candidate.failed()
+            elif request.write is not None:
+                assert request.answer is not None
+                candidate.wrote(request.answer, request.sent)
+            elif not lost:
+                candidate.saw(request.answer, clock)
+                if (wish := candidate.wish(clock)) is not None:
+                    machine.request = Request(wish, clock)
+            pause = 0.0 if machine.request else candidate.wait(clock) * random.choice([0.05, 1.0])
+        frozen = random.choice([5.0, 12.0, 12.9, 15.0, 60.0]) if random.random() < 0.06 else 0.0
+        due[which] = now + pause / machine.speed + frozen
+        for moment in (now, min(due) - 1e-6):
+            leaders = [each.candidate.identity for each in machines if each.candidate.leading(each.clock(moment))]
+            if len(leaders) > 1:
+                wrong.append(f"at {moment:.3f} {leaders}")
+            if leaders and leaders[0] != leader:
+                leader, changes = leaders[0], changes + 1
+    return changes, wrong
+
+
+def test_in_busy_hours_with_freezes_one_leads_at_a_time_and_the_lease_changes_hands() -> None:
+    hours = [a_busy_hour(seed) for seed in range(150)]
+    assert [wrong for _, wrong in hours if wrong] == []
+    assert sum(changes for changes, _ in hours) > 300, "nobody ever took over, so nothing was tried"
 
 
 def held_by(holder: str, version: str = "1") -> Lease:
