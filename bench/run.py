@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dns_controller
 import groups
 import local
 import start
 
 
 def main() -> int:
-    results = [start.main(), groups.main(), local.main()]
+    results = [start.main(), groups.main(), dns_controller.main(), local.main()]
     return 0 if all(results) else 1
 
 

@@ -48,29 +48,32 @@ class StrictBackend(Route53Backend):
     def change_resource_record_sets(self, zoneid: str, change_list: list[Told]) -> None:
         zone = self.get_hosted_zone(zoneid)
         _check_limits(change_list)
-        kept = list(zone.rrsets)
+        kept: dict[str, list[RecordSet]] = {}
+        for each in zone.rrsets:
+            kept.setdefault(each.name, []).append(each)
         for change in change_list:
             told = {**change["ResourceRecordSet"], "Name": _stored_name(change["ResourceRecordSet"]["Name"])}
             told["ResourceRecords"] = [each["Value"] for each in told.get("ResourceRecords") or ()]
             _check_values(zone, told)
-            same = [each for each in kept if _identity(each) == _identity(_made(told))]
+            made, there = _made(told), kept.setdefault(told["Name"], [])
+            same = [each for each in there if _identity(each) == _identity(made)]
             if change["Action"] == "DELETE":
                 if not same or not _matches(same[0], told):
                     raise InvalidBatch(
                         f"Tried to delete resource record set [name='{told['Name']}', type='{told['Type']}'] but "
                         + ("the values provided do not match the current values" if same else "it was not found")
                     )
-                kept.remove(same[0])
+                there.remove(same[0])
             elif change["Action"] == "CREATE" and same:
                 raise InvalidBatch(
                     f"Tried to create resource record set [name='{told['Name']}', type='{told['Type']}'] "
                     "but it already exists"
                 )
             else:
-                kept = [each for each in kept if each not in same]
-                _check_beside(kept, told)
-                kept.append(_made(told))
-        zone.rrsets = kept
+                there[:] = [each for each in there if each not in same]
+                _check_beside(there, told)
+                there.append(made)
+        zone.rrsets = [each for there in kept.values() for each in there]
 
     def list_resource_record_sets(
         self, zone_id: str, start_type: str, start_name: str, max_items: int

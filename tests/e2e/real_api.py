@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -96,8 +96,8 @@ def running(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 @contextmanager
-def real_api(work: Path) -> Iterator[RealApi]:
-    """Ready, with its own roles in place."""
+def real_api(work: Path, *, controllers: bool = True) -> Iterator[RealApi]:
+    """Ready, with its own roles in place; without controllers, nothing happens there but what a caller does."""
     kubernetes = programs()
     config = completed(cloud="local", name="laptop", masters=1, nodes=1, kubernetesVersion=kubernetes.version)
     wanted = from_config(config)
@@ -123,7 +123,7 @@ def real_api(work: Path) -> Iterator[RealApi]:
             found = RealApi(config=config, wanted=wanted, store=store, keys=folder, server=server, api=api)
             until(lambda: is_ready(api, process, work / "kube-apiserver.log"), "the API server is ready", BOOT_SECONDS)
             try:
-                with controller_manager(found, kubernetes, work):
+                with controller_manager(found, kubernetes, work) if controllers else nullcontext():
                     yield found
             finally:
                 for each in (api, *found.opened):

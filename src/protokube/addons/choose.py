@@ -6,6 +6,7 @@ from protokube.addons.cluster_dns import cluster_dns
 from protokube.addons.own import Read, own_addons
 from protokube.addons.rbac import rbac
 from protokube.addons.value import Addon
+from protokube.config import dnscontroller
 from protokube.config.complete import Config
 from protokube.spec import version as versions
 
@@ -15,4 +16,8 @@ def all_addons(config: Config, read: Read) -> tuple[Addon, ...]:
     tree = config.cluster
     version = versions.parse(tree["kubernetesVersion"]) or versions.DEFAULT
     dns = cluster_dns(tree["clusterDNS"], version)
-    return (rbac(), *((dns,) if dns else ()), *own_addons(tree.get("addons") or (), read))
+    return (
+        rbac(dns_controller=dnscontroller.runs(tree)),
+        *((dns,) if dns else ()),
+        *own_addons(tree.get("addons") or (), read),
+    )

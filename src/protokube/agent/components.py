@@ -16,9 +16,9 @@ from protokube.agent.world import Turn
 from protokube.errors import Refused
 from protokube.host.files import write_atomic
 from protokube.manifests import kubeconfig
-from protokube.manifests.component import ComponentPod, pod
+from protokube.manifests.component import ComponentPod, pod, reads
 from protokube.manifests.etcd import PKI
-from protokube.store import layout
+from protokube.store import NotThere, layout
 
 STEP = "components"
 KUBE_PROXY = "kube-proxy"
@@ -38,8 +38,11 @@ def sync(turn: Turn) -> None:
         return
     keys.ensure_shared(turn)
     keys.ensure(turn, certificates(turn))
-    _files(turn)
+    missing = _files(turn)
     for component in wanted.components:
+        if lacks := sorted(missing & set(reads(component))):  # the others need not wait for it
+            turn.waiting(STEP, component.name, f"the store has no secret {wanted.secret_files[lacks[0]]} for it")
+            continue
         each = restarts.with_keys(turn, at_home(component, turn.world.me.address))
         if _write(turn, f"{links.DIRECTORY}/{each.file_name}", pod(each).encode(), PUBLIC, staging=STAGING):
             turn.report.done(STEP, "manifest written", each.name)
@@ -63,8 +66,9 @@ def _began(turn: Turn) -> bool:
     return any(turn.world.inside(f"{links.DIRECTORY}/{each.file_name}").exists() for each in turn.wanted.components)
 
 
-def _files(turn: Turn) -> None:
-    wanted = turn.wanted
+def _files(turn: Turn) -> set[str]:
+    """Everything that is to be had; returned are the paths of secrets that the store does not have."""
+    wanted, missing = turn.wanted, set[str]()
     for component in wanted.components:
         for path, text in component.files.items():
             _said(turn, path, _write(turn, path, text.encode(), PUBLIC))
@@ -78,8 +82,13 @@ def _files(turn: Turn) -> None:
         _said(turn, path, _write(turn, path, b64decode(asset.text), asset.mode))
     for path, secret in wanted.secret_files.items():
         if not turn.world.inside(path).exists():
-            content = turn.world.store.read(layout.secret(wanted.cluster, secret)).data
+            try:
+                content = turn.world.store.read(layout.secret(wanted.cluster, secret)).data
+            except NotThere:
+                missing.add(path)
+                continue
             _said(turn, path, _write(turn, path, content, PRIVATE))
+    return missing
 
 
 def server_of(wanted: MasterConfig, user: str) -> str:

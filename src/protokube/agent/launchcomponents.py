@@ -8,16 +8,17 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from protokube.agent.wanted import FileText
+from protokube.config import dnscontroller
 from protokube.config.complete import Config
 from protokube.config.flags import COMPONENTS
-from protokube.manifests.component import ComponentPod
+from protokube.manifests.component import PROGRAMS, ComponentPod
 from protokube.manifests.etcd import PKI
 from protokube.manifests.text import as_yaml
 
 TRUSTED_BY_THE_WORLD = "/etc/ssl/certs"
 CONTROL_PLANE = ("kubeAPIServer", "kubeControllerManager", "kubeScheduler")
 EXTERNAL, INTERNAL = "dns.alpha.kubernetes.io/external", "dns.alpha.kubernetes.io/internal"
-CONTROLLER_MANAGER_PORT, SCHEDULER_PORT, PROXY_HEALTH_PORT = 10257, 10259, 10256
+CONTROLLER_MANAGER_PORT, SCHEDULER_PORT, PROXY_HEALTH_PORT, DNS_METRICS_PORT = 10257, 10259, 10256, 3991
 MODULES = "/lib/modules"
 ASSETS = "/srv/kubernetes/assets"
 """Where the original puts a file whose place is not said."""
@@ -27,6 +28,8 @@ FROM_SECRET = "fromSecret"  # noqa: S105 (a key of the configuration)
 def components(config: Config, *, nodes: bool = False) -> tuple[ComponentPod, ...]:
     """The control plane's; of masters that are nodes, and so have pods, also what makes Services of addresses."""
     found = [_component(config, field) for field in CONTROL_PLANE]
+    if dnscontroller.runs(config.cluster):
+        found.append(_dns_controller(config.cluster["dnsController"]))
     return (*found, _proxy(config)) if nodes and has_proxy(config) else tuple(found)
 
 
@@ -69,6 +72,26 @@ def _proxy(config: Config) -> ComponentPod:
     )
 
 
+def _dns_controller(told: dict[str, Any]) -> ComponentPod:
+    """One on each master; one of them writes."""
+    flags = {
+        "dns": told["provider"], "zone": told.get("zones"), "server": told.get("server"),
+        "key-file": told.get("keyFile"), "watch-namespace": told.get("watchNamespace"),
+        "kubeconfig": told["kubeconfig"],
+    }  # fmt: skip
+    ingresses = ("--watch-ingress",) if told["watchIngress"] else ()
+    return ComponentPod(
+        name=dnscontroller.NAME,
+        image=told["image"],
+        program=(f"{PROGRAMS}/protokube", "dns-controller", *ingresses),
+        flags={name: value for name, value in flags.items() if value},
+        cpu_request="50m",
+        memory_request="64Mi",
+        also_reads=(PKI,),  # its kubeconfig names our keys
+        probe={"httpGet": {"host": "127.0.0.1", "port": DNS_METRICS_PORT, "path": "/metrics"}},
+    )
+
+
 def _names(config: Config) -> dict[str, str]:
     """For the dns-controller, which takes over from the agents where there is one."""
     tree = config.cluster
@@ -90,12 +113,19 @@ def _probe(field: str, told: dict[str, Any]) -> dict[str, Any]:
 def kubeconfigs(config: Config, *, nodes: bool = False) -> dict[str, str]:
     """By path: whose certificate it names."""
     fields = ["kubeControllerManager", "kubeScheduler", *(["kubeProxy"] if nodes and has_proxy(config) else [])]
-    return {config.cluster[field]["kubeconfig"]: COMPONENTS[field] for field in fields}
+    found = {config.cluster[field]["kubeconfig"]: COMPONENTS[field] for field in fields}
+    if dnscontroller.runs(config.cluster):
+        found[config.cluster["dnsController"]["kubeconfig"]] = dnscontroller.NAME
+    return found
 
 
 def secret_files(config: Config) -> dict[str, str]:
     files = config.rendered[""]["kubeAPIServer"].get("files", {})
-    return {path: tree[FROM_SECRET] for path, tree in files.items() if FROM_SECRET in tree}
+    found = {path: tree[FROM_SECRET] for path, tree in files.items() if FROM_SECRET in tree}
+    controller = config.cluster["dnsController"]
+    if dnscontroller.runs(config.cluster) and controller.get("keyFile"):
+        found[controller["keyFile"]] = dnscontroller.KEY_SECRET
+    return found
 
 
 def own_files(config: Config) -> dict[str, FileText]:

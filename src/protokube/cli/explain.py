@@ -2,28 +2,60 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
 
 from protokube.cli.cluster_view import cluster_option
+from protokube.cli.dns_options import object_options
+from protokube.cli.dns_zones import dns_options
 from protokube.cli.options import output_option
+from protokube.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from protokube.cli.dns_zones import OpenZones
 
 
 @click.command()
 @click.argument("kind", type=click.Choice(["volume", "member", "record"]))
 @click.argument("name")
 @cluster_option
+@dns_options
+@object_options
 @output_option(default="text", choices=("text", "json", "yaml"))
-def explain(kind: str, name: str, cluster: str | None, output: str) -> None:
-    """Why a volume, a member or a name waits, or where it comes from.
+def explain(
+    kind: str, name: str, cluster: str | None, provider: str | None, zones: tuple[str, ...], server: str | None,
+    key_file: Path | None, hosts_file: Path, endpoint: str | None, kubeconfig: Path | None, context: str | None,
+    watch_namespace: str, watch_ingress: bool, owner: str | None, output: str,
+) -> None:  # fmt: skip
+    """Why a volume, member or name waits, or where it comes from.
 
     All that the cloud, the store, the agents and etcd itself say about it, in one place, and what would happen next.
-    Works before there is an API.
+    Works before there is an API. With --dns, a record is explained as the dns-controller sees it: which objects ask for
+    it, which zone it goes to, what stands there and whose that is. Say then what the dns-controller is told.
 
     \b
       protokube explain volume vol-1f2e3d4c
       protokube explain member etcd-a
       protokube explain record api.internal.dev.example.com
+      protokube explain record web.example.com --dns aws-route53 --kubeconfig admin.conf
     """
+    asked = provider or kubeconfig or context or zones or server or key_file
+    if asked and cluster is None:
+        if kind != "record":
+            raise InvalidRequest(f"--dns and --kubeconfig say nothing about a {kind}", want="explain record NAME")
+        from protokube.cli.dns_zones import open_zones
+        from protokube.cli.explain_dns import explain_name
+
+        found: OpenZones = open_zones(
+            provider, zones, server=server, key_file=key_file, hosts_file=hosts_file, endpoint=endpoint, read_only=True
+        )
+        explain_name(
+            name, found, zones, kubeconfig=kubeconfig, context=context, namespace=watch_namespace,
+            ingresses=watch_ingress, owner=owner, output=output,
+        )  # fmt: skip
+        return
     from protokube.cli.cluster_view import find_cluster
     from protokube.cli.render_explain_member import explain_member
     from protokube.cli.render_explain_record import explain_record
@@ -31,8 +63,17 @@ def explain(kind: str, name: str, cluster: str | None, output: str) -> None:
     from protokube.cli.render_screen import show_data, show_painted
     from protokube.local.view import look
 
+    paths = find_cluster(cluster)
+    view = look(paths)
+    if kind == "record":
+        from protokube.cli.explain_local import explain_by_objects
+
+        if explain_by_objects(
+            paths, view, name, namespace=watch_namespace, ingresses=watch_ingress, owner=owner, output=output
+        ):
+            return
     ways = {"volume": explain_volume, "member": explain_member, "record": explain_record}
-    told = ways[kind](look(find_cluster(cluster)), name)
+    told = ways[kind](view, name)
     if output == "text":
         show_painted(told.lines())
     else:

@@ -123,7 +123,7 @@ def up(
         step.text = f"{len(volumes)} disks, and the record of who may found what"
     with progress.step("hosts") as step:
         launch = bringup.launch_data(wanted, key, zone)
-        programs = [etcd.parent, *([kubernetes.folder] if kubernetes else [])]
+        programs = [bringup.write_launcher(paths), etcd.parent, *([kubernetes.folder] if kubernetes else [])]
         plain = bringup.template(launch, programs)
         bringup.set_groups(
             admin, wanted, lambda group: nodes.template(plain, wanted, group, paths.switch) if nodes else plain

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass
 
-from protokube.config import check, controlplane, etcd, groups, machines, network, pki, rendering
+from protokube.config import check, controlplane, dnscontroller, etcd, groups, machines, network, pki, rendering
 from protokube.config.draft import Draft, Ledger
 from protokube.errors import InvalidSpec, Problem
 from protokube.spec import version as versions
@@ -47,6 +47,7 @@ def complete(spec: Spec, store: str | None = None) -> Config:
     decide_names(cluster, cloud, spec.name)
     decide_store(cluster, spec.name, store)
     decide_topology(cluster, spec.name)
+    dnscontroller.complete_dns_controller(cluster, cloud)
     inside = network.complete_addresses(cluster, cloud)
     network.complete_subnets(cluster, cloud, zones)
     groups.make_groups(cluster, root, zones, spec.translated)
@@ -170,6 +171,3 @@ def decide_topology(cluster: Draft, name: str) -> None:
         cluster.decide(field, ["0.0.0.0/0"], f"anybody may try to reach {who}; keys and certificates decide")
     cluster.decide("nodePortAccess", [], "nobody outside reaches node ports")
     cluster.decide("authorization", "RBAC", "rights are given, not taken")
-    controller = cluster.under("dnsController")
-    controller.decide("enabled", True, "annotations become records")
-    controller.decide("watchIngress", False, "only when asked for")

@@ -27,6 +27,7 @@ CLIENTS: dict[str, tuple[str, str, list[str]]] = {
     "kube-controller-manager": ("kubernetes-ca", "system:kube-controller-manager", []),
     "kube-scheduler": ("kubernetes-ca", "system:kube-scheduler", []),
     "kube-proxy": ("kubernetes-ca", "system:kube-proxy", []),
+    "dns-controller": ("kubernetes-ca", "system:dns-controller", []),
     "protokube": ("kubernetes-ca", "protokube", ["system:masters"]),
     "kube-apiserver-kubelet-client": ("kubernetes-ca", "kube-apiserver", ["system:masters"]),
     "front-proxy-client": ("front-proxy-ca", "front-proxy-client", []),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -160,6 +161,15 @@ def launch_data(wanted: MasterConfig, key: TsigKey, zone: str) -> str:
         "pki": "/srv/kubernetes",
     }  # fmt: skip
     return json.dumps(told)
+
+
+def write_launcher(paths: Paths) -> Path:
+    """A folder for the hosts' PATH with this very protokube in it: static pods of ours start it by its name."""
+    folder = paths.root / "bin"
+    folder.mkdir(mode=0o755, exist_ok=True)
+    text = f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m protokube "$@"\n'
+    write_atomic(folder / "protokube", text.encode(), 0o755)
+    return folder
 
 
 def template(launch: str, binaries: Sequence[Path]) -> dict[str, Any]:

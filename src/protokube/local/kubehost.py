@@ -14,6 +14,7 @@ from typing import Any
 
 from protokube.agent.launchcomponents import CONTROL_PLANE, MODULES
 from protokube.agent.wanted import MasterConfig
+from protokube.config import dnscontroller
 from protokube.config.complete import Config
 from protokube.config.flags import COMPONENTS
 from protokube.local import binaries, cgroups, clusterdns, containerd, hosts, images, kubelet, proxyimage
@@ -106,10 +107,13 @@ def network_images(cluster: Mapping[str, Any], kubernetes: Path, busybox: Path, 
 
 
 def as_nodes(wanted: MasterConfig, rendered: Mapping[str, Any], plugin: str) -> MasterConfig:
-    """Masters that are nodes as well: their agents make the kubelet's keys and, for `kubenet`, the network of pods."""
+    """Masters that are nodes as well: their agents make the kubelet's keys and, for `kubenet`, the network of pods.
+
+    There is no dns-controller on them: of ourselves there is no image here, and a kubelet starts nothing else.
+    """
     return replace(
         wanted,
-        components=tuple(_without_modules(each) for each in wanted.components),
+        components=tuple(_without_modules(each) for each in wanted.components if each.name != dnscontroller.NAME),
         kubelet_kubeconfig=rendered["flags"]["kubeconfig"],
         kubelet_api=f"https://{PROXY_ADDRESS}",
         pod_network=plugin == "kubenet",

@@ -28,9 +28,11 @@ class ComponentPod:
     """One component as the configuration completes it."""
 
     name: str
-    """`kube-apiserver`: pod, container, program and manifest are called so."""
+    """`kube-apiserver`: pod, container, manifest and, unless it is said, program are called so."""
     image: str
     flags: Mapping[str, Any]
+    program: tuple[str, ...] = ()
+    """The first words of its command, where the program is not called as the component is."""
     cpu_request: str = ""
     memory_request: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
@@ -54,7 +56,7 @@ def pod(told: ComponentPod) -> str:
     container: dict[str, Any] = {
         "name": told.name,
         "image": told.image,
-        "command": [f"{PROGRAMS}/{told.name}", *words(told.flags)],
+        "command": [*(told.program or (f"{PROGRAMS}/{told.name}",)), *words(told.flags)],
         "resources": {"requests": _requests(told)},
         "volumeMounts": [
             {"name": name, "mountPath": folder} | ({"readOnly": True} if reads else {})

@@ -67,6 +67,8 @@ class Outcome:
     """Go because nobody asks for them."""
     replaced: set[Mark] = field(default_factory=set)
     """Go because their object has something new here."""
+    passed: set[Mark] = field(default_factory=set)
+    """Their values stay, for another object."""
     absent: dict[Owned, float] = field(default_factory=dict)
     ripe_at: list[float] = field(default_factory=list)
     """When those that wait may go."""
@@ -131,8 +133,11 @@ def _outcome(at: AtName, removal: Removal, too_many: str, news: set[tuple[str, s
             _hold(outcome, line, why)
             if line in removal.absent_since:
                 outcome.absent[line] = removal.since(line)
-        elif (mark.type, mark.value) in asked or (mark.type, mark.value) not in at.present:
-            continue  # another object asks for it, or there is nothing to lose
+        elif (mark.type, mark.value) in asked:
+            outcome.passed.add(mark)
+            continue
+        elif (mark.type, mark.value) not in at.present:
+            continue  # there is nothing to lose
         elif _is_followed(mark, news):
             outcome.replaced.add(mark)
             continue

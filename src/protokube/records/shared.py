@@ -31,6 +31,8 @@ class SharedPlan:
     """Would go now because nobody asks for them: look at their objects first, and plan again with what is kept."""
     replaced: tuple[Owned, ...]
     """Would go now because their object has something new at the name."""
+    passed: tuple[Owned, ...]
+    """Marks that would go while their values stay, because another object asks for them: look at their objects too."""
     left: tuple[Left, ...]
     absent: Mapping[Owned, float]
     """For the next plan's `Removal.absent_since`."""
@@ -68,6 +70,7 @@ def plan_shared(
         units=tuple(unit for outcome in outcomes if (unit := unit_of(outcome, ttl)).changes),
         removals=tuple(Owned(o.at.name, mark) for o in outcomes for mark in sorted(o.removals)),
         replaced=tuple(Owned(o.at.name, mark) for o in outcomes for mark in sorted(o.replaced)),
+        passed=tuple(Owned(o.at.name, mark) for o in outcomes for mark in sorted(o.passed)),
         left=tuple(sorted([*told, *(left for outcome in outcomes for left in outcome.left)])),
         absent=absent,
         look_again_at=min((at for outcome in outcomes for at in outcome.ripe_at), default=None),

@@ -93,6 +93,14 @@ class DNSController:
     enabled: bool = said("Whether it runs")
     watch_ingress: bool = said("Whether it looks at ingresses too")
     watch_namespace: str | None = said("Only this namespace; all, if unsaid")
+    provider: str | None = said(
+        "Where its zones are; without one it does not run", check=one_of("aws-route53", "rfc2136")
+    )
+    zones: list[str] | None = said("Zones it may write to: example.com, example.com/ID, */ID or *; all, if unsaid")
+    server: str | None = said("rfc2136: the primary server of the zones, ADDRESS or ADDRESS:PORT")
+    key_file: str | None = said("rfc2136: where the key is on masters; it comes from the secret dns-update-key")
+    image: str | None = said("The image it runs from")
+    kubeconfig: str | None = said("How it reaches the API")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

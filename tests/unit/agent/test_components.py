@@ -22,7 +22,9 @@ from protokube.errors import Refused, TryLater
 from protokube.store.memory import MemoryStore
 
 MANIFESTS = "etc/kubernetes/manifests"
-NAMES = ["kube-apiserver.manifest", "kube-controller-manager.manifest", "kube-scheduler.manifest"]
+PARTS = ["kube-apiserver", "dns-controller", "kube-controller-manager", "kube-scheduler"]
+NAMES = [f"{each}.manifest" for each in PARTS]
+KEY = b'{"name": "protokube.laptop", "secret": "c2VjcmV0"}'
 
 
 @pytest.fixture
@@ -31,11 +33,14 @@ def wanted() -> MasterConfig:
 
 
 @pytest.fixture
-def turn(tmp_path: Path, wanted: MasterConfig) -> Turn:
+def turn(tmp_path: Path, wanted: MasterConfig, request: pytest.FixtureRequest) -> Turn:
     """A master on which etcd was served before: its manifests are there."""
     (tmp_path / MANIFESTS).mkdir(parents=True)
     (tmp_path / MANIFESTS / NAMES[0]).write_text("of yesterday")
-    return a_turn(tmp_path, wanted=wanted)
+    turn = a_turn(tmp_path, wanted=wanted)
+    turn.world.store = MemoryStore(request.node.name)
+    turn.world.store.create("laptop/secrets/dns-update-key", KEY)
+    return turn
 
 
 def again(turn: Turn, wanted: MasterConfig | None = None) -> Report:
@@ -59,7 +64,7 @@ def test_without_kubernetes_there_is_nothing_to_do(tmp_path: Path, wanted: Maste
 
 def test_everything_is_there_after_one_round_and_the_next_one_touches_nothing(turn: Turn, tmp_path: Path) -> None:
     assert len(again(turn).did) > 5
-    assert sorted(each.name for each in (tmp_path / MANIFESTS).iterdir()) == NAMES
+    assert sorted(each.name for each in (tmp_path / MANIFESTS).iterdir()) == sorted(NAMES)
     before = {each: (each.stat().st_ino, each.stat().st_mtime_ns) for each in tmp_path.rglob("*")}
 
     assert again(turn).did == []
@@ -81,12 +86,13 @@ def test_kubeconfigs_are_private_and_name_files_that_are_renewed(turn: Turn, tmp
 
 def test_kube_proxy_goes_through_the_proxy_of_the_machine_where_there_is_one(tmp_path: Path) -> None:
     wanted = from_config(completed(cloud="local", masters=3, name="laptop"), nodes=True)
-    with_proxy = replace(wanted, kubelet_api="https://127.0.0.1:3988")
+    with_proxy = replace(wanted, kubelet_api="https://127.0.0.1:3988", secret_files={})
     own = {components.server_of(wanted, user) for user in wanted.kubeconfigs.values()}
     assert own == {"https://127.0.0.1:443"}
     assert {user: components.server_of(with_proxy, user) for user in with_proxy.kubeconfigs.values()} == {
         "kube-controller-manager": "https://127.0.0.1:443",
         "kube-scheduler": "https://127.0.0.1:443",
+        "dns-controller": "https://127.0.0.1:443",
         "kube-proxy": "https://127.0.0.1:3988",
     }
     (tmp_path / MANIFESTS).mkdir(parents=True)
@@ -115,7 +121,7 @@ def test_without_keys_no_manifest_is_written(turn: Turn, tmp_path: Path) -> None
 def test_manifests_stay_when_the_volume_goes(turn: Turn, tmp_path: Path) -> None:
     again(turn)
     assert turn.homes == []  # nothing is mounted in any of these rounds
-    assert sorted(each.name for each in (tmp_path / links.DIRECTORY.lstrip("/")).iterdir()) == NAMES
+    assert sorted(each.name for each in (tmp_path / links.DIRECTORY.lstrip("/")).iterdir()) == sorted(NAMES)
 
 
 def test_a_changed_component_is_written_anew_and_the_others_are_not(turn: Turn, tmp_path: Path) -> None:
@@ -145,6 +151,25 @@ def test_a_secret_file_is_read_from_the_store_once_and_is_private(
     again(turn, wanted)
     file = tmp_path / "srv/kubernetes/encryption.yaml"
     assert (file.read_bytes(), stat.S_IMODE(file.stat().st_mode)) == (b"key", 0o600)
+
+
+def test_the_key_of_the_dns_controller_comes_from_the_store_for_its_eyes_only(turn: Turn, tmp_path: Path) -> None:
+    again(turn)
+    file = tmp_path / "var/lib/dns-controller/update.key"
+    assert (file.read_bytes(), stat.S_IMODE(file.stat().st_mode)) == (KEY, 0o600)
+
+
+def test_a_key_that_the_store_lacks_keeps_away_only_who_reads_it(
+    turn: Turn, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    turn.world.store = MemoryStore(f"{request.node.name}-empty")
+    report = again(turn)
+
+    assert [(each.about, "no secret dns-update-key" in each.text) for each in report.waits] == [
+        ("dns-controller", True)
+    ]
+    there = sorted(each.name for each in (tmp_path / MANIFESTS).iterdir())
+    assert there == sorted(name for name in NAMES if not name.startswith("dns-"))
 
 
 def test_a_file_of_the_users_has_exactly_its_content_and_mode(turn: Turn, tmp_path: Path) -> None:

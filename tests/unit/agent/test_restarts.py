@@ -101,7 +101,7 @@ class Master:
     """One with real certificates, and a clock that the test sets."""
 
     def __init__(self, root: Path, lifetime: float) -> None:
-        wanted = from_config(completed(cloud="local", masters=3, name="laptop"))
+        wanted = from_config(completed(cloud="local", masters=3, name="laptop", dnsController={"enabled": False}))
         self.wanted: MasterConfig = replace(wanted, certificate_lifetime=lifetime)
         self.common, store = FakeClock(), MemoryStore(f"memory://{root.name}")
         clock = HostClock(self.common)
@@ -168,7 +168,7 @@ def test_the_configuration_warns_of_exactly_those_lives_at_which_components_are_
 
 
 def test_each_component_goes_by_the_certificates_it_uses(tmp_path: Path) -> None:
-    turn = Master(tmp_path, SHORT).turn
+    turn = a_turn(tmp_path, wanted=from_config(completed(cloud="local", masters=3, name="laptop")))
     found = {each.name: restarts.used(turn, each) for each in turn.wanted.components}
     assert found == {
         "kube-apiserver": [
@@ -176,6 +176,7 @@ def test_each_component_goes_by_the_certificates_it_uses(tmp_path: Path) -> None
         ],
         "kube-controller-manager": ["kube-controller-manager"],
         "kube-scheduler": ["kube-scheduler"],
+        "dns-controller": ["dns-controller"],
     }  # fmt: skip
 
 

@@ -23,7 +23,7 @@ from protokube.spec.decode import Tree
 from protokube.spec.etcd import EtcdCluster, EtcdMember
 from protokube.spec.fields import Declared, declared, duration, element, quantity
 from protokube.spec.group import InstanceGroup
-from protokube.spec.machines import ClusterDNS
+from protokube.spec.machines import ClusterDNS, DNSController
 from protokube.spec.network import PLUGINS as PLUGIN_NAMES
 from protokube.spec.network import Networking
 from protokube.spec.parse import GROUPS, Spec, parse
@@ -100,6 +100,8 @@ CHOSEN: dict[tuple[type, str], st.SearchStrategy[Any]] = {
     (KubeAPIServer, "disableAdmissionPlugins"): st.lists(st.just("LimitRanger"), max_size=1),
     (KubeControllerManager, "nodeCIDRMaskSize"): st.integers(24, 26),
     (Kubelet, "taints"): TAINTS,
+    (DNSController, "provider"): st.just("aws-route53"),
+    (DNSController, "zones"): st.lists(st.sampled_from(["example.com", "*/Z1", "*"]), max_size=2),
     (EtcdCluster, "version"): st.sampled_from(["3.4.13", "3.5.9", "3.5.21"]),
     (EtcdCluster, "env"): st.lists(st.fixed_dictionaries({"name": st.just("GOGC"), "value": WORDS}), max_size=1),
     (InstanceGroup, "taints"): TAINTS,
@@ -114,6 +116,7 @@ APART = {
         *COMPONENTS,
     },
     ClusterDNS: {"domain", "serverIP"},
+    DNSController: {"server"},  # makes it rfc2136, which needs zones
     KubeAPIServer: {"serviceClusterIPRange", "authenticationConfiguration"},  # the latter from 1.30 on only
     KubeControllerManager: {"serviceClusterIPRange", "clusterCIDR"},
     Kubelet: {"clusterDNS", "clusterDomain"},

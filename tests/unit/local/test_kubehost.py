@@ -129,7 +129,17 @@ def test_a_host_is_asked_for_no_kernel_modules(config: Config, rendered: dict[st
     made = kubehost.as_nodes(wanted, rendered, "kubenet")
     assert any("/lib/modules" in each.also_reads for each in wanted.components)
     assert not any("/lib/modules" in each.also_reads for each in made.components)
-    assert [each.name for each in made.components] == [each.name for each in wanted.components]
+
+
+def test_where_a_kubelet_starts_the_pods_there_is_no_dns_controller_for_want_of_an_image(
+    config: Config, rendered: dict[str, Any]
+) -> None:
+    from protokube.agent.launchdata import from_config
+
+    wanted = from_config(config, nodes=True)
+    names = [each.name for each in kubehost.as_nodes(wanted, rendered, "kubenet").components]
+    assert names == [each.name for each in wanted.components if each.name != "dns-controller"]
+    assert len(names) == len(wanted.components) - 1
 
 
 def test_programs_that_are_not_here_have_no_image_of_the_network(config: Config, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from protokube.local.pods import read_pod
 from protokube.manifests.component import ComponentPod, outermost, pod, words
 from protokube.spec.parse import parse
 
-NAMES = ["kube-apiserver", "kube-controller-manager", "kube-scheduler"]
+NAMES = ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "dns-controller"]
 VERSIONS = ["1.20.2", "1.28.0", "1.30.0", "1.32.0", "1.34.1", "1.36.3"]
 
 
@@ -40,7 +40,7 @@ def container(each: ComponentPod) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_master_runs_three_components_beside_etcd(version: str) -> None:
+def test_a_master_runs_three_components_and_the_dns_controller_beside_etcd(version: str) -> None:
     assert [each.name for each in components(of_version(version))] == NAMES
 
 
@@ -95,7 +95,7 @@ def test_our_own_runner_understands_every_one_of_them(version: str) -> None:
 def test_every_flag_of_the_configuration_is_passed_and_none_besides(version: str) -> None:
     config = of_version(version)
     for each, field in zip(
-        components(config), ("kubeAPIServer", "kubeControllerManager", "kubeScheduler"), strict=True
+        components(config)[:3], ("kubeAPIServer", "kubeControllerManager", "kubeScheduler"), strict=True
     ):
         program, *flags = container(each)["command"]
         assert program == f"/usr/local/bin/{each.name}"
@@ -114,15 +114,15 @@ def test_whatever_file_a_component_is_told_of_it_can_see(path: Any) -> None:
 
 
 def test_a_component_may_write_only_where_it_has_to() -> None:
-    api, manager, scheduler = components(of_version("1.34.1"))
+    api, manager, scheduler, *others = components(of_version("1.34.1"))
     writable = [told["mountPath"] for told in container(api)["volumeMounts"] if not told.get("readOnly")]
     assert writable == ["/var/log/kube-audit"]
-    for each in (manager, scheduler):
+    for each in (manager, scheduler, *others):
         assert all(told["readOnly"] for told in container(each)["volumeMounts"])
 
 
 def test_the_names_of_the_api_are_told_to_the_dns_controller() -> None:
-    api, manager, _ = components(of_version("1.34.1"))
+    api, manager, *_ = components(of_version("1.34.1"))
     told = tree(api)["metadata"]["annotations"]
     assert (told[EXTERNAL], told[INTERNAL]) == ("api.dev.example.com", "api.internal.dev.example.com")
     assert EXTERNAL not in tree(manager)["metadata"]["annotations"]
@@ -136,7 +136,7 @@ def test_a_changed_file_changes_the_pod_and_an_equal_one_does_not() -> None:
 
 
 def test_nothing_listens_without_a_certificate_and_probes_fit_what_listens() -> None:
-    api, manager, scheduler = components(of_version("1.20.2"))
+    api, manager, scheduler, *_ = components(of_version("1.20.2"))
     assert container(api)["livenessProbe"]["tcpSocket"] == {"host": "127.0.0.1", "port": 443}
     for each, port in ((manager, 10257), (scheduler, 10259)):
         probe = container(each)["livenessProbe"]["httpGet"]
@@ -152,11 +152,9 @@ def test_a_port_of_the_users_is_probed_there() -> None:
 
 def test_kubeconfigs_are_where_the_flags_say() -> None:
     config = of_version("1.34.1")
+    commands = {each.name: container(each)["command"] for each in components(config)}
     for path, user in kubeconfigs(config).items():
-        assert (
-            f"--authentication-kubeconfig={path}"
-            in container(next(each for each in components(config) if each.name == user))["command"]
-        )
+        assert any(word.endswith(f"kubeconfig={path}") for word in commands[user])
 
 
 def test_the_users_files_are_for_masters_if_they_say_so_or_say_nothing() -> None:
@@ -175,7 +173,10 @@ def test_the_users_files_are_for_masters_if_they_say_so_or_say_nothing() -> None
 
 def test_a_secret_is_named_and_never_in_launch_data() -> None:
     config = completed(cloud="local", masters=3, encryptionConfig=True)
-    assert secret_files(config) == {"/srv/kubernetes/encryption.yaml": "encryption"}
+    assert secret_files(config) == {
+        "/srv/kubernetes/encryption.yaml": "encryption",
+        "/var/lib/dns-controller/update.key": "dns-update-key",
+    }
     assert "fromSecret" not in str(to_tree(from_config(config)))
 
 
@@ -199,3 +200,42 @@ def test_of_folders_the_outermost_cover_all_and_none_lies_in_another(folders: se
     kept = outermost(folders)
     assert all(any(each == other or each.startswith(f"{other}/") for other in kept) for each in folders)
     assert not any(each.startswith(f"{other}/") for each in kept for other in kept)
+
+
+def test_the_dns_controller_is_told_what_the_configuration_decided_and_may_write_nothing() -> None:
+    config = completed(
+        cloud="aws", dnsZone="example.com", dnsController={"watchIngress": True, "watchNamespace": "web"}
+    )
+    (controller,) = [each for each in components(config) if each.name == "dns-controller"]
+    told = container(controller)
+
+    assert told["image"] == config.cluster["dnsController"]["image"]
+    assert told["command"] == [
+        *("/usr/local/bin/protokube", "dns-controller", "--watch-ingress", "--dns=aws-route53"),
+        *("--kubeconfig=/var/lib/dns-controller/kubeconfig", "--watch-namespace=web", "--zone=example.com"),
+    ]
+    assert {mount["mountPath"]: mount.get("readOnly") for mount in told["volumeMounts"]} == {
+        "/srv/kubernetes": True,
+        "/var/lib/dns-controller": True,
+    }
+    assert told["livenessProbe"]["httpGet"] == {"host": "127.0.0.1", "port": 3991, "path": "/metrics"}
+
+
+@pytest.mark.parametrize("cluster", [{"cloud": "gce"}, {"cloud": "metal"}, {"dnsController": {"enabled": False}}])
+def test_where_it_cannot_work_or_is_not_wanted_there_is_nothing_of_the_dns_controller(cluster: dict[str, Any]) -> None:
+    config = completed(**cluster)
+    assert [each.name for each in components(config)] == [each for each in NAMES if each != "dns-controller"]
+    assert "dns-controller" not in kubeconfigs(config).values()
+    assert secret_files(config) == {}
+
+
+def test_every_flag_of_the_dns_controller_is_one_that_its_command_takes() -> None:
+    from protokube.cli.dns_controller import dns_controller
+
+    for cloud in ("aws", "local"):
+        told = {"watchIngress": True, "watchNamespace": "web", "zones": ["example.com", "*/Z1"]}
+        (pod_,) = [each for each in components(completed(cloud=cloud, dnsController=told)) if not each.files][-1:]
+        _, _, *flags = container(pod_)["command"]
+        context = dns_controller.make_context("dns-controller", list(flags), resilient_parsing=False)
+        assert context.params["zones"] == ("example.com", "*/Z1")
+        assert (context.params["watch_ingress"], context.params["watch_namespace"]) == (True, "web")

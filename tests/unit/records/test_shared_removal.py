@@ -309,3 +309,22 @@ def test_a_value_that_another_object_asks_for_as_well_is_not_lost(allowed: bool)
 
     assert cluster.dns.read(["web.dev"]) == (a_record(ONE, TWO),)
     assert plan.removals == ()
+
+
+def test_a_value_that_passes_from_one_object_to_another_is_told_so_that_the_first_can_be_asked() -> None:
+    """If it is still there, its mark stays beside that of the other: who leaves then does not take the value along."""
+    cluster = settled([a_want(by="pod/default/elder")])
+    line = owned(by="pod/default/elder")
+
+    plan = cluster.plan([a_want(by="pod/default/younger")])
+    assert (plan.passed, plan.removals, plan.replaced) == ((line,), (), ())
+
+    cluster.carry_out(cluster.plan([a_want(by="pod/default/younger")], kept=[line]))
+    assert {each.mark.by for each in cluster.marks()} == {"pod/default/elder", "pod/default/younger"}
+    cluster.now += 10 * GRACE
+    cluster.plan([], kept=[line])
+    cluster.now += 10 * GRACE
+    plan = cluster.plan([], kept=[line])
+    assert [each.mark.by for each in plan.removals] == ["pod/default/younger"]
+    cluster.carry_out(plan)
+    assert cluster.dns.read(["web.dev"]) == (a_record(ONE),)

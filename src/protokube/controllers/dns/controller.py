@@ -1,0 +1,154 @@
+"""The round of the dns-controller: see, decide, look again, write, tell.
+
+A round decides from everything that is known and remembers nothing that matters: killed at any moment and started
+anywhere else, it goes on where it was. It comes at once when an object changes, and by itself only when something has
+to be looked at again.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from protokube.controllers.backoff import ceiling
+from protokube.controllers.dns import Problem
+from protokube.controllers.dns.confirm import Look, Objects
+from protokube.controllers.dns.desired import desired
+from protokube.controllers.dns.routing import Routed, route
+from protokube.controllers.dns.watching import Seen
+from protokube.controllers.dns.zones import Zones
+from protokube.controllers.dns.zonework import Outcome, Policy, Sight, ZoneWork
+from protokube.controllers.outermost import guarded
+from protokube.errors import Refused, TryLater
+from protokube.records.zones import Zone
+
+log = logging.getLogger(__name__)
+
+GATHER = 0.05
+"""Seconds in which changes that come together are taken together: one write for a pod that changes thrice."""
+LONGEST = 60.0
+SOON = 1.0
+RELIST_FIRST, RELIST_MOST = 10.0, 600.0
+"""Seconds until lists are asked for again that still lack an object which is there: the first time, and at most."""
+
+
+class Watches(Protocol):
+    def look(self) -> Seen: ...
+
+    def relist(self) -> None: ...
+
+
+class Leads(Protocol):
+    def leading(self) -> bool: ...
+
+    def holder(self) -> str:
+        """Who leads, as far as we know."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Round:
+    """What one round saw and did."""
+
+    waits: str = ""
+    """Why nothing was done at all."""
+    seen: Seen | None = None
+    routed: Routed | None = None
+    zones: list[Outcome] = field(default_factory=list)
+    left_alone: Sequence[tuple[Zone, str]] = ()
+    """Zones that are not ours to write to."""
+    look_again_at: float | None = None
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        return self.routed.problems if self.routed else ()
+
+
+Tell = Callable[[Round], None]
+
+
+class Controller:
+    """`run` in one thread; `wake` from any."""
+
+    def __init__(
+        self,
+        *,
+        watching: Watches,
+        election: Leads,
+        zones: Zones,
+        policy: Policy,
+        objects: Callable[[], Objects],
+        tells: Sequence[Tell] = (),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._watching, self._election, self._zones, self._policy = watching, election, zones, policy
+        self._objects, self._tells, self._clock = objects, tuple(tells), clock
+        self._works: dict[Zone, ZoneWork] = {}
+        self._relists, self._relist_at = 0, float("-inf")
+        self._woken = threading.Event()
+
+    def wake(self) -> None:
+        self._woken.set()
+
+    def run(self, stop: threading.Event) -> None:
+        while not stop.is_set():
+            self._woken.clear()
+            pause = LONGEST
+            if guarded("dns-controller", lambda: self._told(self.round())):
+                pause = SOON
+            elif self._next is not None:
+                pause = min(max(self._next - self._clock(), 0.0), LONGEST)
+            if self._woken.wait(pause):
+                stop.wait(GATHER)
+
+    _next: float | None = None
+
+    def _told(self, done: Round) -> None:
+        self._next = done.look_again_at
+        for tell in self._tells:
+            tell(done)
+
+    def round(self) -> Round:
+        now, seen = self._clock(), self._watching.look()
+        if not self._election.leading():
+            self._forget()
+            holder = self._election.holder()
+            return Round(seen=seen, waits=f"{holder} leads" if holder else "nobody leads yet", look_again_at=now + SOON)
+        try:
+            managed = self._zones.managed(now)  # also before all objects are listed: it is done by the time they are
+        except (TryLater, Refused) as why:
+            return Round(seen=seen, waits=f"the zones cannot be listed: {why.message}", look_again_at=now + 10 * SOON)
+        if not seen.ready:
+            return Round(seen=seen, waits=seen.trouble)
+        routed = route(desired(seen.sources.values(), seen.nodes.values()), managed, reserved=seen.agents.reserved)
+        done = Round(seen=seen, routed=routed, left_alone=managed.left)
+        look = Look(self._objects(), seen.sources, seen.nodes)
+        sight = Sight(
+            look=look, whole=seen.whole, trouble=seen.trouble, adopt=seen.agents.left, hands_off=seen.agents.reserved
+        )
+        self._works = {zone: self._works.get(zone) or self._work(zone) for zone in routed.wants}
+        for zone, wants in routed.wants.items():
+            done.zones.append(self._works[zone].settle(wants, sight, now))
+        self._relist(any(doubt.lists_lie for outcome in done.zones for doubt in outcome.doubts.values()), now)
+        times = [seen.agents.ends_at, *(outcome.look_again_at for outcome in done.zones)]
+        done.look_again_at = min((each for each in times if each is not None), default=None)
+        return done
+
+    def _work(self, zone: Zone) -> ZoneWork:
+        return ZoneWork(zone, self._zones.open(zone), self._policy, self._election.leading)
+
+    def _relist(self, lists_lie: bool, now: float) -> None:
+        """Lists that stay as they are, whatever is asked for, are read more and more seldom: they cost the server."""
+        if not lists_lie:
+            self._relists, self._relist_at = 0, now
+        elif now >= self._relist_at:
+            self._watching.relist()
+            self._relists += 1
+            self._relist_at = now + ceiling(self._relists, first=RELIST_FIRST, most=RELIST_MOST)
+
+    def _forget(self) -> None:
+        for work in self._works.values():
+            work.forget()

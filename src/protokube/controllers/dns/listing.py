@@ -1,0 +1,72 @@
+"""Everything that can ask for a name, listed once and whole: for who only wants to look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+import msgspec
+
+from protokube.controllers.dns.agentnames import AgentNames, Lease, Names, told_by
+from protokube.controllers.dns.objects import Ingress, Node, Object, Pod, Service
+from protokube.controllers.dns.watching import CORE, LEASES, NETWORKING
+from protokube.controllers.kinds import page_of
+from protokube.errors import TryLater
+from protokube.kube.client import ApiError
+from protokube.records.api import LEASE
+
+PAGE = "500"
+
+
+class Server(Protocol):
+    def get(self, path: str, query: Mapping[str, str] | None = None) -> bytes: ...
+
+
+def list_objects(server: Server, *, namespace: str = "", ingresses: bool = False) -> list[Object]:
+    """Every node, and of the others those that name anything; one that cannot be read is left out."""
+    inside = f"/namespaces/{namespace}" if namespace else ""
+    kinds: list[tuple[str, type[Any]]] = [
+        (f"{CORE}{inside}/pods", Pod), (f"{CORE}{inside}/services", Service), (f"{CORE}/nodes", Node),
+    ]  # fmt: skip
+    if ingresses:
+        kinds.append((f"{NETWORKING}{inside}/ingresses", Ingress))
+    return [item for path, of in kinds for item in _listed(server, path, of) if _matters(item)]
+
+
+def agents_names(server: Server) -> Names:
+    """Whose the names of the API are, at one look: a Lease that is there counts as renewed."""
+    try:
+        content = server.get(f"{LEASES}/{LEASE}")
+    except ApiError as error:
+        if error.status == 404:
+            return Names()
+        raise
+    try:
+        told = told_by(msgspec.json.decode(content, type=Lease))
+    except msgspec.MsgspecError as error:
+        raise TryLater(f"the Lease {LEASE} of the agents cannot be read: {error}") from error
+    return AgentNames().look(told, in_touch=True, now=0.0)
+
+
+def _listed(server: Server, path: str, of: type[Any]) -> Iterator[Object]:
+    decode, token = msgspec.json.Decoder(of).decode, ""
+    while True:
+        try:
+            page = page_of(server.get(path, {"limit": PAGE} | ({"continue": token} if token else {})))
+        except ApiError as error:
+            if error.status == 410:  # it took us longer to read than the server remembers
+                raise TryLater(f"{path}: the list changed while it was read: {error.message}") from error
+            raise
+        for content in page.items or ():
+            try:
+                yield decode(content)
+            except msgspec.MsgspecError:
+                continue
+        token = page.metadata.token
+        if not token:
+            return
+
+
+def _matters(item: Object) -> bool:
+    said = item.metadata.annotations
+    return isinstance(item, (Node, Ingress)) or (said is not None and bool(said.internal or said.external))
