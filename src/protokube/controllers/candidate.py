@@ -13,6 +13,8 @@ from dataclasses import dataclass
 DURATION = 15.0
 RENEW, RETRY, MARGIN = 1 / 3, 1 / 15, 2 / 15
 """Parts of the duration: 5 s, 1 s and 2 s."""
+TICK = 0.001
+"""Seconds that are waited at least: sums of times are not exact, and nobody should ask again in the same moment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,4 +106,4 @@ class Candidate:
         if not self._known or self._may_take(now):
             return retry
         assert self._seen is not None
-        return min(renew, self._seen_at + self._seen.duration - now)
+        return min(renew, max(TICK, self._seen_at + self._seen.duration - now))

@@ -51,6 +51,7 @@ EXPECTED = {
     "kube-controller-manager": Expected("kubernetes-ca", "CN = system:kube-controller-manager", CLIENT),
     "kube-scheduler": Expected("kubernetes-ca", "CN = system:kube-scheduler", CLIENT),
     "kube-proxy": Expected("kubernetes-ca", "CN = system:kube-proxy", CLIENT),
+    "dns-controller": Expected("kubernetes-ca", "CN = system:dns-controller", CLIENT),
     "protokube": Expected("kubernetes-ca", f"CN = protokube, {MASTERS}", CLIENT),
     "kube-apiserver-kubelet-client": Expected("kubernetes-ca", f"CN = kube-apiserver, {MASTERS}", CLIENT),
     "front-proxy-client": Expected("front-proxy-ca", "CN = front-proxy-client", CLIENT),

@@ -1,0 +1,180 @@
+"""Faults that last for minutes, under a fake clock: what stands meanwhile, and what afterwards."""
+
+from __future__ import annotations
+
+from helpers_dns_objects import FIRST, LATER, a_node, a_pod, a_service
+from helpers_dns_world import API, GRACE, PRIVATE, PUBLIC, Triple, World
+from protokube.controllers.dns.agentnames import Names
+from protokube.controllers.dns.controller import RELIST_MOST
+from protokube.records import Record
+from protokube.records.zones import Zone
+
+WEB: Triple = ("web.example.com", "A", "10.0.0.1")
+
+
+def a_world(*documents: dict[str, object]) -> World:
+    """One cluster whose objects have what they ask for."""
+    world = World(("a",))
+    for document in documents:
+        world.clusters["a"].put(document)
+    world.rounds("a")
+    return world
+
+
+def passes(world: World, seconds: float, step: float = 20.0) -> None:
+    """Time, with rounds as they come."""
+    while seconds > 0:
+        world.pass_time(min(step, seconds))
+        world.rounds("a")
+        seconds -= step
+
+
+def standing(world: World, zone: Zone = PUBLIC) -> set[Triple]:
+    return set(world.values(zone))
+
+
+def test_ten_minutes_without_an_api_server_lose_nothing_and_what_went_meanwhile_goes_afterwards() -> None:
+    world = a_world(a_pod("web", node="n1", internal_names="web.example.com"))
+    cluster = world.clusters["a"]
+    cluster.fall_silent()
+    cluster.answers = False
+    cluster.remove("pod/default/web")
+    passes(world, 600)
+    assert standing(world, PRIVATE) == {WEB}
+    cluster.heal()
+    passes(world, GRACE + 40)
+    assert standing(world, PRIVATE) == set()
+
+
+def test_a_node_that_lists_leave_out_for_an_hour_keeps_its_name() -> None:
+    world = a_world(a_node("n1", internal=["10.0.0.1"], internal_names="web.example.com"))
+    world.clusters["a"].hide(["node/n1"], lies=1000)
+    passes(world, 3600)
+    assert standing(world, PRIVATE) == {WEB}
+    assert world.clusters["a"].relists > 3
+
+
+def test_lists_that_stay_wrong_are_asked_for_more_and_more_seldom() -> None:
+    world = a_world(a_pod("web", node="n1", internal_names="web.example.com"))
+    cluster = world.clusters["a"]
+    cluster.hide(["pod/default/web"], lies=10**6)
+    passes(world, 7200, step=5)
+    assert 5 < cluster.relists < 7 + 7200 / RELIST_MOST
+
+
+def test_a_node_that_the_list_leaves_out_does_not_take_the_addresses_of_services_away() -> None:
+    world = a_world(
+        a_node("n1", external=["10.0.0.1"]),
+        a_node("n2", external=["10.0.0.2"]),
+        a_service("web", "NodePort", external_names="web.example.com"),
+    )
+    world.clusters["a"].hide(["node/n1"], lies=3)
+    passes(world, 1200)
+    assert standing(world) == {WEB, ("web.example.com", "A", "10.0.0.2")}
+
+
+def test_the_younger_of_two_that_ask_for_one_value_leaves_while_the_list_leaves_the_elder_out() -> None:
+    """The elder's mark stays beside that of the younger: its object was asked for, and is there."""
+    world = a_world(
+        a_pod("elder", node="n1", internal_names="web.example.com", created=FIRST),
+        a_pod("younger", node="n1", internal_names="web.example.com", created=LATER),
+    )
+    cluster = world.clusters["a"]
+    cluster.hide(["pod/default/elder"], lies=10**6)
+    passes(world, 60)
+    cluster.remove("pod/default/younger")
+    passes(world, 1200)
+    assert standing(world, PRIVATE) == {WEB}
+
+
+def test_an_old_list_does_not_bring_back_what_its_object_has_replaced() -> None:
+    """The list froze while an address was on its way; in truth it is the old one again."""
+    world = a_world(a_service("web", "LoadBalancer", {"ip": "10.0.0.1"}, external_names="web.example.com"))
+    cluster = world.clusters["a"]
+    cluster.put(a_service("web", "LoadBalancer", {"ip": "10.0.0.2"}, external_names="web.example.com"))
+    cluster.fall_silent()
+    cluster.put(a_service("web", "LoadBalancer", {"ip": "10.0.0.1"}, external_names="web.example.com"))
+    world.rounds("a")
+    assert WEB in standing(world)
+    passes(world, 600)
+    assert standing(world) == {WEB}
+
+
+def test_an_empty_list_of_many_names_is_read_again_and_what_really_went_stays_for_a_person() -> None:
+    """More values would go than may go at once; a few of their objects are asked for to see whether the list lies."""
+    pods = [a_pod(f"p{number}", node="n1", internal_names=f"p{number}.example.com") for number in range(40)]
+    world = a_world(*pods)
+    cluster, before = world.clusters["a"], standing(world, PRIVATE)
+    cluster.hide(cluster.objects)
+    passes(world, GRACE + 60)
+    assert cluster.relists >= 1
+    assert cluster.honest
+    assert len(cluster.asked_for) < 15, "not all of them are asked for"
+    assert standing(world, PRIVATE) == before
+    for number in range(30):
+        cluster.remove(f"pod/default/p{number}")
+    passes(world, 1000)
+    assert standing(world, PRIVATE) == before
+    world.replicas["a"][0] = world.start("a", leader=True, forced=True)
+    passes(world, 2 * GRACE)
+    assert len(standing(world, PRIVATE)) == 10
+
+
+def test_a_name_that_the_agents_leave_is_taken_over_and_their_last_addresses_go() -> None:
+    world = World(("a",))
+    cluster = world.clusters["a"]
+    cluster.agents = Names(reserved=frozenset({API}))
+    world.write(PUBLIC, Record(name=API, type="A", values=("203.0.113.7",), ttl=10))
+    cluster.put(a_service("api", "LoadBalancer", {"ip": "10.0.0.1"}, external_names=API))
+    passes(world, 100)
+    assert standing(world) == {(API, "A", "203.0.113.7")}
+    cluster.agents = Names(left=frozenset({API}))
+    world.rounds("a")
+    assert standing(world) == {(API, "A", "203.0.113.7"), (API, "A", "10.0.0.1")}
+    passes(world, GRACE + 40)
+    assert standing(world) == {(API, "A", "10.0.0.1")}
+
+
+def test_a_balancer_without_an_address_keeps_its_last_one_for_five_minutes_also_without_a_grace_time() -> None:
+    world = a_world()
+    world.replicas["a"][0] = world.start("a", leader=True, grace=0.0)
+    cluster = world.clusters["a"]
+    cluster.put(a_service("web", "LoadBalancer", {"ip": "10.0.0.1"}, external_names="web.example.com"))
+    world.rounds("a")
+    cluster.put(a_service("web", "LoadBalancer", external_names="web.example.com"))
+    passes(world, 290)
+    assert standing(world) == {WEB}
+    passes(world, 40)
+    assert standing(world) == set()
+
+
+def test_two_that_both_believe_to_lead_do_no_harm() -> None:
+    world = a_world(a_pod("web", node="n1", internal_names="web.example.com"))
+    world.lead("a", True, True)
+    for number in range(5):
+        world.clusters["a"].put(a_pod(f"p{number}", node="n1", internal_names=f"p{number}.example.com,web.example.com"))
+        passes(world, 10)
+    for number in range(5):
+        world.clusters["a"].remove(f"pod/default/p{number}")
+        passes(world, GRACE + 40)
+    assert standing(world, PRIVATE) == {WEB}
+
+
+def test_a_zone_that_is_no_longer_listed_is_left_as_it_is() -> None:
+    world = a_world(a_service("web", "LoadBalancer", {"ip": "10.0.0.1"}, external_names="web.example.com"))
+    del world.wires["a"][PUBLIC]
+    world.restart("a", 0)
+    world.clusters["a"].remove("service/default/web")
+    passes(world, 600)
+    assert (standing(world), standing(world, PRIVATE)) == ({WEB}, set())
+
+
+def test_a_value_that_two_clusters_ask_for_stays_when_one_of_them_leaves() -> None:
+    world = World()
+    for owner, cluster in world.clusters.items():
+        cluster.put(a_service("web", "LoadBalancer", {"ip": "10.0.0.1"}, external_names="web.example.com"))
+        world.rounds(owner)
+    world.clusters["a"].remove("service/default/web")
+    passes(world, GRACE + 400)
+    assert (world.marked("a", PUBLIC), world.marked("b", PUBLIC)) == (set(), {WEB})
+    assert standing(world) == {WEB}
