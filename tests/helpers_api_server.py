@@ -270,7 +270,7 @@ def api_server(work: Path) -> Iterator[ApiServer]:
         server.server_close()
 
 
-def until(so: Callable[[], Any], what: str, seconds: float = 30) -> Any:
+def until(so: Callable[[], Any], what: str, seconds: float = 90) -> Any:
     end = time.monotonic() + seconds
     while not (found := so()):
         assert time.monotonic() < end, f"not within {seconds} s: {what}"
