@@ -15,6 +15,7 @@ from protokube.cli.dns_options import object_options
 from protokube.cli.dns_zones import dns_options, open_zones
 from protokube.cli.options import output_option
 from protokube.errors import TryLater
+from protokube.records.names import normalise
 
 if TYPE_CHECKING:
     from protokube.cli.dns_wiring import Parts
@@ -46,6 +47,10 @@ LIST_SECONDS = 120.0
     help="Seconds for which a value stays that nobody asks for any more.",
 )
 @click.option("--force", is_flag=True, help="Let more values go at once than is safe; look at --dry-run first.")
+@click.option(
+    "--adopt", metavar="NAME", multiple=True,
+    help="A name whose values are nobody's so far: they become ours, if an object asks for it; again for more.",
+)  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Write nothing; tell what would be written.")
 @click.option("--once", is_flag=True, help="One round, told on standard output, and out.")
 @click.option("--metrics", default="127.0.0.1:3991", show_default=True, help="Prometheus metrics; empty for none.")
@@ -55,7 +60,7 @@ def dns_controller(
     provider: str | None, zones: tuple[str, ...], server: str | None, key_file: Path | None, hosts_file: Path,
     endpoint: str | None, kubeconfig: Path | None, context: str | None, watch_namespace: str, watch_ingress: bool,
     owner: str | None, lease: str, lease_seconds: float, silence: float, ttl: int, grace: float, force: bool,
-    dry_run: bool, once: bool, metrics: str, events: bool, output: str,
+    adopt: tuple[str, ...], dry_run: bool, once: bool, metrics: str, events: bool, output: str,
 ) -> None:  # fmt: skip
     """What annotations ask for stands in DNS.
 
@@ -79,7 +84,8 @@ def dns_controller(
     asked = Asked(
         kubeconfig=kubeconfig, context=context, namespace=watch_namespace, ingresses=watch_ingress, owner=owner,
         lease=lease, lease_seconds=lease_seconds, silence=silence, ttl=ttl,
-        grace=0.0 if once else grace, forced=force, dry_run=dry_run, alone=once or dry_run,
+        grace=0.0 if once else grace, forced=force, dry_run=dry_run,
+        adopt=frozenset(map(normalise, adopt)), alone=once or dry_run,
         metrics="" if once else metrics, events=events,
     )  # fmt: skip
     if not once:

@@ -53,6 +53,7 @@ class Asked:
     grace: float = 30.0
     forced: bool = False
     dry_run: bool = False
+    adopt: frozenset[str] = frozenset()
     alone: bool = False
     """Ask nobody who leads."""
     metrics: str = ""
@@ -118,8 +119,9 @@ def wire(asked: Asked, provider: OpenZones, rules: Sequence[str]) -> Parts:
             session, LEASE_NAMESPACE, asked.lease, gained=changed, lost=changed, duration=asked.lease_seconds
         )
     policy = Policy(
-        owner=asked.owner or cluster, ttl=asked.ttl, grace=asked.grace, forced=asked.forced, dry_run=asked.dry_run
-    )
+        owner=asked.owner or cluster, ttl=asked.ttl, grace=asked.grace, forced=asked.forced, dry_run=asked.dry_run,
+        adopt=asked.adopt,
+    )  # fmt: skip
     events = _events(asked, session, tells)
     controller = Controller(
         watching=lag, election=election, zones=Zones(provider, parse_rules(rules)), policy=policy,

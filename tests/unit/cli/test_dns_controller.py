@@ -18,11 +18,13 @@ import pytest
 import yaml
 
 from helpers_cli import COMMAND, Call, environment, process
-from helpers_dns import Running, embedded, free_port
+from helpers_dns import Running, create, embedded, free_port
 from helpers_dns_api import CLUSTER, DnsApi, dns_api
 from helpers_dns_objects import a_node, a_pod, a_service
 from protokube.controllers.dns.watching import CORE
 from protokube.errors import ExitCode
+from protokube.providers.dns.rfc2136 import Rfc2136Dns
+from protokube.records.names import make_record
 
 WEB = "web.example.com"
 POD = a_pod(internal_names=WEB)
@@ -101,6 +103,21 @@ def test_a_round_is_told_to_programs_as_data(
     assert (zone["zone"], zone["private"], zone["trouble"], zone["refused"]) == ("example.com", False, "", [])
     assert {"name": WEB, "type": "A", "before": None, "after": {"values": ["10.0.0.1"], "ttl": 60}} in zone["changes"]
     assert [each["source"] for each in told["problems"]] == ["service/default/no"]
+
+
+def test_a_record_of_nobodys_becomes_ours_only_if_a_person_says_so(
+    call: Call, options: tuple[str, ...], dns: Running
+) -> None:
+    old = make_record(WEB, "A", ["192.0.2.99"], 60)
+    Rfc2136Dns("example.com", "127.0.0.1", dns.key, port=dns.port).apply(create(old))
+
+    left = call("dns-controller", *options, "--once")
+    before = standing(dns)
+    taken = call("dns-controller", *options, "--once", "--adopt", f"{WEB.upper()}.")
+
+    assert f"{WEB}: A 192.0.2.99 is there and not ours" in left.out
+    assert before == {f"{WEB} A": ("192.0.2.99",)}
+    assert (taken.code, standing(dns)) == (ExitCode.OK, ON_DNS)
 
 
 def test_what_is_gone_leaves_at_once_when_a_person_runs_it_by_hand(

@@ -44,6 +44,8 @@ class Policy:
     forced: bool = False
     dry_run: bool = False
     """Plan and tell, and stop there."""
+    adopt: frozenset[str] = frozenset()
+    """Names at which values that nobody marked become ours, if anything is asked for there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +158,7 @@ class ZoneWork:
     def _plan(self, wants: Sequence[Want], sight: Sight, removal: Removal, now: float) -> SharedPlan:
         return plan_shared(
             self.view.current(now), wants, owner=self._policy.owner, ttl=self._policy.ttl, removal=removal,
-            adopt=sight.adopt, hands_off=sight.hands_off,
+            adopt=sight.adopt | self._policy.adopt, hands_off=sight.hands_off,
         )  # fmt: skip
 
     def _apply(self, units: Sequence[Unit], outcome: Outcome) -> list[tuple[Unit, str]]:
