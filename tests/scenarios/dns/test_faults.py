@@ -6,6 +6,7 @@ from helpers_dns_objects import FIRST, LATER, a_node, a_pod, a_service
 from helpers_dns_world import API, GRACE, PRIVATE, PUBLIC, Triple, World
 from protokube.controllers.dns.agentnames import Names
 from protokube.controllers.dns.controller import RELIST_MOST
+from protokube.controllers.dns.zonerules import Rule
 from protokube.records import Record
 from protokube.records.zones import Zone
 
@@ -31,6 +32,19 @@ def passes(world: World, seconds: float, step: float = 20.0) -> None:
 
 def standing(world: World, zone: Zone = PUBLIC) -> set[Triple]:
     return set(world.values(zone))
+
+
+def test_an_idle_hour_costs_a_dozen_lists_and_not_a_single_write() -> None:
+    world = World(("a",), rules=[Rule(name="example.com", id=PUBLIC.id)])
+    world.clusters["a"].put(a_pod("web", node="n1", internal_names="web.example.com"))
+    world.rounds("a")
+    far_side = world.dns[PUBLIC]
+    lists, writes = far_side.lists, far_side.writes
+    for _ in range(3600):
+        world.pass_time(1)
+        world.rounds("a")
+    assert far_side.lists - lists <= 11, "and one of the zones"
+    assert far_side.writes == writes
 
 
 def test_ten_minutes_without_an_api_server_lose_nothing_and_what_went_meanwhile_goes_afterwards() -> None:

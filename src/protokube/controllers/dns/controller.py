@@ -133,7 +133,8 @@ class Controller:
         for zone, wants in routed.wants.items():
             done.zones.append(self._works[zone].settle(wants, sight, now))
         self._relist(any(doubt.lists_lie for outcome in done.zones for doubt in outcome.doubts.values()), now)
-        times = [seen.agents.ends_at, *(outcome.look_again_at for outcome in done.zones)]
+        missed = self._zones.miss() if routed.homeless else None
+        times = [seen.agents.ends_at, missed, *(outcome.look_again_at for outcome in done.zones)]
         done.look_again_at = min((each for each in times if each is not None), default=None)
         return done
 

@@ -27,6 +27,8 @@ class Routed:
     reserved: tuple[Problem, ...]
     """What was asked for at names that belong to the agents: nothing is wrong, they answer there themselves."""
     pending: tuple[Problem, ...]
+    homeless: frozenset[str] = frozenset()
+    """Names that no zone of ours holds."""
 
 
 def route(wanted: Desired, managed: Managed, *, reserved: Collection[str] = ()) -> Routed:
@@ -34,6 +36,7 @@ def route(wanted: Desired, managed: Managed, *, reserved: Collection[str] = ()) 
     into: dict[Zone, list[Asked]] = {zone: [] for zone in managed.zones}
     problems = set(wanted.problems)
     kept: set[Problem] = set()
+    homeless: set[str] = set()
     theirs = frozenset(reserved)
     for one in wanted.asked:
         name = one.want.name
@@ -42,6 +45,7 @@ def route(wanted: Desired, managed: Managed, *, reserved: Collection[str] = ()) 
         elif (horizon := horizon_of(name, managed.horizons)) is None:
             why = f"no zone we manage holds {name} (rules: {', '.join(map(str, managed.rules)) or 'none'})"
             problems.add(Problem(source=one.source, name=name, why=why))
+            homeless.add(name)
         else:
             for zone in _zones(one, horizon, wanted.inside):
                 into[zone].append(one)
@@ -49,7 +53,13 @@ def route(wanted: Desired, managed: Managed, *, reserved: Collection[str] = ()) 
     for zone, asked in sorted(into.items()):
         wants[zone], unsettled = settle(asked, top=zone.name)
         problems.update(unsettled)
-    return Routed(wants=wants, problems=tuple(sorted(problems)), reserved=tuple(sorted(kept)), pending=wanted.pending)
+    return Routed(
+        wants=wants,
+        problems=tuple(sorted(problems)),
+        reserved=tuple(sorted(kept)),
+        pending=wanted.pending,
+        homeless=frozenset(homeless),
+    )
 
 
 def _zones(one: Asked, horizon: Horizon, inside: Collection[str]) -> Iterator[Zone]:

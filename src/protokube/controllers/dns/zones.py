@@ -18,8 +18,10 @@ from protokube.records.zones import Zone
 
 log = logging.getLogger(__name__)
 
-ZONES_EVERY = 900.0
-RECORDS_EVERY = 300.0
+ZONES_EVERY, RECORDS_EVERY = 3600.0, 330.0
+"""Seconds: an idle hour costs a dozen lists, those of the zones included."""
+MISSED = 300.0
+"""Seconds after which zones are listed again while a name has none: somebody may have made it."""
 
 
 class ZoneView:
@@ -59,6 +61,7 @@ class Zones:
     def __init__(self, provider: ZoneProvider, rules: Sequence[Rule]) -> None:
         self._provider, self._rules = provider, tuple(rules)
         self._managed: Managed | None = None
+        self._asked_at = 0.0
         self._due = 0.0
 
     def managed(self, now: float) -> Managed:
@@ -69,8 +72,13 @@ class Zones:
                 if self._managed is None:
                     raise
                 log.warning("the zones cannot be listed, so the known ones are kept: %s", why.message)
-            self._due = now + ZONES_EVERY
+            self._asked_at, self._due = now, now + ZONES_EVERY
         return self._managed
+
+    def miss(self) -> float:
+        """A name has no zone. When they are listed again."""
+        self._due = min(self._due, self._asked_at + MISSED)
+        return self._due
 
     def open(self, zone: Zone) -> ZoneView:
         return ZoneView(self._provider.open(zone))

@@ -8,7 +8,7 @@ import pytest
 
 from helpers_dns_world import PRIVATE, PUBLIC
 from protokube.controllers.dns.zonerules import Rule
-from protokube.controllers.dns.zones import RECORDS_EVERY, ZONES_EVERY, Zones, ZoneView
+from protokube.controllers.dns.zones import MISSED, RECORDS_EVERY, ZONES_EVERY, Zones, ZoneView
 from protokube.errors import ProtokubeError, Refused, TryLater
 from protokube.providers.dns import DnsProvider
 from protokube.providers.dns.memory import MemoryDns
@@ -84,6 +84,19 @@ def test_zones_are_listed_now_and_then() -> None:
     account.zones.append(PRIVATE)
     assert zones.managed(ZONES_EVERY - 1).zones == (PUBLIC,)
     assert zones.managed(ZONES_EVERY).zones == (PUBLIC, PRIVATE)
+    assert account.lists == 2
+
+
+def test_a_name_without_a_zone_has_them_listed_sooner_and_not_in_every_round() -> None:
+    account = Account(PUBLIC)
+    zones = Zones(account, ())
+    zones.managed(0)
+    account.zones.append(PRIVATE)
+    for now in (1.0, 2.0, MISSED - 1):
+        assert zones.miss() == MISSED
+        assert zones.managed(now).zones == (PUBLIC,)
+    assert zones.managed(MISSED).zones == (PUBLIC, PRIVATE)
+    assert zones.miss() == 2 * MISSED
     assert account.lists == 2
 
 
