@@ -148,7 +148,8 @@ def test_a_host_sees_only_its_own_network(quiet: Host) -> None:
     unreachable = quiet.run(
         "python3", "-c", "import socket; socket.create_connection(('192.0.2.1', 80), 2)", check=False
     )
-    assert "unreachable" in unreachable.stderr or "No route to host" in unreachable.stderr
+    # the kernel says so five times at once, and then once in a second
+    assert "No route to host" in unreachable.stderr or "timed out" in unreachable.stderr
 
 
 def test_a_host_sees_only_its_own_processes(quiet: Host) -> None:
