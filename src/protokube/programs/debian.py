@@ -128,10 +128,7 @@ def _source(run: _Runner, work: Path) -> Path:
     parts, lists, unpacked = work / "sources", work / "lists", work / "source"
     for folder in (parts, lists / "partial", unpacked):
         folder.mkdir(parents=True)
-    for path in (APT / "sources.list", *sorted((APT / "sources.list.d").glob("*"))):
-        if path.suffix in (".list", ".sources") and path.is_file():
-            derive = stanza_sources if path.suffix == ".sources" else one_line_sources
-            (parts / path.name).write_text(derive(path.read_text("utf-8")), "utf-8")
+    write_sources(APT, parts)
     options = {
         "Dir::Etc::sourcelist": "/dev/null",
         "Dir::Etc::sourceparts": parts,
@@ -145,6 +142,14 @@ def _source(run: _Runner, work: Path) -> Path:
     run([*apt, "source", "kubernetes"], unpacked)
     (source,) = (each for each in unpacked.iterdir() if each.is_dir())
     return source
+
+
+def write_sources(apt: Path, parts: Path) -> None:
+    """The machine's lists, for sources. In apt's own order: of two that name one place, the first may say less."""
+    for index, path in enumerate((apt / "sources.list", *sorted((apt / "sources.list.d").glob("*")))):
+        if path.suffix in (".list", ".sources") and path.is_file():
+            derive = stanza_sources if path.suffix == ".sources" else one_line_sources
+            (parts / f"{index:02}-{path.name}").write_text(derive(path.read_text("utf-8")), "utf-8")
 
 
 def _told_by_changelog(source: Path) -> str:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from helpers_daemon import until
 from protokube.errors import InvalidRequest, Refused, TryLater
-from protokube.programs.debian import NEEDED, build_from_debian, build_settings
+from protokube.programs.debian import NEEDED, build_from_debian, build_settings, write_sources
 from protokube.programs.debian_sources import one_line_sources, stanza_sources, upstream_version
 from protokube.programs.kubernetes import PROGRAMS, find
 from protokube.programs.telling import Silent
@@ -250,6 +250,23 @@ def test_every_place_is_kept_once_and_in_order(places: list[str]) -> None:
 
     assert told.splitlines() == [f"deb-src {place} stable main" for place in dict.fromkeys(places)]
     assert one_line_sources(told) == told
+
+
+def test_apt_reads_our_lists_in_the_order_of_its_own(tmp_path: Path) -> None:
+    """It refuses a place whose keyring it knows if a later list does not name it; the other way round is fine."""
+    apt, parts = tmp_path / "apt", tmp_path / "parts"
+    (apt / "sources.list.d").mkdir(parents=True)
+    parts.mkdir()
+    (apt / "sources.list").write_text("deb http://debian.example stable main\n")
+    keyring = "Types: deb\nURIs: http://debian.example\nSuites: stable\nComponents: main\nSigned-By: /keyring.gpg\n"
+    (apt / "sources.list.d" / "debian.sources").write_text(keyring)
+    (apt / "sources.list.d" / "another.list").write_text("deb http://another.example stable main\n")
+    (apt / "sources.list.d" / "notes").write_text("nothing of ours\n")
+
+    write_sources(apt, parts)
+
+    in_order = [path.name.partition("-")[2] for path in sorted(parts.iterdir())]
+    assert in_order == ["sources.list", "another.list", "debian.sources"]
 
 
 def test_a_list_without_entries_has_no_sources() -> None:
