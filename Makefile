@@ -1,9 +1,7 @@
 # Every target sets up what it needs in .venv; nothing has to be installed by hand.
 SHELL := /bin/bash
 BIN := .venv/bin
-# Slow files first, in this order: a long one that begins last is waited for by everybody.
-SLOW := $(patsubst %,tests/host/test_%.py,wiped failover faults etcd_certificates local_containers up split_brain)
-TESTS ?= $(SLOW) $(filter-out $(SLOW),$(wildcard tests/host/test_*.py)) tests/scenarios tests/conformance tests/unit tests/golden
+TESTS ?= tests/host tests/scenarios tests/conformance tests/unit tests/golden
 
 # A machine that forbids bytecode pays for compiling at every start; ours is compiled once.
 unexport PYTHONDONTWRITEBYTECODE

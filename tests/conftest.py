@@ -5,8 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from itertools import zip_longest
+from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# How long one example takes says something about the machine and its other work, and nothing about the code.
+settings.register_profile("any machine", deadline=None)
+settings.load_profile("any machine")
 
 # Coverage is measured in the workers of a run, and not in the programs that tests start: an agent, a command or a pod
 # that is measured takes twice its time, and what it does is asked for by unit tests as well.
@@ -21,3 +28,29 @@ def unmeasured() -> Iterator[None]:
     sys.settrace(None)
     yield
     sys.settrace(trace)
+
+
+LONG = [f"test_{name}.py" for name in ("wiped", "failover", "faults", "etcd_certificates", "dns_faults", "split_brain")]
+"""They begin first, in this order: a long file that begins last is waited for by everybody."""
+TIERS = ("scenarios", "conformance", "unit", "golden")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that mostly wait, for hosts and servers, and files that only compute take turns: so both are always busy."""
+    files: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    hosts = [path for path in files if "host" in path.parts]
+    first = sorted((path for path in hosts if path.name in LONG), key=lambda path: LONG.index(path.name))
+    waiting = [path for path in hosts if path not in first]
+    computing = sorted((path for path in files if path not in hosts), key=_tier)
+    share = -(-len(computing) // max(len(waiting), 1))
+    turns = [computing[at : at + share] for at in range(0, len(computing), max(share, 1))]
+    order = [*first]
+    for one, some in zip_longest(waiting, turns, fillvalue=None):
+        order += [*([one] if isinstance(one, Path) else []), *(some if isinstance(some, list) else [])]
+    items[:] = [item for path in order for item in files[path]]
+
+
+def _tier(path: Path) -> int:
+    return next((at for at, name in enumerate(TIERS) if name in path.parts), len(TIERS))
