@@ -36,7 +36,7 @@ TIERS = ("scenarios", "conformance", "unit", "golden")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that mostly wait, for hosts and servers, and files that only compute take turns: so both are always busy."""
+    """Files that mostly wait, for hosts and servers, and files that only compute take turns, so that both are busy."""
     files: dict[Path, list[pytest.Item]] = {}
     for item in items:
         files.setdefault(item.path, []).append(item)
