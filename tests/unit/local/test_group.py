@@ -252,7 +252,7 @@ def test_hosts_outlive_the_controller_and_the_next_one_goes_on_with_them(world: 
         assert set(world.sockets) == names
         victim = world.running()[0]
         kill(victim)
-        await until(lambda: len(world.running()) == 2 and victim.name not in {h.name for h in world.running()})
+        await until(lambda: len({host.name for host in world.running()} - {victim.name}) == 2)
 
     world.run(second)
     assert len(world.started) == 3
