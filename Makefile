@@ -41,7 +41,7 @@ soak: setup ## hours of what must always hold: make soak SOAK="wiped drills --mi
 	@$(SUDO) $(BIN)/python soak/run.py $(SOAK)
 
 e2e: setup ## what needs a whole machine: a real systemd, the real Kubernetes (built once, if there is none)
-	@scripts/packages
+	@scripts/packages "wget wget"
 	@scripts/kubernetes
 	@$(BIN)/pytest -q --durations 10 tests/e2e
 

@@ -51,8 +51,9 @@ def debian_root() -> Path:
 def nspawn() -> tuple[str, dict[str, str]]:
     if found := shutil.which("systemd-nspawn"):
         return found, {}
-    libraries = next(unpacked("libsystemd-shared").rglob("libsystemd-shared-*.so")).parent
-    return str(unpacked("systemd-container") / "usr/bin/systemd-nspawn"), {"LD_LIBRARY_PATH": str(libraries)}
+    needed = {"libsystemd-shared": "libsystemd-shared-*.so", "libip4tc2": "libip4tc.so.2", "libkmod2": "libkmod.so.2"}
+    folders = [str(next(unpacked(package).rglob(library)).parent) for package, library in needed.items()]
+    return str(unpacked("systemd-container") / "usr/bin/systemd-nspawn"), {"LD_LIBRARY_PATH": ":".join(folders)}
 
 
 def cgroups(name: str) -> list[Path]:
@@ -76,6 +77,7 @@ class SystemdMachine:
             "--quiet",
             "--register=no",
             "--keep-unit",
+            "--link-journal=no",  # a machine that has no systemd has no id either, which that would ask for
             f"--machine={name}",
             f"--directory={debian_root()}",
         ]
