@@ -106,7 +106,8 @@ def told(log: Any) -> str:
 def everything_shown_is_valid(cluster: RealCluster) -> None:
     for host, address in addresses(cluster).items():
         for port in (API, ETCD):
-            shown = served(cluster, address, port)
+            # it may be being started again at this very moment
+            shown = until(lambda address=address, port=port: served(cluster, address, port), f"{host}:{port} answers")  # type: ignore[misc]
             assert 0 < left(shown) <= LIFE, f"{host}:{port}"
 
 
