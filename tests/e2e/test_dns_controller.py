@@ -10,6 +10,7 @@ import pytest
 from e2e.dns_zone import ANNOTATION, NODES, PODS, SERVICES, World, full
 from e2e.real_api import real_api
 from helpers_dns import bind
+from protokube.controllers.dns.tell_conditions import TYPE
 from protokube.records.owners import Mark
 
 
@@ -123,6 +124,23 @@ def test_what_people_wrote_by_hand_stays(controlled: World) -> None:
     world.until_values("post")
     assert world.values("mail") == ["198.51.100.1"]
     assert world.values("mail", "MX") == ["10 mx.example.net"]
+
+
+def test_pods_say_themselves_what_became_of_their_names(world: World) -> None:
+    def said(path: str) -> str:
+        conditions = world.real.api.get(path).get("status", {}).get("conditions") or []
+        return next((f"{each['status']} {each['message']}" for each in conditions if each["type"] == TYPE), "")
+
+    pod = f"{PODS.format('default')}/telling"
+    with world.controller("--conditions"):
+        world.node("n9", internal=("10.9.0.1",))
+        world.pod("telling", "n9", internal="telling")
+        world.until(lambda: said(pod) == f"False {full('telling')}: it has no address yet", "it waits, and says so")
+        world.pod_address("telling", "10.9.0.1")
+        world.until(lambda: said(pod) == f"True {full('telling')}", "its name is set, and it says so")
+        others = world.real.api.get(pod)["status"]["conditions"]
+        assert len([each for each in others if each["type"] == TYPE]) == 1
+    world.delete_pod("telling")
 
 
 def test_two_owners_share_a_name_and_either_can_leave(world: World) -> None:

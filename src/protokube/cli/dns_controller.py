@@ -55,12 +55,17 @@ LIST_SECONDS = 120.0
 @click.option("--once", is_flag=True, help="One round, told on standard output, and out.")
 @click.option("--metrics", default="127.0.0.1:3991", show_default=True, help="Prometheus metrics; empty for none.")
 @click.option("--events/--no-events", default=True, show_default=True, help="Tell the owners of objects by Events.")
+@click.option(
+    "--conditions", is_flag=True,
+    help="Say it as a condition of pods and services too, which takes the right to patch their status.",
+)  # fmt: skip
 @output_option(default="text", choices=("text", "json", "yaml"))
 def dns_controller(
     provider: str | None, zones: tuple[str, ...], server: str | None, key_file: Path | None, hosts_file: Path,
     endpoint: str | None, kubeconfig: Path | None, context: str | None, watch_namespace: str, watch_ingress: bool,
     owner: str | None, lease: str, lease_seconds: float, silence: float, ttl: int, grace: float, force: bool,
-    adopt: tuple[str, ...], dry_run: bool, once: bool, metrics: str, events: bool, output: str,
+    adopt: tuple[str, ...], dry_run: bool, once: bool, metrics: str, events: bool,
+    conditions: bool, output: str,
 ) -> None:  # fmt: skip
     """What annotations ask for stands in DNS.
 
@@ -87,6 +92,7 @@ def dns_controller(
         grace=0.0 if once else grace, forced=force, dry_run=dry_run,
         adopt=frozenset(map(normalise, adopt)), alone=once or dry_run,
         metrics="" if once else metrics, events=events,
+        conditions=conditions,
     )  # fmt: skip
     if not once:
         # while the API server is waited for; as the first process of a pod we would not even die of it
@@ -114,15 +120,15 @@ def run(parts: Parts) -> None:
     def leave() -> None:
         stop.set()
         parts.controller.wake()
-        if parts.events is not None:
-            parts.events.wake()
+        for each in parts.beside:
+            each.wake()
 
     on_signals({signal.SIGTERM: leave, signal.SIGINT: leave, signal.SIGHUP: parts.controller.wake})
     electing = threading.Thread(target=parts.election.run, args=(stop,), daemon=True)
     electing.start()
     watching = parts.watching.start(stop)
-    if parts.events is not None:
-        threading.Thread(target=parts.events.run, args=(stop,), daemon=True).start()
+    for each in parts.beside:
+        threading.Thread(target=each.run, args=(stop,), daemon=True).start()
     notify(READY="1")
     parts.controller.run(stop)
     notify(STOPPING="1")

@@ -6,7 +6,7 @@ import logging
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -29,7 +29,6 @@ from protokube.kube.session import Session
 
 if TYPE_CHECKING:
     from protokube.controllers.dns.metrics import Metrics
-    from protokube.controllers.events import Events
 
 LEASE_NAMESPACE = "kube-system"
 NOT_YET = (401, 403)
@@ -59,6 +58,15 @@ class Asked:
     metrics: str = ""
     events: bool = False
     """Tell the owners of objects."""
+    conditions: bool = False
+    """Say it on the objects themselves."""
+
+
+class Beside(Protocol):
+    def run(self, stop: threading.Event) -> None: ...
+
+    def wake(self) -> None:
+        """Look whether to stop."""
 
 
 class Elects(Leads, Protocol):
@@ -86,7 +94,8 @@ class Parts:
     session: Session
     ready: threading.Event
     """Everything was listed and is watched."""
-    events: Events | None = None
+    beside: tuple[Beside, ...] = ()
+    """Those that tell, each in a thread of its own."""
     metrics: Metrics | None = None
 
 
@@ -122,27 +131,32 @@ def wire(asked: Asked, provider: OpenZones, rules: Sequence[str]) -> Parts:
         owner=asked.owner or cluster, ttl=asked.ttl, grace=asked.grace, forced=asked.forced, dry_run=asked.dry_run,
         adopt=asked.adopt,
     )  # fmt: skip
-    events = _events(asked, session, tells)
+    beside = tuple(_beside(asked, session, tells))
     controller = Controller(
         watching=lag, election=election, zones=Zones(provider, parse_rules(rules)), policy=policy,
         objects=lambda: FreshObjects(session, cluster), tells=tells,
     )  # fmt: skip
     later.append(controller)
     return Parts(
-        controller=controller, watching=watching, election=election, session=session, ready=ready, events=events,
+        controller=controller, watching=watching, election=election, session=session, ready=ready, beside=beside,
         metrics=metrics,
     )  # fmt: skip
 
 
-def _events(asked: Asked, session: Session, tells: list[Tell]) -> Events | None:
-    if not asked.events or asked.alone:
-        return None
-    from protokube.controllers.dns.tell_events import event_teller
-    from protokube.controllers.events import Events
+def _beside(asked: Asked, session: Session, tells: list[Tell]) -> Iterator[Beside]:
+    if asked.events and not asked.alone:
+        from protokube.controllers.dns.tell_events import event_teller
+        from protokube.controllers.events import Events
 
-    events = Events(session, "protokube-dns-controller", socket.gethostname())
-    tells.append(event_teller(events))
-    return events
+        events = Events(session, "protokube-dns-controller", socket.gethostname())
+        tells.append(event_teller(events))
+        yield events
+    if asked.conditions and not asked.alone:
+        from protokube.controllers.dns.tell_conditions import Conditions
+
+        conditions = Conditions(session)
+        tells.append(conditions)
+        yield conditions
 
 
 def _metrics(asked: Asked, provider: OpenZones, tells: list[Tell], lags: list[Lag]) -> Metrics | None:
