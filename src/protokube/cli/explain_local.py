@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from protokube.cli.dns_zones import OpenZones, read_key
 from protokube.cli.explain_dns import explain_name
+from protokube.config.dnscontroller import KEY_SECRET
 from protokube.errors import TryLater
 from protokube.local import client_files
 from protokube.local.paths import Paths
@@ -14,7 +15,7 @@ from protokube.providers.dns.given import given
 from protokube.providers.dns.rfc2136 import Rfc2136Dns
 from protokube.store import layout
 
-LOOPBACK, KEY = "127.0.0.1", "dns-update-key"
+LOOPBACK = "127.0.0.1"
 
 
 def is_of_agents(view: ClusterView, name: str) -> bool:
@@ -27,7 +28,7 @@ def explain_by_objects(
     paths: Paths, view: ClusterView, name: str, *, namespace: str, ingresses: bool, owner: str | None, output: str
 ) -> bool:
     """Whether it could be told: not without Kubernetes, nor while a name that is there is all that anybody can see."""
-    kubeconfig, key = client_files.folder(paths) / "kubeconfig", paths.store / layout.secret(paths.cluster, KEY)
+    kubeconfig, key = client_files.folder(paths) / "kubeconfig", paths.store / layout.secret(paths.cluster, KEY_SECRET)
     if not (view.daemon.alive and kubeconfig.is_file() and key.is_file()) or is_of_agents(view, name):
         return False
     try:

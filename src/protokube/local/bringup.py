@@ -21,6 +21,7 @@ from typing import Any
 
 from protokube.agent.keys import CLIENT
 from protokube.agent.wanted import EtcdCluster, MasterConfig, to_tree
+from protokube.config.dnscontroller import KEY_SECRET, LOCAL_SERVER
 from protokube.errors import Refused, TryLater
 from protokube.host.files import write_atomic
 from protokube.local import client_files
@@ -39,7 +40,6 @@ from protokube.store import AlreadyThere, NotThere, Store, layout
 
 AGENT = "protokube"
 """The certificate by which the agent, and whoever owns the machine, speaks to the API."""
-DNS_SERVER = "10.77.0.1"
 STORE_INSIDE = "/srv/protokube/store"
 CACHE = Path("/var/cache/protokube")
 """Programs that were fetched once; no cluster owns them."""
@@ -48,7 +48,7 @@ DAEMON_PATIENCE = 15.0
 
 def tsig_key(store: Store, cluster: str) -> TsigKey:
     """The key by which agents write names; made once."""
-    path = layout.secret(cluster, "dns-update-key")
+    path = layout.secret(cluster, KEY_SECRET)
     made = new_key(f"protokube.{cluster}")
     with contextlib.suppress(AlreadyThere):
         store.create(path, json.dumps({"name": made.name, "secret": made.secret}).encode())
@@ -154,7 +154,7 @@ def launch_data(wanted: MasterConfig, key: TsigKey, zone: str) -> str:
         "store": f"file://{STORE_INSIDE}",
         "infrastructure": {"kind": "local", "socket": "/run/protokube/cloud.sock"},
         "dns": {
-            "kind": "rfc2136", "server": DNS_SERVER, "port": 53, "zone": zone,
+            "kind": "rfc2136", "server": LOCAL_SERVER, "port": 53, "zone": zone,
             "key": {"name": key.name, "secret": key.secret},
         },
         "units": "local",

@@ -12,7 +12,6 @@ from protokube.addons import rbac
 from protokube.cli import dns_wiring
 from protokube.config import dnscontroller
 from protokube.config.complete import complete
-from protokube.local import bringup
 from protokube.local.network import GATEWAY
 from protokube.records.api import LEASE as NAMES_LEASE
 
@@ -53,7 +52,7 @@ def test_in_the_local_cloud_it_writes_to_the_embedded_server_with_the_key_of_the
 
 
 def test_what_is_said_twice_in_the_code_is_the_same() -> None:
-    assert dnscontroller.LOCAL_SERVER == bringup.DNS_SERVER == GATEWAY
+    assert dnscontroller.LOCAL_SERVER == GATEWAY
     assert (dns_wiring.Asked().lease, NAMES_LEASE) == (rbac.DNS_LEASE, rbac.NAMES_LEASE)
 
 

@@ -88,6 +88,7 @@ class Controller:
         self._objects, self._tells, self._clock = objects, tuple(tells), clock
         self._works: dict[Zone, ZoneWork] = {}
         self._relists, self._relist_at = 0, float("-inf")
+        self._next: float | None = None
         self._woken = threading.Event()
 
     def wake(self) -> None:
@@ -103,8 +104,6 @@ class Controller:
                 pause = min(max(self._next - self._clock(), 0.0), LONGEST)
             if self._woken.wait(pause):
                 stop.wait(GATHER)
-
-    _next: float | None = None
 
     def _told(self, done: Round) -> None:
         self._next = done.look_again_at

@@ -19,7 +19,7 @@ from urllib.parse import quote
 from protokube.controllers.conditions import Status, with_condition
 from protokube.controllers.dns.controller import Round
 from protokube.controllers.dns.desired import source_of
-from protokube.controllers.dns.tell_events import marks_changed
+from protokube.controllers.dns.unmet import unmet
 from protokube.controllers.dns.watching import CORE
 from protokube.controllers.queue import Queue
 from protokube.kube.client import APPLY, ApiError
@@ -55,7 +55,7 @@ def said_of(done: Round) -> dict[str, Said]:
     """By the keys of pods and services; nothing if this round knew nothing."""
     if done.routed is None or done.seen is None:
         return {}
-    wrong = _wrong(done)
+    wrong = _by_source((each.source, f"{each.name}: {each.why}" if each.name else each.why) for each in unmet(done))
     waits = _by_source((each.source, f"{each.name}: {each.why}") for each in done.routed.pending)
     unknown = _by_source(
         (source_of(want.by), f"zone {outcome.zone.name}: {outcome.trouble}")
@@ -76,19 +76,6 @@ def said_of(done: Round) -> dict[str, Said]:
         else:
             told[key] = Said("True", "Set", ", ".join(sorted({ask.name for ask in source.asks})))
     return told
-
-
-def _wrong(done: Round) -> dict[str, list[str]]:
-    found: list[tuple[str, str]] = [
-        (each.source, f"{each.name}: {each.why}" if each.name else each.why) for each in done.problems
-    ]
-    for outcome in done.zones:
-        refused = [left for left in outcome.left if left.kind == "refused"]
-        found += [(source_of(by), f"{left.name}: {left.why}") for left in refused for by in left.by]
-        for unit, why in outcome.refused:
-            new, _ = marks_changed(unit)
-            found += [(source_of(mark.by), f"{unit.name}: {why}") for mark in new]
-    return _by_source(found)
 
 
 def _by_source(told: Iterable[tuple[str, str]]) -> dict[str, list[str]]:

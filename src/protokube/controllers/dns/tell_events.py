@@ -15,12 +15,13 @@ from typing import Protocol
 from protokube.controllers.dns import Source
 from protokube.controllers.dns.controller import Round
 from protokube.controllers.dns.desired import source_of
+from protokube.controllers.dns.unmet import marks_changed, unmet
 from protokube.controllers.dns.watching import Seen
 from protokube.controllers.dns.zonework import Outcome
 from protokube.controllers.telling import News, Regarding
 from protokube.records.batches import Unit
 from protokube.records.onename import held
-from protokube.records.owners import Mark, marked_name, parse_mark
+from protokube.records.owners import Mark
 
 NOT_SET, SET, REMOVED = "DNSNameNotSet", "DNSNameSet", "DNSNameRemoved"
 MANY = 20
@@ -67,17 +68,10 @@ def warnings(done: Round) -> Iterator[News]:
     if done.routed is None or done.seen is None:
         return
     seen = done.seen
-    for problem in done.problems:
-        yield from _warn(seen, problem.source, problem.name, problem.why)
+    for each in unmet(done):
+        turned_away = f"turned away by zone {each.turned_away_by}: " if each.turned_away_by else ""
+        yield from _warn(seen, each.source, each.name, f"{turned_away}{each.why}")
     for outcome in done.zones:
-        for left in outcome.left:
-            if left.kind == "refused":
-                for by in left.by:
-                    yield from _warn(seen, source_of(by), left.name, left.why)
-        for unit, why in outcome.refused:
-            new, _ = marks_changed(unit)
-            for source in sorted({source_of(mark.by) for mark in new}):
-                yield from _warn(seen, source, unit.name, f"turned away by zone {outcome.zone.name}: {why}")
         for line, doubt in sorted(outcome.doubts.items()):
             yield from _warn(seen, source_of(line.mark.by), line.name, f"{line.mark.value} stays: {doubt.why}")
 
@@ -107,16 +101,6 @@ def _of_unit(seen: Seen, outcome: Outcome, unit: Unit) -> Iterator[News]:
         yield News(about=about, type="Normal", reason=SET if now else REMOVED, message=text)
 
 
-def marks_changed(unit: Unit) -> tuple[set[Mark], set[Mark]]:
-    """The marks that come and those that go: only our own are ever changed."""
-    for change in unit:
-        if change.key[1] == "TXT" and marked_name(change.key[0]):
-            after = set(change.after.values if change.after else ())
-            before = set(change.before.values if change.before else ())
-            return _marks(after - before), _marks(before - after)
-    return set(), set()
-
-
 def regarding(seen: Seen, key: str) -> Regarding | None:
     """The object, if it is there."""
     kind, _, rest = key.partition("/")
@@ -144,7 +128,3 @@ def _by_source(marks: Iterator[Mark]) -> dict[str, list[str]]:
     for mark in sorted(marks, key=lambda mark: (mark.type, mark.value)):
         found[source_of(mark.by)].append(f"{mark.type} {mark.value}")
     return found
-
-
-def _marks(texts: set[str]) -> set[Mark]:
-    return {found for text in texts if (found := parse_mark(text))}

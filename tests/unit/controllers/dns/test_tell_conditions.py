@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from helpers_daemon import until
 from helpers_dns_objects import LATER, a_node, a_pod, a_service, an_ingress
 from helpers_dns_round import Story, a_record
 from protokube.controllers.dns.tell_conditions import TYPE, Conditions, Said, patch_of, said_of
@@ -128,13 +128,6 @@ def telling(api: Api) -> Iterator[Conditions]:
         conditions.wake()
         thread.join(10)
         assert not thread.is_alive()
-
-
-def until(true: Any) -> None:
-    end = time.monotonic() + 20
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.005)
 
 
 def test_a_round_that_changes_nothing_writes_nothing() -> None:
