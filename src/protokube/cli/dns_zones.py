@@ -24,6 +24,8 @@ PROVIDERS = {"aws-route53": "route53", "route53": "route53", "rfc2136": "rfc2136
 KEY = re.compile(
     r'\s*key\s+"?(?P<name>[^"\s{]+)"?\s*\{(?=[^}]*algorithm\s+"?(?P<algorithm>[\w-]+))(?=[^}]*secret\s+"(?P<secret>[^"]+)")'
 )
+COMMENT = re.compile(r'(?P<kept>"[^"]*")|(?:#|//)[^\n]*|/\*.*?\*/', re.DOTALL)
+"""Never inside quotes: the letters of a secret may hold `//`."""
 Decorated = Callable[..., Any]
 
 
@@ -152,7 +154,7 @@ def read_key(file: Path) -> TsigKey:
         text = file.read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidRequest(f"cannot read {file}: {getattr(error, 'strerror', '') or 'it is no text'}") from error
-    found = _json_key(text) or KEY.match(re.sub(r"(#|//)[^\n]*", "", text))
+    found = _json_key(text) or KEY.match(COMMENT.sub(lambda part: part["kept"] or " ", text))
     if found is None:
         raise InvalidRequest(
             f"{file} holds no key", want='key "name" { algorithm hmac-sha256; secret "..."; };',

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from helpers_cli import Call
 from protokube.cli.dns_zones import open_zones, read_key, server_of
@@ -22,16 +25,27 @@ BIND = f'key "protokube" {{\n\talgorithm hmac-sha256;\n\tsecret "{SECRET}";\n}};
     [
         BIND,
         f'# a comment\nkey protokube. {{ secret "{SECRET}"; algorithm HMAC-SHA256; }};',
+        BIND.replace("\n", ' // "one", and /* another */\n/* over\ntwo "lines */\n', 1),
         json.dumps({"name": "protokube", "secret": SECRET}),
         json.dumps({"name": "protokube.", "secret": SECRET, "algorithm": "hmac-sha256"}),
     ],
-    ids=["as tsig-keygen prints it", "in another order", "as our store has it", "with its algorithm"],
+    ids=["as tsig-keygen prints it", "in another order", "with comments", "as our store has it", "with its algorithm"],
 )
 def test_a_key_is_read_in_every_form_that_people_have(tmp_path: Path, text: str) -> None:
     (tmp_path / "key").write_text(text)
     key = read_key(tmp_path / "key")
 
     assert (key.name, key.secret) == ("protokube", SECRET)
+
+
+@given(secret=st.binary(min_size=1, max_size=64) | st.just(b"\xff" * 6))
+def test_whatever_the_letters_of_a_secret_are_they_are_read_as_written(
+    tmp_path_factory: pytest.TempPathFactory, secret: bytes
+) -> None:
+    file, text = tmp_path_factory.getbasetemp() / "any-key", base64.b64encode(secret).decode()
+    file.write_text(BIND.replace(SECRET, text))
+
+    assert read_key(file).secret == text
 
 
 @pytest.mark.parametrize(
