@@ -63,7 +63,7 @@ class Alone:
         self, live: dict[str, str] | None = None, *, elected: bool = False, serving: Sequence[str] = ()
     ) -> None:
         self.told, self.is_elected, self.retired = live, elected, False
-        self.apis = serving
+        self.apis, self.gets_leave, self.asked_leave = serving, True, 0
 
     def live(self) -> dict[str, str] | None:
         return self.told
@@ -73,6 +73,10 @@ class Alone:
 
     def elected(self) -> bool:
         return self.is_elected
+
+    def leave(self) -> bool:
+        self.asked_leave += 1
+        return self.gets_leave
 
     def retire(self) -> None:
         self.retired = True

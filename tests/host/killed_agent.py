@@ -168,6 +168,9 @@ class Nothing:
     def elected(self) -> bool:
         return False
 
+    def leave(self) -> bool:
+        return False
+
     def retire(self) -> None:
         return None
 

@@ -12,13 +12,14 @@ import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
+from protokube.agent.leave import Leave
 from protokube.agent.world import Clock
 from protokube.errors import Refused, TryLater
 from protokube.etcd import Etcd
 from protokube.providers.machines import Machine
 
 PREFIX = "/protokube/"
-MASTERS, ELECTED = f"{PREFIX}masters/", f"{PREFIX}elected"
+MASTERS, ELECTED, LEAVE = f"{PREFIX}masters/", f"{PREFIX}elected", f"{PREFIX}leave"
 TTL = 5
 """Seconds a master is believed to be alive after its last word."""
 EVERY = 1.25
@@ -48,6 +49,7 @@ class LeasePresence:
         self._lease: int | None = None
         self._seen: _Seen | None = None
         self._stop = threading.Event()
+        self._leave = Leave(etcd, LEAVE, me.id, clock)
 
     def beat(self) -> None:
         """Renew the lease, or get one, and see who else is there; silently later if etcd does not answer."""
@@ -80,7 +82,8 @@ class LeasePresence:
         live = {machine: str(each.get("address", "")) for machine, each in masters.items()}
         apis = frozenset(machine for machine, each in masters.items() if each.get("serving") is True)
         before, self._seen = self._seen, _Seen(sent, live, elected, apis)
-        if before is None or (before.live, before.elected, before.serving) != (live, elected, apis):
+        may_go = self._leave.beat(LEAVE in keys, serving)
+        if may_go or before is None or (before.live, before.elected, before.serving) != (live, elected, apis):
             self._changed()
 
     def _fresh(self) -> _Seen | None:
@@ -99,6 +102,9 @@ class LeasePresence:
         seen = self._fresh()
         return seen is not None and seen.elected == self._me.id
 
+    def leave(self) -> bool:
+        return self._leave.ask()
+
     def run(self) -> None:
         """Beat until stopped: for a thread of its own."""
         while not self._stop.wait(EVERY):
@@ -108,6 +114,7 @@ class LeasePresence:
         """Leave in an orderly way and for good: the others need not wait for the lease to end."""
         self._stop.set()
         self._seen = None
+        self._leave.end()
         if self._lease is not None:
             with contextlib.suppress(TryLater, Refused):
                 self._etcd.revoke(self._lease)

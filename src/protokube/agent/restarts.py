@@ -1,8 +1,8 @@
 """Components are started again with renewed certificates where these live too short for them to notice by themselves.
 
 A component reads its files again once in five minutes at best. Below `NOTICED` its manifest says which certificates it
-was started with, so that renewed ones are another manifest; that is written when no other API server is away: each
-master has its own slots of the clock for it, and looks whether the others serve.
+was started with, so that renewed ones are another manifest. That of an API server is written when it has leave and all
+others serve; that of what has a leader, and is not missed, in its master's own slots of the clock.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import datetime as dt
 import hashlib
 import re
 from dataclasses import dataclass, replace
+from enum import Enum
 
 from protokube.agent import links
 from protokube.agent.world import Turn
@@ -23,6 +24,8 @@ NOTICED = 1800.0
 """Seconds of life from which a component notices in time: a quarter is left when the last one is renewed."""
 LAST = 1 / 8
 """Of a life: with less than this left, whoever serves nobody waits for no turn."""
+SOON_RENEWED = 1 / 16
+"""Of a life: what becomes due within it is not worth a start."""
 API_SERVER = "kube-apiserver"
 ANNOTATION = "protokube.io/keys"
 FORMAT = "%Y-%m-%dT%H:%M:%SZ"
@@ -49,21 +52,26 @@ def written_in(manifest: str) -> Pairs | None:
     return Pairs(found[1], end.timestamp())
 
 
-def may_start(
-    before: Pairs, after: Pairs, now: float, place: Place, length: float, *, idle: bool, others_serve: bool
-) -> bool:
-    """Whether a component that runs with the one is to be started with the other now.
+class When(Enum):
+    """Whether a component that runs with old certificates is to be started with new ones."""
 
-    An API server that is `idle` serves nobody, so that nobody misses it. One that serves goes on with an old
-    certificate rather than leave nobody to ask: what it shows itself it reads once a minute.
+    NOW = "now"
+    IN_TURN = "as soon as it is its turn"
+    LATER = "later"
+
+
+def when(before: Pairs, after: Pairs, now: float, length: float, *, idle: bool, others_serve: bool) -> When:
+    """One that is `idle` serves nobody, so that nobody misses it.
+
+    One that serves goes on with an old certificate rather than leave nobody to ask: what it shows itself it reads once
+    a minute.
     """
-    left = before.ends - now
+    left, due = before.ends - now, length * due_left(length)
     if idle and left <= length * LAST:
-        return True
-    slot = length * due_left(length) / (place.count + 1)  # between due and ended, everybody has a whole one
-    if after.ends - now <= length * due_left(length) + slot / 2:
-        return False  # they are about to be renewed themselves: once is enough
-    return in_slot(now, slot, place) and (others_serve or left <= 0)
+        return When.NOW
+    if after.ends - now <= due + length * SOON_RENEWED:
+        return When.LATER  # they are about to be renewed themselves: once is enough
+    return When.IN_TURN if others_serve or left <= 0 else When.LATER
 
 
 def with_keys(turn: Turn, component: ComponentPod) -> ComponentPod:
@@ -74,12 +82,29 @@ def with_keys(turn: Turn, component: ComponentPod) -> ComponentPod:
         return component
     before = _running(turn, component)
     if before is not None and before.digest != after.digest:
-        told = {"idle": True, "others_serve": True}  # of the others one leads, and takes over if that ends
-        if component.name == API_SERVER:
-            told = {"idle": not is_ready(turn), "others_serve": others_serve(turn)}
-        if not may_start(before, after, turn.world.clock.now(), place_of(turn), length, **told):
+        is_to_go = api_server_goes if component.name == API_SERVER else follower_goes
+        if not is_to_go(turn, before, after):
             after = before
     return replace(component, annotations={**component.annotations, ANNOTATION: str(after)})
+
+
+def api_server_goes(turn: Turn, before: Pairs, after: Pairs) -> bool:
+    now, length = turn.world.clock.now(), turn.wanted.certificate_lifetime
+    idle, serve = not is_ready(turn), others_serve(turn)
+    at = when(before, after, now, length, idle=idle, others_serve=serve)
+    return at is When.NOW or (at is When.IN_TURN and turn.world.presence.leave())
+
+
+def follower_goes(turn: Turn, before: Pairs, after: Pairs) -> bool:
+    """Of the others one leads, and another takes over if it ends: nobody is asked for leave."""
+    now, length, place = turn.world.clock.now(), turn.wanted.certificate_lifetime, place_of(turn)
+    at = when(before, after, now, length, idle=True, others_serve=True)
+    return at is When.NOW or (at is When.IN_TURN and in_slot(now, slot_of_starts(length, place.count), place))
+
+
+def slot_of_starts(length: float, count: int) -> float:
+    """Between due and ended, everybody has a whole one."""
+    return length * due_left(length) / (count + 1)
 
 
 def on_disk(turn: Turn, component: ComponentPod) -> Pairs | None:

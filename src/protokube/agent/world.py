@@ -57,6 +57,9 @@ class Presence(Protocol):
     def elected(self) -> bool:
         """Whether this master is the one that writes what all share. False whenever that is not certain."""
 
+    def leave(self) -> bool:
+        """Whether to take our API server away now, for one absence: nobody else's is away on purpose."""
+
     def retire(self) -> None:
         """Be gone from the list of the living, and never come back."""
 

@@ -17,25 +17,24 @@ from helpers_scenarios_edges import FakeClock, HostClock
 from protokube.agent import components, restarts
 from protokube.agent.launchdata import from_config
 from protokube.agent.report import Report
-from protokube.agent.restarts import LAST, NOTICED, Pairs, may_start, written_in
+from protokube.agent.restarts import LAST, NOTICED, SOON_RENEWED, Pairs, When, slot_of_starts, when, written_in
 from protokube.agent.wanted import MasterConfig
 from protokube.agent.world import Turn
 from protokube.cli.wiring import StoreKeys
 from protokube.config.pki import SHORTEST_FOR_COMPONENTS
 from protokube.local.bringup import ensure_authorities
 from protokube.manifests.etcd import PKI
-from protokube.pki.renewal import Place
+from protokube.pki.renewal import Place, in_slot
 from protokube.spec.fields import seconds
 from protokube.store.memory import MemoryStore
 
-MANIFEST = "etc/kubernetes/manifests/kube-apiserver.manifest"
+MANIFESTS = "etc/kubernetes/manifests"
 SHORT = 160.0
 SLOT = SHORT / 8
 ALL = {"i-1": "10.0.0.1", "i-2": "10.0.0.2", "i-3": "10.0.0.3"}
 START = 1_800_000_000.0
 moments = st.floats(START, START + 1e6, allow_nan=False)
 lengths = st.floats(60.0, NOTICED)
-counts = st.integers(2, 9)
 
 
 def due(now: float, length: float, left: float) -> tuple[Pairs, Pairs]:
@@ -43,50 +42,46 @@ def due(now: float, length: float, left: float) -> tuple[Pairs, Pairs]:
     return Pairs("a" * 16, now + left * length), Pairs("b" * 16, now + 0.95 * length)
 
 
-def may(
-    pairs: tuple[Pairs, Pairs], now: float, length: float, place: Place, *, idle: bool = False, serve: bool = True
-) -> bool:
-    return may_start(*pairs, now, place, length, idle=idle, others_serve=serve)
-
-
-@given(moments, lengths, counts, st.floats(-3.0, 0.5), st.booleans())
-def test_no_two_api_servers_that_serve_are_started_at_one_moment(
-    now: float, length: float, count: int, left: float, serve: bool
-) -> None:
-    pairs = due(now, length, left)
-    assert sum(may(pairs, now, length, Place(each, count), serve=serve) for each in range(count)) <= 1
+@given(moments, lengths, st.floats(-3.0, 0.5), st.booleans())
+def test_whoever_serves_never_goes_without_its_turn(now: float, length: float, left: float, serve: bool) -> None:
+    assert when(*due(now, length, left), now, length, idle=False, others_serve=serve) is not When.NOW
 
 
 @given(moments, lengths, st.integers(1, 9))
-def test_each_has_its_turn_before_the_end(now: float, length: float, count: int) -> None:
+def test_each_follower_has_its_turn_before_the_end(now: float, length: float, count: int) -> None:
     """What is on the disk was issued when the other became due, and is not renewed before that has ended."""
     before, after = Pairs("a" * 16, now + length / 2), Pairs("b" * 16, now + length)
+    moments = [now + step * length / 800 for step in range(400)]
+    good = [at for at in moments if when(before, after, at, length, idle=False, others_serve=True) is When.IN_TURN]
+    slot = slot_of_starts(length, count)
     for index in range(count):
-        turns = [may((before, after), now + step * length / 800, length, Place(index, count)) for step in range(400)]
-        assert any(turns)
+        assert any(in_slot(at, slot, Place(index, count)) for at in good)
 
 
-@given(moments, lengths, counts, st.floats(-5.0, LAST - 0.001), st.booleans())
-def test_what_serves_nobody_and_ends_soon_waits_for_nobody(
-    now: float, length: float, count: int, left: float, serve: bool
-) -> None:
-    pairs = due(now, length, left)
-    assert all(may(pairs, now, length, Place(each, count), idle=True, serve=serve) for each in range(count))
+@given(moments, lengths, st.floats(-5.0, LAST - 0.001), st.booleans())
+def test_what_serves_nobody_and_ends_soon_waits_for_nobody(now: float, length: float, left: float, serve: bool) -> None:
+    assert when(*due(now, length, left), now, length, idle=True, others_serve=serve) is When.NOW
 
 
-@given(moments, lengths, counts, st.floats(0.001, 0.5))
+@given(moments, lengths, st.floats(0.001, 0.5))
 def test_nobody_that_serves_begins_while_the_api_server_of_another_is_away(
-    now: float, length: float, count: int, left: float
+    now: float, length: float, left: float
 ) -> None:
-    pairs = due(now, length, left)
-    assert not any(may(pairs, now, length, Place(each, count), serve=False) for each in range(count))
+    assert when(*due(now, length, left), now, length, idle=False, others_serve=False) is When.LATER
+
+
+@given(moments, lengths, st.floats(-3.0, 0.0), st.booleans())
+def test_whose_certificate_has_ended_waits_for_its_turn_only(
+    now: float, length: float, left: float, serve: bool
+) -> None:
+    assert when(*due(now, length, left), now, length, idle=False, others_serve=serve) is When.IN_TURN
 
 
 def test_it_is_not_started_with_what_is_about_to_be_renewed_itself() -> None:
     before, after = due(START, SHORT, 0.5)
-    assert may((before, after), START, SHORT, Place(int(START // SLOT % 3), 3))
-    after = replace(after, ends=START + SHORT / 2 + SLOT / 2)
-    assert not may((before, after), START, SHORT, Place(int(START // SLOT % 3), 3))
+    assert when(before, after, START, SHORT, idle=False, others_serve=True) is When.IN_TURN
+    after = replace(after, ends=START + SHORT / 2 + SHORT * SOON_RENEWED)
+    assert when(before, after, START, SHORT, idle=False, others_serve=True) is When.LATER
 
 
 @given(st.text("0123456789abcdef", min_size=16, max_size=16), st.integers(0, 4_000_000_000))
@@ -100,21 +95,21 @@ def test_what_a_manifest_says_is_read_back(digest: str, ends: int) -> None:
 class Master:
     """One with real certificates, and a clock that the test sets."""
 
-    def __init__(self, root: Path, lifetime: float) -> None:
+    def __init__(self, root: Path, lifetime: float, component: str = "kube-apiserver") -> None:
         wanted = from_config(completed(cloud="local", masters=3, name="laptop", dnsController={"enabled": False}))
         self.wanted: MasterConfig = replace(wanted, certificate_lifetime=lifetime)
         self.common, store = FakeClock(), MemoryStore(f"memory://{root.name}")
         clock = HostClock(self.common)
         ensure_authorities(store, self.wanted)
         keys = StoreKeys(store, self.wanted, root / PKI.lstrip("/"), clock)
-        self.manifest = root / MANIFEST
+        self.manifest = root / MANIFESTS / f"{component}.manifest"
         self.manifest.parent.mkdir(parents=True)
         self.manifest.write_text("of yesterday")
-        presence = Alone(ALL, serving=list(ALL))
-        self.turn = a_turn(root, wanted=self.wanted, clock=clock, keys=keys, store=store, presence=presence)
+        self.presence = Alone(ALL, serving=list(ALL))
+        self.turn = a_turn(root, wanted=self.wanted, clock=clock, keys=keys, store=store, presence=self.presence)
 
     def round(self, passed: float = 0.0) -> str:
-        """What the manifest of the API server says of keys afterwards."""
+        """What the manifest of the component says of keys afterwards."""
         self.common.advance(passed)
         self.turn = Turn(world=self.turn.world, wanted=self.wanted, report=Report())
         components.sync(self.turn)
@@ -131,14 +126,27 @@ class Master:
         return seen
 
 
-def test_a_component_is_started_once_for_each_renewal_in_the_slots_of_its_master(tmp_path: Path) -> None:
-    master = Master(tmp_path, SHORT)
+@pytest.mark.parametrize("name", ["kube-apiserver", "kube-scheduler"])
+def test_a_component_is_started_once_for_each_renewal(tmp_path: Path, name: str) -> None:
+    master = Master(tmp_path, SHORT, name)
 
     seen = master.starts(3 * SHORT, step=4.0)
 
     assert 3 <= len(seen) <= 6  # renewed at half of its life, started at the end of it at the latest
-    assert all(at // SLOT % 3 == 0 and at % SLOT <= SLOT / 2 for at in seen)
     assert all(later - at > SLOT for at, later in pairwise(seen))
+    if name == "kube-scheduler":
+        assert all(at // SLOT % 3 == 0 and at % SLOT <= SLOT / 2 for at in seen)
+
+
+def test_an_api_server_that_gets_no_leave_goes_on_and_asks_in_each_round(tmp_path: Path) -> None:
+    master = Master(tmp_path, SHORT)
+    master.round()
+    master.presence.gets_leave = False
+
+    assert master.starts(0.7 * SHORT, step=4.0) == []
+    assert master.presence.asked_leave > 1
+    before, master.presence.gets_leave = master.round(), True
+    assert master.round() != before
 
 
 @pytest.mark.parametrize(

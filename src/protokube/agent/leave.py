@@ -1,0 +1,97 @@
+"""One API server at a time is taken away on purpose: whoever wants to has leave, a key in etcd, or waits.
+
+The key has a lease of its own, kept while the API server is away and given back once it serves again. A master that
+dies on leave takes nobody's turn for longer than that lease. Rounds ask; everything that needs etcd is done by `beat`,
+which is called beside them.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+from protokube.agent.world import Clock
+from protokube.errors import Refused, TryLater
+from protokube.etcd import Etcd
+
+TTL = 5
+"""Seconds without a word after which a leave, or the wish for one, is over."""
+SURELY_BACK = 30.0
+"""Seconds after which an API server that serves has come back, though nobody saw it away: it may have been quick."""
+LONGEST = 90.0
+"""Seconds after which another one may go, though this one never came back."""
+
+
+@dataclass(slots=True)
+class _Held:
+    lease: int
+    kept: float
+    began: float | None = None
+    """When the API server was taken away; None until then."""
+    seen_away: bool = False
+
+
+class Leave:
+    """The leave of this master."""
+
+    def __init__(self, etcd: Etcd, key: str, me: str, clock: Clock) -> None:
+        self._etcd, self._key, self._me, self._clock = etcd, key, me, clock
+        self._held: _Held | None = None
+        self._asked = float("-inf")
+        self._lock = threading.Lock()
+
+    def ask(self) -> bool:
+        """Whether to go now. Each leave is for one absence; who asks and gets none asks again in the next round."""
+        with self._lock:
+            now, held = self._clock.monotonic(), self._held
+            self._asked = now
+            if held is None or held.began is not None or now - held.kept >= TTL - 1:
+                return False
+            held.began = now
+            return True
+
+    def beat(self, taken: bool, serving: bool) -> bool:
+        """Get, keep or give back; whether there is leave now that was not there before."""
+        if self._held is None:
+            return not taken and self._is_wanted() and self._get()
+        sent = self._clock.monotonic()
+        if not self._etcd.keep(self._held.lease):
+            self._held = None
+            return False
+        with self._lock:
+            held = self._held
+            held.kept = sent
+            held.seen_away |= held.began is not None and not serving
+            if not self._is_over(held, serving):
+                return False
+            self._held = None
+        self._etcd.revoke(held.lease)
+        return False
+
+    def end(self) -> None:
+        """Give it back, whatever is going on; silently if etcd does not answer, since a lease ends by itself."""
+        with self._lock:
+            held, self._held = self._held, None
+        if held is not None:
+            try:
+                self._etcd.revoke(held.lease)
+            except (TryLater, Refused):
+                return
+
+    def _is_wanted(self) -> bool:
+        return self._clock.monotonic() - self._asked < TTL
+
+    def _get(self) -> bool:
+        sent = self._clock.monotonic()
+        lease = self._etcd.grant(TTL)
+        if not self._etcd.create(self._key, self._me, lease):
+            self._etcd.revoke(lease)
+            return False
+        self._held = _Held(lease, sent)
+        return True
+
+    def _is_over(self, held: _Held, serving: bool) -> bool:
+        if held.began is None:
+            return not self._is_wanted()
+        away = self._clock.monotonic() - held.began
+        return away >= LONGEST or (serving and (held.seen_away or away >= SURELY_BACK))
