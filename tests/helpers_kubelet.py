@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from helpers_cluster import RealCluster
+from protokube.config.images import PAUSE, by_version
 from protokube.local.bringup import CACHE
 from protokube.programs.kubernetes import find
+from protokube.spec.version import parse
 
 PKI = "/srv/kubernetes"
 
@@ -17,13 +19,17 @@ PKI = "/srv/kubernetes"
 class KubeletCluster(RealCluster):
     """Brought up by `up --kubelet`; everything else is a cluster like any other."""
 
-    programs = ""
+    programs, pause = "", ""
+    """Where a host finds programs, and the image that is on every host."""
 
     def up_with_kubelet(self, masters: int = 1) -> KubeletCluster:
         kubernetes = find(None, CACHE)
         assert kubernetes is not None, "no Kubernetes on this machine: `scripts/kubernetes` has it made"
         self.up("--kubernetes", kubernetes.version, "--kubelet", "--masters", str(masters), "--timeout", "400")
         self.programs = self.template("master-a")["path"]
+        version = parse(kubernetes.version)
+        assert version is not None
+        self.pause = f"registry.k8s.io/pause:{by_version(PAUSE, version)}"
         return self
 
     def with_path(self, host: str, *words: str) -> subprocess.CompletedProcess[str]:

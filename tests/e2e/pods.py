@@ -15,11 +15,11 @@ SECONDS = 300.0
 LABELS = {"app": "web"}
 
 
-def a_pod(node: str) -> dict[str, object]:
+def a_pod(cluster: KubeletCluster, node: str) -> dict[str, object]:
     """Serves its own name on port 80; put on its node by us, so that no scheduler is needed."""
     command = ["/busybox", "httpd", "-f", "-p", "80", "-h", "/etc"]
-    container = {"name": "web", "image": "registry.k8s.io/pause:3.2", "command": command, "imagePullPolicy": "Never"}
-    spec = {"nodeName": node, "containers": [container]}
+    container = {"name": "web", "image": cluster.pause, "command": command, "imagePullPolicy": "Never"}
+    spec = {"nodeName": node, "terminationGracePeriodSeconds": 0, "containers": [container]}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"on-{node}", "labels": LABELS}, "spec": spec}
 
 
@@ -29,7 +29,7 @@ def one_on_each(cluster: KubeletCluster) -> dict[str, str]:
     one = hosts[0]
     for host in hosts:
         until(lambda host=host: cluster.node_is_ready(one, host), f"{host} is ready", SECONDS, every=0.5)  # type: ignore[misc]
-    apply(cluster, one, [a_pod(host) for host in hosts])
+    apply(cluster, one, [a_pod(cluster, host) for host in hosts])
 
     def addresses() -> dict[str, str]:
         found = {each["metadata"]["name"]: each["status"].get("podIP") for each in cluster.get(one, "pods")["items"]}

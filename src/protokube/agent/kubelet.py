@@ -3,8 +3,9 @@
 Too early, it would start pods that must fail and then hold them back; too late, and a machine without a free volume
 would never be a node. So it waits for what this master holds, but not for ever.
 
-It reads the certificate that it serves with at its start and never again. Its pods go on while it is started anew, but
-should it not come back, nobody looks after them: so one master after the other, and only while all others serve.
+Before 1.31 it reads the certificate that it serves with at its start and never again. Its pods go on while it is
+started anew, but should it not come back, nobody looks after them: so one master after the other, and only while all
+others serve.
 """
 
 from __future__ import annotations
@@ -64,10 +65,13 @@ def slot_of(length: float, place: Place) -> float:
 
 def _written(turn: Turn) -> float | None:
     """When the newest of them was; None while there are none to go by."""
-    if not turn.wanted.kubelet_kubeconfig:
+    wanted, names = turn.wanted, []
+    if not wanted.kubelet_reloads:
+        names.append(nodekeys.SERVER)
+    if wanted.certificate_lifetime < restarts.NOTICED:  # what it shows as a client it reads again too, if not at once
+        names.append(nodekeys.CLIENT)
+    if not wanted.kubelet_kubeconfig or not names:
         return None
-    # what it shows as a client it reads again by itself, if not at once
-    names = [nodekeys.SERVER] + ([nodekeys.CLIENT] if turn.wanted.certificate_lifetime < restarts.NOTICED else [])
     try:
         return max(turn.world.inside(f"{PKI}/{name}.crt").stat().st_mtime for name in names)
     except OSError:

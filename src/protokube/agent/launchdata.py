@@ -13,9 +13,12 @@ from protokube.agent.wanted import EtcdCluster, MasterConfig, Member
 from protokube.config.complete import Config
 from protokube.config.pki import member_dns_name, member_name
 from protokube.manifests.etcd import EtcdPod
+from protokube.spec import version as versions
 from protokube.spec.fields import seconds
 
 GIGABYTE = 2**30
+KUBELET_RELOADS = (versions.Version(1, 31), "ReloadKubeletServerCertificateFile")
+"""Since when a kubelet reads the certificate it serves with again, and the gate that forbids it."""
 
 
 def from_config(config: Config, *, kubernetes: bool = True, nodes: bool | None = None) -> MasterConfig:
@@ -45,9 +48,19 @@ def from_config(config: Config, *, kubernetes: bool = True, nodes: bool | None =
         secret_files=launchcomponents.secret_files(config),
         files=launchcomponents.own_files(config),
         api_port=tree["kubeAPIServer"]["securePort"],
+        kubelet_reloads=_kubelet_reloads(config),
         node_labels={name: dict(group["nodeLabels"]) for name, group in config.groups.items()},
         node_taints={name: list(group["taints"]) for name, group in config.groups.items()},
     )
+
+
+def _kubelet_reloads(config: Config) -> bool:
+    since, gate = KUBELET_RELOADS
+    version = versions.parse(config.cluster["kubernetesVersion"]) or versions.DEFAULT
+    told = [config.cluster.get("kubelet"), config.cluster.get("masterKubelet")]
+    told += [group.get("kubelet") for group in config.groups.values()]
+    gates = [(each or {}).get("featureGates") or {} for each in told]
+    return version >= since and not any(str(each.get(gate)).lower() == "false" for each in gates)
 
 
 def _etcd_cluster(config: Config, key: str, told: dict[str, Any]) -> EtcdCluster:

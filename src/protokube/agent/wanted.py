@@ -84,6 +84,8 @@ class MasterConfig:
     """Where the kubelet of a master looks for it; nothing where no kubelet runs that needs one."""
     kubelet_api: str = ""
     """Where that kubelet finds the API: the machine's own proxy, which leaves dead servers; or its own server."""
+    kubelet_reloads: bool = False
+    """Whether that kubelet notices by itself that the certificate it serves with was renewed."""
     pod_network: bool = False
     """Whether the agents make the network of pods: nodes are neighbours, and nobody else routes between them."""
     node_labels: dict[str, dict[str, str]] = field(default_factory=dict)

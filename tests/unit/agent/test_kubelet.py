@@ -12,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers_agent import Alone, a_home, a_turn
+from helpers_config import completed
 from helpers_scenarios_edges import FakeClock, HostClock, MemoryUnits
 from protokube.agent import kubelet, nodekeys
+from protokube.agent.launchdata import from_config
 from protokube.agent.report import Report
 from protokube.agent.restarts import NOTICED
 from protokube.agent.world import Turn
@@ -147,6 +149,28 @@ def test_it_is_started_anew_once_after_its_serving_certificate_was_renewed_and_i
 
     (at,) = master.rounds(2 * 3600)
     assert at % 1800 < 300
+
+
+@pytest.mark.parametrize(("lifetime", "times"), [(365 * DAY, 0), (NOTICED - 1, 1)])
+def test_one_that_reads_it_again_by_itself_is_started_anew_for_what_it_shows_as_a_client_at_most(
+    tmp_path: Path, lifetime: float, times: int
+) -> None:
+    master = Renewed(tmp_path, lifetime)
+    master.turn.wanted = replace(master.turn.wanted, kubelet_reloads=True)
+    master.write(nodekeys.SERVER, ago=0)
+    assert master.rounds(3600) == []
+    master.write(nodekeys.CLIENT, ago=0)
+    assert len(master.rounds(3600)) == times
+
+
+@pytest.mark.parametrize(
+    ("version", "gate", "reloads"),
+    [("1.30.14", None, False), ("1.31.0", None, True), ("1.36.3", None, True), ("1.31.0", "false", False)],
+)
+def test_whether_it_does_depends_on_its_version_and_on_a_gate(version: str, gate: str | None, reloads: bool) -> None:
+    own = {"kubelet": {"featureGates": {"ReloadKubeletServerCertificateFile": gate}}} if gate else {}
+    config = completed(cloud="local", masters=1, name="laptop", kubernetesVersion=version, **own)
+    assert from_config(config).kubelet_reloads is reloads
 
 
 def test_a_master_that_is_alone_waits_for_no_slot(tmp_path: Path) -> None:
