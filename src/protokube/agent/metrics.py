@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from protokube.agent.world import Turn
-from protokube.errors import InvalidRequest
+from protokube.host import metrics
 
 
 def serve(address: str) -> Callable[[Turn, float], None]:
     """Serve them at HOST:PORT; what is returned takes each round."""
-    from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+    from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-    host, colon, port = address.rpartition(":")
-    if not colon or not port.isdigit():
-        raise InvalidRequest(f"{address!r} is no address for metrics", want="HOST:PORT")
     registry = CollectorRegistry()
     rounds = Counter("protokube_rounds", "Rounds of the agent", registry=registry)
     seconds = Histogram("protokube_round_seconds", "How long rounds take", registry=registry)
@@ -39,5 +36,5 @@ def serve(address: str) -> Callable[[Turn, float], None]:
                 epoch.labels(home.name, home.volume).set(home.listed.epoch)
         elected.set(turn.world.presence.elected())
 
-    start_http_server(int(port), addr=host or "127.0.0.1", registry=registry)
+    metrics.serve(registry, address)
     return after

@@ -8,12 +8,16 @@ import signal
 import sys
 import threading
 import uuid
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from protokube.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from protokube.agent.world import Turn
 
 LAUNCH = Path("/etc/protokube/agent.json")
 STATUS = Path("/run/protokube/status.json")
@@ -128,6 +132,18 @@ def patiently(ask: Any) -> Any:
             pause = min(pause * 2, 5)
 
 
+def told_to_prometheus(place: str) -> Callable[[Turn, float], None] | None:
+    """What takes each round; None if somebody else has that place, which must not keep a master from healing."""
+    from protokube.agent.metrics import serve
+    from protokube.errors import Refused
+
+    try:
+        return serve(place)
+    except Refused as why:
+        logging.getLogger("protokube.agent").warning("going on without metrics: %s", why.message)
+        return None
+
+
 def run(loop: Any, metrics: str) -> None:
     from protokube.host.notify import notify
     from protokube.signals import on_signals
@@ -136,9 +152,7 @@ def run(loop: Any, metrics: str) -> None:
     for work in loop.beside:
         threading.Thread(target=work, daemon=True).start()
     if metrics:
-        from protokube.agent.metrics import serve
-
-        loop.after = serve(metrics)
+        loop.after = told_to_prometheus(metrics) or loop.after
     loop.tell = lambda said: notify(STATUS=said[:500], WATCHDOG="1")
     notify(READY="1")
     loop.run()

@@ -11,7 +11,7 @@ import pytest
 from helpers_scenarios import Stage
 from helpers_scenarios_host import tmpfs
 from protokube.agent.metrics import serve
-from protokube.errors import InvalidRequest
+from protokube.errors import InvalidRequest, Refused
 
 
 @pytest.fixture
@@ -53,7 +53,12 @@ def test_rounds_waits_epochs_and_the_office_are_told(stage: Stage) -> None:
     assert "protokube_waiting{" not in text
 
 
-@pytest.mark.parametrize("address", ["3990", "localhost", "host:port", ":"])
+@pytest.mark.parametrize("address", ["3990", "localhost", "host:port", ":", "127.0.0.1:99999", "127.0.0.1:²"])
 def test_an_address_that_is_none_is_an_error_in_words(address: str) -> None:
     with pytest.raises(InvalidRequest, match="is no address for metrics"):
         serve(address)
+
+
+def test_a_place_that_is_taken_is_told_in_words() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as held, pytest.raises(Refused, match="Address already in use"):
+        serve(f"127.0.0.1:{held.getsockname()[1]}")

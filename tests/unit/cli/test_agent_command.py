@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from helpers_cli import process
 from protokube.agent.wanted import MasterConfig
 from protokube.cli import wiring
-from protokube.cli.agent import patiently, read_launch
+from protokube.cli.agent import patiently, read_launch, told_to_prometheus
 from protokube.errors import InvalidRequest, TryLater
 from protokube.store.memory import MemoryStore
 
@@ -94,3 +95,11 @@ def test_certificates_of_members_are_renewed_one_member_after_the_other(tmp_path
 
     assert [(place.index, place.count) for place in places] == [(0, 3), (1, 3), (2, 3)]
     assert keys._place("protokube-etcd-client").count == 1
+
+
+def test_a_place_for_metrics_that_somebody_else_has_keeps_no_master_from_its_rounds(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        assert told_to_prometheus(f"127.0.0.1:{held.getsockname()[1]}") is None
+    assert "going on without metrics: cannot serve metrics at 127.0.0.1:" in caplog.text

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from protokube.controllers.dns.controller import Round
-from protokube.errors import InvalidRequest, Refused
+from protokube.host import metrics
 
 if TYPE_CHECKING:
     from prometheus_client.core import CounterMetricFamily
@@ -70,26 +70,7 @@ class Metrics:
 
     def serve(self, address: str) -> None:
         """At HOST:PORT."""
-        from prometheus_client import start_http_server
-
-        host, colon, port = address.rpartition(":")
-        if not colon or not port.isdecimal() or not 0 < int(port) < 65536:
-            raise InvalidRequest(f"{address!r} is no address for metrics", want="HOST:PORT")
-        try:
-            server, thread = start_http_server(
-                int(port), addr=host.strip("[]") or "127.0.0.1", registry=self._registry
-            )  # fmt: skip
-        except OSError as error:
-            raise Refused(
-                f"cannot serve metrics at {address}: {error.strerror or error}", hint="name another place by --metrics"
-            ) from error
-
-        def close() -> None:
-            server.shutdown()
-            thread.join()
-            server.server_close()
-
-        self._close = close
+        self._close = metrics.serve(self._registry, address)
 
     def close(self) -> None:
         self._close()
