@@ -39,11 +39,12 @@ def sync(turn: Turn) -> None:
     keys.ensure_shared(turn)
     keys.ensure(turn, certificates(turn))
     missing = _files(turn)
+    pairs = restarts.wanted_keys(turn, wanted.components)
     for component in wanted.components:
         if lacks := sorted(missing & set(reads(component))):  # the others need not wait for it
             turn.waiting(STEP, component.name, f"the store has no secret {wanted.secret_files[lacks[0]]} for it")
             continue
-        each = restarts.with_keys(turn, at_home(component, turn.world.me.address))
+        each = restarts.with_keys(at_home(component, turn.world.me.address), pairs)
         if _write(turn, f"{links.DIRECTORY}/{each.file_name}", pod(each).encode(), PUBLIC, staging=STAGING):
             turn.report.done(STEP, "manifest written", each.name)
 

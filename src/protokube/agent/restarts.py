@@ -1,8 +1,8 @@
-"""Components are started again with renewed certificates where these live too short for them to notice by themselves.
+"""The control plane is started again with renewed certificates where these live too short for it to notice by itself.
 
-A component reads its files again once in five minutes at best. Below `NOTICED` its manifest says which certificates it
-was started with, so that renewed ones are another manifest. That of an API server is written when it has leave and all
-others serve; that of what has a leader, and is not missed, in its master's own slots of the clock.
+A component reads its files again once in five minutes at best. Below `NOTICED` manifests say which certificates they
+were written with, so that renewed ones make other manifests. All components of a master go at once, when its API server
+has leave and all others serve: they could not do without it, and it does not end before they let go of it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -18,7 +19,7 @@ from protokube.agent.world import Turn
 from protokube.manifests.component import ComponentPod, reads
 from protokube.manifests.etcd import PKI
 from protokube.pki.ending import end_of
-from protokube.pki.renewal import Place, due_left, in_slot
+from protokube.pki.renewal import Place, due_left
 
 NOTICED = 1800.0
 """Seconds of life from which a component notices in time: a quarter is left when the last one is renewed."""
@@ -53,7 +54,7 @@ def written_in(manifest: str) -> Pairs | None:
 
 
 class When(Enum):
-    """Whether a component that runs with old certificates is to be started with new ones."""
+    """Whether what runs with old certificates is to be started with new ones."""
 
     NOW = "now"
     IN_TURN = "as soon as it is its turn"
@@ -74,43 +75,29 @@ def when(before: Pairs, after: Pairs, now: float, length: float, *, idle: bool, 
     return When.IN_TURN if others_serve or left <= 0 else When.LATER
 
 
-def with_keys(turn: Turn, component: ComponentPod) -> ComponentPod:
-    """The component as it is to run now: with the certificates on the disk, or still with those it has."""
+def wanted_keys(turn: Turn, components: Iterable[ComponentPod]) -> Pairs | None:
+    """What the components are to run with now: the certificates on the disk, or still those they have; None if it
+    does not matter to them."""
     length = turn.wanted.certificate_lifetime
-    after = on_disk(turn, component) if length < NOTICED else None
-    if after is None:
-        return component
-    before = _running(turn, component)
-    if before is not None and before.digest != after.digest:
-        is_to_go = api_server_goes if component.name == API_SERVER else follower_goes
-        if not is_to_go(turn, before, after):
-            after = before
-    return replace(component, annotations={**component.annotations, ANNOTATION: str(after)})
-
-
-def api_server_goes(turn: Turn, before: Pairs, after: Pairs) -> bool:
-    now, length = turn.world.clock.now(), turn.wanted.certificate_lifetime
-    idle, serve = not is_ready(turn), others_serve(turn)
+    if length >= NOTICED:
+        return None
+    before, after = _running(turn), on_disk(turn, components)
+    if before is None or after is None or before.digest == after.digest:
+        return after or before
+    now, idle, serve = turn.world.clock.now(), not is_ready(turn), others_serve(turn)
     at = when(before, after, now, length, idle=idle, others_serve=serve)
-    return at is When.NOW or (at is When.IN_TURN and turn.world.presence.leave())
+    goes = at is When.NOW or (at is When.IN_TURN and turn.world.presence.leave())
+    return after if goes else before
 
 
-def follower_goes(turn: Turn, before: Pairs, after: Pairs) -> bool:
-    """Of the others one leads, and another takes over if it ends: nobody is asked for leave."""
-    now, length, place = turn.world.clock.now(), turn.wanted.certificate_lifetime, place_of(turn)
-    at = when(before, after, now, length, idle=True, others_serve=True)
-    return at is When.NOW or (at is When.IN_TURN and in_slot(now, slot_of_starts(length, place.count), place))
+def with_keys(component: ComponentPod, pairs: Pairs | None) -> ComponentPod:
+    return replace(component, annotations={**component.annotations, ANNOTATION: str(pairs)}) if pairs else component
 
 
-def slot_of_starts(length: float, count: int) -> float:
-    """Between due and ended, everybody has a whole one."""
-    return length * due_left(length) / (count + 1)
-
-
-def on_disk(turn: Turn, component: ComponentPod) -> Pairs | None:
-    """None if it uses no certificate that is renewed, or one cannot be read."""
+def on_disk(turn: Turn, components: Iterable[ComponentPod]) -> Pairs | None:
+    """None if they use no certificate that is renewed, or one cannot be read."""
     texts = []
-    for name in used(turn, component):
+    for name in sorted({name for each in components for name in used(turn, each)}):
         try:
             texts.append(turn.world.inside(f"{PKI}/{name}.crt").read_bytes())
         except OSError:
@@ -156,8 +143,8 @@ def place_of(turn: Turn) -> Place:
     return Place(members.index(mine), len(members))
 
 
-def _running(turn: Turn, component: ComponentPod) -> Pairs | None:
+def _running(turn: Turn) -> Pairs | None:
     try:
-        return written_in(turn.world.inside(f"{links.DIRECTORY}/{component.file_name}").read_text(errors="replace"))
+        return written_in(turn.world.inside(f"{links.DIRECTORY}/{API_SERVER}.manifest").read_text(errors="replace"))
     except OSError:
         return None

@@ -13,24 +13,23 @@ from hypothesis import strategies as st
 
 from helpers_agent import Alone, a_home, a_machine, a_turn
 from helpers_config import completed
-from helpers_scenarios_edges import FakeClock, HostClock
+from helpers_scenarios_edges import FakeClock, HostClock, MemoryKeys
 from protokube.agent import components, restarts
 from protokube.agent.launchdata import from_config
 from protokube.agent.report import Report
-from protokube.agent.restarts import LAST, NOTICED, SOON_RENEWED, Pairs, When, slot_of_starts, when, written_in
+from protokube.agent.restarts import LAST, NOTICED, SOON_RENEWED, Pairs, When, when, written_in
 from protokube.agent.wanted import MasterConfig
 from protokube.agent.world import Turn
 from protokube.cli.wiring import StoreKeys
 from protokube.config.pki import SHORTEST_FOR_COMPONENTS
 from protokube.local.bringup import ensure_authorities
 from protokube.manifests.etcd import PKI
-from protokube.pki.renewal import Place, in_slot
+from protokube.pki.renewal import Place
 from protokube.spec.fields import seconds
 from protokube.store.memory import MemoryStore
 
-MANIFESTS = "etc/kubernetes/manifests"
+MANIFEST = "etc/kubernetes/manifests/kube-apiserver.manifest"
 SHORT = 160.0
-SLOT = SHORT / 8
 ALL = {"i-1": "10.0.0.1", "i-2": "10.0.0.2", "i-3": "10.0.0.3"}
 START = 1_800_000_000.0
 moments = st.floats(START, START + 1e6, allow_nan=False)
@@ -45,17 +44,6 @@ def due(now: float, length: float, left: float) -> tuple[Pairs, Pairs]:
 @given(moments, lengths, st.floats(-3.0, 0.5), st.booleans())
 def test_whoever_serves_never_goes_without_its_turn(now: float, length: float, left: float, serve: bool) -> None:
     assert when(*due(now, length, left), now, length, idle=False, others_serve=serve) is not When.NOW
-
-
-@given(moments, lengths, st.integers(1, 9))
-def test_each_follower_has_its_turn_before_the_end(now: float, length: float, count: int) -> None:
-    """What is on the disk was issued when the other became due, and is not renewed before that has ended."""
-    before, after = Pairs("a" * 16, now + length / 2), Pairs("b" * 16, now + length)
-    moments = [now + step * length / 800 for step in range(400)]
-    good = [at for at in moments if when(before, after, at, length, idle=False, others_serve=True) is When.IN_TURN]
-    slot = slot_of_starts(length, count)
-    for index in range(count):
-        assert any(in_slot(at, slot, Place(index, count)) for at in good)
 
 
 @given(moments, lengths, st.floats(-5.0, LAST - 0.001), st.booleans())
@@ -92,29 +80,33 @@ def test_what_a_manifest_says_is_read_back(digest: str, ends: int) -> None:
     assert written_in("annotations: {}\n") is None
 
 
+def said_of_keys(manifest: Path) -> str:
+    found = re.search(r"protokube.io/keys: .*", manifest.read_text())
+    return found[0] if found else ""
+
+
 class Master:
     """One with real certificates, and a clock that the test sets."""
 
-    def __init__(self, root: Path, lifetime: float, component: str = "kube-apiserver") -> None:
+    def __init__(self, root: Path, lifetime: float) -> None:
         wanted = from_config(completed(cloud="local", masters=3, name="laptop", dnsController={"enabled": False}))
         self.wanted: MasterConfig = replace(wanted, certificate_lifetime=lifetime)
         self.common, store = FakeClock(), MemoryStore(f"memory://{root.name}")
         clock = HostClock(self.common)
         ensure_authorities(store, self.wanted)
         keys = StoreKeys(store, self.wanted, root / PKI.lstrip("/"), clock)
-        self.manifest = root / MANIFESTS / f"{component}.manifest"
+        self.manifest = root / MANIFEST
         self.manifest.parent.mkdir(parents=True)
         self.manifest.write_text("of yesterday")
         self.presence = Alone(ALL, serving=list(ALL))
         self.turn = a_turn(root, wanted=self.wanted, clock=clock, keys=keys, store=store, presence=self.presence)
 
     def round(self, passed: float = 0.0) -> str:
-        """What the manifest of the component says of keys afterwards."""
+        """What the manifest of the API server says of keys afterwards."""
         self.common.advance(passed)
         self.turn = Turn(world=self.turn.world, wanted=self.wanted, report=Report())
         components.sync(self.turn)
-        found = re.search(r"protokube.io/keys: .*", self.manifest.read_text())
-        return found[0] if found else ""
+        return said_of_keys(self.manifest)
 
     def starts(self, seconds: float, step: float = 2.0) -> list[float]:
         """When its manifest changed, each time as seconds since 1970."""
@@ -126,16 +118,26 @@ class Master:
         return seen
 
 
-@pytest.mark.parametrize("name", ["kube-apiserver", "kube-scheduler"])
-def test_a_component_is_started_once_for_each_renewal(tmp_path: Path, name: str) -> None:
-    master = Master(tmp_path, SHORT, name)
+def test_the_control_plane_is_started_once_for_each_renewal_and_all_of_it_at_once(tmp_path: Path) -> None:
+    master = Master(tmp_path, SHORT)
 
     seen = master.starts(3 * SHORT, step=4.0)
 
     assert 3 <= len(seen) <= 6  # renewed at half of its life, started at the end of it at the latest
-    assert all(later - at > SLOT for at, later in pairwise(seen))
-    if name == "kube-scheduler":
-        assert all(at // SLOT % 3 == 0 and at % SLOT <= SLOT / 2 for at in seen)
+    assert all(later - at > SHORT / 4 for at, later in pairwise(seen))
+    manifests = sorted(master.manifest.parent.glob("kube-*.manifest"))
+    assert len(manifests) == 3
+    assert len({said_of_keys(each) for each in manifests}) == 1
+
+
+def test_a_certificate_that_cannot_be_read_for_a_moment_starts_nothing(tmp_path: Path) -> None:
+    master = Master(tmp_path, SHORT)
+    before = master.round()
+    for content in (b"nonsense", None):
+        master.turn.world.keys = MemoryKeys()
+        for file in (tmp_path / PKI.lstrip("/")).glob("kube-scheduler.crt"):
+            file.unlink() if content is None else file.write_bytes(content)
+        assert master.round(1.0) == before != ""
 
 
 def test_an_api_server_that_gets_no_leave_goes_on_and_asks_in_each_round(tmp_path: Path) -> None:
