@@ -52,20 +52,21 @@ class Leave:
 
     def beat(self, taken: bool, serving: bool) -> bool:
         """Get, keep or give back; whether there is leave now that was not there before."""
-        if self._held is None:
+        held = self._held
+        if held is None:
             return not taken and self._is_wanted() and self._get()
         sent = self._clock.monotonic()
-        if not self._etcd.keep(self._held.lease):
-            self._held = None
-            return False
+        kept = self._etcd.keep(held.lease)
         with self._lock:
-            held = self._held
+            if self._held is not held:
+                return False  # given back meanwhile
             held.kept = sent
             held.seen_away |= held.began is not None and not serving
-            if not self._is_over(held, serving):
+            if kept and not self._is_over(held, serving):
                 return False
             self._held = None
-        self._etcd.revoke(held.lease)
+        if kept:
+            self._etcd.revoke(held.lease)
         return False
 
     def end(self) -> None:

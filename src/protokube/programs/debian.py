@@ -198,7 +198,9 @@ def _started(command: Sequence[str], folder: Path, environment: Mapping[str, str
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
-        start_new_session=True,  # a group of its own: all of it can be ended
+        # A group of its own: all of it can be ended. No session of its own: a kernel that shares the processors among
+        # sessions would not know how nice it is to whoever started us.
+        process_group=0,
     )
 
 
