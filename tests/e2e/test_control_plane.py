@@ -254,7 +254,7 @@ def test_the_api_answers_again_after_a_power_cut_and_has_lost_nothing(kubernetes
 
 def assert_nothing_is_lost(verdict: dict[str, Any]) -> None:
     writes = verdict["apiWrites"]
-    assert writes["acknowledged"] > 10
+    assert writes["acknowledged"] >= 5, "too few to tell"
     assert writes["readBack"] == writes["acknowledged"]
 
 
