@@ -22,6 +22,8 @@ from protokube.local.pods import read_pod
 
 ENDINGS = (".manifest", ".yaml", ".json")
 LARGEST = 1 << 20
+LOOKS = 10
+"""What is gone may have got another name while we looked: two looks have to agree that it is, or so many are enough."""
 EVENTS = syscalls.IN_CLOSE_WRITE | syscalls.IN_MOVED_FROM | syscalls.IN_MOVED_TO | syscalls.IN_CREATE
 EVENTS |= syscalls.IN_DELETE | syscalls.IN_ATTRIB
 
@@ -49,12 +51,19 @@ class ManifestDir:
         """Every file that counts, in order; a folder that is not there is made."""
         self._folder.mkdir(parents=True, exist_ok=True)
         syscalls.watch(self.handle, str(self._folder), EVENTS)  # again each time: the folder may be another by now
+        names: set[str] | None = None
+        for _ in range(LOOKS):
+            before, found = names, self._list()
+            names = {reading.file for reading in found}
+            if names == before or names >= self._known.keys():
+                break
+        self._known = {file: known for file, known in self._known.items() if file in (names or ())}
+        return found
+
+    def _list(self) -> list[Reading]:
         self.being_written = False
         readings = [self._read(entry) for entry in sorted(os.scandir(self._folder), key=lambda entry: entry.name)]
-        found = [reading for reading in readings if reading is not None]
-        names = {reading.file for reading in found}
-        self._known = {name: known for name, known in self._known.items() if name in names}
-        return found
+        return [reading for reading in readings if reading is not None]
 
     def _read(self, entry: os.DirEntry[str]) -> Reading | None:
         if entry.name.startswith("."):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import select
@@ -212,3 +213,41 @@ def test_a_folder_that_was_replaced_is_watched_again(manifests: ManifestDir, fol
     (folder / "a.yaml").write_text(text())
     assert is_worth_a_look(manifests)
     assert only(manifests.look()).pod is not None
+
+
+def test_a_file_that_gets_another_name_while_the_folder_is_read_is_not_gone(
+    manifests: ManifestDir, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "a.json").write_text(text())
+    assert only(manifests.look()).pod is not None
+    listed = os.scandir
+
+    def renamed_since(place: Path) -> Iterator[os.DirEntry[str]]:
+        entries = list(listed(place))
+        monkeypatch.undo()
+        (folder / "a.json").rename(folder / "b.json")
+        return iter(entries)
+
+    monkeypatch.setattr(os, "scandir", renamed_since)
+    found = only(manifests.look())
+
+    assert found.file == "b.json"
+    assert found.pod is not None
+    (folder / "b.json").unlink()
+    assert manifests.look() == []
+
+
+def test_a_folder_in_which_names_change_all_the_time_is_read_in_the_end(
+    manifests: ManifestDir, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "a.json").write_text(text())
+    manifests.look()
+    numbers, listed = itertools.count(), os.scandir
+
+    def others(place: Path) -> Iterator[os.DirEntry[str]]:
+        for each in folder.iterdir():
+            each.rename(folder / f"{next(numbers)}.json")
+        return iter(list(listed(place)))
+
+    monkeypatch.setattr(os, "scandir", others)
+    assert only(manifests.look()).file == f"{next(numbers) - 1}.json"
