@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from helpers_hosts import a_pod
-from protokube.local.manifestdir import LARGEST, ManifestDir
+from protokube.local.manifestdir import LARGEST, LOOKS, ManifestDir
 from protokube.local.podplan import Reading
 
 
@@ -215,39 +215,46 @@ def test_a_folder_that_was_replaced_is_watched_again(manifests: ManifestDir, fol
     assert only(manifests.look()).pod is not None
 
 
-def test_a_file_that_gets_another_name_while_the_folder_is_read_is_not_gone(
-    manifests: ManifestDir, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+class Meanwhile(ManifestDir):
+    """Somebody gives files other names, before or after they are read, while the folder is looked at."""
+
+    def __init__(self, folder: Path, before: Iterator[str], after: Iterator[str]) -> None:
+        super().__init__(folder)
+        self.before, self.after = before, after
+
+    def _read(self, entry: os.DirEntry[str]) -> Reading | None:
+        self._rename(self.before)
+        found = super()._read(entry)
+        self._rename(self.after)
+        return found
+
+    def _rename(self, names: Iterator[str]) -> None:
+        for name in itertools.islice(names, 1):
+            (only_file,) = self._folder.iterdir()
+            only_file.rename(self._folder / name)
+
+
+def test_a_file_that_gets_another_name_while_the_folder_is_read_is_not_gone(folder: Path) -> None:
+    folder.mkdir(parents=True)
     (folder / "a.json").write_text(text())
-    assert only(manifests.look()).pod is not None
-    listed = os.scandir
+    manifests = Meanwhile(folder, iter(["a.json", "b.json"]), iter([]))
+    assert only(manifests.look()).file == "a.json"
 
-    def renamed_since(place: Path) -> Iterator[os.DirEntry[str]]:
-        entries = list(listed(place))
-        monkeypatch.undo()
-        (folder / "a.json").rename(folder / "b.json")
-        return iter(entries)
-
-    monkeypatch.setattr(os, "scandir", renamed_since)
     found = only(manifests.look())
 
     assert found.file == "b.json"
     assert found.pod is not None
     (folder / "b.json").unlink()
     assert manifests.look() == []
+    os.close(manifests.handle)
 
 
-def test_a_folder_in_which_names_change_all_the_time_is_read_in_the_end(
-    manifests: ManifestDir, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_in_which_names_change_all_the_time_is_read_in_the_end(folder: Path) -> None:
+    folder.mkdir(parents=True)
     (folder / "a.json").write_text(text())
+    manifests = Meanwhile(folder, iter([]), (f"{number}.json" for number in itertools.count()))
     manifests.look()
-    numbers, listed = itertools.count(), os.scandir
-
-    def others(place: Path) -> Iterator[os.DirEntry[str]]:
-        for each in folder.iterdir():
-            each.rename(folder / f"{next(numbers)}.json")
-        return iter(list(listed(place)))
-
-    monkeypatch.setattr(os, "scandir", others)
-    assert only(manifests.look()).file == f"{next(numbers) - 1}.json"
+    found = only(manifests.look())
+    assert found.file == f"{LOOKS - 1}.json"
+    assert found.pod is not None
+    os.close(manifests.handle)
