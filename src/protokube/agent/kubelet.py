@@ -54,8 +54,20 @@ def is_outdated(turn: Turn) -> bool:
 
 def is_turn(turn: Turn) -> bool:
     """Whether the clock is in a slot of this master; alone, it always is."""
-    place, length = restarts.place_of(turn), turn.wanted.certificate_lifetime
+    place, length = place_of(turn), turn.wanted.certificate_lifetime
     return place.count == 1 or in_slot(turn.world.clock.now(), slot_of(length, place), place)
+
+
+def place_of(turn: Turn) -> Place:
+    """Masters take turns by the members of etcd that they hold, or are there to hold."""
+    if not turn.wanted.etcd:
+        return Place()
+    etcd = turn.wanted.etcd[0]
+    held = {home.member.name for home in turn.homes if home.etcd.key == etcd.key}
+    own = {each.name for each in etcd.members if each.group == turn.world.me.group}
+    members = sorted(each.name for each in etcd.members)
+    mine = min(held or own or members)
+    return Place(members.index(mine), len(members))
 
 
 def slot_of(length: float, place: Place) -> float:

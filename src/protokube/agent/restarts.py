@@ -19,7 +19,7 @@ from protokube.agent.world import Turn
 from protokube.manifests.component import ComponentPod, reads
 from protokube.manifests.etcd import PKI
 from protokube.pki.ending import end_of
-from protokube.pki.renewal import Place, due_left
+from protokube.pki.renewal import due_left
 
 NOTICED = 1800.0
 """Seconds of life from which a component notices in time: a quarter is left when the last one is renewed."""
@@ -129,18 +129,6 @@ def others_serve(turn: Turn) -> bool:
     presence, me = turn.world.presence, turn.world.me.id
     live, serving = presence.live(), presence.serving()
     return live is not None and serving is not None and all(each in serving for each in live if each != me)
-
-
-def place_of(turn: Turn) -> Place:
-    """Masters take turns by the members of etcd that they hold, or are there to hold."""
-    if not turn.wanted.etcd:
-        return Place()
-    etcd = turn.wanted.etcd[0]
-    held = {home.member.name for home in turn.homes if home.etcd.key == etcd.key}
-    own = {each.name for each in etcd.members if each.group == turn.world.me.group}
-    members = sorted(each.name for each in etcd.members)
-    mine = min(held or own or members)
-    return Place(members.index(mine), len(members))
 
 
 def _running(turn: Turn) -> Pairs | None:

@@ -51,13 +51,14 @@ class ManifestDir:
         """Every file that counts, in order; a folder that is not there is made."""
         self._folder.mkdir(parents=True, exist_ok=True)
         syscalls.watch(self.handle, str(self._folder), EVENTS)  # again each time: the folder may be another by now
-        names: set[str] | None = None
+        before: set[str] | None = None
         for _ in range(LOOKS):
-            before, found = names, self._list()
+            found = self._list()
             names = {reading.file for reading in found}
             if names == before or names >= self._known.keys():
                 break
-        self._known = {file: known for file, known in self._known.items() if file in (names or ())}
+            before = names
+        self._known = {name: known for name, known in self._known.items() if name in names}
         return found
 
     def _list(self) -> list[Reading]:

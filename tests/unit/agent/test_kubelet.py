@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers_agent import Alone, a_home, a_turn
+from helpers_agent import Alone, a_home, a_machine, a_turn
 from helpers_config import completed
 from helpers_scenarios_edges import FakeClock, HostClock, MemoryUnits
 from protokube.agent import kubelet, nodekeys
@@ -220,3 +220,13 @@ def test_without_a_kubelet_that_has_keys_of_ours_nothing_is_asked(tmp_path: Path
 def test_everybody_has_a_whole_slot_before_a_certificate_ends(length: float, count: int) -> None:
     slot = kubelet.slot_of(length, Place(0, count))
     assert 0 < slot * (count + 1) <= length * due_left(length) * 1.000001
+
+
+@pytest.mark.parametrize(("group", "held", "index"), [("master-b", "", 1), ("other", "", 0), ("master-b", "c", 2)])
+def test_masters_take_turns_by_the_member_they_hold_or_are_there_to_hold(
+    tmp_path: Path, group: str, held: str, index: int
+) -> None:
+    turn = a_turn(tmp_path, wanted=from_config(completed(cloud="local", masters=3, name="laptop")))
+    turn.world.me = a_machine(group=group)
+    turn.homes = [a_home(turn, member=held)] if held else []
+    assert kubelet.place_of(turn) == Place(index, 3)

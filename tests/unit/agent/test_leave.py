@@ -129,27 +129,19 @@ def test_a_leave_is_for_one_absence(etcd: Leases) -> None:
     assert not master.leave.ask(), "the first one is not over"
 
 
-def test_it_is_over_as_soon_as_the_api_server_is_back(etcd: Leases) -> None:
-    master = on_leave(etcd, away=3.0)
-    master.live(3.0)
+@pytest.mark.parametrize(
+    ("away", "still", "later"),
+    [
+        pytest.param(3.0, 3.0, 2 * EVERY, id="as soon as the API server is back"),
+        pytest.param(0.0, SURELY_BACK - 2 * EVERY, 4 * EVERY, id="after a while only, if nobody saw it away"),
+        pytest.param(1e9, LONGEST - 2 * EVERY, 4 * EVERY, id="not never, though it does not come back"),
+    ],
+)
+def test_it_is_over(etcd: Leases, away: float, still: float, later: float) -> None:
+    master = on_leave(etcd, away)
+    master.live(still)
     assert etcd.taken()
-    master.live(2 * EVERY)
-    assert not etcd.taken()
-
-
-def test_one_that_nobody_saw_away_is_believed_to_be_back_after_a_while_only(etcd: Leases) -> None:
-    master = on_leave(etcd, away=0.0)
-    master.live(SURELY_BACK - 2 * EVERY)
-    assert etcd.taken()
-    master.live(4 * EVERY)
-    assert not etcd.taken()
-
-
-def test_one_that_never_comes_back_does_not_keep_the_others_for_ever(etcd: Leases) -> None:
-    master = on_leave(etcd, away=1e9)
-    master.live(LONGEST - 2 * EVERY)
-    assert etcd.taken()
-    master.live(4 * EVERY)
+    master.live(later)
     assert not etcd.taken()
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers_agent import Alone, a_home, a_machine, a_turn
+from helpers_agent import Alone, a_turn
 from helpers_config import completed
 from helpers_scenarios_edges import FakeClock, HostClock, MemoryKeys
 from protokube.agent import components, restarts
@@ -24,7 +24,6 @@ from protokube.cli.wiring import StoreKeys
 from protokube.config.pki import SHORTEST_FOR_COMPONENTS
 from protokube.local.bringup import ensure_authorities
 from protokube.manifests.etcd import PKI
-from protokube.pki.renewal import Place
 from protokube.spec.fields import seconds
 from protokube.store.memory import MemoryStore
 
@@ -194,16 +193,6 @@ def test_the_certificate_of_a_kubeconfig_that_only_a_file_of_the_component_names
     wanted = from_config(completed(cloud="local", masters=3, name="laptop"), nodes=True)
     (proxy,) = [each for each in wanted.components if each.name == "kube-proxy"]
     assert restarts.used(a_turn(tmp_path, wanted=wanted), proxy) == ["kube-proxy"]
-
-
-@pytest.mark.parametrize(("group", "held", "index"), [("master-b", "", 1), ("other", "", 0), ("master-b", "c", 2)])
-def test_masters_take_turns_by_the_member_they_hold_or_are_there_to_hold(
-    tmp_path: Path, group: str, held: str, index: int
-) -> None:
-    turn = a_turn(tmp_path, wanted=from_config(completed(cloud="local", masters=3, name="laptop")))
-    turn.world.me = a_machine(group=group)
-    turn.homes = [a_home(turn, member=held)] if held else []
-    assert restarts.place_of(turn) == Place(index, 3)
 
 
 @pytest.mark.parametrize(
