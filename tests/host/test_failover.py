@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -68,8 +68,7 @@ class Field:
     hearing: Hearing
 
     def status(self) -> dict[str, Any]:
-        told: dict[str, Any] = json.loads(self.node.outside("/run/protokube/api-proxy.json").read_text())
-        return told
+        return status_on(self.node)
 
     def health(self, server: str) -> str:
         by_address = {each["address"]: each["health"] for each in self.status()["backends"]}
@@ -97,6 +96,11 @@ class Field:
         return eventually(look, BOUND)
 
 
+def status_on(node: Host) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(node.outside("/run/protokube/api-proxy.json").read_text())
+    return told
+
+
 def children(pid: int) -> list[int]:
     return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
@@ -111,10 +115,16 @@ def program(host: Host, *command: str) -> subprocess.Popen[str]:
     return subprocess.Popen(host.enter(*command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
+def kill(process: subprocess.Popen[str]) -> None:
+    for inside in children(process.pid) if process.poll() is None else ():
+        subprocess.run(["kill", "-KILL", str(inside)], check=False)
+    process.kill()  # nsenter stops together with what it runs
+
+
 @contextmanager
 def a_field(tmp_path: Path, *more: str) -> Iterator[Field]:
     write_certificates(tmp_path / "pki", {"api": CERTIFICATE})
-    with a_cloud() as cloud:
+    with a_cloud() as cloud, ExitStack() as ending:
         hosts = {name: cloud.start(name, number) for number, name in enumerate(("one", "two", "three", "node"), 11)}
         for host in hosts.values():
             host.outside(PKI).mkdir(parents=True, exist_ok=True)
@@ -122,28 +132,24 @@ def a_field(tmp_path: Path, *more: str) -> Iterator[Field]:
                 (host.outside(PKI) / file.name).write_bytes(file.read_bytes())
         node = hosts.pop("node")
         keys = (f"{PKI}/api.crt", f"{PKI}/api.key")
-        running = [
-            program(host, sys.executable, "-I", str(HERE / "failover_server.py"), name, *keys)
-            for name, host in hosts.items()
-        ]
-        servers = dict(zip(hosts, running, strict=True))
+
+        def started(host: Host, *command: str) -> subprocess.Popen[str]:
+            process = ending.enter_context(program(host, *command))
+            ending.callback(kill, process)
+            return process
+
+        server = (sys.executable, "-I", str(HERE / "failover_server.py"))
+        servers = {name: started(host, *server, name, *keys) for name, host in hosts.items()}
         write_names(node, list(hosts.values()))
-        proxy = program(node, *PROXY, *more)
-        clients = program(node, sys.executable, "-I", str(HERE / "failover_client.py"), f"{PKI}/ca.crt")
-        hearing = Hearing(clients)
+        proxy = started(node, *PROXY, *more)
+        # before all are checked a watch may settle elsewhere than what comes after it, and rightly stay there
+        eventually(lambda: [each["health"] for each in status_on(node)["backends"]] == ["good"] * 3, 30)
+        hearing = Hearing(started(node, sys.executable, "-I", str(HERE / "failover_client.py"), f"{PKI}/ca.crt"))
         ear = threading.Thread(target=hearing.listen)
         ear.start()
-        field_ = Field(cloud, node, hosts, servers, proxy, hearing)
-        try:
-            eventually(lambda: [each["health"] for each in field_.status()["backends"]] == ["good"] * 3, 30)
-            yield field_
-        finally:
-            for each in (*running, proxy, clients):
-                for inside in children(each.pid) if each.poll() is None else ():
-                    subprocess.run(["kill", "-KILL", str(inside)], check=False)
-                each.kill()  # nsenter stops together with what it runs
-                each.communicate(timeout=10)
-            ear.join()
+        ending.callback(ear.join)
+        ending.callback(kill, hearing.process)  # which ends the listening, before what it listens to is closed
+        yield Field(cloud, node, hosts, servers, proxy, hearing)
 
 
 @pytest.fixture
