@@ -20,12 +20,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+import dns.message
+import dns.query
+
 from helpers_cli import COMMAND, Answer, environment
 from helpers_cluster_census import Census
 from protokube.errors import ProtokubeError
 from protokube.etcd.client import GatewayEtcd
 from protokube.etcd.tls import TlsFiles
 from protokube.local import loops
+from protokube.local.bringup import dns_address
 from protokube.local.paths import Paths
 from protokube.local.writer import Writer
 from protokube.providers.clients.local import LocalClient
@@ -76,6 +80,13 @@ class RealCluster:
         self.told = json.loads(said.out)
         return self
 
+    def write_spec(self, **fields: Any) -> Path:
+        """A spec of this cluster; who has used it removes it, or the end would find it."""
+        named = {"apiVersion": "protokube.io/v1alpha1", "kind": "Cluster", "metadata": {"name": self.name}}
+        file = self.state / "spec.yaml"
+        file.write_text(json.dumps({**named, "spec": {"cloud": "local", **fields}}))
+        return file
+
     def status(self) -> dict[str, Any]:
         said = self.run("status", "--cluster", self.name, "--output", "json")
         assert said.out, said.err
@@ -91,6 +102,12 @@ class RealCluster:
         assert said.code == 0, said.err + said.out + self._why()
         told: dict[str, Any] = json.loads(said.out)
         return told
+
+    def answers(self, name: str, kind: str = "A") -> list[str]:
+        """What the DNS server of the cloud says of a name."""
+        host, _, port = dns_address(self.admin).rpartition(":")
+        answer = dns.query.udp(dns.message.make_query(name, kind), host, port=int(port), timeout=5)
+        return sorted(each.to_text() for rrset in answer.answer for each in rrset)
 
     # Hosts and disks, as the operator of the cloud has them.
 

@@ -22,10 +22,13 @@ class KubeletCluster(RealCluster):
     programs, pause = "", ""
     """Where a host finds programs, and the image that is on every host."""
 
-    def up_with_kubelet(self, masters: int = 1) -> KubeletCluster:
+    def up_with_kubelet(self, masters: int = 1, **fields: Any) -> KubeletCluster:
+        """`fields` are more of the spec."""
         kubernetes = find(None, CACHE)
         assert kubernetes is not None, "no Kubernetes on this machine: `scripts/kubernetes` has it made"
-        self.up("--kubernetes", kubernetes.version, "--kubelet", "--masters", str(masters), "--timeout", "400")
+        spec = self.write_spec(masters=masters, **fields)
+        self.up(str(spec), "--kubernetes", kubernetes.version, "--kubelet", "--timeout", "400")
+        spec.unlink()
         self.programs = self.template("master-a")["path"]
         version = parse(kubernetes.version)
         assert version is not None

@@ -17,14 +17,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import dns.message
-import dns.query
 import pytest
 import yaml
 
 from helpers_cluster import RealCluster, until
 from protokube.local import network
-from protokube.local.bringup import dns_address
 from protokube.pki.authority import make_authority
 from protokube.pki.issue import issue
 from protokube.pki.wanted import CertificateWanted
@@ -263,16 +260,10 @@ def test_after_a_killed_master_nothing_is_lost_and_the_names_of_the_api_are_stil
 ) -> None:
     cluster = kubernetes.cluster
     (zone,) = cluster.admin.call("about")["zones"]
-    server = dns_address(cluster.admin)
     lease = ("lease", "protokube-api-names", "-n", "kube-system")
     told = until(lambda: kubernetes.get(*lease), "the agents say which names are theirs", 120)
     names = told["metadata"]["annotations"]["protokube.io/names"].split(",")
     asking = f"asking.{zone}"
-
-    def answers(name: str, kind: str = "A") -> list[str]:
-        host, _, port = server.rpartition(":")
-        answer = dns.query.udp(dns.message.make_query(name, kind), host, port=int(port), timeout=5)
-        return sorted(each.to_text() for rrset in answer.answer for each in rrset)
 
     def masters() -> list[str]:
         return sorted(each["address"] for each in cluster.hosts())
@@ -280,14 +271,14 @@ def test_after_a_killed_master_nothing_is_lost_and_the_names_of_the_api_are_stil
     metadata = {"name": "asking", "annotations": {"dns.alpha.kubernetes.io/internal": ",".join([asking, *names])}}
     status = {"addresses": [{"type": "InternalIP", "address": "10.77.200.9"}]}
     kubernetes.apply({"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": status})
-    until(lambda: answers(asking) == ["10.77.200.9"], "a controller has written what is not the agents'", 120)
+    until(lambda: cluster.answers(asking) == ["10.77.200.9"], "a controller has written what is not the agents'", 120)
     assert_nothing_is_lost(verdict_of(kubernetes, "kill-master"))
     for name in names:
-        until(lambda name=name: answers(name) == masters(), f"{name} holds the live masters", 120)  # type: ignore[misc]
-        assert answers(mark_name(name), "TXT") == []
+        until(lambda name=name: cluster.answers(name) == masters(), f"{name} holds the live masters", 120)  # type: ignore[misc]
+        assert cluster.answers(mark_name(name), "TXT") == []
     kubernetes.run("annotate", "node", "asking", f"dns.alpha.kubernetes.io/internal={names[0]}", "--overwrite")
-    until(lambda: answers(asking) == [], "a controller is at work after the drill as before", 120)
-    assert answers(names[0]) == masters()
+    until(lambda: cluster.answers(asking) == [], "a controller is at work after the drill as before", 120)
+    assert cluster.answers(names[0]) == masters()
     logs = [log.read_text() for log in cluster.paths.root.glob("**/kube-system_dns-controller/dns-controller.log")]
     assert any("we lead" in log for log in logs)
     assert not any("not ours" in log for log in logs), "none must even have tried to write them"

@@ -71,6 +71,18 @@ def test_etcd_and_the_control_plane_are_static_pods_of_the_node(cluster: Kubelet
     assert told["status"]["nodeInfo"]["containerRuntimeVersion"].startswith("containerd://")
 
 
+def test_the_dns_controller_is_a_static_pod_too_and_writes_what_annotations_ask_for(
+    cluster: KubeletCluster, host: str
+) -> None:
+    (zone,) = cluster.admin.call("about")["zones"]
+    name, address = f"node.{zone}", cluster.hosts()[0]["address"]
+    until(lambda: "dns-controller" in cluster.containers(host), "it runs", SECONDS, every=0.5)
+    cluster.kubectl(host, "annotate", "node", host, f"dns.alpha.kubernetes.io/internal={name}")
+    until(lambda: cluster.answers(name) == [address], "the name stands", SECONDS, every=0.5)
+    cluster.kubectl(host, "annotate", "node", host, "dns.alpha.kubernetes.io/internal-")
+    until(lambda: cluster.answers(name) == [], "the name is gone", SECONDS, every=0.5)
+
+
 def test_a_pod_has_an_address_of_the_nodes_range_is_reached_and_can_be_looked_into(
     cluster: KubeletCluster, host: str
 ) -> None:

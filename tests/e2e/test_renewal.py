@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from cryptography import x509
 
 from e2e.served import served
@@ -34,14 +33,9 @@ def cluster() -> Iterator[RealCluster]:
     found = find(None)
     assert found is not None, "scripts/kubernetes brings Kubernetes here"
     with RealCluster() as cluster:
-        spec = {
-            "apiVersion": "protokube.io/v1alpha1", "kind": "Cluster", "metadata": {"name": cluster.name},
-            "spec": {"cloud": "local", "pki": {"certificateLifetime": f"{LIFE:g}s"}},
-        }  # fmt: skip
-        file = cluster.state / "spec.yaml"
-        file.write_text(yaml.safe_dump(spec))
-        cluster.up(str(file), "--kubernetes", found.version, "--timeout", "400")
-        file.unlink()
+        spec = cluster.write_spec(pki={"certificateLifetime": f"{LIFE:g}s"})
+        cluster.up(str(spec), "--kubernetes", found.version, "--timeout", "400")
+        spec.unlink()
         yield cluster
 
 

@@ -45,21 +45,32 @@ def _text(store: Store, path: str) -> tuple[str, str]:
 
 
 class Get(click.Command):
-    """Reads clusters; `get kubernetes` is another command, which stands beside them."""
+    """Reads clusters; `get kubernetes` and `get image` are other commands, which stand beside them."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        if args[:1] == ["kubernetes"]:
+        if other := _other_command(args[0]) if args else None:
+            return other.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+def _other_command(name: str) -> click.Command | None:
+    match name:
+        case "kubernetes":
             from protokube.cli.get_kubernetes import kubernetes
 
-            return kubernetes.make_context(f"{info_name} kubernetes", args[1:], parent, **extra)
-        return super().make_context(info_name, args, parent, **extra)
+            return kubernetes
+        case "image":
+            from protokube.cli.get_image import image
+
+            return image
+    return None
 
 
 def other_things(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     """For the shell: what can be got beside clusters."""
-    return [each for each in ("kubernetes",) if each.startswith(incomplete)]
+    return [each for each in ("image", "kubernetes") if each.startswith(incomplete)]
 
 
 @click.command(cls=Get)
@@ -70,12 +81,14 @@ def other_things(_: click.Context, __: click.Parameter, incomplete: str) -> list
 def get(cluster: str | None, store_url: str, output: str, as_written: bool) -> None:
     """Read clusters back from a state store.
 
-    Without CLUSTER: the names of the clusters in it. Kubernetes' own programs: `protokube get kubernetes --help`.
+    Without CLUSTER: the names of the clusters in it. Kubernetes' own programs: `protokube get kubernetes --help`; the
+    image of the dns-controller: `protokube get image --help`.
 
     \b
       protokube get --store s3://bucket/clusters
       protokube get dev.example.com --store s3://bucket/clusters
       protokube get kubernetes 1.34.1
+      protokube get image dns-controller.tar
     """
     from protokube.store import layout
     from protokube.store.open import open_store

@@ -7,7 +7,7 @@ import os
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -15,18 +15,16 @@ from protokube.cli.options import show_warnings
 from protokube.cli.progress import Progress
 from protokube.cli.up_choosing import (
     Made,
-    complete_spec,
+    complete_here,
     few_lines,
     find_kubernetes,
     made_before,
     need_kubernetes,
     need_the_same,
+    read_spec,
 )
 from protokube.cli.up_waiting import await_nodes, await_quorum, await_ready
 from protokube.errors import Refused
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command("up")
@@ -89,7 +87,8 @@ def up(
         step.text = f"Kubernetes {kubernetes.version}" if kubernetes else "no Kubernetes: etcd and names alone"
     with progress.step("spec to complete configuration") as step:
         lines = few_lines(name, masters, version, events, kubernetes.version if kubernetes else "")
-        config, texts = complete_spec(spec, lines)
+        said, texts = read_spec(spec, lines)
+        config = complete_here(said, version, kubernetes.version if kubernetes else "")
         step.text = f"complete configuration of {config.name}"
     show_warnings(config.warnings)
     paths = Paths.of(config.name)

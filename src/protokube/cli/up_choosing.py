@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from protokube.errors import Refused
 if TYPE_CHECKING:
     from protokube.config.complete import Config
     from protokube.programs.kubernetes import Kubernetes
+    from protokube.spec.parse import Spec
 
 Texts = list[tuple[str, str]]
 
@@ -24,15 +25,27 @@ def need_kubernetes(found: Kubernetes | None, *, kubelet: bool) -> None:
         raise Refused(f"{found.folder} has no kubelet", hint="`protokube get kubernetes` brings all of its programs")
 
 
+def read_spec(spec: Path | None, lines: str = "") -> tuple[Spec, Texts]:
+    """The user's spec, or the few lines that stand for one."""
+    from protokube.cli.inputs import read_specs
+    from protokube.spec.parse import read
+
+    texts = read_specs((str(spec),)) if spec else [("(the spec of `protokube up`)", lines)]
+    return read(texts), texts
+
+
 def find_kubernetes(spec: Path | None, release: str) -> Kubernetes | None:
     """The programs that are here: of the release that was asked for, of the spec's, or the newest."""
     from protokube.local.bringup import CACHE
     from protokube.programs.kubernetes import find
+    from protokube.spec.version import parse
 
     if release == "none":
         return None
-    wanted = release or (complete_spec(spec, "")[0].cluster["kubernetesVersion"] if spec else None)
-    found = find(wanted, CACHE)
+    said = read_spec(spec)[0].cluster.get("kubernetesVersion") if spec else None
+    if said and release and parse(said) != parse(release):
+        raise Refused(f"{spec} is for Kubernetes {said}", saw=f"--kubernetes {release}", hint="leave out one of them")
+    found = find(release or said, CACHE)
     if found is None and release:
         raise Refused(
             f"there is no Kubernetes {release} on this machine", hint=f"`protokube get kubernetes {release}` fetches it"
@@ -40,18 +53,20 @@ def find_kubernetes(spec: Path | None, release: str) -> Kubernetes | None:
     return found
 
 
-def complete_spec(spec: Path | None, lines: str) -> tuple[Config, Texts]:
-    """The user's spec, or the few lines that stand for one."""
-    from protokube.cli.inputs import read_specs
-    from protokube.config.complete import complete
-    from protokube.spec.parse import read
+def complete_here(spec: Spec, etcd: str, kubernetes: str) -> Config:
+    """What a spec leaves open is as this machine has it: it runs these versions, and must be told what they understand.
 
-    texts = read_specs((str(spec),)) if spec else [("(the spec of `protokube up`)", lines)]
-    config = complete(read(texts))
-    cloud = config.cluster["cloud"]
-    if cloud != "local":
-        raise Refused(f"{texts[0][0]} is for {cloud}", want="cloud: local", hint="`protokube apply` will be for clouds")
-    return config, texts
+    No version of Kubernetes means that there is none here.
+    """
+    from protokube.config.complete import complete
+
+    versions = {"kubernetesVersion": kubernetes} if kubernetes else {}
+    clusters = spec.cluster.get("etcdClusters") or {"main": {}}
+    here = {"etcdClusters": {name: {"version": etcd, **told} for name, told in clusters.items()}}
+    config = complete(replace(spec, cluster={**versions, **spec.cluster, **here}))
+    if (cloud := config.cluster["cloud"]) != "local":
+        raise Refused(f"the spec is for {cloud}", want="cloud: local", hint="`protokube apply` will be for clouds")
+    return config
 
 
 def few_lines(name: str, masters: int, etcd: str, events: bool, kubernetes: str) -> str:

@@ -13,12 +13,15 @@ from protokube.config.draft import Draft
 from protokube.config.images import REGISTRY, registry
 
 ROUTE53, RFC2136 = "aws-route53", "rfc2136"
+EXTRAS = {ROUTE53: ("dns", "route53"), RFC2136: ("dns",)}
+"""By provider: of our own extras, those that it takes."""
 HOME = "/var/lib/dns-controller"
 LOCAL_SERVER = "10.77.0.1"
 """Where the embedded DNS server answers the hosts of the local cloud."""
 KEY_SECRET = "dns-update-key"  # noqa: S105 (the name of a secret)
 """The secret of the store that is the key for updates."""
 NAME = "dns-controller"
+IMAGE = f"protokube/{NAME}:{__version__}"
 
 
 def runs(cluster: Mapping[str, Any]) -> bool:
@@ -95,5 +98,4 @@ def _server(controller: Draft, cloud: str) -> None:
 def _image(cluster: Draft) -> tuple[str, tuple[str, ...]]:
     """Ours lies in no registry of Kubernetes'; where the user has one for everything, it is there too."""
     host, of = registry(cluster)
-    name = f"protokube/{NAME}:{__version__}"
-    return (name, ()) if host == REGISTRY else (f"{host}/{name}", of)
+    return (IMAGE, ()) if host == REGISTRY else (f"{host}/{IMAGE}", of)

@@ -20,6 +20,7 @@ from typing import Any
 
 from protokube.errors import Refused
 from protokube.local.binaries import which
+from protokube.local.bytecode import compiled
 
 PROGRAMS = "/usr/local/bin"
 """Where every manifest of ours calls its program."""
@@ -44,6 +45,8 @@ class Image:
     """What it runs in any case, unless a manifest names another program: arguments go there."""
     texts: Mapping[str, str] = field(default_factory=dict)
     """Files by their path in the image that are on no machine."""
+    bytecode: bool = False
+    """Whether its Python modules are compiled as well."""
 
 
 def of_program(name: str, program: Path) -> Image:
@@ -82,6 +85,8 @@ def archive(image: Image) -> bytes:
     """As `docker save` would write it."""
     programs = {path: file.read_bytes() for path, file in image.files.items()}
     programs |= {path: text.encode() for path, text in image.texts.items()}
+    if image.bytecode:
+        programs |= compiled(programs)
     layer = _tar({path: (data, 0o755) for path, data in programs.items()}, RESOLVER)
     digest = hashlib.sha256(layer).hexdigest()
     config: dict[str, Any] = {
@@ -123,7 +128,7 @@ def _tar(programs: Mapping[str, tuple[bytes, int]], plain: Mapping[str, bytes]) 
 def keep(image: Image, folder: Path) -> Path:
     """The archive of an image in a folder, written where it is not there yet: one for each state of its files."""
     stamps = [(inside, str(file), file.stat().st_size, file.stat().st_mtime_ns) for inside, file in image.files.items()]
-    told = [image.name, image.command, image.entry, sorted(image.texts.items()), sorted(stamps)]
+    told = [image.name, image.command, image.entry, image.bytecode, sorted(image.texts.items()), sorted(stamps)]
     key = hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]
     place = folder / f"{re.sub('[^A-Za-z0-9.]+', '_', image.name)}-{key}.tar"
     if not place.exists():

@@ -17,7 +17,7 @@ from protokube.agent.wanted import MasterConfig
 from protokube.config import dnscontroller
 from protokube.config.complete import Config
 from protokube.config.flags import COMPONENTS
-from protokube.local import binaries, cgroups, clusterdns, containerd, hosts, images, kubelet, proxyimage
+from protokube.local import binaries, cgroups, clusterdns, containerd, hosts, images, kubelet, proxyimage, pythonimage
 from protokube.local.containerd import Order
 from protokube.local.images import Image
 from protokube.manifests.component import ComponentPod
@@ -80,7 +80,11 @@ def obtain(cluster: Mapping[str, Any], kubernetes: Path, etcd: Path, cache: Path
     places = {package: binaries.unpack(package, cache) for package in PACKAGES}
     kept = cache / "images"
     busybox = places[BUSYBOX[0]] / BUSYBOX[1]
-    wanted = [*wanted_images(cluster, kubernetes, etcd, busybox), *network_images(cluster, kubernetes, busybox, cache)]
+    wanted = [
+        *wanted_images(cluster, kubernetes, etcd, busybox),
+        *network_images(cluster, kubernetes, busybox, cache),
+        *own_images(cluster),
+    ]
     archives = {image.name: images.keep(image, kept) for image in wanted}
     folders = [places[package] / inside for package, some in PACKAGES.items() for inside in some]
     return Runtime(folders=(*folders, kubernetes, kept), plugins=places[PLUGINS[0]] / PLUGINS[1], images=archives)
@@ -106,14 +110,18 @@ def network_images(cluster: Mapping[str, Any], kubernetes: Path, busybox: Path, 
         yield clusterdns.obtain(dns["image"], program, busybox, cache)
 
 
-def as_nodes(wanted: MasterConfig, rendered: Mapping[str, Any], plugin: str) -> MasterConfig:
-    """Masters that are nodes as well: their agents make the kubelet's keys and, for `kubenet`, the network of pods.
+def own_images(cluster: Mapping[str, Any]) -> Iterator[Image]:
+    """Of ourselves, where a pod runs us."""
+    if dnscontroller.runs(cluster):
+        told = cluster["dnsController"]
+        yield pythonimage.image(told["image"], dnscontroller.EXTRAS[told["provider"]])
 
-    There is no dns-controller on them: of ourselves there is no image here, and a kubelet starts nothing else.
-    """
+
+def as_nodes(wanted: MasterConfig, rendered: Mapping[str, Any], plugin: str) -> MasterConfig:
+    """Masters that are nodes as well: their agents make the kubelet's keys and, for `kubenet`, the network of pods."""
     return replace(
         wanted,
-        components=tuple(_without_modules(each) for each in wanted.components if each.name != dnscontroller.NAME),
+        components=tuple(_without_modules(each) for each in wanted.components),
         kubelet_kubeconfig=rendered["flags"]["kubeconfig"],
         kubelet_api=f"https://{PROXY_ADDRESS}",
         pod_network=plugin == "kubenet",

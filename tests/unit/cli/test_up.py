@@ -13,50 +13,98 @@ from helpers_config import completed
 from protokube.agent.launchdata import from_config
 from protokube.agent.wanted import to_tree
 from protokube.cli.up import need_tools, next_words
-from protokube.cli.up_choosing import Made, complete_spec, few_lines, made_before, need_kubernetes, need_the_same
+from protokube.cli.up_choosing import (
+    Made,
+    complete_here,
+    few_lines,
+    find_kubernetes,
+    made_before,
+    need_kubernetes,
+    need_the_same,
+    read_spec,
+)
 from protokube.cli.up_waiting import is_ready, waits
+from protokube.config.complete import Config
 from protokube.errors import InvalidSpec, Refused
 from protokube.local.paths import Paths
 from protokube.programs.kubernetes import Kubernetes
 
 
+def the_few_lines(name: str = "laptop", masters: int = 3, *, events: bool = False) -> Config:
+    said, _ = read_spec(None, few_lines(name, masters, "3.4.23", events, ""))
+    return complete_here(said, "3.4.23", "")
+
+
+def a_spec(folder: Path, fields: str) -> Path:
+    file = folder / "spec.yaml"
+    head = "apiVersion: protokube.io/v1alpha1\nkind: Cluster\nmetadata: {name: dev.example.com}\n"
+    file.write_text(f"{head}spec: {{{fields}}}\n")
+    return file
+
+
 def test_a_few_lines_become_three_masters_with_the_etcd_that_is_here() -> None:
-    config, texts = complete_spec(None, few_lines("laptop", 3, "3.4.23", False, ""))
+    config = the_few_lines()
 
     assert config.name == "laptop"
     assert list(config.cluster["etcdClusters"]) == ["main"]
     assert config.cluster["etcdClusters"]["main"]["version"] == "3.4.23"
     assert list(config.cluster["etcdClusters"]["main"]["members"]) == ["a", "b", "c"]
-    assert "cloud: local" in texts[0][1]
 
 
 def test_events_get_an_etcd_of_their_own_when_asked_for() -> None:
-    config, _ = complete_spec(None, few_lines("laptop", 3, "3.4.23", True, ""))
-
-    assert list(config.cluster["etcdClusters"]) == ["main", "events"]
+    assert list(the_few_lines(events=True).cluster["etcdClusters"]) == ["main", "events"]
 
 
 @pytest.mark.parametrize("masters", [1, 3, 5])
 def test_there_are_as_many_members_as_masters(masters: int) -> None:
-    config, _ = complete_spec(None, few_lines("laptop", masters, "3.5.16", False, ""))
-
-    assert len(config.cluster["etcdClusters"]["main"]["members"]) == masters
+    assert len(the_few_lines(masters=masters).cluster["etcdClusters"]["main"]["members"]) == masters
 
 
 def test_a_name_that_cannot_be_one_is_a_problem_and_not_a_surprise() -> None:
     with pytest.raises(InvalidSpec):
-        complete_spec(None, few_lines("Not A Name", 3, "3.4.23", False, ""))
+        the_few_lines("Not A Name")
 
 
 def test_a_spec_for_another_cloud_is_refused(tmp_path: Path) -> None:
-    spec = tmp_path / "aws.yaml"
-    spec.write_text(
-        "apiVersion: protokube.io/v1alpha1\nkind: Cluster\nmetadata: {name: dev.example.com}\n"
-        "spec: {cloud: aws, zones: [us-east-1a]}\n"
-    )
-
+    said, _ = read_spec(a_spec(tmp_path, "cloud: aws, zones: [us-east-1a]"))
     with pytest.raises(Refused, match="is for aws"):
-        complete_spec(spec, "")
+        complete_here(said, "3.4.23", "")
+
+
+def test_a_spec_that_names_no_versions_is_for_the_programs_that_are_here(tmp_path: Path) -> None:
+    said, texts = read_spec(a_spec(tmp_path, "cloud: local"))
+    tree = complete_here(said, "3.4.23", "1.20.2").cluster
+
+    assert tree["kubernetesVersion"] == "1.20.2"
+    assert tree["kubeAPIServer"]["image"].endswith(":v1.20.2")
+    assert tree["etcdClusters"]["main"]["version"] == "3.4.23"
+    assert "1.20.2" not in texts[0][1]
+
+
+def test_versions_that_a_spec_names_are_kept(tmp_path: Path) -> None:
+    fields = "cloud: local, kubernetesVersion: 1.28.1, etcdClusters: [{name: main, version: 3.5.9}, {name: events}]"
+    said, _ = read_spec(a_spec(tmp_path, fields))
+    tree = complete_here(said, "3.4.23", "1.28.1").cluster
+
+    assert tree["kubernetesVersion"] == "1.28.1"
+    assert {name: etcd["version"] for name, etcd in tree["etcdClusters"].items()} == {
+        "main": "3.5.9",
+        "events": "3.4.23",
+    }
+
+
+def test_a_bad_spec_is_told_with_all_that_is_wrong_as_if_nothing_were_filled_in(tmp_path: Path) -> None:
+    said, _ = read_spec(a_spec(tmp_path, "cloud: local, mastres: 3, etcdClusters: 7"))
+    with pytest.raises(InvalidSpec) as raised:
+        complete_here(said, "3.4.23", "1.20.2")
+    assert [each.path for each in raised.value.problems] == ["etcdClusters", "mastres"]
+
+
+def test_a_spec_for_one_version_and_an_option_for_another_are_refused(tmp_path: Path) -> None:
+    spec = a_spec(tmp_path, "cloud: local, kubernetesVersion: 1.28.1")
+    with pytest.raises(Refused, match=r"is for Kubernetes 1\.28\.1"):
+        find_kubernetes(spec, "1.20.2")
+    assert find_kubernetes(spec, "none") is None
 
 
 def test_the_few_lines_are_a_spec_a_person_could_have_written() -> None:

@@ -131,15 +131,28 @@ def test_a_host_is_asked_for_no_kernel_modules(config: Config, rendered: dict[st
     assert not any("/lib/modules" in each.also_reads for each in made.components)
 
 
-def test_where_a_kubelet_starts_the_pods_there_is_no_dns_controller_for_want_of_an_image(
-    config: Config, rendered: dict[str, Any]
+def test_there_is_an_image_of_every_component_that_a_kubelet_is_to_start(
+    config: Config, rendered: dict[str, Any], tmp_path: Path
 ) -> None:
     from protokube.agent.launchdata import from_config
 
-    wanted = from_config(config, nodes=True)
-    names = [each.name for each in kubehost.as_nodes(wanted, rendered, "kubenet").components]
-    assert names == [each.name for each in wanted.components if each.name != "dns-controller"]
-    assert len(names) == len(wanted.components) - 1
+    for program in ("etcd", "busybox", "kube-apiserver", "kube-controller-manager", "kube-scheduler"):
+        (tmp_path / program).touch()
+    made = [
+        *kubehost.wanted_images(config.cluster, tmp_path, tmp_path / "etcd", tmp_path / "busybox"),
+        *kubehost.own_images(config.cluster),
+    ]
+    wanted = kubehost.as_nodes(from_config(config), rendered, "kubenet")
+    assert "dns-controller" in {each.name for each in wanted.components}
+    for each in wanted.components:
+        (image,) = [image for image in made if image.name == each.image]
+        program = each.program[0] if each.program else f"/usr/local/bin/{each.name}"
+        assert program in {**image.files, **image.texts}
+
+
+def test_where_no_dns_controller_runs_there_is_no_image_of_ourselves(config: Config) -> None:
+    controller = {**config.cluster["dnsController"], "enabled": False}
+    assert list(kubehost.own_images({**config.cluster, "dnsController": controller})) == []
 
 
 def test_programs_that_are_not_here_have_no_image_of_the_network(config: Config, tmp_path: Path) -> None:

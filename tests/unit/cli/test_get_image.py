@@ -1,0 +1,51 @@
+"""`protokube get image`: the command as a user calls it; what it makes is run in the end-to-end tests."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from pathlib import Path
+
+from helpers_cli import Call
+from protokube import __version__
+from protokube.errors import ExitCode
+
+IMAGE = f"protokube/dns-controller:{__version__}"
+
+
+def test_an_archive_is_written_that_bears_the_name_of_the_manifests(call: Call, here: Path) -> None:
+    answer = call("get", "image", "ours.tar", "-o", "json")
+
+    told = json.loads(answer.out)
+    assert (answer.code, answer.err) == (ExitCode.OK, "")
+    assert told == {
+        "image": IMAGE, "file": "ours.tar", "bytes": (here / "ours.tar").stat().st_size,
+        "providers": ["aws-route53", "rfc2136"],
+    }  # fmt: skip
+    with tarfile.open(here / "ours.tar") as archive:
+        manifest = archive.extractfile("manifest.json")
+        assert manifest
+        ((tag,),) = [each["RepoTags"] for each in json.load(manifest)]
+    assert tag == IMAGE
+
+
+def test_a_file_that_is_there_is_left_alone(call: Call, here: Path) -> None:
+    (here / "ours.tar").write_text("somebody's")
+    answer = call("get", "image", "ours.tar")
+
+    assert (answer.code, answer.out) == (ExitCode.REFUSED, "")
+    assert answer.err == "error: ours.tar is there already\n  hint: another name, or remove it first\n"
+    assert (here / "ours.tar").read_text() == "somebody's"
+
+
+def test_a_folder_that_is_not_there_is_named(call: Call, here: Path) -> None:
+    answer = call("get", "image", "no/ours.tar")
+
+    assert (answer.code, answer.out) == (ExitCode.REFUSED, "")
+    assert answer.err == "error: there is no folder no\n"
+    assert list(here.iterdir()) == []
+
+
+def test_help_shows_how_it_is_called_and_the_help_of_get_leads_there(call: Call) -> None:
+    assert call("get", "image", "-h").out.startswith("Usage: protokube get image [OPTIONS] FILE\n")
+    assert "`protokube get image --help`" in call("get", "--help").out
