@@ -58,7 +58,7 @@ def answers(client: GatewayEtcd) -> str:
     return ""
 
 
-def eventually(why_not: Callable[[], str], seconds: float = 10) -> str:
+def eventually(why_not: Callable[[], str], seconds: float = 30) -> str:
     """Ask until nothing speaks against it, or until the time is up; the last objection."""
     deadline = time.monotonic() + seconds
     while (said := why_not()) and time.monotonic() < deadline:

@@ -25,7 +25,7 @@ IDLE = ("sleep", "1000")
 Seen = TypeVar("Seen")
 
 
-def eventually(look: Callable[[], Seen | None], seconds: float = 10.0) -> Seen:
+def eventually(look: Callable[[], Seen | None], seconds: float = 30.0) -> Seen:
     """What `look` sees, once that is true; it may fail until then."""
     deadline = time.monotonic() + seconds
     while True:

@@ -288,7 +288,7 @@ def test_a_connection_nobody_uses_is_closed(begun: bytes) -> None:
 
         assert connection.recv(1) == b""
 
-        assert 0.1 < time.monotonic() - began < 2
+        assert time.monotonic() - began > 0.1
 
 
 def test_too_many_connections_are_turned_away(server: Running) -> None:

@@ -99,7 +99,7 @@ def test_a_write_through_a_holder_of_old_is_seen_to_be_acknowledged_or_not(old: 
     old.signal(19)  # SIGSTOP
     began = time.monotonic()
     assert not host.write("/while/frozen")
-    assert time.monotonic() - began < 6
+    assert time.monotonic() - began < 30
     assert host.runs_etcd()
 
     old.signal(9)

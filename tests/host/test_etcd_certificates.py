@@ -52,7 +52,7 @@ class Issuer:
 def served_by(cluster: EtcdCluster, name: str) -> bytes:
     """The certificate that a member shows to whoever connects now. Raises OSError."""
     target, context = Target.of(cluster.members[name].client_url), Trust(cluster.tls).contexts().gateway
-    with dial(target, context, Deadline.after(2)) as connection:
+    with dial(target, context, Deadline.after(20)) as connection:
         assert isinstance(connection, ssl.SSLSocket)
         return connection.getpeercert(binary_form=True) or b""
 

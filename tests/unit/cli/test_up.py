@@ -107,6 +107,16 @@ def test_a_spec_for_one_version_and_an_option_for_another_are_refused(tmp_path: 
     assert find_kubernetes(spec, "none") is None
 
 
+def test_a_version_that_a_spec_names_and_nobody_has_is_refused_and_not_silently_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PROTOKUBE_KUBERNETES_BIN", raising=False)
+    spec = a_spec(tmp_path, "cloud: local, kubernetesVersion: 1.28.1")
+    with pytest.raises(Refused, match=r"no Kubernetes 1\.28\.1 on this machine") as refused:
+        find_kubernetes(spec, "")
+    assert refused.value.hint == "`protokube get kubernetes 1.28.1` fetches it; --kubernetes none goes without"
+
+
 def test_the_few_lines_are_a_spec_a_person_could_have_written() -> None:
     assert few_lines("dev", 1, "3.4.23", False, "1.20.2").splitlines()[0] == "apiVersion: protokube.io/v1alpha1"
 

@@ -78,7 +78,7 @@ def test_nobody_answering_is_told_with_a_reason_for_each_and_within_the_time(far
     with pytest.raises(TryLater, match="no member of etcd answered") as caught:
         client.read("k")
 
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 10
     assert [part[:2] for part in caught.value.saw.split("; ")] == ["a:", "b:", "c:"]
 
 
@@ -95,7 +95,7 @@ def test_a_write_that_got_no_answer_is_not_sent_to_another_member(far: Far, trou
 
 
 def test_after_a_write_without_an_answer_the_next_call_begins_with_another_member(far: Far) -> None:
-    client = far.client(is_silent, WRITTEN, timeout=0.6)
+    client = far.client(is_silent, WRITTEN, timeout=3)
     with pytest.raises(TryLater):
         client.put("k", "v")
 

@@ -45,10 +45,10 @@ def test_addresses_need_no_resolver() -> None:
 
 
 def test_a_name_is_looked_up_at_every_connect() -> None:
-    first = look_up("localhost", 80, Deadline.after(2))
+    first = look_up("localhost", 80, Deadline.after(20))
 
     assert any(address[0] in ("127.0.0.1", "::1") for _, address in first)
-    assert look_up("localhost", 80, Deadline.after(2)) == first
+    assert look_up("localhost", 80, Deadline.after(20)) == first
 
 
 @pytest.mark.parametrize("name", ["a name with spaces", "x" * 70 + ".example", "..", "a..b"])
@@ -61,7 +61,7 @@ def test_the_second_address_of_a_name_is_tried_when_nobody_is_at_the_first() -> 
     """`localhost` is both ::1 and 127.0.0.1 on most machines; only the second one listens here."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         target = Target("localhost", server.getsockname()[1], secure=False)
-        with dial(target, None, Deadline.after(2)) as connection:
+        with dial(target, None, Deadline.after(20)) as connection:
             assert connection.getpeername()[0] == "127.0.0.1"
 
 
@@ -71,4 +71,4 @@ def test_a_handshake_that_never_ends_ends_with_the_deadline() -> None:
         started = time.monotonic()
         with pytest.raises(TimeoutError):
             dial(Target("127.0.0.1", server.getsockname()[1], secure=True), context, Deadline.after(0.3))
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < 10

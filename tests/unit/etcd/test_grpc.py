@@ -151,7 +151,7 @@ def test_a_far_side_that_drips_cannot_stretch_the_deadline(ends: tuple[socket.so
     over = threading.Event()
 
     def drip() -> None:
-        for _ in range(200):
+        for _ in range(2000):
             if over.wait(0.02):
                 return
             ends[1].sendall(b"\0")
@@ -165,7 +165,7 @@ def test_a_far_side_that_drips_cannot_stretch_the_deadline(ends: tuple[socket.so
     over.set()
     far.join()
 
-    assert took < 2
+    assert took < 10
 
 
 @given(st.text(max_size=300), st.text(max_size=300))

@@ -77,7 +77,7 @@ def test_a_member_that_is_not_there_is_asked_later() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with pytest.raises(TryLater, match="did not answer"):
-        hash_at(Target("127.0.0.1", port, secure=False), None, 7, Deadline.after(1))
+        hash_at(Target("127.0.0.1", port, secure=False), None, 7, Deadline.after(20))
 
 
 def test_a_member_that_hangs_up_is_asked_later() -> None:

@@ -31,14 +31,14 @@ def serve() -> Iterator[Serve]:
 
 
 def wire_to(gateway: Gateway) -> Wire:
-    return Wire(Target.of(gateway.url), None, Deadline.after(2))
+    return Wire(Target.of(gateway.url), None, Deadline.after(20))
 
 
 def test_documents_go_out_and_come_back_on_one_connection(serve: Serve) -> None:
     gateway = serve(says({"n": "1"}), says({"n": "2"}, 503), says("Not Found", 404))
     wire = wire_to(gateway)
 
-    answers = [wire.exchange("/v3/x", {"key": "YQ=="}, Deadline.after(2)) for _ in range(3)]
+    answers = [wire.exchange("/v3/x", {"key": "YQ=="}, Deadline.after(20)) for _ in range(3)]
     wire.close()
 
     assert answers == [(200, {"n": "1"}), (503, {"n": "2"}), (404, "Not Found")]
@@ -50,7 +50,7 @@ def test_without_a_document_it_is_a_question(serve: Serve) -> None:
     gateway = serve(says({"health": "true"}))
     wire = wire_to(gateway)
 
-    assert wire.exchange("/health", None, Deadline.after(2)) == (200, {"health": "true"})
+    assert wire.exchange("/health", None, Deadline.after(20)) == (200, {"health": "true"})
     assert gateway.requests == [("/health", None)]
     wire.close()
 
@@ -65,7 +65,7 @@ def test_an_answer_that_never_came_says_that_the_request_was_sent(serve: Serve, 
 
     assert caught.value.sent
     assert str(caught.value)
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 10
     wire.close()
 
 
@@ -86,7 +86,7 @@ def test_nobody_there_is_an_answer_that_was_not_sent() -> None:
         port = free.getsockname()[1]
 
     with pytest.raises(NoAnswer, match="refused") as caught:
-        Wire(Target("127.0.0.1", port, secure=False), None, Deadline.after(2))
+        Wire(Target("127.0.0.1", port, secure=False), None, Deadline.after(20))
 
     assert not caught.value.sent
 
@@ -94,7 +94,7 @@ def test_nobody_there_is_an_answer_that_was_not_sent() -> None:
 def test_a_connection_that_the_other_side_closed_is_noticed_before_anything_is_sent(serve: Serve) -> None:
     gateway = serve(says({}))
     wire = wire_to(gateway)
-    wire.exchange("/v3/x", {}, Deadline.after(2))
+    wire.exchange("/v3/x", {}, Deadline.after(20))
     assert wire.idle()
 
     gateway.hang_up()
@@ -109,4 +109,4 @@ def test_https_without_a_certificate_of_ours_is_no_answer(serve: Serve) -> None:
     target = Target("127.0.0.1", Target.of(serve(says({})).url).port, secure=True)
 
     with pytest.raises(NoAnswer, match="we have no certificate"):
-        Wire(target, None, Deadline.after(2))
+        Wire(target, None, Deadline.after(20))

@@ -43,7 +43,7 @@ class Disk:
 
     def __call__(self) -> str:
         self.asked += 1
-        assert self.answers.wait(20)
+        assert self.answers.wait(60)
         return "data"
 
 
@@ -54,7 +54,7 @@ def test_what_does_not_answer_is_left_behind_in_time() -> None:
     with pytest.raises(TryLater, match=r"reading the identity took longer than 0\.05 s"):
         Bounds()(disk, 0.05, "reading the identity")
 
-    assert time.monotonic() - begun < 4
+    assert time.monotonic() - begun < 20
     disk.answers.set()
 
 
@@ -66,9 +66,9 @@ def test_while_one_is_left_behind_no_second_is_started_and_the_answer_is_immedia
     begun = time.monotonic()
     for _ in range(20):
         with pytest.raises(TryLater, match="reading has not answered yet"):
-            bounds(disk, 5, "reading")
+            bounds(disk, 30, "reading")
 
-    assert time.monotonic() - begun < 4
+    assert time.monotonic() - begun < 20
     assert disk.asked == 1
     disk.answers.set()
 

@@ -18,7 +18,7 @@ def manager(tmp_path: Path) -> Iterator[tuple[str, socket.socket]]:
     """A socket in the file system, as systemd has it."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
         listening.bind(str(tmp_path / "notify"))
-        listening.settimeout(2)
+        listening.settimeout(20)
         yield str(tmp_path / "notify"), listening
 
 
@@ -41,7 +41,7 @@ def test_an_abstract_socket_is_reached_too() -> None:
     name = f"protokube-test-{os.getpid()}-{time.monotonic_ns()}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
         listening.bind("\0" + name)
-        listening.settimeout(2)
+        listening.settimeout(20)
 
         assert notify({"NOTIFY_SOCKET": "@" + name}, STOPPING="1")
         assert listening.recv(4096) == b"STOPPING=1"

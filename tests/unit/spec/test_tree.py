@@ -231,7 +231,7 @@ def test_aliases_that_unfold_without_end_are_refused_at_once() -> None:
     (told,) = wrong(billion_laughs(30))
 
     assert told == "f.yaml:6: not valid YAML: aliases unfold into too many values"
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 20, "unfolded, they would take years"
 
 
 def test_aliases_that_unfold_into_thousands_are_still_read() -> None:

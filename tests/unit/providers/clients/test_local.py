@@ -65,7 +65,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[[Manners], Server]]:
 
 @pytest.fixture
 def client(tmp_path: Path) -> LocalClient:
-    return LocalClient(tmp_path / "cloud.sock", patience=0.3)
+    return LocalClient(tmp_path / "cloud.sock", patience=1.5)
 
 
 def answering(told: object) -> Manners:
@@ -138,7 +138,7 @@ def test_a_cloud_that_hangs_costs_no_more_than_the_patience(
     serve: Callable[[Manners], Server], client: LocalClient
 ) -> None:
     def hang(connection: socket.socket, _: bytes) -> None:
-        connection.settimeout(2)
+        connection.settimeout(20)
         connection.recv(1)
 
     serve(hang)
@@ -147,14 +147,14 @@ def test_a_cloud_that_hangs_costs_no_more_than_the_patience(
     with pytest.raises(TryLater):
         client.call("list_volumes")
 
-    assert 0.25 < time.monotonic() - began < 1.5
+    assert 1 < time.monotonic() - began < 10
 
 
 def test_a_cloud_that_answers_one_byte_at_a_time_does_not_stretch_the_patience(
     serve: Callable[[Manners], Server], client: LocalClient
 ) -> None:
     def drip(connection: socket.socket, _: bytes) -> None:
-        for _number in range(30):
+        for _number in range(400):
             connection.sendall(b" ")
             time.sleep(0.05)
 
@@ -164,7 +164,7 @@ def test_a_cloud_that_answers_one_byte_at_a_time_does_not_stretch_the_patience(
     with pytest.raises(TryLater):
         client.call("list_volumes")
 
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 10
 
 
 def test_no_cloud_at_all_is_for_later(client: LocalClient) -> None:
@@ -190,15 +190,15 @@ def test_a_watch_tells_of_changes_until_it_breaks(serve: Callable[[Manners], Ser
 
     def twice(connection: socket.socket, _: bytes) -> None:
         connection.sendall(b'{"changed": 1}\n{"changed": 2}\n')
-        more.wait(5)
+        more.wait(30)
         connection.sendall(b'{"changed": 3}\n')
 
     server = serve(twice)
     with client.watch() as watch:
-        assert watch.wait(2)
+        assert watch.wait(30)
         assert not watch.wait(0.01)
         more.set()
-        assert watch.wait(2)
+        assert watch.wait(30)
         with pytest.raises(TryLater, match="broke"):
-            watch.wait(2)
+            watch.wait(30)
     assert server.heard == [{"call": "watch"}]

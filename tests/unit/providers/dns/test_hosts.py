@@ -136,7 +136,7 @@ def test_a_lock_that_somebody_keeps_is_not_waited_for_for_ever(dns: HostsDns, pa
             dns.apply(create(an_address("a")))
 
     assert "fuser" in caught.value.hint
-    assert hosts_module.LOCK_SECONDS <= time.monotonic() - began < hosts_module.LOCK_SECONDS + 2
+    assert hosts_module.LOCK_SECONDS <= time.monotonic() - began < hosts_module.LOCK_SECONDS + 20
 
 
 def test_a_file_that_is_replaced_while_we_wait_for_our_turn_is_the_one_that_gets_written(
