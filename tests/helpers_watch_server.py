@@ -36,13 +36,13 @@ class WatchServer(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, pki: Path | None = None, port: int = 0) -> None:
+    def __init__(self, pki: Path | None = None, port: int = 0, version: int = 100) -> None:
         super().__init__(("127.0.0.1", port), _Handler)
         self.lock = threading.Condition()
         self.objects: dict[str, Tree] = {}
-        self.version = 100
+        self.version = version
         self.history: list[tuple[int, bytes]] = []
-        self.oldest = 100
+        self.oldest = version
         """Versions before this one are gone."""
         self.faults: deque[str] = deque()
         """For the next requests, one each: `500`, `410`, `cut`, `half`, `garbage`, `error`, `end`, `silent`, or ``."""
@@ -238,8 +238,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def watch_server(pki: Path | None = None, port: int = 0) -> Iterator[WatchServer]:
-    server = WatchServer(pki, port)
+def watch_server(pki: Path | None = None, port: int = 0, version: int = 100) -> Iterator[WatchServer]:
+    server = WatchServer(pki, port, version)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:

@@ -321,8 +321,7 @@ def test_a_server_that_comes_back_is_known_again_with_all_that_happened(tmp_path
             first.server_close()
             until(lambda: not it.reflector.snapshot().in_touch, "it knows that it is out of touch")
             assert it.sizes() == {"a": 1}, "nothing is forgotten because nobody answers"
-            with watch_server(port=port) as second:
-                second.version, second.oldest = 500, 500
+            with watch_server(port=port, version=500) as second:
                 second.put("b", size=2)
                 it.server = second
                 it.settle()
