@@ -205,11 +205,11 @@ class _Handler(BaseHTTPRequestHandler):
             if at + 1 < oldest or "gone" in server.faults:
                 return self.answer(410, {"reason": "Expired", "message": "too old"})
             server.watching += 1
-        self.send_response(200)
-        self.send_header("Transfer-Encoding", "chunked")
-        self.end_headers()
         self.close_connection = True
-        try:
+        try:  # a client may be gone before it hears the first word
+            self.send_response(200)
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
             self.follow(key, query, at, end)
         except OSError:
             pass  # the client went away

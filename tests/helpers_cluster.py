@@ -40,7 +40,7 @@ SECONDS = 90.0
 Seen = TypeVar("Seen")
 
 
-def until(look: Callable[[], Seen], what: str, seconds: float = SECONDS, every: float = 0.1) -> Seen:
+def until(look: Callable[[], Seen | None], what: str, seconds: float = SECONDS, every: float = 0.1) -> Seen:
     """What was seen, once that is something; whoever does not answer is asked again."""
     end = time.monotonic() + seconds
     said = ""
@@ -194,7 +194,7 @@ class RealCluster:
         folder = self.paths.root / "client"
         return TlsFiles(ca=folder / "ca.crt", cert=folder / "client.crt", key=folder / "client.key")
 
-    def client(self, *members: str, timeout: float = 2.0) -> GatewayEtcd:
+    def client(self, *members: str, timeout: float = 20.0) -> GatewayEtcd:
         chosen = {name: self.endpoints[name] for name in members or self.endpoints}
         self._clients.append(GatewayEtcd(chosen, self.tls, timeout=timeout))
         return self._clients[-1]

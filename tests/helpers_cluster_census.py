@@ -18,7 +18,7 @@ from protokube.local.paths import Paths
 
 KINDS = ("mnt", "net", "pid", "uts")
 NAMED = Path("/run/netns")
-SECONDS = 5.0
+SECONDS = 20.0
 """For what the kernel takes down behind the back of whoever asked."""
 
 Process = tuple[int, int]
@@ -38,10 +38,13 @@ class Census:
     def of(paths: Paths) -> Census:
         """Every process that is in a namespace of one of its hosts, or that names its folder, and all they have."""
         ours = {each: namespaces(each) for each, _ in all_processes() if is_in_folder(each, paths.root)}
-        hosts = {space for spaces in ours.values() for space in spaces} - namespaces(os.getpid())
+        everybody = {each: namespaces(each[0]) for each in all_processes()}
+        # what we held before and after was nobody else's meanwhile
+        held = {space for each in ours for space in ours[each] & namespaces(each)}
+        hosts = held - namespaces(os.getpid())
         if (NAMED / paths.switch).exists():
             hosts.add(f"net:[{(NAMED / paths.switch).stat().st_ino}]")
-        found = frozenset(each for each in all_processes() if each[0] in ours or namespaces(each[0]) & hosts)
+        found = frozenset(each for each, spaces in everybody.items() if each[0] in ours or spaces & hosts)
         return Census(paths.root, paths.switch, found)
 
     def left(self) -> list[str]:

@@ -69,13 +69,16 @@ class Kept:
     saves: list[Sequence[Change]] = field(default_factory=list)
     fault: Exception | None = None
     gate: threading.Event | None = None
+    held: threading.Event = field(default_factory=threading.Event)
+    """Somebody is at the gate."""
 
     def load(self) -> Sequence[Record]:
         return list(self.records.values())
 
     def save(self, changes: Sequence[Change]) -> None:
         if self.gate is not None:
-            self.gate.wait(5)
+            self.held.set()
+            self.gate.wait(60)
         if self.fault is not None:
             raise self.fault
         self.saves.append(changes)
@@ -119,7 +122,7 @@ class Running:
 
     def ask(self, message: dns.message.Message, *, tcp: bool = False) -> dns.message.Message:
         send: Callable[..., dns.message.Message] = dns.query.tcp if tcp else dns.query.udp
-        return send(message, LOOPBACK, timeout=5, port=self.port)
+        return send(message, LOOPBACK, timeout=20, port=self.port)
 
     def update(self) -> dns.update.UpdateMessage:
         """An update of the zone, to be filled and asked with: somebody else's hand."""
@@ -129,7 +132,7 @@ class Running:
         """Delete every record but those the server needs for itself."""
         zone = dns.zone.Zone(ZONE, relativize=False)
         query, _ = dns.xfr.make_query(zone, serial=None, keyring=self._key)
-        dns.query.inbound_xfr(LOOPBACK, zone, query, port=self.port, timeout=5)
+        dns.query.inbound_xfr(LOOPBACK, zone, query, port=self.port, timeout=20)
         update = self.update()
         for name in zone:
             if not name.to_text().startswith("ns."):

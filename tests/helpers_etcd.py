@@ -23,7 +23,7 @@ from protokube.errors import ProtokubeError
 from protokube.etcd.client import GatewayEtcd
 from protokube.etcd.tls import TlsFiles
 
-BOOT_SECONDS = 20
+BOOT_SECONDS = 60
 
 
 def etcd_binary(series: str) -> str:
@@ -53,6 +53,15 @@ def answers(client: GatewayEtcd) -> str:
     """Why it does not answer behind a quorum; empty when it does."""
     try:
         client.members()
+    except ProtokubeError as why:
+        return str(why)
+    return ""
+
+
+def acknowledges(client: GatewayEtcd, key: str) -> str:
+    """Why it does not acknowledge a write; empty when it does."""
+    try:
+        client.put(key, "yes")
     except ProtokubeError as why:
         return str(why)
     return ""
@@ -135,8 +144,8 @@ class EtcdCluster:
     def endpoints(self) -> dict[str, str]:
         return {name: member.client_url for name, member in self.members.items()}
 
-    def client(self, *names: str, timeout: float = 2.0) -> GatewayEtcd:
-        """A client of the members named, in this order; of all of them without names."""
+    def client(self, *names: str, timeout: float = 20.0) -> GatewayEtcd:
+        """A client of the members named, in this order; of all of them without names. It waits for who stands still."""
         chosen = {name: self.members[name].client_url for name in names or self.members}
         self.clients.append(GatewayEtcd(chosen, self.tls, timeout=timeout))
         return self.clients[-1]
@@ -146,9 +155,9 @@ class EtcdCluster:
             self.members[name].start()
 
     def wait(self, *names: str) -> None:
-        """Until each of them answers behind a quorum."""
-        for name in names or self.members:
-            client = self.client(name)
+        """Until each of them answers behind a quorum, and once more: the first did so before the last had come."""
+        clients = {name: self.client(name, timeout=2.0) for name in names or self.members}
+        for name, client in [*clients.items()] * 2:
             said = eventually(lambda: answers(client), seconds=BOOT_SECONDS)  # noqa: B023
             assert said == "", f"{name}: {said}\n{self.members[name].log[-2000:]}"
 
@@ -160,9 +169,16 @@ class EtcdCluster:
 
 
 def make_cluster(
-    work: Path, series: str, names: Iterable[str] = "abc", write: Callable[[Path, dict[str, Any]], None] | None = None
+    work: Path,
+    series: str,
+    names: Iterable[str] = "abc",
+    write: Callable[[Path, dict[str, Any]], None] | None = None,
+    election: int = 500,
 ) -> EtcdCluster:
-    """A cluster that is not started yet; `write` makes its certificates, as the configuration would ask for them."""
+    """A cluster that is not started yet; `write` makes its certificates, as the configuration would ask for them.
+
+    A leader that stands still for longer than `election` milliseconds loses its office, and whoever writes, the write.
+    """
     names, address, binary = list(names), own_address(), etcd_binary(series)
     ports = free_ports(address, 2 * len(names))
     told = {"authority": "ca", "organizations": [], "usages": ["client auth", "server auth"]}
@@ -188,7 +204,7 @@ def make_cluster(
             "logger": "zap",
             "log-outputs": "stderr",
             "heartbeat-interval": 50,
-            "election-timeout": 500,
+            "election-timeout": election,
             "unsafe-no-fsync": "true",
         }
         if series == "3.4":

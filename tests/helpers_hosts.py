@@ -6,7 +6,6 @@ import json
 import os
 import secrets
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -34,7 +33,7 @@ def eventually(look: Callable[[], Seen | None], seconds: float = 30.0) -> Seen:
             if (seen := look()) or late:
                 assert seen, f"not within {seconds} seconds"
                 return seen
-        except (OSError, ValueError, KeyError, IndexError):
+        except (OSError, ValueError, KeyError, IndexError, subprocess.SubprocessError):
             if late:
                 raise
         time.sleep(0.005)
@@ -150,18 +149,6 @@ def at(path: str, **more: Any) -> list[dict[str, Any]]:
     return [{"name": "data", "mountPath": path, **more}]
 
 
-def namespaces_in_use() -> set[str]:
-    """Every namespace that a process is in."""
-    found = set()
-    for process in Path("/proc").glob("[0-9]*"):
-        for kind in ("mnt", "net", "pid", "uts"):
-            try:
-                found.add(str((process / "ns" / kind).readlink()))
-            except OSError:
-                continue
-    return found
-
-
 @contextmanager
 def a_loop_device(size: int = 16 << 20) -> Iterator[tuple[Path, tuple[int, int]]]:
     """A device over a file, and its number."""
@@ -218,9 +205,3 @@ def who_answers(host: Host, *addresses: str) -> str:
     """Who answers a host at each of these addresses."""
     code = "print(*(socket.create_connection((place, 7000), 5).recv(99).decode() for place in sys.argv[1:]))"
     return host.python(f"import socket, sys; {code}", *addresses)
-
-
-def a_free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port

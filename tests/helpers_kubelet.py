@@ -57,8 +57,10 @@ class KubeletCluster(RealCluster):
         found = {}
         for identity, pid, state in (line.split() for line in tasks):
             if state == "RUNNING":
-                about = json.loads(self.with_path(host, "ctr", "--namespace=k8s.io", "c", "info", identity).stdout)
-                labels = about["Labels"]
+                about = self.with_path(host, "ctr", "--namespace=k8s.io", "c", "info", identity).stdout
+                if not about:  # it went meanwhile
+                    continue
+                labels = json.loads(about)["Labels"]
                 name = labels.get("io.kubernetes.container.name") or f"sandbox of {labels['io.kubernetes.pod.name']}"
                 found[name] = (identity, int(pid))
         return found

@@ -111,8 +111,12 @@ def serving(mirror: Mirror) -> Iterator[Mirror]:
         thread.join()
 
 
+_taken: list[socket.socket] = []
+
+
 def dead_url() -> str:
-    """Where nobody listens: a port that was just given back."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{taken.getsockname()[1]}"
+    """Where nobody listens: a port that is taken, so that nobody else can."""
+    taken = socket.socket()
+    taken.bind(("127.0.0.1", 0))
+    _taken.append(taken)
+    return f"http://127.0.0.1:{taken.getsockname()[1]}"

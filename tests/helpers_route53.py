@@ -204,7 +204,7 @@ class Route53Server:
         """Without a budget, and the same for all: to make one takes longer than most tests."""
         return self.zones()
 
-    def zones(self, read_seconds: float = 5.0, budget: Budget | None = None) -> Route53Zones:
+    def zones(self, read_seconds: float = 20.0, budget: Budget | None = None) -> Route53Zones:
         return Route53Zones(endpoint=self.url, budget=budget or Budget(), read_seconds=read_seconds)
 
     def _answer(self, environ: Told, start_response: Callable[..., Any]) -> Iterable[bytes]:

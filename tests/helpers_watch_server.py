@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import ssl
 import threading
 import time
@@ -185,11 +186,11 @@ class _Handler(BaseHTTPRequestHandler):
                 return self.answer(410, {}, b'{"message":"too old","reason":"Expired"}')
             era, raw = server.era, len(server.raw)
             server.watching += 1
-        self.send_response(200)
-        self.send_header("Transfer-Encoding", "chunked")
-        self.end_headers()
         self.close_connection = True
-        try:
+        try:  # a client may be gone before it hears the first word
+            self.send_response(200)
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
             self.follow(at, era, raw, end, fault)
         finally:
             with server.lock:
@@ -235,6 +236,15 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: Any) -> None:
         pass
+
+
+@contextmanager
+def kept_port() -> Iterator[int]:
+    """A port of loopback that no other process gets, also while nobody listens there; for servers that come and go."""
+    with socket.socket() as kept:
+        kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        kept.bind(("127.0.0.1", 0))
+        yield kept.getsockname()[1]
 
 
 @contextmanager

@@ -144,10 +144,14 @@ class SystemdMachine:
         family, found = [self._process.pid], None
         while family and found is None:
             pid = family.pop()
-            status = Path(f"/proc/{pid}/status").read_text()
+            try:
+                status = Path(f"/proc/{pid}/status").read_text()
+                children = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+            except OSError:  # it ended meanwhile
+                continue
             numbers = next(line for line in status.splitlines() if line.startswith("NSpid:")).split()[1:]
             found = pid if len(numbers) > 1 and numbers[-1] == "1" else None
-            family += map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+            family += map(int, children.split())
         return found
 
 

@@ -105,21 +105,29 @@ def test_our_add_ons_are_taken_by_a_real_server_and_a_second_time_nothing_change
     assert service["spec"]["clusterIP"] == real.config.cluster["clusterDNS"]["serverIP"]
 
 
+REQUESTS, CERTIFICATES = "certificatesigningrequests", "certificates.k8s.io"
+NEW = ("system:bootstrappers",)
+
+
+def may(real: RealApi, verb: str, resource: str, **who: Any) -> bool:
+    """The server hears of new roles a moment after it took them."""
+    return bool(until(lambda: real.may(verb, resource, **who), f"{who['user']} may {verb} {resource}"))
+
+
 def test_who_may_do_what(real: RealApi, agent: Agent) -> None:
     agent.wants(*built_in(real))
     agent.round()
-    requests, api = "certificatesigningrequests", "certificates.k8s.io"
-    new, node = ("system:bootstrappers",), ("system:nodes",)
+    requests, api, new, node = REQUESTS, CERTIFICATES, NEW, ("system:nodes",)
 
-    assert real.may("create", requests, user="system:bootstrap:x", groups=new, group=api)
-    assert real.may("create", f"{requests}/nodeclient", user="system:bootstrap:x", groups=new, group=api)
+    assert may(real, "create", requests, user="system:bootstrap:x", groups=new, group=api)
+    assert may(real, "create", f"{requests}/nodeclient", user="system:bootstrap:x", groups=new, group=api)
     assert not real.may("get", "secrets", user="system:bootstrap:x", groups=new)
-    assert real.may("create", f"{requests}/selfnodeclient", user=f"system:node:{NODE}", groups=node, group=api)
+    assert may(real, "create", f"{requests}/selfnodeclient", user=f"system:node:{NODE}", groups=node, group=api)
     assert not real.may("update", f"{requests}/approval", user=f"system:node:{NODE}", groups=node, group=api)
-    assert real.may("get", "nodes/proxy", user="kube-apiserver")
-    assert real.may("list", "nodes", user="anybody", groups=node)
-    assert real.may("watch", "services", user="system:kube-proxy")
-    assert real.may("list", "endpoints", user="system:serviceaccount:kube-system:coredns")
+    assert may(real, "get", "nodes/proxy", user="kube-apiserver")
+    assert may(real, "list", "nodes", user="anybody", groups=node)
+    assert may(real, "watch", "services", user="system:kube-proxy")
+    assert may(real, "list", "endpoints", user="system:serviceaccount:kube-system:coredns")
 
 
 def test_what_left_an_add_on_goes_and_what_is_not_ours_or_holds_data_stays(real: RealApi, agent: Agent) -> None:
@@ -256,6 +264,17 @@ def signed(real: RealApi, name: str) -> bytes:
     return b64decode(until(look, f"{name} is signed"))
 
 
+def refusal(newcomer: KubeApi) -> ApiError:
+    with pytest.raises(ApiError) as refused:
+        newcomer.get("/api/v1/nodes")
+    return refused.value
+
+
+def until_known(newcomer: KubeApi) -> None:
+    """The server hears of a new token a moment after it took it."""
+    until(lambda: refusal(newcomer).status != 401, "the token is known")
+
+
 def test_a_node_comes_in_by_a_token_and_gets_certificates_for_its_own_names_only(
     real: RealApi, agent: Agent, tmp_path: Path
 ) -> None:
@@ -270,6 +289,8 @@ def test_a_node_comes_in_by_a_token_and_gets_certificates_for_its_own_names_only
     )
 
     newcomer = real.by_token(str(token))
+    until_known(newcomer)
+    may(real, "create", REQUESTS, user="system:bootstrap:x", groups=NEW, group=CERTIFICATES)
     ask(newcomer, "client", "kubernetes.io/kube-apiserver-client-kubelet", "client auth", request_for(key, []))
     (tmp_path / "node.crt").write_bytes(signed(real, "client"))  # approved by our rules, without anybody
     node = real.by_certificate(tmp_path / "node.crt", tmp_path / "node.key")
@@ -323,19 +344,14 @@ def test_tokens_by_the_command_let_in_until_they_are_deleted(real: RealApi, tmp_
 
     made = process("token", "create", "--ttl", "1h", "--description", "rack 7", env=told)
     newcomer = real.by_token(made.out.strip())
-    with pytest.raises(ApiError) as let_in:
-        newcomer.get("/api/v1/nodes")
+    until_known(newcomer)
+    let_in = refusal(newcomer)
     listed = process("token", "list", env=told)
     deleted = process("token", "delete", made.out.strip(), env=told)
 
     assert (made.code, listed.code, deleted.code) == (0, 0, 0), made.err + listed.err + deleted.err
-    assert let_in.value.status == 403  # known, but not allowed
-    assert "system:bootstrap:" in let_in.value.message
+    assert let_in.status == 403  # known, but not allowed
+    assert "system:bootstrap:" in let_in.message
     assert made.out.partition(".")[0] in listed.out
 
-    def turned_away() -> bool:
-        with pytest.raises(ApiError) as refused:
-            newcomer.get("/api/v1/nodes")
-        return refused.value.status == 401
-
-    until(turned_away, "the token is no longer known")
+    until(lambda: refusal(newcomer).status == 401, "the token is no longer known")

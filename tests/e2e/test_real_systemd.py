@@ -13,12 +13,13 @@ from protokube.errors import Refused, TryLater
 from protokube.host.systemd import SystemdUnits
 
 NOTIFYING = """
-import sys, time
+import os, sys, time
 sys.path.insert(0, "/opt/protokube")
 from protokube.host.notify import notify, watchdog_seconds
-assert watchdog_seconds() == 1.0, watchdog_seconds()
+assert watchdog_seconds() == 4.0, watchdog_seconds()
 assert notify(STATUS="taking the disks")
-time.sleep(0.5)
+while not os.path.exists("/root/go"):
+    time.sleep(0.05)
 assert notify(READY="1", STATUS="two members served")
 for _ in range(int(sys.argv[1])):
     time.sleep(0.2)
@@ -53,6 +54,7 @@ def test_a_unit_that_was_just_installed_is_started_and_then_left_alone(
 def test_a_unit_that_was_killed_is_started_again(machine: SystemdMachine, units: SystemdUnits) -> None:
     machine.write_unit("killed.service", "ExecStart=/bin/sleep infinity")
     units.ensure_started("killed.service")
+    wait_for(lambda: machine.state("killed.service") == "active", "its start")
     machine.run("systemctl", "kill", "--signal=KILL", "killed.service")
     assert wait_for(lambda: machine.state("killed.service") == "failed", "its end")
 
@@ -66,7 +68,7 @@ def test_a_unit_that_takes_its_time_is_not_waited_for(machine: SystemdMachine, u
 
     assert units.ensure_started("slow.service")
     assert time.monotonic() - started < 20, "systemd gives it 90 seconds"
-    assert machine.state("slow.service") == "activating"
+    assert wait_for(lambda: machine.state("slow.service") == "activating", "its start")
     assert not units.ensure_started("slow.service")
 
 
@@ -109,7 +111,7 @@ def test_systemd_knows_from_us_when_we_are_ready_what_we_do_and_that_we_live(
 ) -> None:
     (machine.inside / "root/notifying.py").write_text(NOTIFYING)
     for name, beats in (("lively", 1000), ("silent", 3)):
-        service = ("Type=notify", "WatchdogSec=1", f"ExecStart=/usr/bin/python3 /root/notifying.py {beats}")
+        service = ("Type=notify", "WatchdogSec=4", f"ExecStart=/usr/bin/python3 /root/notifying.py {beats}")
         machine.write_unit(f"{name}.service", *service)
         assert units.ensure_started(f"{name}.service")
 
@@ -118,6 +120,7 @@ def test_systemd_knows_from_us_when_we_are_ready_what_we_do_and_that_we_live(
 
     assert wait_for(lambda: status("lively.service") == "taking the disks", "its first word")
     assert machine.state("lively.service") == "activating"
+    (machine.inside / "root/go").touch()
     assert wait_for(lambda: machine.state("lively.service") == "active", "being ready")
     assert status("lively.service") == "two members served"
     assert wait_for(lambda: machine.state("silent.service") == "failed", "the watchdog")

@@ -95,8 +95,10 @@ def test_pods_and_hosts_reach_services_by_address_and_pods_by_name(cluster: Kube
         await_from_host(cluster, host, address, pods)
     inside = [web_process(cluster, host) for host in hosts]
     for host in hosts:
-        asked = cluster.inside(host, "python3", "-c", WITHOUT_A_NAME)
-        assert asked.stdout.strip() == "401", "a host reaches the API by the Service's address, too"
+        until(
+            lambda host=host: cluster.inside(host, "python3", "-c", WITHOUT_A_NAME).stdout.strip() == "401",  # type: ignore[misc]
+            "a host reaches the API by the Service's address, too", SECONDS, every=0.5,
+        )  # fmt: skip
     for pid in inside:
         until(lambda pid=pid: from_inside(pid, WITHOUT_A_NAME) == "401", "an API server answers", SECONDS, every=0.5)  # type: ignore[misc]
         await_name(pid, "kubernetes.default", KUBERNETES)

@@ -1,6 +1,7 @@
 """Stands for the clients of a machine: tells, line by line, when it heard from which API server.
 
-One only listens, as a watch does, and would wait for ever; the other connects anew each time.
+One only listens, as a watch does, and would wait for ever; the other connects anew each time. A line that comes in has
+the first one connect anew as well.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import threading
 import time
 
 NAME = "api.internal.dev"
+anew = threading.Event()
 
 
 class Connection(http.client.HTTPSConnection):
@@ -29,11 +31,13 @@ def heard(kind: str, server: bytes) -> None:
 
 
 def watch() -> None:
+    anew.clear()
     connection = Connection("127.0.0.1", 3988)
     connection.request("GET", "/watch")
     answer = connection.getresponse()
-    while line := answer.readline():
+    while not anew.is_set() and (line := answer.readline()):
         heard("watch", line)
+    connection.close()
 
 
 def fresh() -> None:
@@ -53,7 +57,8 @@ def again_and_again(what: object) -> None:
 def main() -> None:
     for what in (watch, fresh):
         threading.Thread(target=again_and_again, args=[what], daemon=True).start()
-    sys.stdin.read()
+    for _ in sys.stdin:
+        anew.set()
 
 
 if __name__ == "__main__":

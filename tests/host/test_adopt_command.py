@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from helpers_disks import own_mounts
 from helpers_original import lay_out
 from helpers_view import CLUSTER, FakeCloud, ShortFolder, a_generation, a_view, but, cloud_rows, write_state
 from protokube.agent.homes import data_of, point_of, read_identity
@@ -56,11 +57,12 @@ def image(tmp_path: Path) -> Path:
         file.truncate(32 * 1024 * 1024)
     shell("mkfs.ext4", "-q", "-F", made)
     point.mkdir()
-    shell("mount", "-o", "loop", made, point)
-    try:
-        lay_out(point)
-    finally:
-        shell("umount", point)
+    with own_mounts():  # somebody else's namespace that copied the mount would keep the loop device
+        shell("mount", "-o", "loop", made, point)
+        try:
+            lay_out(point)
+        finally:
+            shell("umount", point)
     return made
 
 

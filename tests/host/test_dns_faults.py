@@ -21,17 +21,21 @@ from pathlib import Path
 import pytest
 
 from helpers_api_server import ApiServer, api_server, until
-from helpers_dns import LOOPBACK, ZONE, Kept, bind, loopback_sockets
+from helpers_dns import LOOPBACK, ZONE, Kept, bind
 from helpers_dns_objects import a_node, a_pod, a_service
 from helpers_dns_world import Triple, values_of
 from helpers_dnsthread import DnsThread
+from helpers_etcd import own_address
 from helpers_route53 import ENVIRONMENT, Route53Server
 from protokube.local.dnsserver import DnsServer
 from protokube.providers.dns.keys import TsigKey, new_key
 from protokube.providers.dns.rfc2136 import Rfc2136Dns
 from protokube.records import Record
 
-GRACE, SILENCE, LEASE = 0.5, 2.0, 3.0
+GRACE, SILENCE, LEASE = 0.5, 2.0, 5.0
+"""A leader that stands still for less than the Lease stays the leader."""
+PORT = 5300
+"""Of an address that no other test has, and none that the system hands out: free again after the server was away."""
 RIGHT = {
     (f"web.{ZONE}", "A", "10.0.0.1"),
     (f"db.{ZONE}", "CNAME", "lb.example.net"),
@@ -66,23 +70,17 @@ class Stage:
     kept: Kept = field(default_factory=Kept)
     key: TsigKey = field(default_factory=lambda: new_key("protokube"))
     dns: DnsThread | None = None
-    port: int = 0
     started: int = 0
 
     def serve(self) -> None:
-        if self.port:
-            udp, tcp = _sockets_at(self.port)
-        else:
-            udp, tcp = loopback_sockets()
-            self.port = udp.getsockname()[1]
-        self.dns = DnsThread(DnsServer([ZONE], [self.key], self.kept, address=LOOPBACK), (udp, tcp))
+        self.dns = DnsThread(DnsServer([ZONE], [self.key], self.kept, address=LOOPBACK), _sockets())
         self.stack.callback(self.dns.close)
 
-    def reached(self, key: TsigKey | None = None, port: int = 0) -> list[str]:
+    def reached(self, key: TsigKey | None = None, server: str = "") -> list[str]:
         """The options that lead to the DNS server."""
         file, key = self.work / "key", key or self.key
         file.write_text(f'key "{key.name}" {{ algorithm hmac-sha256; secret "{key.secret}"; }};\n')
-        return ["--dns", "rfc2136", "--server", f"{LOOPBACK}:{port or self.port}", "--key-file", str(file)]
+        return ["--dns", "rfc2136", "--server", server or f"{own_address()}:{PORT}", "--key-file", str(file)]
 
     def start(self, *options: str, environment: dict[str, str] | None = None) -> Process:
         self.started += 1
@@ -126,10 +124,10 @@ def _end(popen: subprocess.Popen[bytes]) -> None:
     popen.wait()
 
 
-def _sockets_at(port: int) -> tuple[socket.socket, socket.socket]:
-    tcp = socket.create_server((LOOPBACK, port))
+def _sockets() -> tuple[socket.socket, socket.socket]:
+    tcp = socket.create_server((own_address(), PORT))
     udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    udp.bind((LOOPBACK, port))
+    udp.bind((own_address(), PORT))
     return udp, tcp
 
 
@@ -193,14 +191,18 @@ def listed_anew(stage: Stage, fault: str) -> None:
 
 def empty_list_and_no_objects(stage: Stage) -> None:
     stage.api.fault("empty", "blind")
+    lists = stage.api.count("list", "pods")
     stage.api.forget_history()
+    until(lambda: stage.api.count("list", "pods") > lists, "it lists again")
     lasting(4 * GRACE)
 
 
 def page_fails(stage: Stage) -> None:
     stage.api.page = 1
     stage.api.fault("page")
+    lists = stage.api.count("list", "pods")
     stage.api.forget_history()
+    until(lambda: stage.api.count("list", "pods") > lists + 1, "it asks for the second page")
     lasting(3 * GRACE)
 
 
@@ -314,7 +316,7 @@ def test_a_record_that_the_server_turns_away_stops_no_other_one(stage: Stage) ->
     for number, address in enumerate(crowd):
         stage.api.put(a_node(f"c{number}", internal=[], external=[address]))
     stage.api.put(a_service("crowd", "NodePort", external_names=f"crowd.{ZONE}"))
-    process = stage.start(*stage.reached(running.key, running.port))
+    process = stage.start(*stage.reached(running.key, f"{LOOPBACK}:{running.port}"))
 
     def values() -> set[Triple]:
         return asked_for(zone.list_records())

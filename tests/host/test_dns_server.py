@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import dns.message
@@ -57,12 +58,12 @@ def server() -> Iterator[Running]:
 def program(running: Running, name: str, *arguments: str, told: str = "") -> subprocess.CompletedProcess[str]:
     command = [debian_program("bind9-dnsutils", f"usr/bin/{name}"), *arguments]
     return subprocess.run(
-        command, input=told, capture_output=True, text=True, timeout=20, check=False, env=debian_environment()
+        command, input=told, capture_output=True, text=True, timeout=60, check=False, env=debian_environment()
     )
 
 
 def dig(running: Running, *arguments: str) -> str:
-    ran = program(running, "dig", f"@{LOOPBACK}", "-p", str(running.port), "+tries=1", "+time=3", *arguments)
+    ran = program(running, "dig", f"@{LOOPBACK}", "-p", str(running.port), "+tries=1", "+time=20", *arguments)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "WARNING" not in ran.stdout.replace("WARNING: recursion requested but not available", ""), ran.stdout
     return ran.stdout
@@ -230,7 +231,7 @@ def receive(connection: socket.socket) -> bytes:
 
 
 def connect(running: Running) -> socket.socket:
-    return socket.create_connection((LOOPBACK, running.port), timeout=5)
+    return socket.create_connection((LOOPBACK, running.port), timeout=20)
 
 
 def test_many_questions_in_one_connection_even_sent_at_once(server: Running) -> None:
@@ -269,7 +270,7 @@ def test_garbage_by_udp_and_tcp_does_not_bring_it_down(server: Running) -> None:
         with connect(server) as connection:
             connection.sendall(chance.randbytes(chance.randrange(2000)))
 
-    assert "status: NOERROR" in dig(server, "+tries=5", "+time=1", "SOA", ZONE), (
+    assert "status: NOERROR" in dig(server, "+tries=20", "+time=1", "SOA", ZONE), (
         "what a burst crowds out is asked again"
     )
     assert server.ask(dns.message.make_query(ZONE, "SOA"), tcp=True).answer
@@ -279,14 +280,14 @@ def test_garbage_by_udp_and_tcp_does_not_bring_it_down(server: Running) -> None:
 def test_a_connection_nobody_uses_is_closed(begun: bytes) -> None:
     udp, tcp = loopback_sockets()
     address = tcp.getsockname()
+    began = time.monotonic()
     with (
         DnsThread(DnsServer([ZONE], [], Kept(), idle_seconds=0.2), (udp, tcp)),
-        socket.create_connection(address, timeout=5) as connection,
+        socket.create_connection(address, timeout=20) as connection,
     ):
-        connection.sendall(begun)
-        began = time.monotonic()
-
-        assert connection.recv(1) == b""
+        with suppress(ConnectionError):  # it was closed before we had begun
+            connection.sendall(begun)
+            assert connection.recv(1) == b""
 
         assert time.monotonic() - began > 0.1
 
@@ -316,7 +317,7 @@ def answers_by_tcp(running: Running) -> bool:
             return False
 
 
-def wait_until(condition: object, seconds: float = 5) -> None:
+def wait_until(condition: object, seconds: float = 20) -> None:
     deadline = time.monotonic() + seconds
     assert callable(condition)
     while not condition():
@@ -347,7 +348,7 @@ def test_an_update_is_kept_before_it_is_seen_and_seen_before_it_is_answered(serv
     server.kept.gate = threading.Event()
     with ThreadPoolExecutor() as pool:
         answer = pool.submit(server.ask, add(server, "10.0.0.5"), tcp=True)
-        time.sleep(0.1)
+        assert server.kept.held.wait(20)
         assert not answer.done()
         assert addresses(server) == [], "queries are answered meanwhile, from what is kept"
 

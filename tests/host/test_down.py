@@ -28,7 +28,7 @@ from protokube.providers.clients.local import LocalClient
 def kept() -> Iterator[RealCluster]:
     with tempfile.TemporaryDirectory(prefix="pkc-", dir="/tmp") as state, RealCluster("kept", Path(state)) as cluster:
         cluster.up("--masters", "1")
-        cluster.client().put("kept", "value")
+        cluster.client(timeout=20).put("kept", "value")
         yield cluster
 
 
@@ -38,7 +38,7 @@ def _undisturbed(kept: RealCluster) -> Iterator[None]:
     before = {(host["name"], host["pid"], host["started"]) for host in kept.hosts()}
     yield
     assert {(host["name"], host["pid"], host["started"]) for host in kept.hosts()} == before
-    assert [each.value for each in kept.client().read("kept")] == ["value"]
+    assert [each.value for each in kept.client(timeout=20).read("kept")] == ["value"]
 
 
 def beside(kept: RealCluster, name: str) -> RealCluster:
@@ -142,7 +142,7 @@ def test_members_serve_each_other_while_no_daemon_runs(kept: RealCluster) -> Non
         until(lambda: len(writer.log().acknowledged) > count, "writes through the new daemon")
         log = writer.stop()
 
-    assert lost(log, as_found(kept.client().read(log.prefix))) == ()
+    assert lost(log, as_found(kept.client(timeout=20).read(log.prefix))) == ()
 
 
 def comm(pid: int) -> str:

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from helpers_etcd import EtcdCluster, make_cluster
+from helpers_etcd import EtcdCluster, eventually, is_stopped, make_cluster
 from helpers_view import a_host
 from protokube.errors import TryLater
 from protokube.local.drill_ground import LocalGround, take_lock
 from protokube.local.paths import Paths
 
-WAKE = 10.0
+WAKE = 60.0
 
 
 @dataclass
@@ -33,6 +33,12 @@ class OldEtcd:
 
     def signal(self, number: int) -> None:
         os.kill(self.inside, number)
+
+    def freeze(self) -> None:
+        """Back only when every thread has stopped."""
+        self.signal(19)  # SIGSTOP
+        tasks = Path(f"/proc/{self.inside}/task")
+        assert eventually(lambda: " ".join(each.name for each in tasks.iterdir() if not is_stopped(each))) == ""
 
 
 def only_child(pid: int) -> int:
@@ -96,7 +102,7 @@ def test_a_write_through_a_holder_of_old_is_seen_to_be_acknowledged_or_not(old: 
         assert time.monotonic() < deadline, (old.cluster.work / "log").read_text()[-2000:]
     assert host.runs_etcd()
 
-    old.signal(19)  # SIGSTOP
+    old.freeze()
     began = time.monotonic()
     assert not host.write("/while/frozen")
     assert time.monotonic() - began < 30

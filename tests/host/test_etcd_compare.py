@@ -29,7 +29,7 @@ COMPARISONS = int(os.environ.get("PROTOKUBE_COMPARISONS", "300"))
 
 @pytest.fixture(params=SERIES)
 def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[EtcdCluster]:
-    made = make_cluster(tmp_path, request.param)
+    made = make_cluster(tmp_path, request.param, election=3000)
     try:
         made.start()
         made.wait()
@@ -90,7 +90,8 @@ def test_healthy_members_never_raise_an_alarm_while_others_write_and_compact(clu
     assert eventually(lambda: "" if compare(etcd, "abc") == Agree() else "not yet") == ""
 
     with Hammer(cluster) as hammer:
-        for _ in range(COMPARISONS // len(SERIES)):
+        end = time.monotonic() + 60
+        while seen.total() < COMPARISONS // len(SERIES) or (idle(hammer) and time.monotonic() < end):
             result = compare(etcd, cluster.endpoints)
             suspicion = suspicion.feed(result)
             seen[type(result)] += 1
@@ -103,6 +104,11 @@ def test_healthy_members_never_raise_an_alarm_while_others_write_and_compact(clu
     assert seen[Agree] > seen[NotComparable], "most comparisons come to a result, also under load"
     cluster.members["b"].stop()
     assert compare(etcd, "abc") == NotComparable("b did not answer")
+
+
+def idle(hammer: Hammer) -> bool:
+    """What it did so far is no load: its disk is slower than we are."""
+    return hammer.written <= COMPARISONS / 2 or hammer.compacted == 0
 
 
 def in_the_first_term(cluster: EtcdCluster, *names: str) -> None:
@@ -133,7 +139,7 @@ def two_blank_members_and_a_late_survivor(cluster: EtcdCluster, *, compacted: bo
     for number in range(40):  # beyond the log of the survivor, which then joins in
         newcomers.put(f"new/{number}", "data")
     cluster.start("c")
-    cluster.wait("c")
+    cluster.wait()
     return cluster.client()
 
 
@@ -154,12 +160,12 @@ def test_two_clusters_under_one_set_of_names_raise_the_alarm_though_all_are_heal
 
 
 def alarm_of(etcd: GatewayEtcd) -> Disagree:
-    """Compare until there is one."""
+    """Compare until there is one in which everybody was heard."""
     suspicion, results = Suspicion(), []
     for _ in range(20):
         results.append(compare(etcd, "abc"))
         suspicion = suspicion.feed(results[-1])
-        if suspicion.alarm:
+        if suspicion.alarm and not suspicion.alarm.silent:
             return suspicion.alarm
         time.sleep(0.1)
     raise AssertionError([str(each) for each in results])

@@ -110,13 +110,19 @@ def test_a_host_whose_disk_is_held_still_goes_with_its_cloud(stack: ExitStack, t
     waiting = subprocess.Popen(
         ["nsenter", f"--target={host['pid']}", "--mount", "--pid", "touch", "/mnt/file"], stderr=subprocess.DEVNULL
     )
-    time.sleep(0.1)
+    until(lambda: hangs_in_the_kernel(waiting))
     assert waiting.poll() is None
 
     cleanup.remove(cloud.paths)
 
     waiting.wait(10)
     assert cleanup.leftovers(cloud.paths) == []
+
+
+def hangs_in_the_kernel(entered: subprocess.Popen[bytes]) -> bool:
+    """Whether the command that nsenter started waits and cannot be interrupted."""
+    children = Path(f"/proc/{entered.pid}/task/{entered.pid}/children").read_text().split()
+    return any(Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] == "D" for pid in children)
 
 
 def test_a_cloud_beside_it_does_not_notice(stack: ExitStack, tmp_path: Path) -> None:

@@ -180,7 +180,7 @@ def test_a_frozen_holder_can_neither_write_nor_be_acknowledged_after_it_wakes_up
     assert new.do("read_at", "late", 0) == "acknowledged"
     new.end()
     old.end()
-    disks.detach(image)
+    disks.detach(image, patience=10)
     assert check_file_system(image) == ""
     assert b"ZOMBIE" not in image.read_bytes()
     assert image.read_bytes().count(b"successor") == 100_000
@@ -239,7 +239,7 @@ def test_of_a_holder_that_runs_while_it_is_cut_off_every_acknowledged_write_is_t
     assert kept[: last + 1] == [f"{number:08d}" for number in range(last + 1)]
     assert len(kept) <= last + 2  # the one under way may be there, nothing beyond it
     new.end()
-    disks.detach(anywhere)
+    disks.detach(anywhere, patience=10)
     assert check_file_system(anywhere) == ""
 
 
@@ -356,7 +356,7 @@ def test_a_mount_point_with_odd_characters_is_found_and_taken_away(
     assert disks.who_uses(image) == []
 
 
-def _until(true: object, seconds: float = 5) -> None:
+def _until(true: object, seconds: float = 20) -> None:
     end = time.monotonic() + seconds
     assert callable(true)
     while not true():

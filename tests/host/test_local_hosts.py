@@ -19,14 +19,13 @@ from helpers_hosts import (
     Cloud,
     Host,
     a_cloud,
-    a_free_port,
-    a_loop_device,
     can_connect,
     eventually,
     is_mounted_anywhere,
 )
+from helpers_volumes import SIZE, nothing_left_behind
 from protokube.errors import Refused, TryLater
-from protokube.local import hosts
+from protokube.local import disks, hosts, loops
 
 COUNT = "while :; do echo >> /run/count; sleep 0.01; done"
 """Shows from outside whether time passes inside."""
@@ -141,7 +140,7 @@ def test_a_host_sees_only_its_own_network(quiet: Host) -> None:
     shown = quiet.run("ip", "-br", "link").stdout.split("\n")
     assert sorted(line.split()[0].split("@")[0] for line in shown if line) == ["eth0", "lo"]
     assert sorted(entry.name for entry in Path(f"/proc/{quiet.pid}/root/sys/class/net").iterdir()) == ["eth0", "lo"]
-    with socket.create_server(("127.0.0.1", a_free_port())) as users:
+    with socket.create_server(("127.0.0.1", 0)) as users:
         port = users.getsockname()[1]
         socket.create_connection(("127.0.0.1", port), 1).close()
         assert not can_connect(quiet, "127.0.0.1", port)
@@ -200,22 +199,28 @@ def test_the_cloud_is_reached_by_a_socket_that_may_be_made_anew(cloud: Cloud) ->
 # Devices
 
 
-def test_a_device_put_in_from_outside_is_used_inside_and_freed_by_killing_the_host(cloud: Cloud) -> None:
+def test_a_device_put_in_from_outside_is_used_inside_and_freed_by_killing_the_host(
+    cloud: Cloud, tmp_path: Path
+) -> None:
     host = cloud.start("disky", 11)
-    with a_loop_device() as (device, number):
+    image = tmp_path / "disk.img"
+    disks.create(image, SIZE)
+    with nothing_left_behind(tmp_path):
+        number = disks.attach(image, SIZE)
         hosts.add_device(host.pid, "xvdu", number)
         host.run("mkfs.ext4", "-q", "/dev/xvdu")
         host.run("sh", "-c", "mkdir /mnt/data && mount /dev/xvdu /mnt/data && echo written > /mnt/data/note && sync")
         assert is_mounted_anywhere(number)
         hosts.kill(host.pid)
         assert not is_mounted_anywhere(number)
-        eventually(lambda: detaches(device))
+        eventually(lambda: detaches(image))
 
 
-def detaches(device: Path) -> bool:
-    """Whether nobody has it: a busy one would only be marked to go later."""
-    subprocess.run(["losetup", "--detach", device], capture_output=True, check=False)
-    return not Path(f"/sys/block/{device.name}/loop").exists()
+def detaches(image: Path) -> bool:
+    """Whether nobody has it: a busy one would only be marked to go later. A free device may soon be another test's."""
+    for loop in loops.bound(image):
+        loops.release(loop)
+    return not loops.bound(image)
 
 
 def test_devices_come_and_go_and_a_name_can_get_another_device(quiet: Host) -> None:

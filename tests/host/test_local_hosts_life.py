@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,6 @@ from helpers_hosts import (
     a_cloud,
     eventually,
     is_mounted_from,
-    namespaces_in_use,
 )
 from protokube.errors import Refused, TryLater
 from protokube.local import hosts, network
@@ -49,21 +49,31 @@ def counted(host: Host) -> int:
 
 
 def test_killing_it_leaves_no_process_no_mount_and_no_namespace(cloud: Cloud) -> None:
-    before = namespaces_in_use()
     host = cloud.start("brief", 11, units={"busy.service": ["sh", "-c", "setsid sleep 1000 & sleep 1000"]})
     eventually(lambda: len(hosts.processes(host.pid)) >= 4)
     assert is_mounted_from(host.spec.folder)
     own = {str(Path(f"/proc/{host.pid}/ns/{kind}").readlink()) for kind in ("mnt", "net", "pid", "uts")}
     inside = hosts.processes(host.pid)
-    assert own.isdisjoint(before)
+    members = who_is_in(own)
+    assert {pid for pid, _ in members} == set(inside), "nobody else is in one of them"
 
     hosts.kill(host.pid)
 
     assert not [pid for pid in inside if Path(f"/proc/{pid}/exe").exists()]
     assert hosts.processes(host.pid) == ()
     assert not is_mounted_from(host.spec.folder)
-    eventually(lambda: own.isdisjoint(namespaces_in_use()))  # once the machine's first process has noticed
+    eventually(lambda: members.isdisjoint(who_is_in(own)))  # once the machine's first process has noticed
     eventually(lambda: network.port("brief") not in switch_ports(cloud))
+
+
+def who_is_in(namespaces: set[str]) -> set[tuple[int, int]]:
+    """By pid and start: the kernel gives the number of a namespace that is gone to the next one, of another test."""
+    found = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if namespaces & {str((process / "ns" / kind).readlink()) for kind in ("mnt", "net", "pid", "uts")}:
+                found.add((int(process.name), hosts.started_at(int(process.name))))
+    return found
 
 
 def switch_ports(cloud: Cloud) -> str:
@@ -106,9 +116,9 @@ def test_nothing_inside_can_end_a_host(cloud: Cloud) -> None:
 
 
 def test_the_power_button_is_sigterm(cloud: Cloud) -> None:
-    last_words = "trap 'echo bye > /var/farewell; exit' TERM; while :; do sleep 0.01; done"
+    last_words = "trap 'echo bye > /var/farewell; exit' TERM; echo > /run/up; while :; do sleep 0.01; done"
     host = cloud.start("polite", 11, units={"polite.service": ["sh", "-c", last_words]})
-    time.sleep(0.1)
+    eventually(host.outside("/run/up").exists)
     started = hosts.started_at(host.pid)
     os.kill(host.pid, signal.SIGTERM)
     eventually(lambda: not hosts.alive(host.pid, started))

@@ -138,6 +138,9 @@ def test_a_file_system_at_rest_takes_nothing_and_afterwards_only_errors(folder: 
     with mounts.at_rest(mounts.who_has({loop.number})):
         writer = threading.Thread(target=write)
         writer.start()
+        # until it waits for the file system
+        while Path(f"/proc/{holder.pid}/stat").read_text().rpartition(") ")[2][0] != "D":
+            assert not answered.wait(0.01)
         assert not answered.wait(0.2)
     writer.join(10)
 

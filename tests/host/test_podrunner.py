@@ -31,7 +31,7 @@ def runner() -> Iterator[Runner]:
 def test_a_pod_starts_at_once_and_stops_when_its_manifest_goes(runner: Runner) -> None:
     eventually(runner.told)
     waits = []
-    for name in ("quick-1", "quick-2", "quick-3"):  # the machine may be busy with other tests
+    for name in ("quick-1", "quick-2", "quick-3", "quick-4"):  # the machine may be busy with other tests
         began = time.monotonic()
         runner.write(a_pod(name, ["sh", "-c", "echo started; exec sleep 1000"]))
         eventually(partial(says, runner, name, "started\n"))
@@ -41,7 +41,8 @@ def test_a_pod_starts_at_once_and_stops_when_its_manifest_goes(runner: Runner) -
         (runner.manifests / f"{name}.json").unlink()
         eventually(partial(runner.gone, name))
         assert not Path(f"/proc/{pid}").exists()
-    assert min(waits) < 0.3, "it was found by looking every second, not by an event"
+    # whoever only looks every second has just looked when the pod before is gone
+    assert min(waits[1:]) < 0.6, "it was found by looking every second, not by an event"
 
 
 def says(runner: Runner, pod: str, text: str) -> bool:
@@ -187,9 +188,11 @@ def test_a_container_that_ends_is_started_again_later_and_later(runner: Runner) 
     runner.write(a_pod("brief", ["sh", "-c", "echo life; exit 3"]))
     eventually(lambda: runner.log("brief").count("life") >= 4)
     assert time.monotonic() - began >= 0.2 + 0.4 + 0.8
-    told = "exit code 3; starts again in 1.6 s"
-    seen = eventually(lambda: seen if (seen := runner.container("brief"))["reason"] == told else None)
-    assert (seen["state"], seen["restarts"], seen["pid"], seen["ready"]) == ("waiting", 3, None, False)
+    seen = eventually(
+        lambda: seen if (seen := runner.container("brief"))["restarts"] >= 3 and seen["state"] == "waiting" else None
+    )
+    assert seen["reason"] == f"exit code 3; starts again in {0.2 * 2 ** seen['restarts']:g} s"
+    assert (seen["pid"], seen["ready"]) == (None, False)
     assert (seen["last_exit"]["code"], seen["last_exit"]["why"]) == (3, "exit code 3")
     (runner.manifests / "brief.json").unlink()
     eventually(lambda: runner.gone("brief"))
@@ -208,7 +211,9 @@ def test_a_program_that_is_missing_is_told(runner: Runner) -> None:
 def test_the_restart_policy_is_kept(runner: Runner, policy: str, code: int, again: bool) -> None:
     name = f"policy-{policy.lower()}-{code}"
     runner.write(a_pod(name, ["sh", "-c", f"exit {code}"], spec={"restartPolicy": policy}))
-    seen = eventually(lambda: seen if (seen := runner.container(name))["last_exit"] else None)
+    seen = eventually(
+        lambda: seen if (seen := runner.container(name))["last_exit"] and seen["state"] != "running" else None
+    )
     assert seen["state"] == ("waiting" if again else "terminated")
     (runner.manifests / f"{name}.json").unlink()
     eventually(lambda: runner.gone(name))
@@ -259,12 +264,12 @@ def test_a_runner_that_is_asked_to_end_ends_its_pods_first(tmp_path: Path) -> No
         a_pod(
             "last",
             ["sh", "-c", "trap 'echo bye; exit' TERM; echo up; while :; do sleep 0.01; done"],
-            spec={"terminationGracePeriodSeconds": 5},
+            spec={"terminationGracePeriodSeconds": 30},
         )
     )
     eventually(lambda: own.log("last") == "up\n")
     own.process.terminate()
-    assert own.process.wait(10) == 0
+    assert own.process.wait(40) == 0
     assert own.log("last") == "up\nbye\n"
     assert own.told()["pods"] == {}
 

@@ -17,7 +17,6 @@ import pytest
 
 from certificates import write_certificates
 from helpers_hosts import (
-    a_free_port,
     a_pod,
     a_volume,
     at,
@@ -91,12 +90,12 @@ def test_each_type_of_host_path_is_made_or_demanded(runner: Runner, tmp_path: Pa
     for kind, path in (("Directory", "file"), ("File", "made"), ("Socket", "file"), ("File", "missing")):
         runner.write(a_pod("demanding", spec=a_volume(f"{tmp_path}/{path}", kind), volumeMounts=at(f"{tmp_path}-in")))
         wanted = "No such file" if path == "missing" else f"is no {kind}"
-        eventually(partial(is_told, runner, "demanding", wanted))
-        assert runner.container("demanding")["state"] == "waiting"
+        assert eventually(partial(told, runner, "demanding", wanted))["state"] == "waiting"
 
 
-def is_told(runner: Runner, pod: str, wanted: str) -> bool:
-    return wanted in runner.container(pod)["reason"]
+def told(runner: Runner, pod: str, wanted: str) -> dict[str, Any] | None:
+    """The container, while it says this."""
+    return seen if wanted in (seen := runner.container(pod))["reason"] else None
 
 
 def test_the_environment_is_clean_but_for_what_was_asked(runner: Runner) -> None:
@@ -118,8 +117,8 @@ def test_a_container_has_processes_and_mounts_of_its_own(runner: Runner) -> None
 def test_a_program_is_found_by_its_path_or_by_its_name(runner: Runner, program: str) -> None:
     name = f"found-{abs(hash(program))}"
     runner.write(a_pod(name, [program, "1000"]))
-    runner.runs(name)
-    time.sleep(0.05)
+    pid = runner.runs(name)["pid"]
+    eventually(lambda: Path(f"/proc/{pid}/cmdline").read_bytes() == f"{program}\0001000\0".encode())
     assert runner.container(name)["restarts"] == 0
     (runner.manifests / f"{name}.json").unlink()
 
@@ -159,7 +158,7 @@ def answers() -> Iterator[tuple[type[Answers], int]]:
 
 def get(port: int, path: str = "/healthz", **more: Any) -> dict[str, Any]:
     check = {"port": port, "host": "127.0.0.1", "path": path, **more.pop("check", {})}
-    return {"httpGet": check, "periodSeconds": 0.1, "failureThreshold": 2, **more}
+    return {"httpGet": check, "periodSeconds": 0.1, "failureThreshold": 2, "timeoutSeconds": 20, **more}
 
 
 def test_a_container_that_fails_its_liveness_probe_is_started_again(
@@ -185,7 +184,7 @@ def test_a_container_is_ready_when_it_says_so_and_not_before(
 ) -> None:
     handler, port = answers
     handler.codes["/healthz"] = 503
-    runner.write(a_pod("readying", readinessProbe=get(port)))
+    runner.write(a_pod("readying", readinessProbe=get(port, timeoutSeconds=1)))
     before = runner.runs("readying")
     eventually(lambda: len(handler.heard) >= 3)
     assert runner.container("readying")["ready"] is False
@@ -238,7 +237,9 @@ def test_a_tls_port_is_asked_without_asking_who_it_is(runner: Runner, tmp_path: 
 
 
 def test_ports_and_commands_are_probed_too(runner: Runner, tmp_path: Path) -> None:
-    port = a_free_port()
+    knocked = socket.socket()
+    knocked.bind(("127.0.0.1", 0))  # nobody else gets the port, and nobody listens yet
+    port = knocked.getsockname()[1]
     probe = {"tcpSocket": {"port": "main", "host": "127.0.0.1"}, "periodSeconds": 0.1}
     runner.write(a_pod("knocked", ports=[{"name": "main", "containerPort": port}], readinessProbe=probe))
     runner.runs("knocked")
@@ -250,7 +251,8 @@ def test_ports_and_commands_are_probed_too(runner: Runner, tmp_path: Path) -> No
     time.sleep(0.2)
     assert [runner.container(name)["ready"] for name in ("knocked", "commanded")] == [False, False]
     (tmp_path / "data" / "ready").touch()
-    with socket.create_server(("127.0.0.1", port)):
+    with knocked:
+        knocked.listen()
         eventually(lambda: runner.container("knocked")["ready"] and runner.container("commanded")["ready"])
     (tmp_path / "data" / "ready").unlink()
     eventually(lambda: not runner.container("commanded")["ready"])

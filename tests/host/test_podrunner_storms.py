@@ -154,7 +154,7 @@ def test_a_host_that_is_switched_off_ends_its_pods_and_leaves_a_clean_disk(cloud
 
         os.kill(host.pid, signal.SIGTERM)
 
-        eventually(lambda: not hosts.alive(host.pid, started), seconds=15)
+        eventually(lambda: not hosts.alive(host.pid, started))
         eventually(lambda: not is_mounted_anywhere(number))
         assert read_from(cloud, device, number) == "bye\n"
 

@@ -36,10 +36,10 @@ def cluster() -> Iterator[RealCluster]:
 
 
 class Load:
-    """Writers through every member, and compactions meanwhile, as API servers have them."""
+    """Writers through every member, and compactions meanwhile, as API servers have them: not in every comparison."""
 
     def __init__(self, cluster: RealCluster) -> None:
-        self.compacted = 0
+        self.compacted = self.compared = 0
         self._writers = [cluster.writing(name, every=0.05) for name in cluster.endpoints]
         self._etcd = cluster.client()
         self._over = threading.Event()
@@ -47,6 +47,8 @@ class Load:
 
     def _compact(self) -> None:
         while not self._over.wait(0.2):
+            if self.compared < 3 * self.compacted:  # a slow machine; each comparison would run into a compaction
+                continue
             with suppress(ProtokubeError):  # no answer in time, on a busy machine
                 wanted = {"revision": str(self._etcd.put("/load/now", "here"))}
                 self._etcd._anywhere("cannot compact", partial(_compaction, wanted))
@@ -79,6 +81,7 @@ def test_healthy_members_under_load_never_raise_an_alarm(cluster: RealCluster) -
     with Load(cluster) as load:
         for _ in range(COMPARISONS):
             result = compare(etcd, names)
+            load.compared += 1
             suspicion = suspicion.feed(result)
             seen[type(result)] += 1
             assert not isinstance(result, Disagree), str(result)

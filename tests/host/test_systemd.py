@@ -160,7 +160,7 @@ def test_the_address_of_the_bus_comes_from_the_environment(boot: Boot, monkeypat
     booted = boot(kubelet={"active": "inactive"})
     monkeypatch.setenv("DBUS_SYSTEM_BUS_ADDRESS", booted.address)
 
-    assert SystemdUnits().ensure_started("kubelet.service")
+    assert SystemdUnits(timeout=10.0).ensure_started("kubelet.service")
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def test_what_is_written_through_one_member_is_read_through_each_other(both: Sid
 
     ran = subprocess.run(
         ["sh", "-ec", script, "sh", told["envFile"], told["etcdctl"], *endpoints],
-        capture_output=True, text=True, env=environment(),
+        capture_output=True, text=True, env=environment(ETCDCTL_COMMAND_TIMEOUT="30s"),
     )  # fmt: skip
 
     assert ran.stderr == ""

@@ -224,6 +224,7 @@ def test_etcd_left_alone_does_form_a_second_cluster_and_our_onlooker_sees_it(tmp
         with Onlooker(cluster.endpoints, cluster.tls, keys, cluster_id) as onlooker:
             cluster.start("a", "b")
             time.sleep(5)
+            until(lambda: onlooker.accepted, "the two wiped ones serve")
             cluster.start("c")
             # what becomes of the survivor differs from time to time: it joins in, hangs, or dies of the other log
             until(lambda: onlooker.missing and onlooker.accepted, "the second cluster is seen")

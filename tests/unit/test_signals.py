@@ -15,18 +15,22 @@ LOOP = """
 import signal, threading
 from protokube.signals import on_signals
 
-wake, stop, woken = threading.Event(), threading.Event(), 0
+wake, stop, calls = threading.Event(), threading.Event(), []
+
+def hear():
+    calls.append(1)
+    wake.set()
 
 def end():
     stop.set()
     wake.set()
 
-on_signals({signal.SIGHUP: wake.set, signal.SIGTERM: end})
+on_signals({signal.SIGHUP: hear, signal.SIGTERM: end})
 print("ready", flush=True)
-while not stop.is_set():
+while not (stop.is_set() and calls):
     wake.clear()
-    woken += wake.wait(0.000001)
-print(woken)
+    wake.wait(0.000001)
+print(len(calls))
 """
 
 

@@ -23,6 +23,8 @@ ROUTE53 = ("route53", "route53-private")
 WITHOUT_FILES = ("memory", *SERVERS, *ROUTE53)
 """Where there can be aliases and wildcards."""
 EVERY = ("hosts", *WITHOUT_FILES)
+PATIENT = 20.0
+"""Seconds for an answer that has to come."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def make_zone(kind: str, request: pytest.FixtureRequest) -> Zone:
     running: Running = request.getfixturevalue("servers")(kind)
     running.empty()
     return Zone(
-        lambda: Rfc2136Dns(ZONE, LOOPBACK, running.key, port=running.port),
+        lambda: Rfc2136Dns(ZONE, LOOPBACK, running.key, port=running.port, read_seconds=PATIENT),
         (Record(name=f"ns.{ZONE}", type="A", values=(LOOPBACK,), ttl=60),),
         lambda: running.serial,
     )

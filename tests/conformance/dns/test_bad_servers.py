@@ -14,6 +14,7 @@ import dns.rrset
 import dns.tsig
 import pytest
 
+from conformance.dns.conftest import PATIENT
 from conformance.dns.scripted import scripted
 from helpers_dns import LOOPBACK, ZONE, an_address, create, free_port
 from protokube.errors import ProtokubeError, Refused, TryLater
@@ -57,9 +58,9 @@ def silent(_: bytes) -> None:
     return None
 
 
-def caught(call: Call, port: int) -> ProtokubeError:
+def caught(call: Call, port: int, seconds: float = HASTY) -> ProtokubeError:
     with pytest.raises(ProtokubeError) as error:
-        call(provider(port))
+        call(provider(port, seconds))
     assert f"{LOOPBACK} port {port}" in str(error.value)
     return error.value
 
@@ -100,7 +101,7 @@ def test_a_server_that_drips_holds_nobody_up(call: Call) -> None:
 
 def test_where_only_tcp_passes_reading_works_and_udp_is_not_waited_for_again() -> None:
     with scripted(silent, said("NOERROR", sign=False)) as server:
-        zone = provider(server.port, 6.0)
+        zone = provider(server.port, PATIENT)
 
         assert zone.read([NAME, f"b.{ZONE}"]) == ()
 
@@ -122,12 +123,12 @@ def test_an_answer_that_was_cut_is_asked_for_again_by_tcp() -> None:
         return response.to_wire()
 
     with scripted(cut, whole) as server:
-        assert provider(server.port, 6.0).read([NAME]) == (an_address("a"),)
+        assert provider(server.port, PATIENT).read([NAME]) == (an_address("a"),)
 
 
 def test_a_resolver_instead_of_the_authority_is_refused() -> None:
     with scripted(said("NOERROR", sign=False, authoritative=False)) as server:
-        error = caught(READ, server.port)
+        error = caught(READ, server.port, PATIENT)
 
     assert isinstance(error, Refused)
     assert "not of a resolver" in error.hint
@@ -150,7 +151,7 @@ def test_a_resolver_instead_of_the_authority_is_refused() -> None:
 )
 def test_what_each_code_means_for_a_change(code: str, kind: type[ProtokubeError]) -> None:
     with scripted(said("NOERROR", sign=False), said(code)) as server, pytest.raises(kind) as error:
-        APPLY(provider(server.port))
+        APPLY(provider(server.port, PATIENT))
 
     assert type(error.value) is kind
 
@@ -158,17 +159,17 @@ def test_what_each_code_means_for_a_change(code: str, kind: type[ProtokubeError]
 @pytest.mark.parametrize(("code", "kind"), [("REFUSED", Refused), ("SERVFAIL", TryLater), ("FORMERR", TryLater)])
 def test_what_each_code_means_for_a_question(code: str, kind: type[ProtokubeError]) -> None:
     with scripted(said(code, sign=False)) as server:
-        assert type(caught(READ, server.port)) is kind
+        assert type(caught(READ, server.port, PATIENT)) is kind
 
 
 def test_that_there_is_no_such_name_is_an_answer() -> None:
     with scripted(said("NXDOMAIN", sign=False)) as server:
-        assert provider(server.port).read([NAME]) == ()
+        assert provider(server.port, PATIENT).read([NAME]) == ()
 
 
 def test_a_refusal_need_not_be_signed() -> None:
     with scripted(silent, said("REFUSED", sign=False)) as server:
-        error = caught(APPLY, server.port)
+        error = caught(APPLY, server.port, PATIENT)
 
     assert type(error) is Refused
     assert "update-policy" in error.hint
@@ -176,7 +177,7 @@ def test_a_refusal_need_not_be_signed() -> None:
 
 def test_a_success_that_is_not_signed_is_not_believed() -> None:
     with scripted(silent, said("NOERROR", sign=False)) as server:
-        assert isinstance(caught(APPLY, server.port), TryLater)
+        assert isinstance(caught(APPLY, server.port, PATIENT), TryLater)
 
 
 def test_a_success_signed_by_somebody_else_is_not_believed() -> None:
@@ -188,7 +189,7 @@ def test_a_success_signed_by_somebody_else_is_not_believed() -> None:
         return response.to_wire()
 
     with scripted(silent, forged) as server:
-        assert type(caught(APPLY, server.port)) is Refused
+        assert type(caught(APPLY, server.port, PATIENT)) is Refused
 
 
 def test_an_answer_to_something_else_is_not_taken() -> None:
@@ -197,7 +198,7 @@ def test_an_answer_to_something_else_is_not_taken() -> None:
         return bytes([reply[0] ^ 1]) + reply[1:]
 
     with scripted(silent, another) as server:
-        assert isinstance(caught(APPLY, server.port), TryLater)
+        assert isinstance(caught(APPLY, server.port, PATIENT), TryLater)
 
 
 def test_clocks_that_differ_are_named() -> None:
@@ -210,7 +211,7 @@ def test_clocks_that_differ_are_named() -> None:
         return response.to_wire()
 
     with scripted(silent, late) as server:
-        error = caught(APPLY, server.port)
+        error = caught(APPLY, server.port, PATIENT)
 
     assert isinstance(error, TryLater)
     assert "NTP" in error.hint

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import dns.message
 import pytest
 
-from conformance.dns.conftest import SERVERS
+from conformance.dns.conftest import PATIENT, SERVERS
 from helpers_dns import LOOPBACK, STRANGER, ZONE, Running, a_text, an_address, an_alias, change, create, delete
 from protokube.errors import Refused, TryLater
 from protokube.providers.dns import BadRecord, Stale
@@ -18,7 +18,7 @@ from protokube.records.batches import bisect
 
 
 def provider(served: Running) -> Rfc2136Dns:
-    return Rfc2136Dns(ZONE, LOOPBACK, served.key, port=served.port)
+    return Rfc2136Dns(ZONE, LOOPBACK, served.key, port=served.port, read_seconds=PATIENT)
 
 
 def by_hand(served: Running, *lines: tuple[str, str, str]) -> None:
@@ -174,7 +174,7 @@ def test_an_answer_too_long_for_udp_is_read_by_tcp(served: Running) -> None:
 
 @pytest.mark.parametrize("name", ["protokube", "nobody"], ids=["wrong secret", "unknown key"])
 def test_a_key_that_is_not_shared_is_refused_with_a_hint(served: Running, name: str) -> None:
-    zone = Rfc2136Dns(ZONE, LOOPBACK, new_key(name), port=served.port)
+    zone = Rfc2136Dns(ZONE, LOOPBACK, new_key(name), port=served.port, read_seconds=PATIENT)
 
     for call in (lambda: zone.apply(create(an_address("a"))), zone.list_records):
         with pytest.raises(Refused) as caught:
@@ -185,7 +185,7 @@ def test_a_key_that_is_not_shared_is_refused_with_a_hint(served: Running, name: 
 
 
 def test_a_key_that_may_not_change_the_zone_is_refused(served: Running) -> None:
-    zone = Rfc2136Dns(ZONE, LOOPBACK, STRANGER, port=served.port)
+    zone = Rfc2136Dns(ZONE, LOOPBACK, STRANGER, port=served.port, read_seconds=PATIENT)
 
     for call in (lambda: zone.apply(create(an_address("a"))), zone.list_records):
         with pytest.raises(Refused) as caught:
@@ -195,7 +195,7 @@ def test_a_key_that_may_not_change_the_zone_is_refused(served: Running) -> None:
 
 
 def test_a_zone_that_is_not_served_is_refused(served: Running) -> None:
-    zone = Rfc2136Dns("other.test", LOOPBACK, served.key, port=served.port)
+    zone = Rfc2136Dns("other.test", LOOPBACK, served.key, port=served.port, read_seconds=PATIENT)
     record = Record(name="a.other.test", type="A", values=("10.0.0.1",), ttl=5)
 
     for call in (lambda: zone.apply(create(record)), zone.list_records, lambda: zone.read([record.name])):

@@ -15,11 +15,12 @@ from conformance.store.bad_server import BadServer
 from conformance.store.crew import Crew
 from conformance.store.fake_gcs import PAGE, FakeGcs
 from conformance.store.moto_s3 import ENVIRONMENT, MotoS3
-from conformance.store.remote import HASTY, Open, Serve
+from conformance.store.remote import CALM, Open, Serve
 from protokube.store import Store
 from protokube.store.gs import GsBucket
 from protokube.store.objects import Bucket, ObjectStore
 from protokube.store.open import open_store
+from protokube.store.patience import Patience
 from protokube.store.s3 import S3Bucket
 
 WRITABLE = ("memory", "file", "s3", "gs")
@@ -127,16 +128,16 @@ def reach(monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
     """Opens stores, and closes them when the test is over."""
     with ExitStack() as stack:
 
-        def opened(kind: str, url: str) -> Store:
+        def opened(kind: str, url: str, patience: Patience = CALM) -> Store:
             match kind:
                 case "s3":
                     monkeypatch.setenv("AWS_ENDPOINT_URL", url)
-                    store = open_store("s3://bucket/prefix", HASTY)
+                    store = open_store("s3://bucket/prefix", patience)
                 case "gs":
                     monkeypatch.setenv("STORAGE_EMULATOR_HOST", url)
-                    store = open_store("gs://bucket/prefix", HASTY)
+                    store = open_store("gs://bucket/prefix", patience)
                 case _:
-                    store = open_store(url, HASTY)
+                    store = open_store(url, patience)
             stack.callback(store.close)
             return store
 

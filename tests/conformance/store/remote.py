@@ -1,18 +1,29 @@
-"""What the tests of stores over the network share: little patience, and what a good error looks like."""
+"""What the tests of stores over the network share: how long they wait, and what a good error looks like."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Protocol
 
 from conformance.store.bad_server import BadServer, Manners, Reply
 from protokube.errors import ProtokubeError
 from protokube.store import Store
 from protokube.store.patience import Patience
 
-HASTY = Patience(connect=1.2, read=1.2, total=5, pauses=(0.01, 0.01))
+CALM = Patience(connect=20, read=20, total=60, pauses=(0.01, 0.01))
+"""For an answer that has to come."""
+HASTY = replace(CALM, read=1.2)
+"""For an answer that never comes."""
+HASTY_TO_CONNECT = replace(CALM, connect=1.2)
+"""For a connection that never comes about."""
 
-Open = Callable[[str, str], Store]
-"""From the kind of a store and the URL of its far side."""
+
+class Open(Protocol):
+    """From the kind of a store and the URL of its far side."""
+
+    def __call__(self, kind: str, url: str, patience: Patience = CALM) -> Store: ...
+
 
 Serve = Callable[[Manners | Reply], BadServer]
 """From what a server should do to the server doing it."""

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from conformance.store.bad_server import BadServer, Reply
-from conformance.store.remote import HASTY, Open, assert_clear
+from conformance.store.remote import CALM, Open, assert_clear
 from protokube.errors import Refused, TryLater
 from protokube.store.open import open_store
 
@@ -55,7 +55,7 @@ def certificate(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(("url", "command"), [("s3://bucket", "aws sts"), ("gs://bucket", "gcloud auth")])
 def test_without_credentials_the_error_says_how_to_get_some(url: str, command: str, stranger: Path) -> None:
-    store = open_store(url, HASTY)
+    store = open_store(url, CALM)
 
     for attempt in (lambda: store.read("dev/config"), lambda: store.create("dev/config", b"x")):
         with pytest.raises(Refused, match="does not let us in") as caught:
@@ -69,7 +69,7 @@ def test_a_profile_that_does_not_exist_is_named(stranger: Path, monkeypatch: pyt
     monkeypatch.setenv("AWS_PROFILE", "nobody-has-this")
 
     with pytest.raises(Refused) as caught:
-        open_store("s3://bucket", HASTY).read("dev/config")
+        open_store("s3://bucket", CALM).read("dev/config")
 
     assert_clear(caught.value)
     assert "nobody-has-this" in caught.value.saw
@@ -79,7 +79,7 @@ def test_a_key_file_that_does_not_exist_is_named(stranger: Path, monkeypatch: py
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(stranger / "missing.json"))
 
     with pytest.raises(Refused) as caught:
-        open_store("gs://bucket", HASTY).read("dev/config")
+        open_store("gs://bucket", CALM).read("dev/config")
 
     assert_clear(caught.value)
     assert "missing.json" in caught.value.saw
@@ -93,7 +93,7 @@ def test_a_token_server_that_is_away_is_for_later(stranger: Path, monkeypatch: p
         monkeypatch.setenv(name, "http://127.0.0.1:9")  # so that no packet leaves the machine
 
     with pytest.raises(TryLater) as caught:
-        open_store("gs://bucket", HASTY).create("dev/config", b"x")
+        open_store("gs://bucket", CALM).create("dev/config", b"x")
 
     assert_clear(caught.value)
 

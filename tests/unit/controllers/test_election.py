@@ -54,14 +54,23 @@ def test_a_lease_that_somebody_made_by_hand_can_be_read() -> None:
 
 
 def test_who_cannot_reach_the_server_does_not_lead_and_a_callback_that_fails_ends_nothing(tmp_path: Path) -> None:
+    told = list[str]()
+
     def fails() -> None:
+        told.append("we lead")
         raise ZeroDivisionError
 
     made = tree_of({}, wish("", version="7"), "space", "name", NOW)
     nonsense = (200, dict[str, str](), b"nonsense")
+
+    def says(*answers: tuple[int, dict[str, str], bytes]) -> None:
+        with server.lock:
+            server.scripted.clear()
+            server.scripted.extend([*answers, *[answers[-1]] * 10000])
+
     stop = threading.Event()
     with watch_server() as server, session_with(server, tmp_path) as session:
-        server.scripted.extend([nonsense] * 10000)
+        says(nonsense)
         election = Election(session, "space", "name", gained=fails, duration=1.0)
         thread = threading.Thread(target=election.run, args=(stop,), daemon=True)
         thread.start()
@@ -69,10 +78,10 @@ def test_who_cannot_reach_the_server_does_not_lead_and_a_callback_that_fails_end
             until(lambda: "is no Lease" in election.trouble(), "it says what is wrong")
             assert not election.leading()
             mine = tree_of(made, wish(election.identity, "8"), "space", "name", NOW)
-            with server.lock:  # a Lease that nobody holds, then our write of it
-                for tree in (mine, made):
-                    server.scripted.appendleft((200, {}, json.dumps(tree).encode()))
-            until(election.leading, "it leads")
+            # a Lease that nobody holds, then our write of it, however often it is written
+            says(*((200, {}, json.dumps(tree).encode()) for tree in (made, mine)))
+            until(lambda: told and election.leading(), "it leads")
+            says(nonsense)
             until(lambda: not election.leading(), "nothing it hears later is a renewal")
             assert thread.is_alive()
         finally:

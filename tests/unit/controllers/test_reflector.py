@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from helpers_watch_server import PATH, WatchServer, session_with, until, watch_server
+from helpers_watch_server import PATH, WatchServer, kept_port, session_with, until, watch_server
 from protokube.controllers.backoff import Backoff
 from protokube.controllers.kinds import Kind, reader
 from protokube.controllers.reflector import Reflector, Snapshot
@@ -49,7 +49,11 @@ class Running:
         return {name: tree["size"] for name, tree in self.server.objects.items() if tree["size"]}
 
     def settle(self) -> None:
-        until(lambda: self.reflector.snapshot().in_touch and self.sizes() == self.truth(), "it knows what there is")
+        until(self.settled, "it knows what there is, and has told so")
+
+    def settled(self) -> bool:
+        seen = self.reflector.snapshot()
+        return seen.in_touch and self.sizes() == self.truth() and self.calls[-1:] == [seen]
 
 
 @contextmanager
@@ -202,7 +206,6 @@ def test_a_storm_of_410_is_answered_by_ever_rarer_lists(server: WatchServer, tmp
         assert len(server.seen) - so_far < 20, "the sixth wait is 0.3 s on average, not nothing"
         assert "told to say 410" in found.snapshot().trouble
         assert not found.snapshot().in_touch
-        server.faults.clear()
         stop.set()
         thread.join(5)
         assert not thread.is_alive()
@@ -310,9 +313,8 @@ def test_a_connection_cut_within_a_line_goes_on_before_that_line(server: WatchSe
 
 
 def test_a_server_that_comes_back_is_known_again_with_all_that_happened(tmp_path: Path) -> None:
-    with watch_server() as first:
+    with kept_port() as port, watch_server(port=port) as first:
         first.put("a", size=1)
-        port = first.server_address[1]
         with running(first, tmp_path) as it:
             it.settle()
             first.down = True
@@ -355,16 +357,28 @@ def test_who_asks_gets_a_second_list_that_was_begun_after_the_question(server: W
 
 
 def test_who_asks_too_often_waits_and_hears_of_changes_meanwhile(server: WatchServer, tmp_path: Path) -> None:
-    with running(server, tmp_path, relist_every=1.5) as it:
+    with running(server, tmp_path, relist_every=60.0) as it:
         it.settle()
         for _ in range(20):
             it.reflector.relist()
         until(lambda: len(server.watches()) >= 2, "it watches again, for a short time")
-        assert int(server.watches()[-1]["timeoutSeconds"]) <= 2
+        assert int(server.watches()[-1]["timeoutSeconds"]) <= 61
         server.put("a", size=1)
         it.settle()
         assert it.reflector.snapshot().lists == 1
+        assert server.lists() == 1
+
+
+def test_who_asked_too_early_gets_the_list_when_it_is_time(server: WatchServer, tmp_path: Path) -> None:
+    with running(server, tmp_path, relist_every=1.0) as it:
+        it.settle()
+        first = it.reflector.snapshot().listed_at
+        it.reflector.relist()
         until(lambda: it.reflector.snapshot().lists == 2, "the list that was asked for")
+        second = it.reflector.snapshot().listed_at
+        assert first is not None
+        assert second is not None
+        assert second >= first + 1.0
         it.settle()
         assert server.lists() == 2
 
@@ -436,6 +450,7 @@ def test_whatever_happened_once_it_is_quiet_it_knows_what_there_is(
                 case "fault":
                     server.faults.append(word)
         server.faults.clear()
+        server.put("last", size=1)  # nobody hears of it before the last fault was met
         server.end_watches()
         it.settle()
         assert it.reflector.snapshot().trouble == ""

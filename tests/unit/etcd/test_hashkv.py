@@ -74,10 +74,11 @@ def test_fields_come_by_number() -> None:
 
 
 def test_a_member_that_is_not_there_is_asked_later() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    with pytest.raises(TryLater, match="did not answer"):
-        hash_at(Target("127.0.0.1", port, secure=False), None, 7, Deadline.after(20))
+    with socket.socket() as taken:  # and nobody listens there, nor can anybody else
+        taken.bind(("127.0.0.1", 0))
+        target = Target("127.0.0.1", taken.getsockname()[1], secure=False)
+        with pytest.raises(TryLater, match="did not answer"):
+            hash_at(target, None, 7, Deadline.after(20))
 
 
 def test_a_member_that_hangs_up_is_asked_later() -> None:

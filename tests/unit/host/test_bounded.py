@@ -62,6 +62,7 @@ def test_while_one_is_left_behind_no_second_is_started_and_the_answer_is_immedia
     disk, bounds = Disk(), Bounds()
     with pytest.raises(TryLater):
         bounds(disk, 0.05, "reading")
+    wait_until(lambda: disk.asked, "it is never asked")
 
     begun = time.monotonic()
     for _ in range(20):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers_disks import wait_until
 from protokube.host.files import link_atomic, read_or_none, remove, write_atomic
 
 
@@ -143,11 +144,17 @@ def test_a_writer_that_is_killed_leaves_a_whole_file_and_only_dot_files_beside_i
 def test_a_reader_beside_a_writer_never_sees_a_part(tmp_path: Path) -> None:
     place = tmp_path / "file"
     write_atomic(place, b"a" * 400_000)
+    seen: set[bytes] = set()
+
+    def see_both() -> bool:
+        seen.update(place.read_bytes() for _ in range(100))
+        return len(seen) > 1
+
     with subprocess.Popen([sys.executable, "-c", WRITER, str(place)], stdout=subprocess.PIPE) as writer:
         try:
             assert writer.stdout is not None
             writer.stdout.readline()
-            seen = {place.read_bytes() for _ in range(100)}
+            wait_until(see_both, "nobody writes")
         finally:
             writer.kill()
 

@@ -151,6 +151,7 @@ def test_a_child_has_not_ended_while_something_it_started_runs(tmp_path: Path) -
     go = tmp_path / "go"
     one = child(f"(until test -e {go}; do sleep 0.02; done) & exit 0")
 
+    wait_until(lambda: is_dead(one.pid), "it does not end")
     time.sleep(0.2)
     assert one.result is None
 

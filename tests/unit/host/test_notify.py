@@ -69,7 +69,7 @@ def test_a_manager_too_busy_to_listen_does_not_keep_us_waiting(manager: tuple[st
 
     assert sent[0]
     assert not sent[-1]
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 20
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from certificates import write_certificates
-from helpers_watch_server import PATH, WatchServer, login_to, session_with, until, watch_server
+from helpers_watch_server import PATH, WatchServer, kept_port, login_to, session_with, until, watch_server
 from protokube.errors import InvalidRequest, TryLater
 from protokube.kube.client import ApiError, NoAnswer
 from protokube.kube.login import Login, find_login
@@ -109,19 +109,20 @@ def test_a_read_that_is_cut_off_is_tried_once_more_and_a_write_is_not(server: Wa
 
 
 def test_a_server_that_is_not_there_is_told_as_such(tmp_path: Path) -> None:
-    with watch_server() as gone:
-        login = login_to(gone, tmp_path)
-    session = Session(login)
-    with pytest.raises(NoAnswer, match="does not answer"):
-        session.get(PATH)
-    with pytest.raises(NoAnswer, match="does not answer"), session.watch(PATH, WATCH):
-        pass
-    session.close()
+    with kept_port() as port:
+        with watch_server(port=port) as gone:
+            login = login_to(gone, tmp_path)
+        session = Session(login)
+        with pytest.raises(NoAnswer, match="does not answer"):
+            session.get(PATH)
+        with pytest.raises(NoAnswer, match="does not answer"), session.watch(PATH, WATCH):
+            pass
+        session.close()
 
 
 def test_a_watch_that_is_silent_for_too_long_says_so(server: WatchServer, tmp_path: Path) -> None:
     silent = pytest.raises(Silent, match=r"nothing for 0\.1 s")
-    with session_with(server, tmp_path) as session, session.watch(PATH, WATCH, silence=0.1) as watch, silent:
+    with session_with(server, tmp_path) as session, silent, session.watch(PATH, WATCH, silence=0.1) as watch:
         list(watch)
 
 

@@ -35,7 +35,7 @@ from protokube.local.census import Census
 from protokube.local.db import Database
 from protokube.local.paths import Paths
 from protokube.local.processes import started_at
-from protokube.local.view import client_ports, look
+from protokube.local.view import Looker, client_ports
 from protokube.local.view_values import DaemonView
 from protokube.providers.clients.local import LocalClient
 from protokube.store import layout
@@ -57,7 +57,7 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 
 
 def client(paths: Paths) -> LocalClient:
-    return LocalClient(paths.admin_socket, patience=sources.PATIENCE)
+    return LocalClient(paths.admin_socket, patience=20)
 
 
 def a_config() -> MasterConfig:
@@ -184,8 +184,9 @@ def test_every_member_of_the_configuration_is_looked_for_at_its_client_port() ->
 def test_a_look_asks_for_the_ports_of_the_members_that_masters_were_told(paths: Paths) -> None:
     wanted = a_config()
     write_config(paths, ["master-0"], wanted)
-    with FakeCloud(paths.admin_socket, cloud_rows(VIEW)) as cloud:
-        view = look(paths)
+    with FakeCloud(paths.admin_socket, cloud_rows(VIEW)) as cloud, Looker(paths) as looker:
+        looker.cloud = client(paths)
+        view = looker.look(patience=20)
 
     assert [each for each in cloud.asked if each["call"] == "forwards"][-1]["wanted"][0]["name"].startswith("etcd-")
     assert view.api_names == wanted.api_names

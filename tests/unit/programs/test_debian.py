@@ -152,7 +152,7 @@ def running(process: int) -> bool:
     """Alive, and not only waiting to be buried by whoever inherited it."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
 
 

@@ -30,6 +30,14 @@ def getting(cache: Path, mirror: str) -> subprocess.Popen[bytes]:
     )
 
 
+def is_at_the_lock(process: subprocess.Popen[bytes]) -> bool:
+    """Whether it has it, or waits for it."""
+    try:
+        return any(each.readlink().name == ".lock" for each in Path(f"/proc/{process.pid}/fd").iterdir())
+    except FileNotFoundError:  # a file that it closed meanwhile
+        return False
+
+
 def parts(cache: Path) -> list[Path]:
     return [each for each in cache.rglob("*.part") if each.stat().st_size]
 
@@ -71,6 +79,7 @@ def test_two_at_once_download_once(tmp_path: Path) -> None:
     with serving(Mirror(at_most=15_000, holding=holding)) as mirror:
         two = [getting(tmp_path, mirror.url) for _ in range(2)]
         until(lambda: parts(tmp_path))
+        until(lambda: all(is_at_the_lock(each) for each in two))
         holding.set()
         said = [each.communicate(timeout=60)[0] for each in two]
 

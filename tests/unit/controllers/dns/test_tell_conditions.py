@@ -104,8 +104,10 @@ class Api:
     pod: dict[str, Any] = field(default_factory=tree)
     patches: list[tuple[str, str, Mapping[str, str]]] = field(default_factory=list)
     fault: ApiError | None = None
+    asked: list[str] = field(default_factory=list)
 
     def get(self, path: str) -> bytes:
+        self.asked.append(path)
         if self.fault is not None or path != POD:
             raise self.fault or ApiError(404, "NotFound", "gone")
         return json.dumps(self.pod).encode()
@@ -147,6 +149,7 @@ def test_an_object_that_is_gone_or_may_not_be_written_disturbs_nobody() -> None:
     api, story = Api(fault=ApiError(403, "Forbidden", "you may not")), Story()
     with telling(api) as tell:
         tell(story.round(a_pod(internal_names="web.example.com"), a_pod("gone", internal_names="gone.example.com")))
+        until(lambda: len(api.asked) == 2)
         api.fault = None
         tell(story.round(a_pod(internal_names="new.example.com"), a_pod("gone", internal_names="gone.example.com")))
         until(lambda: api.patches)

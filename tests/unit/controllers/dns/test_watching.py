@@ -37,7 +37,7 @@ def server(tmp_path: Path) -> Iterator[ApiServer]:
 @contextmanager
 def watching(server: ApiServer, folder: Path, **told: object) -> Iterator[Watching]:
     session, stop = Session.open(server.kubeconfig(folder / "kubeconfig")), threading.Event()
-    options = {"silence": 2.0, "relist_every": 0.05, "backoff": Backoff(first=0.01, most=0.05)} | told
+    options = {"silence": 30.0, "relist_every": 0.05, "backoff": Backoff(first=0.01, most=0.05)} | told
     found = Watching(session, lambda: None, **options)  # type: ignore[arg-type]
     threads = found.start(stop)
     try:
@@ -50,8 +50,10 @@ def watching(server: ApiServer, folder: Path, **told: object) -> Iterator[Watchi
 
 
 def test_every_kind_is_seen_and_only_what_asks_for_something(server: ApiServer, tmp_path: Path) -> None:
+    server.fault("away")
     with watching(server, tmp_path) as found:
         assert not found.look().ready
+        server.fault()
         until(lambda: found.look().whole, "everything is listed and watched")
         seen = found.look()
         assert sorted(seen.sources) == ["pod/default/web", "service/default/web"]
