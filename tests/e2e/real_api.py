@@ -26,6 +26,7 @@ from protokube.store import Store
 from protokube.store.open import open_store
 
 HOST = "127.0.0.1"
+FIRST = ("default", "kube-system")
 BOOT_SECONDS = 90
 KEYS = "/srv/kubernetes"
 
@@ -136,8 +137,8 @@ def is_ready(api: KubeApi, process: subprocess.Popen[bytes], log: Path) -> bool:
     from protokube.errors import ProtokubeError
 
     assert process.poll() is None, log.read_text(errors="replace")[-3000:]
-    try:
-        return bool(api.text("/readyz"))
+    try:  # it makes its first namespaces a moment after it says so
+        return bool(api.text("/readyz")) and all(api.get(f"/api/v1/namespaces/{name}") for name in FIRST)
     except ProtokubeError:
         return False
 
