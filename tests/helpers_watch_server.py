@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import ssl
 import threading
 import time
@@ -236,15 +235,6 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: Any) -> None:
         pass
-
-
-@contextmanager
-def kept_port() -> Iterator[int]:
-    """A port of loopback that no other process gets, also while nobody listens there; for servers that come and go."""
-    with socket.socket() as kept:
-        kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        kept.bind(("127.0.0.1", 0))
-        yield kept.getsockname()[1]
 
 
 @contextmanager

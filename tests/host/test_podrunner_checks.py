@@ -16,6 +16,7 @@ import pytest
 
 from helpers_hosts import eventually
 from helpers_pods import a_long_time, sleepers
+from helpers_ports import kept_port
 from protokube.local.children import Child
 from protokube.local.containers import find_program
 from protokube.local.podmounts import take
@@ -85,10 +86,8 @@ def test_silence_ends_in_time() -> None:
 
 
 def test_a_closed_port_is_refused_and_an_open_one_is_not() -> None:
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))  # nobody else gets the port, and nobody listens
-        with pytest.raises(ConnectionRefusedError):
-            run_check(TcpSocket(host="127.0.0.1", port=closed.getsockname()[1]), 0, 1)
+    with kept_port() as port, pytest.raises(ConnectionRefusedError):
+        run_check(TcpSocket(host="127.0.0.1", port=port), 0, 1)
     with socket.create_server(("127.0.0.1", 0)) as server:
         run_check(TcpSocket(host="127.0.0.1", port=server.getsockname()[1]), 0, 1)
 

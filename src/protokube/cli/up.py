@@ -21,6 +21,7 @@ from protokube.cli.up_choosing import (
     made_before,
     need_kubernetes,
     need_the_same,
+    read_lines,
     read_spec,
 )
 from protokube.cli.up_waiting import await_nodes, await_quorum, await_ready
@@ -82,13 +83,14 @@ def up(
         before = None if spec else made_before(name)
         if before and not release:
             release, kubelet = before.kubernetes, kubelet or before.kubelet
-        kubernetes = find_kubernetes(spec, release)
+        said = read_spec(spec) if spec else None
+        kubernetes = find_kubernetes(said[0] if said else None, release)
         need_kubernetes(kubernetes, kubelet=kubelet)
         step.text = f"Kubernetes {kubernetes.version}" if kubernetes else "no Kubernetes: etcd and names alone"
     with progress.step("spec to complete configuration") as step:
-        lines = few_lines(name, masters, version, events, kubernetes.version if kubernetes else "")
-        said, texts = read_spec(spec, lines)
-        config = complete_here(said, version, kubernetes.version if kubernetes else "")
+        release = kubernetes.version if kubernetes else ""
+        wish, texts = said or read_lines(few_lines(name, masters, version, events, release))
+        config = complete_here(wish, version, release)
         step.text = f"complete configuration of {config.name}"
     show_warnings(config.warnings)
     paths = Paths.of(config.name)

@@ -25,16 +25,24 @@ def need_kubernetes(found: Kubernetes | None, *, kubelet: bool) -> None:
         raise Refused(f"{found.folder} has no kubelet", hint="`protokube get kubernetes` brings all of its programs")
 
 
-def read_spec(spec: Path | None, lines: str = "") -> tuple[Spec, Texts]:
-    """The user's spec, or the few lines that stand for one."""
+def read_spec(file: Path) -> tuple[Spec, Texts]:
+    """What the user wrote."""
     from protokube.cli.inputs import read_specs
     from protokube.spec.parse import read
 
-    texts = read_specs((str(spec),)) if spec else [("(the spec of `protokube up`)", lines)]
+    texts = read_specs((str(file),))
     return read(texts), texts
 
 
-def find_kubernetes(spec: Path | None, release: str) -> Kubernetes | None:
+def read_lines(lines: str) -> tuple[Spec, Texts]:
+    """The few lines that stand for a spec."""
+    from protokube.spec.parse import read
+
+    texts = [("(the spec of `protokube up`)", lines)]
+    return read(texts), texts
+
+
+def find_kubernetes(spec: Spec | None, release: str) -> Kubernetes | None:
     """The programs that are here: of the release that was asked for, of the spec's, or the newest."""
     from protokube.local.bringup import CACHE
     from protokube.programs.kubernetes import find
@@ -42,9 +50,9 @@ def find_kubernetes(spec: Path | None, release: str) -> Kubernetes | None:
 
     if release == "none":
         return None
-    said = read_spec(spec)[0].cluster.get("kubernetesVersion") if spec else None
+    said = spec.cluster.get("kubernetesVersion") if spec else None
     if said and release and parse(said) != parse(release):
-        raise Refused(f"{spec} is for Kubernetes {said}", saw=f"--kubernetes {release}", hint="leave out one of them")
+        raise Refused(f"the spec is for Kubernetes {said}", saw=f"--kubernetes {release}", hint="leave out one of them")
     wanted = release or said
     found = find(wanted, CACHE)
     if found is None and wanted:

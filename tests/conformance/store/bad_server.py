@@ -11,6 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Self
 
+from helpers_ports import kept_port
+
 
 @dataclass(frozen=True)
 class Reply:
@@ -111,11 +113,8 @@ class BadServer:
 @contextmanager
 def nobody() -> Iterator[str]:
     """The URL of a port of loopback where nothing listens."""
-    import socket
-
-    with socket.socket() as held:  # bound but not listening: nobody else can take it meanwhile
-        held.bind(("127.0.0.1", 0))
-        yield f"http://127.0.0.1:{held.getsockname()[1]}"
+    with kept_port() as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 @contextmanager

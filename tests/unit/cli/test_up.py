@@ -21,6 +21,7 @@ from protokube.cli.up_choosing import (
     made_before,
     need_kubernetes,
     need_the_same,
+    read_lines,
     read_spec,
 )
 from protokube.cli.up_waiting import is_ready, waits
@@ -31,7 +32,7 @@ from protokube.programs.kubernetes import Kubernetes
 
 
 def the_few_lines(name: str = "laptop", masters: int = 3, *, events: bool = False) -> Config:
-    said, _ = read_spec(None, few_lines(name, masters, "3.4.23", events, ""))
+    said, _ = read_lines(few_lines(name, masters, "3.4.23", events, ""))
     return complete_here(said, "3.4.23", "")
 
 
@@ -101,7 +102,7 @@ def test_a_bad_spec_is_told_with_all_that_is_wrong_as_if_nothing_were_filled_in(
 
 
 def test_a_spec_for_one_version_and_an_option_for_another_are_refused(tmp_path: Path) -> None:
-    spec = a_spec(tmp_path, "cloud: local, kubernetesVersion: 1.28.1")
+    spec, _ = read_spec(a_spec(tmp_path, "cloud: local, kubernetesVersion: 1.28.1"))
     with pytest.raises(Refused, match=r"is for Kubernetes 1\.28\.1"):
         find_kubernetes(spec, "1.20.2")
     assert find_kubernetes(spec, "none") is None
@@ -111,7 +112,7 @@ def test_a_version_that_a_spec_names_and_nobody_has_is_refused_and_not_silently_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PROTOKUBE_KUBERNETES_BIN", raising=False)
-    spec = a_spec(tmp_path, "cloud: local, kubernetesVersion: 1.28.1")
+    spec, _ = read_spec(a_spec(tmp_path, "cloud: local, kubernetesVersion: 1.28.1"))
     with pytest.raises(Refused, match=r"no Kubernetes 1\.28\.1 on this machine") as refused:
         find_kubernetes(spec, "")
     assert refused.value.hint == "`protokube get kubernetes 1.28.1` fetches it; --kubernetes none goes without"

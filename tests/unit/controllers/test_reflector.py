@@ -15,7 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from helpers_watch_server import PATH, WatchServer, kept_port, session_with, until, watch_server
+from helpers_ports import kept_port
+from helpers_watch_server import PATH, WatchServer, session_with, until, watch_server
 from protokube.controllers.backoff import Backoff
 from protokube.controllers.kinds import Kind, reader
 from protokube.controllers.reflector import Reflector, Snapshot

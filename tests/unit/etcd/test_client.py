@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import socket
 import time
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from helpers_daemon import until
+from helpers_ports import kept_port
 from protokube.errors import Refused, TryLater
 from protokube.etcd.client import GatewayEtcd
 from protokube.etcd.messages import to_wire
@@ -110,11 +110,8 @@ def test_after_a_write_without_an_answer_the_next_call_begins_with_another_membe
 
 def test_a_write_that_could_not_be_sent_goes_to_the_next_member(far: Far) -> None:
     far.gateways = {"b": Gateway(WRITTEN)}
-    with socket.socket() as taken:  # and nobody listens there, nor can anybody else
-        taken.bind(("127.0.0.1", 0))
-        nobody = f"http://127.0.0.1:{taken.getsockname()[1]}"
-
-        assert far.of({"a": nobody, "b": far.gateways["b"].url}).put("k", "v") == 7
+    with kept_port() as port:
+        assert far.of({"a": f"http://127.0.0.1:{port}", "b": far.gateways["b"].url}).put("k", "v") == 7
 
 
 def test_a_write_that_a_learner_turned_away_goes_to_the_next_member(far: Far) -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers_ports import kept_port
 from protokube.errors import TryLater
 from protokube.etcd import Hash
 from protokube.etcd.deadline import Deadline
@@ -74,11 +75,8 @@ def test_fields_come_by_number() -> None:
 
 
 def test_a_member_that_is_not_there_is_asked_later() -> None:
-    with socket.socket() as taken:  # and nobody listens there, nor can anybody else
-        taken.bind(("127.0.0.1", 0))
-        target = Target("127.0.0.1", taken.getsockname()[1], secure=False)
-        with pytest.raises(TryLater, match="did not answer"):
-            hash_at(target, None, 7, Deadline.after(20))
+    with kept_port() as port, pytest.raises(TryLater, match="did not answer"):
+        hash_at(Target("127.0.0.1", port, secure=False), None, 7, Deadline.after(20))
 
 
 def test_a_member_that_hangs_up_is_asked_later() -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import socket
-
 import pytest
 
+from helpers_ports import kept_port
 from protokube.etcd.health import why_unhealthy
 from unit.etcd.gateways import Answer, Gateway, hangs_up, is_silent, says
 
@@ -33,7 +32,5 @@ def test_whatever_the_port_answers_is_healthy_or_has_a_reason(answer: Answer, wh
 
 
 def test_a_member_that_is_not_there_is_not_healthy() -> None:
-    with socket.socket() as taken:  # and nobody listens there, nor can anybody else
-        taken.bind(("127.0.0.1", 0))
-
-        assert "no answer" in why_unhealthy(f"http://127.0.0.1:{taken.getsockname()[1]}")
+    with kept_port() as port:
+        assert "no answer" in why_unhealthy(f"http://127.0.0.1:{port}")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import socket
 import time
 from collections.abc import Callable, Iterator
 
 import pytest
 
+from helpers_ports import kept_port
 from protokube.etcd.deadline import Deadline
 from protokube.etcd.dial import Target
 from protokube.etcd.wire import NoAnswer, Wire
@@ -82,11 +82,8 @@ def test_nothing_is_sent_when_the_time_is_already_up(serve: Serve) -> None:
 
 
 def test_nobody_there_is_an_answer_that_was_not_sent() -> None:
-    with socket.socket() as taken:  # and nobody listens there, nor can anybody else
-        taken.bind(("127.0.0.1", 0))
-        target = Target("127.0.0.1", taken.getsockname()[1], secure=False)
-        with pytest.raises(NoAnswer, match="refused") as caught:
-            Wire(target, None, Deadline.after(20))
+    with kept_port() as port, pytest.raises(NoAnswer, match="refused") as caught:
+        Wire(Target("127.0.0.1", port, secure=False), None, Deadline.after(20))
 
     assert not caught.value.sent
 

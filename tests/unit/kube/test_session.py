@@ -16,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from certificates import write_certificates
-from helpers_watch_server import PATH, WatchServer, kept_port, login_to, session_with, until, watch_server
+from helpers_ports import kept_port
+from helpers_watch_server import PATH, WatchServer, login_to, session_with, until, watch_server
 from protokube.errors import InvalidRequest, TryLater
 from protokube.kube.client import ApiError, NoAnswer
 from protokube.kube.login import Login, find_login
