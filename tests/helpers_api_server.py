@@ -19,6 +19,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from certificates import write_certificates
+from helpers_pages import Pages
 from protokube.manifests import kubeconfig
 
 Tree = dict[str, Any]
@@ -54,6 +55,7 @@ class ApiServer(ThreadingHTTPServer):
         self.faults: set[str] = set()
         self.page = 500
         """At most so many objects in one answer, whatever is asked for."""
+        self.pages = Pages()
         self.requests: list[tuple[str, Key, str]] = []
         """Method, what, and `watch`, `list` or nothing."""
         self.down = False
@@ -183,19 +185,18 @@ class _Handler(BaseHTTPRequestHandler):
 
     def list(self, key: Key, query: dict[str, str], faults: set[str]) -> None:
         server = self.server
-        start = int(query.get("continue", "0"))
-        if start and "page" in faults:
+        token, size = query.get("continue", ""), min(server.page, int(query.get("limit", "500")))
+        if token and "page" in faults:
             return self.answer(500, {"message": "told to fail in the middle"})
         with server.lock:
-            found = [tree for each, tree in sorted(server.objects.items()) if _covers(key, query, each)]
-            version = str(server.version)
-        if key[0] != "leases":
-            found = [] if "empty" in faults else found[::2] if "half" in faults else found
-        size = min(server.page, int(query.get("limit", "500")))
-        meta = {"resourceVersion": version}
-        if start + size < len(found):
-            meta["continue"] = str(start + size)
-        return self.answer(200, {"metadata": meta, "items": found[start : start + size]})
+            if token:
+                page = server.pages.further(token, size)
+            else:
+                found = [tree for each, tree in sorted(server.objects.items()) if _covers(key, query, each)]
+                if key[0] != "leases":
+                    found = [] if "empty" in faults else found[::2] if "half" in faults else found
+                page = server.pages.first(str(server.version), found, size)
+        return self.answer(200, page) if page else self.answer(410, {"reason": "Expired", "message": "too old"})
 
     def watch(self, key: Key, query: dict[str, str]) -> None:
         server, at = self.server, int(query["resourceVersion"])

@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import yaml
 
+from helpers_pages import Pages
 from protokube.controllers.dns.watching import CORE, LEASES, NETWORKING
 
 Tree = dict[str, Any]
@@ -34,6 +35,7 @@ class DnsApi(ThreadingHTTPServer):
         self.history: list[tuple[int, str, str, Tree]] = []
         """Version, what happened, path, object."""
         self.version, self.down, self.watching = 1, False, 0
+        self.pages = Pages()
         self.refuse: dict[str, int] = {}
         """Paths that are answered by this status."""
         self.wrote: list[tuple[str, str, Tree]] = []
@@ -131,12 +133,15 @@ class _Handler(BaseHTTPRequestHandler):
 
     def list(self, path: str, query: dict[str, str]) -> None:
         server = self.server
+        size = min(int(query["limit"]), 3)  # pages are small here
         with server.changed:
-            found = [server.objects[each] for each in server.inside(path) if _selected(each, query)]
-            version = str(server.version)
-        start, limit = int(query.get("continue", 0)), min(int(query["limit"]), 3)  # pages are small here
-        meta = {"resourceVersion": version} | ({"continue": str(start + limit)} if len(found) > start + limit else {})
-        self.answer(200, {"metadata": meta, "items": found[start : start + limit]})
+            if token := query.get("continue"):
+                page = server.pages.further(token, size)
+            else:
+                found = [server.objects[each] for each in server.inside(path) if _selected(each, query)]
+                page = server.pages.first(str(server.version), found, size)
+        assert page, "nothing is forgotten here"
+        self.answer(200, page)
 
     def watch(self, path: str, query: dict[str, str]) -> None:
         server, at = self.server, int(query["resourceVersion"])

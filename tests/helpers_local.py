@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from helpers_loops import close_server, end_tasks
 from helpers_volumes import nothing_left_behind
 from protokube.errors import TryLater
 from protokube.local import hosts
@@ -75,16 +76,10 @@ class LoopThread:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(20)
 
     def close(self) -> None:
-        self.run(self._end_tasks())
+        self.run(end_tasks(cancel=True))
         self.loop.call_soon_threadsafe(self.loop.stop)
         self.thread.join()
         self.loop.close()
-
-    async def _end_tasks(self) -> None:
-        tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class CloudWithoutHosts:
@@ -137,4 +132,6 @@ class CloudWithoutHosts:
         self._left_behind.__exit__(None, None, None)
 
     async def _close(self) -> None:
+        for server in self.api._servers.values():
+            await close_server(server)
         self.api.close()

@@ -12,6 +12,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Self
 
+from helpers_loops import close_server, end_tasks
 from protokube.agent.report import Note
 from protokube.local.paths import Paths
 from protokube.local.view_values import (
@@ -168,11 +169,8 @@ class FakeCloud:
         server = await asyncio.start_unix_server(self._talk, path=str(self.path))
         self._there.set()
         await self._stop.wait()
-        server.close()
-        for _ in range(3):  # a connection that was taken a moment ago begins to talk some turns later
-            await asyncio.sleep(0)
-        # one that is cut off in the middle would leave its socket open
-        await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}))
+        await close_server(server)
+        await end_tasks(cancel=False)
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from helpers_pages import Pages
 from protokube.kube.login import Login
 from protokube.kube.session import Session
 
@@ -44,6 +45,7 @@ class WatchServer(ThreadingHTTPServer):
         self.history: list[tuple[int, bytes]] = []
         self.oldest = version
         """Versions before this one are gone."""
+        self.pages = Pages()
         self.faults: deque[str] = deque()
         """For the next requests, one each: `500`, `410`, `cut`, `half`, `garbage`, `error`, `end`, `silent`, or ``."""
         self.seen: list[tuple[str, str, dict[str, str]]] = []
@@ -97,6 +99,7 @@ class WatchServer(ThreadingHTTPServer):
         with self.lock:
             self.version += 1
             self.oldest, self.history = self.version, []
+            self.pages.forget()
 
     def end_watches(self) -> None:
         with self.lock:
@@ -155,17 +158,14 @@ class _Handler(BaseHTTPRequestHandler):
     def list(self, query: dict[str, str], fault: str) -> None:
         server, limit = self.server, int(query.get("limit", "500"))
         with server.lock:
-            version, start = server.version, 0
             if token := query.get("continue"):
-                version, start = (int(each) for each in token.split(":"))
-                if version < server.oldest:
-                    return self.answer(410, {}, b'{"message":"the token is too old","reason":"Expired"}')
-            whole = sorted(server.objects)
-            names = whole[start : start + limit]
-            meta = {"resourceVersion": str(version)}
-            if start + limit < len(whole):
-                meta["continue"] = f"{version}:{start + limit}"
-            body = json.dumps({"metadata": meta, "items": [server.objects[each] for each in names]}).encode()
+                page = server.pages.further(token, limit)
+            else:
+                found = [server.objects[each] for each in sorted(server.objects)]
+                page = server.pages.first(str(server.version), found, limit)
+        if page is None:
+            return self.answer(410, {}, b'{"message":"the token is too old","reason":"Expired"}')
+        body = json.dumps(page).encode()
         if fault == "garbage":
             body = b"{" + body
         if fault == "half":

@@ -72,9 +72,11 @@ class Api:
 
     async def _serve(self, path: Path, calls: Mapping[str, Call], later: Mapping[str, Later], *, admin: bool) -> None:
         async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            with suppress(ConnectionError, asyncio.LimitOverrunError, ValueError):
-                await self._talk(reader, writer, calls, later, admin=admin)
-            writer.close()
+            try:
+                with suppress(ConnectionError, asyncio.LimitOverrunError, ValueError):
+                    await self._talk(reader, writer, calls, later, admin=admin)
+            finally:
+                writer.close()
 
         if path in self._servers:
             self._servers.pop(path).close()
