@@ -30,17 +30,17 @@ down: setup ## take all of it away
 # Two more at a time than there are processors: half of what the host tests do is waiting.
 WORKERS ?= $(shell echo $$(($$(nproc) + 2)))
 
-PYTEST := pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 20 $(TESTS)
+TESTING := -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 20 $(TESTS)
 
 test: setup lint ## lint, types, layers, and all tests but e2e
 	@scripts/packages
-	@$(BIN)/$(PYTEST)
+	@$(BIN)/python scripts/second_look.py $(TESTING)
 
 # Beside `test`, since to count lines takes as long again as to run them.
 coverage: setup ## the same tests, with the lines and branches that they reach: nine of ten at least
 	@scripts/packages
 	@$(BIN)/coverage erase
-	@$(BIN)/coverage run -m $(PYTEST)
+	@$(BIN)/coverage run -m pytest $(TESTING)
 	@$(BIN)/coverage combine -q && $(BIN)/coverage report
 
 soak: setup ## hours of what must always hold: make soak SOAK="wiped drills --minutes 30"
@@ -50,7 +50,7 @@ soak: setup ## hours of what must always hold: make soak SOAK="wiped drills --mi
 e2e: setup ## what needs a whole machine: a real systemd, the real Kubernetes (built once, if there is none)
 	@scripts/packages "wget wget"
 	@scripts/kubernetes
-	@$(BIN)/pytest -q --durations 10 tests/e2e
+	@$(BIN)/python scripts/second_look.py -q --durations 10 tests/e2e
 
 lint: setup ## ruff, mypy strict, import layers
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
