@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any
 
 from protokube.addons.value import LABEL, Addon, Ref, Tree
-from protokube.errors import TryLater
+from protokube.errors import ProtokubeError, TryLater
 from protokube.kube.client import ApiError, NoAnswer
 
 KINDS = {
@@ -55,6 +55,8 @@ class MemoryKube:
         self.calls: list[tuple[str, str]] = []
         self.refuse: set[str] = set()
         """Paths at which a write is turned away."""
+        self.fails: dict[tuple[str, str], ProtokubeError] = {}
+        """By call and path: what the server answers instead."""
         self.down = False
         self._numbers = count(1)
 
@@ -82,7 +84,7 @@ class MemoryKube:
         if place in self.objects:
             raise ApiError(409, "AlreadyExists", f"POST {path}: already exists")
         self.put(place, tree)
-        return self.get(place)
+        return copy.deepcopy(self.objects[place])
 
     def apply(self, path: str, tree: Tree, *, manager: str) -> Tree:
         self._called("apply", path)
@@ -114,6 +116,8 @@ class MemoryKube:
         if self.down:
             raise NoAnswer("the API server does not answer")
         self.calls.append((what, path))
+        if (what, path) in self.fails:
+            raise self.fails[what, path]
         if what != "get" and path in self.refuse:
             raise ApiError(422, "Invalid", f"{path} is invalid")
 

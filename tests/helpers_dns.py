@@ -187,7 +187,7 @@ zone "{zone}" {{
     type primary;
     file "{folder}/zone";
     allow-transfer {{ key "{key.name}"; }};
-    allow-update {{ key "{key.name}"; }};
+    {updates}
 }};
 """
 
@@ -214,6 +214,7 @@ acl:
   - id: writer
     key: {key.name}
     action: [ update, transfer ]
+{updates}
 zone:
   - domain: {zone}
     storage: "{folder}"
@@ -223,21 +224,30 @@ zone:
     journal-content: none
     zonefile-load: whole
 """
+BIND_ALL = 'allow-update {{ key "{key.name}"; }};'
+BIND_BELOW = "update-policy {{ grant {key.name} subdomain {below} ANY; }};"
+KNOT_BELOW = """\
+    update-owner: name
+    update-owner-match: sub-or-equal
+    update-owner-name: [ {below}. ]"""
 STRANGER = TsigKey(name="stranger", secret="c3RyYW5nZXI=")
 """A key that BIND and Knot know, and that may do nothing."""
 
 
 @contextmanager
-def bind(folder: Path) -> Iterator[Running]:
+def bind(folder: Path, *, below: str = "") -> Iterator[Running]:
+    """`below`: the only name below which the key may write."""
     named = debian_program("bind9", "usr/sbin/named")
-    with _server(folder, NAMED, "named.conf", [named, "-g", "-n1", "-c", str(folder / "named.conf")]) as running:
+    template = NAMED.replace("{updates}", BIND_BELOW if below else BIND_ALL).replace("{below}", below)
+    with _server(folder, template, "named.conf", [named, "-g", "-n1", "-c", str(folder / "named.conf")]) as running:
         yield running
 
 
 @contextmanager
-def knot(folder: Path) -> Iterator[Running]:
+def knot(folder: Path, *, below: str = "") -> Iterator[Running]:
     knotd = debian_program("knot", "usr/sbin/knotd")
-    with _server(folder, KNOT, "knot.conf", [knotd, "-c", str(folder / "knot.conf")]) as running:
+    template = KNOT.replace("{updates}", KNOT_BELOW if below else "").replace("{below}", below)
+    with _server(folder, template, "knot.conf", [knotd, "-c", str(folder / "knot.conf")]) as running:
         yield running
 
 

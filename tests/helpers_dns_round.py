@@ -86,6 +86,12 @@ class Story:
     def node(self, name: str) -> NodeTarget | None:
         return self.objects.nodes.get(name)
 
+    def serves(self, address: str) -> bool:
+        return False
+
+    def who_has(self, name: str, address: str) -> str:
+        return ""
+
 
 def a_record(name: str, *values: str, type: str = "A", ttl: int = 60) -> Record:  # noqa: A002
     return Record(name=f"{name}.{ZONE}", type=type, values=tuple(sorted(values)), ttl=ttl)

@@ -31,6 +31,7 @@ from protokube.providers.dns import BadRecord, Stale
 from protokube.providers.dns.given import GivenZones
 from protokube.providers.dns.memory import MemoryDns
 from protokube.records import Change, Record
+from protokube.records.onename import INHERITED
 from protokube.records.owners import marked_name
 from protokube.records.zones import Zone
 
@@ -125,7 +126,8 @@ class Cluster:
         return self.frozen is None and not self.hidden
 
     def wanted(self, reserved: Collection[str] = ()) -> Mapping[Zone, set[Triple]]:
-        routed = whole([each.item for each in self.objects.values()], (PUBLIC, PRIVATE), (), reserved=reserved)
+        items, members = [each.item for each in self.objects.values()], self.agents.members
+        routed = whole(items, (PUBLIC, PRIVATE), (), reserved=reserved, members=members)
         return {zone: {(want.name, want.type, want.value) for want in wants} for zone, wants in routed.wants.items()}
 
     def _told(self) -> dict[str, Known]:
@@ -161,6 +163,25 @@ class Cluster:
         found = self._asked_for(f"node/{name}")
         return found.node if found else None
 
+    def serves(self, address: str) -> bool:
+        """One object is shown whole or not at all, whatever lists leave out."""
+        self._asked_for("service/default/kubernetes")
+        return address in self.api_servers()
+
+    def api_servers(self) -> set[str]:
+        """The addresses of all pods that ask for the API's name."""
+        return {one.want.value for one in self.asked() if one.want.name == API and one.source.startswith("pod/")}
+
+    def who_has(self, name: str, address: str) -> str:
+        """A list made now lies as the other one does."""
+        self._asked_for("node/all")
+        return next((key for key, each in self._told().items() if each.node and address in _addresses(each.node)), "")
+
+    def holders(self) -> set[str]:
+        """The addresses that anybody has who can answer for the API."""
+        nodes = (each.node for each in self.objects.values() if each.node)
+        return self.api_servers() | {address for node in nodes for address in _addresses(node)}
+
     def _asked_for(self, key: str) -> Known | None:
         self.asked_for.append(key)
         if not self.answers:
@@ -168,6 +189,10 @@ class Cluster:
         if key.partition("/")[0] not in ("pod", "service", "ingress", "node"):
             raise TryLater(f"{key} is no object")
         return self.objects.get(key)
+
+
+def _addresses(node: NodeTarget) -> tuple[str, ...]:
+    return *node.internal, *node.external
 
 
 def _triple(one: Asked) -> Triple:
@@ -237,6 +262,8 @@ class Wire:
         wanted = self.cluster.wanted(hands_off)[self.place]
         wrong = lost & wanted if self.cluster.honest else {each for each in lost & wanted if self._asks(ours, each)}
         assert not wrong, f"gone though objects that are there ask for it: {wrong}"
+        served = {each for each in lost if ours[each] == INHERITED and each[2] in self.cluster.api_servers()}
+        assert not served, f"taken out of the API's name though an API server is there: {served}"
         stand = {(line.name, line.mark.type, line.mark.value) for line in marks_of(after, us)}
         assert now - was <= stand, f"written without a mark: {now - was - stand}"
         assert stand <= now, f"marked and not there: {stand - now}"
@@ -346,6 +373,11 @@ class World:
     def marked(self, owner: str, zone: Zone) -> set[Triple]:
         found = marks_of(self.dns[zone].list_records(), owner)
         return {(line.name, line.mark.type, line.mark.value) for line in found}
+
+    def inherited(self, owner: str, zone: Zone) -> set[Triple]:
+        """Of these, what the agents left."""
+        found = marks_of(self.dns[zone].list_records(), owner)
+        return {(line.name, line.mark.type, line.mark.value) for line in found if line.mark.by == INHERITED}
 
     def values(self, zone: Zone) -> Iterator[Triple]:
         yield from sorted(values_of(self.dns[zone].list_records()))

@@ -9,7 +9,8 @@ from protokube.providers.dns.memory import MemoryDns
 from protokube.records import Change, Record
 from protokube.records.batches import Unit, changes_of
 from protokube.records.guard import Removal
-from protokube.records.owners import Mark, Owned, Want, mark_name, parse_mark
+from protokube.records.marklines import lines_of, marks_in
+from protokube.records.owners import Mark, Owned, Want, mark_name
 from protokube.records.shared import SharedPlan, plan_shared
 
 TTL, GRACE = 60, 30.0
@@ -37,7 +38,11 @@ def a_mark(value: str = "10.0.0.1", by: str = "pod/default/web", owner: str = US
 
 
 def the_marks(*marks: Mark | str, name: str = "web.dev", ttl: int = TTL) -> Record:
-    return Record(name=mark_name(name), type="TXT", values=tuple(sorted(map(str, marks))), ttl=ttl)
+    """Marks as we write them, and any other text as it is."""
+    lines = lines_of(mark for mark in marks if isinstance(mark, Mark)) | {
+        text for text in marks if isinstance(text, str)
+    }
+    return Record(name=mark_name(name), type="TXT", values=tuple(sorted(lines)), ttl=ttl)
 
 
 def owned(value: str = "10.0.0.1", by: str = "pod/default/web", name: str = "web.dev") -> Owned:
@@ -112,7 +117,8 @@ def marks_of(records: Iterable[Record], owner: str) -> set[Owned]:
         if record.type == "TXT" and record.name.startswith("_protokube"):
             star = "*." if record.name.startswith("_protokube-star.") else ""
             name = star + record.name.partition(".")[2]
-            found |= {Owned(name, mark) for text in record.values if (mark := parse_mark(text)) and mark.owner == owner}
+            marks = {mark for text in record.values for mark in marks_in(text)}
+            found |= {Owned(name, mark) for mark in marks if mark.owner == owner}
     return found
 
 

@@ -13,6 +13,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from io import BytesIO
 from typing import Any, Self
 
 from moto.core.exceptions import ServiceException
@@ -174,6 +175,8 @@ class Route53Server:
         """The clock by which the sixth request of a second is turned away; without one, none is."""
         self.refusals: deque[tuple[int, str]] = deque()
         """Codes that the next requests get, in turn."""
+        self.forbidden = ""
+        """A name that no change may hold, as a condition of IAM says it."""
         self.answers_lost = 0
         """So many of the next changes are carried out, and nobody is told."""
         self._released = threading.Event()
@@ -211,7 +214,7 @@ class Route53Server:
         change = environ["REQUEST_METHOD"] == "POST"
         with self._turn:
             self.requests["change" if change else "rrset" if environ["PATH_INFO"].endswith("rrset") else "zones"] += 1
-            if refused := self._refusal():
+            if refused := self._refusal() or (self._forbids(environ) if change else None):
                 start_response(f"{refused[0]} Refused", [("Content-Type", "text/xml")])
                 return [_error(refused[1])]
             body = list(self._app(environ, start_response))
@@ -219,6 +222,11 @@ class Route53Server:
             self.answers_lost -= 1
             self._released.wait(10)
         return body
+
+    def _forbids(self, environ: Told) -> tuple[int, str] | None:
+        body = environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"]))
+        environ["wsgi.input"] = BytesIO(body)
+        return (403, "AccessDenied") if self.forbidden and f">{self.forbidden}".encode() in body else None
 
     def _refusal(self) -> tuple[int, str] | None:
         if self.refusals:

@@ -142,6 +142,9 @@ class MemoryKeys:
     def sync_shared(self) -> Sequence[str]:
         return self.sync(["shared"])
 
+    def give(self, component: str, names: Sequence[str]) -> Sequence[str]:
+        return self.sync([f"{component}/{name}" for name in names])
+
 
 class ShakyCloud(MemoryCloud):
     """A cloud that can also refuse to attach a volume."""

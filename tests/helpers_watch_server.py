@@ -253,7 +253,7 @@ def watch_server(pki: Path | None = None, port: int = 0, version: int = 100) -> 
         until(lambda: not server.watching, "every watch has ended")
 
 
-def login_to(server: WatchServer, folder: Path, user: dict[str, str] | None = None) -> Login:
+def login_to(server: WatchServer, folder: Path, user: dict[str, Any] | None = None) -> Login:
     """By a kubeconfig of a few words."""
     import yaml
 

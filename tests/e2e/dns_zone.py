@@ -19,7 +19,8 @@ from helpers_dns import ZONE, Running
 from protokube.kube.client import ApiError
 from protokube.manifests import kubeconfig
 from protokube.providers.dns.keys import TsigKey
-from protokube.records.owners import Mark, mark_name, parse_mark
+from protokube.records.marklines import marks_in
+from protokube.records.owners import Mark, mark_name
 
 PODS, SERVICES = "/api/v1/namespaces/{}/pods", "/api/v1/namespaces/{}/services"
 NODES = "/api/v1/nodes"
@@ -88,9 +89,8 @@ class World:
     def marks(self, name: str) -> list[Mark]:
         answer = self.bind.ask(dns.message.make_query(mark_name(full(name)), "TXT"))
         texts = [b"".join(each.strings).decode() for rrset in answer.answer for each in rrset]
-        found = [parse_mark(text) for text in texts]
-        assert None not in found, texts
-        return sorted(mark for mark in found if mark is not None)
+        assert all(map(marks_in, texts)), texts
+        return sorted(mark for text in texts for mark in marks_in(text))
 
     def asked_by(self, name: str) -> list[str]:
         return [mark.by for mark in self.marks(name)]

@@ -125,6 +125,7 @@ def test_who_may_do_what(real: RealApi, agent: Agent) -> None:
     assert may(real, "create", f"{requests}/selfnodeclient", user=f"system:node:{NODE}", groups=node, group=api)
     assert not real.may("update", f"{requests}/approval", user=f"system:node:{NODE}", groups=node, group=api)
     assert may(real, "get", "nodes/proxy", user="kube-apiserver")
+    assert not real.may("get", "secrets", user="kube-apiserver")
     assert may(real, "list", "nodes", user="anybody", groups=node)
     assert may(real, "watch", "services", user="system:kube-proxy")
     assert may(real, "list", "endpoints", user="system:serviceaccount:kube-system:coredns")
@@ -306,7 +307,8 @@ def test_a_node_comes_in_by_a_token_and_gets_certificates_for_its_own_names_only
     names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert names.get_values_for_type(x509.DNSName) == [NODE]
     assert [each.about for each in report.did] == ["serving"]
-    assert [each.about for each in report.waits] == ["lying"]
+    (left,) = report.waits
+    assert left.text.startswith("not approved: lying for ")
     assert "conditions" not in real.api.get(f"{approve.PATH}/lying").get("status", {})
     assert agent.round(passed=1).did == []
     with pytest.raises(ApiError, match="forbidden"):

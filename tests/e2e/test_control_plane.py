@@ -6,7 +6,6 @@ import base64
 import http.client
 import json
 import re
-import socket
 import ssl
 import subprocess
 import tempfile
@@ -20,8 +19,8 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
+from e2e.listening import assert_nothing_without_tls
 from helpers_cluster import RealCluster, until
-from protokube.local import network
 from protokube.pki.authority import make_authority
 from protokube.pki.issue import issue
 from protokube.pki.wanted import CertificateWanted
@@ -29,7 +28,6 @@ from protokube.programs.kubernetes import find
 from protokube.records.owners import mark_name
 
 COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
-LOOPBACK = ("127.", "::1", "[::1]")
 NODE = "pretended"
 MANY = 4
 
@@ -152,42 +150,9 @@ def ask(
         return connection.getresponse().status
 
 
-def listeners(pid: int) -> list[tuple[str, int]]:
-    """Address and port of everything that listens in a host, from /proc: IPv4 and IPv6."""
-    found = []
-    for file, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
-        for line in Path(f"/proc/{pid}/net/{file}").read_text().splitlines()[1:]:
-            local, state = line.split()[1], line.split()[3]
-            if state == "0A":
-                address, port = local.split(":")
-                raw = b"".join(bytes.fromhex(address[at : at + 8])[::-1] for at in range(0, len(address), 8))
-                found.append((socket.inet_ntop(family, raw), int(port, 16)))
-    return found
-
-
 def test_nothing_listens_without_tls_but_on_loopback(kubernetes: Kubernetes) -> None:
     for host in kubernetes.hosts():
-        found = listeners(kubernetes.pid(host))
-        open_to_all = [(address, port) for address, port in found if not address.startswith(LOOPBACK)]
-        assert {port for _, port in open_to_all} >= {443, 2380, 4001}
-        own = next(each["address"] for each in kubernetes.cluster.hosts() if each["name"] == host)
-        for _, port in open_to_all:
-            assert answers_in_plain_text(kubernetes, own, port) == b"", f"port {port} of {host}"
-
-
-def answers_in_plain_text(kubernetes: Kubernetes, address: str, port: int) -> bytes:
-    """What a server says to HTTP without TLS; Go's own says 400 in plain text to tell the client of its mistake."""
-    with network.enter(network.switch_path(kubernetes.cluster.paths.switch)):
-        there = socket.socket()
-    there.settimeout(10)
-    there.connect((address, port))
-    there.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-    try:
-        said = there.recv(4096)
-    except ConnectionError:
-        said = b""
-    there.close()
-    return b"" if b"sent an HTTP request to an HTTPS server" in said else said
+        assert_nothing_without_tls(kubernetes.cluster, host, {443, 2380, 4001})
 
 
 def test_whoever_has_no_certificate_or_a_wrong_one_is_refused_by_the_api_server(kubernetes: Kubernetes) -> None:

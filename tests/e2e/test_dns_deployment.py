@@ -22,7 +22,6 @@ FILE = Path(__file__).parents[2] / "deploy/dns-controller.yaml"
 ROUTE53 = re.compile(r"^ *- --dns=aws-route53\n *- --zone=.*\n", re.MULTILINE)
 OFFERED = re.compile(r"^( *)# ( *(?:- --.*|- name: .*|\w+:(?: \S+)?))$", re.MULTILINE)
 """A line of it that the reader is to take in: it looks like YAML."""
-ROLES = ("node-role.kubernetes.io/master", "node-role.kubernetes.io/control-plane")
 
 
 @pytest.fixture(scope="module")
@@ -31,17 +30,16 @@ def cluster() -> Iterator[KubeletCluster]:
         yield made.up_with_kubelet(dnsController={"enabled": False})
 
 
-def for_a_server(text: str, zone: str, role: str) -> list[dict[str, Any]]:
-    """The file, changed as its comments say for a server that takes updates; `role` is the label of masters."""
+def for_a_server(text: str, zone: str) -> list[dict[str, Any]]:
+    """The file, changed as its comments say for a server that takes updates."""
     taken = OFFERED.sub(r"\1\2", ROUTE53.sub("", text))
     taken = taken.replace("192.0.2.53", LOCAL_SERVER).replace("--zone=example.com", f"--zone={zone}")
-    return list(yaml.safe_load_all(taken.replace('node-role.kubernetes.io/master: ""', f'{role}: ""')))
+    return list(yaml.safe_load_all(taken))
 
 
-def role_of(cluster: KubeletCluster, host: str) -> str:
-    """What the masters of this version of Kubernetes are called, the older name first."""
-    labels = cluster.get(host, "node", host)["metadata"]["labels"]
-    return str(next(label for label in ROLES if label in labels))
+def running(cluster: KubeletCluster, host: str) -> list[Any]:
+    pods = cluster.get(host, "pods", "--namespace=kube-system", "--selector=k8s-app=dns-controller")["items"]
+    return [each for each in pods if each["status"]["phase"] == "Running"]
 
 
 def test_as_its_comments_say_it_runs_and_writes_what_annotations_ask_for(cluster: KubeletCluster) -> None:
@@ -53,7 +51,6 @@ def test_as_its_comments_say_it_runs_and_writes_what_annotations_ask_for(cluster
     imported = cluster.with_path(host, "ctr", "--namespace=k8s.io", "images", "import", "/srv/ours.tar")
     assert imported.returncode == 0, imported.stderr
 
-    role = until(lambda: role_of(cluster, host), "the master has its label", SECONDS, every=0.5)
     key = tsig_key(open_store(f"file://{cluster.paths.store}"), cluster.name)
     told = json.dumps({"name": key.name, "secret": key.secret})
     metadata = {"name": KEY_SECRET, "namespace": "kube-system"}
@@ -63,7 +60,7 @@ def test_as_its_comments_say_it_runs_and_writes_what_annotations_ask_for(cluster
         "metadata": metadata,
         "stringData": {"update.key": told},
     }
-    apply(cluster, host, [secret, *for_a_server(FILE.read_text(), zone, role)])
+    apply(cluster, host, [secret, *for_a_server(FILE.read_text(), zone)])
 
     def ready() -> bool:
         status = cluster.get(host, "deployment", "dns-controller", "--namespace=kube-system")["status"]
@@ -75,7 +72,13 @@ def test_as_its_comments_say_it_runs_and_writes_what_annotations_ask_for(cluster
     until(lambda: cluster.answers(f"here.{zone}") == [cluster.hosts()[0]["address"]], "the name stands", SECONDS)
     cluster.kubectl(host, "annotate", "node", host, "dns.alpha.kubernetes.io/internal-")
     until(lambda: cluster.answers(f"here.{zone}") == [], "the name is gone", SECONDS)
-    pods = cluster.get(host, "pods", "--namespace=kube-system", "--selector=k8s-app=dns-controller")["items"]
-    (pod,) = [each for each in pods if each["status"]["phase"] == "Running"]
+    (pod,) = running(cluster, host)
     (container,) = pod["status"]["containerStatuses"]
     assert (pod["spec"]["containers"][0]["image"], container["restartCount"]) == (IMAGE, 0)
+
+    cluster.kubectl(host, "rollout", "restart", "deployment/dns-controller", "--namespace=kube-system")
+
+    def replaced() -> bool:
+        return ready() and pod["metadata"]["name"] not in [each["metadata"]["name"] for each in running(cluster, host)]
+
+    until(replaced, "a new pod has taken the place of the old one, on the only master", SECONDS, every=0.5)

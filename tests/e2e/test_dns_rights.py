@@ -103,11 +103,13 @@ def test_it_may_do_nothing_else(world: World) -> None:
     world.until(lambda: may(world, "update", "leases", group=group, namespace="kube-system", name=DNS_LEASE), "its own")
     world.until(lambda: may(world, "watch", "leases", group=group, namespace="kube-system", name=NAMES_LEASE), "theirs")
     world.until(lambda: may(world, "create", "events", namespace="default"), "it may tell")
+    assert may(world, "get", "endpoints", namespace="default", name="kubernetes")
 
     assert not may(world, "update", "leases", group=group, namespace="kube-system", name=NAMES_LEASE)
     assert not may(world, "list", "leases", group=group, namespace="kube-system")
     assert not may(world, "create", "leases", group=group, namespace="default")
     assert not may(world, "get", "namespaces", name="default")
+    assert not may(world, "list", "endpoints", namespace="default")
     assert not may(world, "get", "secrets", namespace="kube-system")
     for resource in ("pods", "services", "nodes"):
         assert not may(world, "patch", resource, namespace="default")

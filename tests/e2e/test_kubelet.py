@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Iterator
@@ -11,18 +12,21 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
+from e2e.listening import assert_nothing_without_tls, listeners
 from e2e.pods import one_on_each
 from e2e.served import served
 from helpers_cluster import until
 from helpers_kubelet import KubeletCluster
+from helpers_secrets import given_away, secrets_of
 from protokube.agent.launchdata import KUBELET_RELOADS
 from protokube.local import cgroups
 from protokube.local.kubelet import TUNABLES
 from protokube.spec.version import parse
+from protokube.store.open import open_store
 
 SECONDS = 240.0
 ETCD, SERVER = "etcd-container", "kube-apiserver"
-KUBELET = 10250
+KUBELET, PROXY_HEALTH = 10250, 10256
 
 
 def tunables() -> dict[str, str]:
@@ -69,6 +73,20 @@ def test_etcd_and_the_control_plane_are_static_pods_of_the_node(cluster: Kubelet
     addresses = {each["type"]: each["address"] for each in told["status"]["addresses"]}
     assert addresses == {"InternalIP": cluster.hosts()[0]["address"], "Hostname": host}
     assert told["status"]["nodeInfo"]["containerRuntimeVersion"].startswith("containerd://")
+
+
+def test_nothing_listens_without_tls_but_on_loopback(cluster: KubeletCluster, host: str) -> None:
+    pid = int(cluster.hosts()[0]["pid"])
+    until(lambda: PROXY_HEALTH in {port for _, port in listeners(pid)}, "kube-proxy tells of its health", SECONDS)
+
+    assert_nothing_without_tls(cluster, host, {443, KUBELET})
+
+
+def test_no_secret_of_the_store_is_in_what_the_cloud_keeps_of_a_group(cluster: KubeletCluster) -> None:
+    store = open_store(f"file://{cluster.paths.store}")
+
+    assert secrets_of(store, cluster.name)
+    assert given_away(store, cluster.name, json.dumps(cluster.template("master-a"))) == []
 
 
 def test_the_dns_controller_is_a_static_pod_too_and_writes_what_annotations_ask_for(

@@ -150,6 +150,9 @@ class Nothing:
     def sync_shared(self) -> Sequence[str]:
         return ()
 
+    def give(self, component: str, names: Sequence[str]) -> Sequence[str]:
+        return ()
+
     def ensure_started(self, unit: str) -> bool:
         return False
 

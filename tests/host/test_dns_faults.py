@@ -8,6 +8,7 @@ change may take one of them away.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -16,6 +17,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -27,10 +30,12 @@ from helpers_dns_world import Triple, values_of
 from helpers_dnsthread import DnsThread
 from helpers_etcd import own_address
 from helpers_route53 import ENVIRONMENT, Route53Server
+from host.debian import unpacked
+from protokube.agent import nameslease
 from protokube.local.dnsserver import DnsServer
 from protokube.providers.dns.keys import TsigKey, new_key
 from protokube.providers.dns.rfc2136 import Rfc2136Dns
-from protokube.records import Record
+from protokube.records import Change, Record
 
 GRACE, SILENCE, LEASE = 0.5, 2.0, 5.0
 """A leader that stands still for less than the Lease stays the leader."""
@@ -71,6 +76,10 @@ class Stage:
     key: TsigKey = field(default_factory=lambda: new_key("protokube"))
     dns: DnsThread | None = None
     started: int = 0
+
+    @property
+    def clock(self) -> Path:
+        return self.work / "clock"
 
     def serve(self) -> None:
         self.dns = DnsThread(DnsServer([ZONE], [self.key], self.kept, address=LOOPBACK), _sockets())
@@ -227,7 +236,37 @@ def dns_fails(stage: Stage) -> None:
     stage.kept.fault = None
 
 
-def clocks_jump(stage: Stage) -> None:
+def told_by_a_clock(stage: Stage) -> dict[str, str]:
+    """A time of day that we set; what only counts seconds goes on as it did, as on a machine that is set right."""
+    (library,) = unpacked("libfaketime").glob("usr/lib/*/faketime/libfaketimeMT.so.1")
+    stage.clock.write_text("+0\n")
+    return {
+        "LD_PRELOAD": str(library), "FAKETIME_TIMESTAMP_FILE": str(stage.clock), "FAKETIME_NO_CACHE": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+    }  # fmt: skip
+
+
+def clock_jumps(stage: Stage) -> None:
+    """Far ahead, then far back: keys for DNS are good for minutes around the time of day, so nothing can be written."""
+    stands = stage.values()
+    for name, hours in (("ahead", 20), ("back", -20)):
+        stage.clock.write_text(f"{hours:+}h\n")
+        stands.add(new(stage, name))
+        until(partial(_says_a_time, stage, hours), f"its clock is {hours} hours off")
+        lasting(LEASE)
+        stage.clock.write_text("+0\n")
+        stage.reaches(stands, "it writes as soon as its clock is right")
+
+
+def _says_a_time(stage: Stage, hours: int) -> bool:
+    """Whether a line of the log was written at about that time, by its own word."""
+    there = datetime.now() + timedelta(hours=hours)  # noqa: DTZ005  # as the log has it
+    lines = stage.work.joinpath("log1").read_text().splitlines()
+    times = [datetime.fromisoformat(line[:19]) for line in lines if re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", line)]
+    return any(abs(there - time) < timedelta(hours=1) for time in times)
+
+
+def lease_tells_other_times(stage: Stage) -> None:
     """Whatever the Lease says about the time of day, nobody compares it with a clock."""
     held = next(tree for key, tree in stage.api.objects.items() if key[0] == "leases")
     for year in ("1999", "2099"):
@@ -248,26 +287,65 @@ ROWS: dict[str, Callable[[Stage], None]] = {
     "watches are open and tell nothing": silent_watch,
     "the DNS server is away": dns_away,
     "the DNS server cannot write": dns_fails,
-    "the times in the Lease are far off": clocks_jump,
+    "the times in the Lease are far off": lease_tells_other_times,
+    "its own clock jumps ahead and back": clock_jumps,
 }
 
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=list(ROWS))
 def test_nothing_right_is_lost_and_all_is_well_afterwards_if(row: Callable[[Stage], None], stage: Stage) -> None:
-    process = stage.start()
+    process = stage.start(environment=told_by_a_clock(stage) if row is clock_jumps else None)
     wrong = new(stage, "gone")
     stage.reaches(RIGHT | {wrong}, "all stand")
     row(stage)
     stage.api.remove("pods", "gone")
     more = {new(stage, "later")}
-    if ("pods", "default", "meanwhile") in stage.api.objects:
-        more |= {new(stage, "meanwhile")}
+    meanwhile = [name for name in ("meanwhile", "ahead", "back") if ("pods", "default", name) in stage.api.objects]
+    more |= {new(stage, name) for name in meanwhile}
     assert not stage.lost() & RIGHT
     stage.api.fault()
     stage.api.page = 500
     stage.reaches(RIGHT | more, "what came stands, what went is gone")
     process.stop()
     assert stage.lost() == {wrong}
+
+
+API = f"api.{ZONE}"
+MASTERS = {number: (API, "A", f"10.0.1.{number}") for number in (1, 2, 3)}
+
+
+def agents_left(stage: Stage) -> None:
+    """The names of the API as the masters' agents left them: written, and a Lease that nobody renews."""
+    zone = Rfc2136Dns(ZONE, own_address(), stage.key, port=PORT, read_seconds=20)
+    addresses = tuple(address for _, _, address in MASTERS.values())
+    zone.apply([Change(before=None, after=Record(name=API, type="A", values=addresses, ttl=10), why="agents")])
+    for number, (_, _, address) in MASTERS.items():
+        stage.api.put(a_pod(f"kube-apiserver-m{number}", addresses=[address], node=f"m{number}", internal_names=API))
+    lease = nameslease.lease((API,), "m1", 1.0)
+    stage.api.put({**lease, "spec": {**lease["spec"], "leaseDurationSeconds": 1}})
+    serving(stage, *addresses)
+
+
+def serving(stage: Stage, *addresses: str) -> None:
+    meta = {"name": "kubernetes", "namespace": "default"}
+    subsets = [{"addresses": [{"ip": address} for address in addresses]}]
+    stage.api.put({"kind": "Endpoints", "metadata": meta, "subsets": subsets}, plural="endpoints")
+
+
+def test_half_a_list_takes_no_api_server_out_of_the_name_that_the_agents_left(stage: Stage) -> None:
+    agents_left(stage)
+    stage.api.fault("half")
+    process = stage.start()
+    until(lambda: process.said("keeps 10.0.1.2: an API server is there"), "it wants to know more")
+    lasting(3 * GRACE)
+    assert not stage.lost()
+    stage.api.fault()
+    stage.api.forget_history()
+    stage.api.remove("pods", "kube-apiserver-m3")
+    serving(stage, "10.0.1.1", "10.0.1.2")
+    stage.reaches(RIGHT | {MASTERS[1], MASTERS[2]}, "what really went is gone")
+    process.stop()
+    assert stage.lost() == {MASTERS[3]}
 
 
 def test_a_leader_that_was_frozen_finds_another_one_and_writes_nothing(stage: Stage) -> None:

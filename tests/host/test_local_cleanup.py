@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -207,6 +208,45 @@ def test_what_is_mounted_in_the_folder_is_unmounted_and_not_emptied(stack: ExitS
 
     assert (precious / "thesis.tex").read_text() == "years of work"
     assert not paths.root.exists()
+
+
+CUT_SHORT = """
+import os, sys
+from pathlib import Path
+from protokube.local import cleanup
+from protokube.local.paths import Paths
+
+paths, left = Paths.at(Path(sys.argv[1])), int(sys.argv[2])
+
+def dies(event, arguments):
+    global left
+    if event in ("os.remove", "os.rmdir"):
+        if left == 0:
+            os._exit(9)
+        left -= 1
+
+sys.addaudithook(dies)
+cleanup.remove(paths)
+"""
+
+
+def test_a_folder_whose_removal_was_cut_short_anywhere_is_removed_by_asking_again(tmp_path: Path) -> None:
+    paths = Paths.at(tmp_path / "dev")
+    for steps in range(100):
+        paths.create()
+        for file in ("cloud.sqlite", "zz", "store/dev/config", "hosts/master-a-1/etc/hosts"):
+            (paths.root / file).parent.mkdir(parents=True, exist_ok=True)
+            (paths.root / file).touch()
+        (paths.root / "linked").symlink_to(paths.store)
+
+        ran = subprocess.run([sys.executable, "-c", CUT_SHORT, str(paths.root), str(steps)])
+
+        assert paths.root.exists() == (ran.returncode == 9)
+        cleanup.remove(paths)
+        assert not paths.root.exists()
+        if ran.returncode == 0:
+            break
+    assert steps == 13, "each file, each folder, the mark, and the folder of all"
 
 
 def test_nobody_holds_the_lock_of_a_cloud_that_never_ran(tmp_path: Path) -> None:

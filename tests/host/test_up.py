@@ -5,6 +5,7 @@ Two clusters stand side by side for all tests here: one as it comes, one with a 
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -23,8 +24,10 @@ import pytest
 from helpers_cli import COMMAND, environment
 from helpers_cluster import RealCluster, until
 from helpers_dns import debian_environment, debian_program
+from helpers_secrets import given_away, secrets_of
 from protokube.local.writer import as_found, lost
 from protokube.members.generation import Generation, decode
+from protokube.store.open import open_store
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,15 @@ def generation_of(cluster: RealCluster, etcd: str = "main") -> Generation:
     found = decode(file.read_bytes())
     assert found is not None
     return found
+
+
+def test_no_secret_of_the_store_is_in_what_the_cloud_keeps_of_a_group(both: SideBySide) -> None:
+    for cluster in (both.plain, both.events):
+        store = open_store(f"file://{cluster.paths.store}")
+        kept = json.dumps([cluster.template(f"master-{short}") for short in "abc"])
+
+        assert f"{cluster.name}/secrets/dns-update-key" in secrets_of(store, cluster.name)
+        assert given_away(store, cluster.name, kept) == []
 
 
 def test_up_ends_with_three_healthy_members_of_one_cluster(both: SideBySide) -> None:
@@ -141,6 +153,47 @@ def test_up_a_second_time_changes_nothing_and_says_so(both: SideBySide) -> None:
     assert "plain" in said.out
 
 
+def test_up_without_the_words_of_the_first_time_goes_on_with_what_they_asked_for(both: SideBySide) -> None:
+    before, template = all_that_is(both.events), both.events.template("master-a")
+
+    said = both.events.run("up", "--cluster", "noted")
+
+    assert said.code == 0, said.err
+    assert all_that_is(both.events) == before
+    assert both.events.template("master-a") == template
+
+
+@pytest.mark.parametrize(
+    ("words", "asked"), [(("--masters", "5"), "--masters 5"), (("--events", "--masters", "1"), "--masters 1; --events")]
+)
+def test_up_with_other_members_than_there_are_is_refused_and_changes_nothing(
+    both: SideBySide, words: tuple[str, ...], asked: str
+) -> None:
+    before, template = all_that_is(both.plain), both.plain.template("master-a")
+
+    said = both.plain.run("up", "--cluster", "plain", *words)
+
+    assert said.code == 4
+    assert "plain is there already, and was made with something else" in said.err
+    assert "etcd members main/a, main/b, main/c" in said.err
+    assert f"want: {asked}\n" in said.err
+    assert all_that_is(both.plain) == before
+    assert both.plain.template("master-a") == template
+
+
+def test_a_spec_with_other_members_than_there_are_is_refused_and_changes_nothing(both: SideBySide) -> None:
+    before = all_that_is(both.plain)
+    spec = both.plain.write_spec(masters=1)
+    try:
+        said = both.plain.run("up", str(spec))
+    finally:
+        spec.unlink()
+
+    assert said.code == 4
+    assert "masters master-a, etcd members main/a\n" in said.err
+    assert all_that_is(both.plain) == before
+
+
 def test_events_have_an_etcd_cluster_of_their_own_with_one_member_on_each_host(both: SideBySide) -> None:
     told = both.events.until_ready()
 
@@ -196,6 +249,16 @@ def test_without_root_it_refuses_in_words_and_leaves_nothing(tmp_path: Path) -> 
     assert "hint: sudo protokube up" in ran.stderr
     assert "Traceback" not in ran.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_down_without_root_names_the_command_that_was_typed(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        ["unshare", "--user", "--map-user=1000", *COMMAND, "down", "--all"],
+        capture_output=True, text=True, env=environment(PROTOKUBE_STATE=str(tmp_path)),
+    )  # fmt: skip
+
+    assert ran.returncode == 4
+    assert "hint: sudo protokube down\n" in ran.stderr
 
 
 @pytest.mark.parametrize(("tool", "package"), [("mkfs.ext4", "e2fsprogs"), ("losetup", "mount"), ("ip", "iproute2")])

@@ -11,6 +11,7 @@ import binascii
 import ipaddress
 from base64 import b64decode
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from protokube.addons.value import Tree
@@ -107,6 +108,7 @@ def _is_address(name: str) -> bool:
     return True
 
 
+@lru_cache(maxsize=1 << 14)  # for each request, the names of all Nodes are looked at
 def _normal(name: str) -> str:
     """One spelling for each name and address."""
     return str(ipaddress.ip_address(name)) if _is_address(name) else name.lower()

@@ -3,11 +3,14 @@
 Taken away is only what our record lists *and* what itself still says that it belongs to that add-on: the record alone
 may be old, the label alone may have been copied. What holds data is never taken away, whoever made it; it is told. And
 what exists but is neither recorded nor labelled belongs to somebody else, whatever its name: it stays as it is.
+
+An object that could not be looked at may be anything: it is not touched, and as long as there is one nothing is taken
+away, since it may be the same object as another one that looks like a leftover.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from protokube.addons.record import Record, Recorded, of_addon
@@ -62,24 +65,34 @@ def to_look_at(wanted: Sequence[Addon], record: Record) -> tuple[Ref, ...]:
     return tuple(dict.fromkeys(refs))
 
 
-def plan(wanted: Sequence[Addon], record: Record, exists: Mapping[Ref, Tree]) -> AddonPlan:
-    """`exists` holds, of what `to_look_at` named, what there is."""
-    apply, foreign = _wanted(wanted, record, exists)
+def plan(
+    wanted: Sequence[Addon],
+    record: Record,
+    exists: Mapping[Ref, Tree],
+    *,
+    unseen: Collection[Ref] = (),
+    takes_away: bool = True,
+) -> AddonPlan:
+    """`exists` holds, of what `to_look_at` named, what there is; `unseen` what could not be looked at."""
+    apply, foreign = _wanted(wanted, record, exists, unseen)
     prune, data = _leftovers(wanted, record, exists)
-    after = _after(wanted, foreign, data)
-    return AddonPlan(
-        during=_both(after, record), apply=tuple(apply), prune=tuple(prune), left=(*foreign, *data), after=after
-    )
+    after = _after(wanted, {*unseen, *(each.ref for each in foreign)}, data)
+    during = _both(after, record)
+    if unseen or not takes_away:
+        prune, after = [], during
+    return AddonPlan(during=during, apply=tuple(apply), prune=tuple(prune), left=(*foreign, *data), after=after)
 
 
 def _wanted(
-    wanted: Sequence[Addon], record: Record, exists: Mapping[Ref, Tree]
+    wanted: Sequence[Addon], record: Record, exists: Mapping[Ref, Tree], unseen: Collection[Ref]
 ) -> tuple[list[tuple[str, Tree]], list[Left]]:
     recorded = {each for told in record.values() for each in told.refs}
     apply: list[tuple[str, Tree]] = []
     foreign: list[Left] = []
     for addon in wanted:
         for which, tree in zip(addon.refs, addon.labelled(), strict=True):
+            if which in unseen:
+                continue
             if which not in exists or which in recorded or label_of(exists[which]):
                 apply.append((addon.name, tree))
             else:
@@ -105,11 +118,10 @@ def _leftovers(wanted: Sequence[Addon], record: Record, exists: Mapping[Ref, Tre
     return prune, data
 
 
-def _after(wanted: Sequence[Addon], foreign: Sequence[Left], data: Sequence[Left]) -> Record:
+def _after(wanted: Sequence[Addon], others: Collection[Ref], data: Sequence[Left]) -> Record:
     """What is wanted and ours, and what stays because it may hold data: it is told until somebody decides."""
     found = {each.addon: Recorded(digest="", refs=()) for each in data}
     found |= {addon.name: of_addon(addon) for addon in wanted}
-    others = {each.ref for each in foreign}
     return {
         name: Recorded(
             digest=told.digest,

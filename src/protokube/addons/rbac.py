@@ -42,6 +42,8 @@ def dns_roles(who: Tree) -> tuple[Tree, ...]:
         {"apiGroups": ["networking.k8s.io"], "resources": ["ingresses"], "verbs": read},
         # its uid is that of the cluster
         {"apiGroups": [""], "resources": ["namespaces"], "resourceNames": [SYSTEM], "verbs": ["get"]},
+        # where the API servers are, before an address leaves their name
+        {"apiGroups": [""], "resources": ["endpoints"], "resourceNames": ["kubernetes"], "verbs": ["get"]},
         {"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]},
     ]
     leases = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}

@@ -1,12 +1,13 @@
 """What we put into a cluster, as it says itself: the ConfigMap `protokube-addons`.
 
 It only ever allows: what it does not list is never taken away. One that was lost or spoilt allows nothing, and is
-written anew from what is wanted.
+written anew from what is wanted. Its number is that of the newest set that anybody began to apply.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,8 +15,9 @@ from typing import Any
 from protokube.addons.value import Addon, Ref, Tree
 
 NAMESPACE, NAME = "kube-system", "protokube-addons"
-PATH = f"/api/v1/namespaces/{NAMESPACE}/configmaps/{NAME}"
-ENTRY = ".json"
+FOLDER = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
+PATH = f"{FOLDER}/{NAME}"
+ENTRY, NUMBER = ".json", "protokube.io/addons-number"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,17 +36,18 @@ def of_addon(addon: Addon, also: tuple[Ref, ...] = ()) -> Recorded:
     return Recorded(digest=addon.digest, refs=tuple(dict.fromkeys((*addon.refs, *also))))
 
 
-def to_tree(record: Record, seen: str = "") -> Tree:
+def empty() -> Tree:
+    """To be created. The content is applied to it: what was created with an object does not go when it is left out."""
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": NAME, "namespace": NAMESPACE}}
+
+
+def to_tree(record: Record, number: int = 0, seen: str = "") -> Tree:
     """To be applied; `seen` is the version of the object that was read, so that two writers cannot both be right."""
-    metadata: Tree = {"name": NAME, "namespace": NAMESPACE}
+    tree = empty()
+    tree["metadata"]["annotations"] = {NUMBER: str(number)}
     if seen:
-        metadata["resourceVersion"] = seen
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": metadata,
-        "data": {f"{name}{ENTRY}": _entry(each) for name, each in record.items()},
-    }
+        tree["metadata"]["resourceVersion"] = seen
+    return tree | {"data": {f"{name}{ENTRY}": _entry(each) for name, each in record.items()}}
 
 
 def _entry(recorded: Recorded) -> str:
@@ -53,10 +56,22 @@ def _entry(recorded: Recorded) -> str:
 
 
 def from_tree(tree: Tree | None) -> Record:
-    """What can be read of it."""
+    """What can be read of it; nothing if nobody can say how new it is."""
     data: Any = (tree or {}).get("data") or {}
+    if _number(tree) is None:
+        return {}
     read = {name.removesuffix(ENTRY): _read(text) for name, text in data.items()}
     return {name: each for name, each in read.items() if each is not None}
+
+
+def number_of(tree: Tree | None) -> int:
+    """0 for one that is not there, that was written before they were numbered, or that is spoilt."""
+    return _number(tree) or 0
+
+
+def _number(tree: Tree | None) -> int | None:
+    told = str((((tree or {}).get("metadata") or {}).get("annotations") or {}).get(NUMBER, "0"))
+    return int(told) if re.fullmatch(r"[0-9]{1,18}", told) else None
 
 
 def _read(text: Any) -> Recorded | None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from protokube.errors import InvalidRequest
+from protokube.errors import Refused
 
 LABEL = "protokube.io/addon"
 Tree = dict[str, Any]
@@ -99,6 +99,4 @@ def decode(data: bytes) -> tuple[Addon, ...]:
         told = json.loads(data)
         return tuple(Addon(name=each["name"], objects=tuple(each["objects"])) for each in told)
     except (ValueError, KeyError, TypeError) as error:
-        raise InvalidRequest(
-            f"these are no add-ons: {error}", hint="`protokube up` and `apply` write them into the store"
-        ) from error
+        raise Refused(f"these are no add-ons: {error}", hint="`protokube up` writes them into the store") from error

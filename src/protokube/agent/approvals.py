@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-import itertools
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 from protokube.addons.approve import GROUP, PATH, SIGNER, approval, is_open, why_not
 from protokube.addons.value import Tree
@@ -12,25 +12,52 @@ from protokube.agent.world import Kube, Turn
 from protokube.kube.client import ApiError
 
 STEP = "approvals"
-MOST = 50
-"""In one round: a flood of requests must not keep the agent from its disks."""
+MOST, SECONDS = 50, 2.0
+"""Approvals in one round, and how long it looks for them: a flood must not keep the agent from its disks."""
 PAGE, MOST_PAGES = "500", 20
+NAMED, LONGEST_REASON = 3, 200
 
 
 def sync(turn: Turn, kube: Kube) -> None:
-    """One that is not right is left alone and told, not denied: a Node may not have said all its addresses yet."""
-    waiting = list(itertools.islice((each for each in listed(kube) if is_open(each)), MOST))
+    """One that is not right is left alone and told, not denied: a Node may not have said all its addresses yet.
+
+    So it stays open and is listed again in every round: those that are looked at and left count for nothing, or a few
+    wrong ones would hide all that are right.
+    """
+    waiting = in_turn(each for each in listed(kube) if is_open(each))
     if not waiting:
         return
+    began = turn.world.clock.monotonic()
     nodes = {each["metadata"]["name"]: each for each in kube.get("/api/v1/nodes").get("items") or []}
     now = dt.datetime.fromtimestamp(turn.world.clock.now(), dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    taken, wrong, approved = reserved(turn), list[str](), 0
     for request in waiting:
-        name = request["metadata"]["name"]
-        who = request["spec"].get("username", "")
-        if reason := why_not(request, nodes, reserved(turn)):
-            turn.waiting(STEP, name, f"not approved for {who}: {reason}")
+        if reason := why_not(request, nodes, taken):
+            who = request["spec"].get("username", "")
+            wrong.append(f"{request['metadata']['name']} for {who} ({reason[:LONGEST_REASON]})")
         else:
             _approve(turn, kube, request, now)
+            approved += 1
+        if approved == MOST or turn.world.clock.monotonic() - began > SECONDS:
+            break
+    if wrong:
+        turn.waiting(STEP, "", f"not approved: {some(wrong)}")
+
+
+def in_turn(requests: Iterable[Tree]) -> list[Tree]:
+    """The newest of everybody, then the second of everybody: who asks a thousand times delays nobody else."""
+    asked, found = Counter[str](), list[tuple[int, Tree]]()
+    for each in sorted(requests, key=lambda each: str(each["metadata"].get("creationTimestamp")), reverse=True):
+        who = str(each["spec"].get("username"))
+        found.append((asked[who], each))
+        asked[who] += 1
+    return [each for _, each in sorted(found, key=lambda pair: pair[0])]
+
+
+def some(wrong: Sequence[str]) -> str:
+    """The first few by name, the others by number."""
+    others = len(wrong) - NAMED
+    return ", ".join(wrong[:NAMED]) + (f" and {others} others" if others > 0 else "")
 
 
 def _approve(turn: Turn, kube: Kube, request: Tree, now: str) -> None:

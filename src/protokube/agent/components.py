@@ -10,14 +10,14 @@ from base64 import b64decode
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from protokube.agent import etcd, keys, links, manifestguard, restarts
-from protokube.agent.wanted import MasterConfig
+from protokube.agent import etcd, keys, links, manifestguard, ownfolders, restarts
+from protokube.agent.wanted import FileText, MasterConfig
 from protokube.agent.world import Turn
+from protokube.config.places import own_folder
 from protokube.errors import Refused
 from protokube.host.files import write_atomic
 from protokube.manifests import kubeconfig
 from protokube.manifests.component import ComponentPod, pod, reads
-from protokube.manifests.etcd import PKI
 from protokube.store import NotThere, layout
 
 STEP = "components"
@@ -38,6 +38,7 @@ def sync(turn: Turn) -> None:
         return
     keys.ensure_shared(turn)
     keys.ensure(turn, certificates(turn))
+    keys.give(turn, {each.name: ownfolders.uses(wanted, each) for each in wanted.components}, certificates(turn))
     missing = _files(turn)
     pairs = restarts.wanted_keys(turn, wanted.components)
     for component in wanted.components:
@@ -74,13 +75,13 @@ def _files(turn: Turn) -> set[str]:
         for path, text in component.files.items():
             _said(turn, path, _write(turn, path, text.encode(), PUBLIC))
     for path, user in wanted.kubeconfigs.items():
-        server = server_of(wanted, user)
+        server, own = server_of(wanted, user), own_folder(user)
         text = kubeconfig.by_files(
-            wanted.cluster, server, user, ca=f"{PKI}/ca.crt", certificate=f"{PKI}/{user}.crt", key=f"{PKI}/{user}.key"
+            wanted.cluster, server, user, ca=f"{own}/ca.crt", certificate=f"{own}/{user}.crt", key=f"{own}/{user}.key"
         )
         _said(turn, path, _write(turn, path, text.encode(), PRIVATE))
-    for path, asset in wanted.files.items():
-        _said(turn, path, _write(turn, path, b64decode(asset.text), asset.mode))
+    for path, asset in (wanted.files | wanted.group_files.get(turn.world.me.group, {})).items():
+        _own(turn, path, asset)
     for path, secret in wanted.secret_files.items():
         if not turn.world.inside(path).exists():
             try:
@@ -90,6 +91,19 @@ def _files(turn: Turn) -> set[str]:
                 continue
             _said(turn, path, _write(turn, path, content, PRIVATE))
     return missing
+
+
+def _own(turn: Turn, path: str, asset: FileText) -> None:
+    """A file of the user's: one that cannot be written is told, and keeps nothing else back."""
+    hint = "change it under `fileAssets` of the spec"
+    try:
+        _said(turn, path, _write(turn, path, b64decode(asset.text, validate=True), asset.mode))
+    except Refused as why:
+        turn.report.needs_a_person(STEP, why, path)
+    except (FileExistsError, IsADirectoryError, NotADirectoryError, ValueError) as why:
+        turn.report.needs_a_person(STEP, f"cannot be written: {why}", path, hint)
+    except OSError as why:  # a full disk is a matter of time
+        turn.waiting(STEP, path, f"cannot be written: {why.strerror or why}")
 
 
 def server_of(wanted: MasterConfig, user: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from protokube.agent.world import Turn
 from protokube.manifests.etcd import PKI
@@ -13,7 +13,7 @@ STEP = "keys"
 CLIENT = "protokube-etcd-client"
 CHECK_EVERY = 600.0
 """Seconds between two looks at what is in order; more often only where lives are short."""
-AUTHORITIES = "authorities"
+AUTHORITIES, SHARED, FOLDERS = "authorities", "shared keys", "folders of components"
 
 
 def sync(turn: Turn) -> None:
@@ -25,12 +25,23 @@ def sync(turn: Turn) -> None:
 def ensure(turn: Turn, names: Sequence[str]) -> None:
     """Have these certificates, fresh enough; TryLater if they cannot be issued now."""
     lasts = min(CHECK_EVERY, look_every(turn.wanted.certificate_lifetime))
-    _look(turn, f"keys {' '.join(names)}", lasts, lambda: turn.world.keys.sync(names))
+    _look(turn, _called(names), lasts, lambda: turn.world.keys.sync(names))
 
 
 def ensure_shared(turn: Turn) -> None:
     """Have the keys that all masters share; TryLater if they cannot be had now."""
-    _look(turn, "shared keys", CHECK_EVERY, turn.world.keys.sync_shared)
+    _look(turn, SHARED, CHECK_EVERY, turn.world.keys.sync_shared)
+
+
+def give(turn: Turn, folders: Mapping[str, Sequence[str]], names: Sequence[str]) -> None:
+    """Have in each component's own folder the files it uses, as the last look at these certificates left them."""
+    memory, now = turn.world.memory, turn.world.clock.monotonic()
+    looked = (folders, memory.checked.get(SHARED), memory.checked.get(_called(names)))
+    if not memory.confirmed(FOLDERS, looked, now, CHECK_EVERY):
+        for component, files in folders.items():
+            for each in turn.world.keys.give(component, files):
+                turn.report.done(STEP, each)
+        memory.confirm(FOLDERS, looked, now)
 
 
 def warn(turn: Turn) -> None:
@@ -45,6 +56,10 @@ def warn(turn: Turn) -> None:
         if text := ending.words(name, end, today):
             say = turn.report.needs_a_person if ending.is_urgent(end, today) else turn.report.warn
             say(STEP, text, hint=ending.HINT)
+
+
+def _called(names: Sequence[str]) -> str:
+    return f"keys {' '.join(names)}"
 
 
 def _look(turn: Turn, what: str, lasts: float, sync: Callable[[], Sequence[str]]) -> None:

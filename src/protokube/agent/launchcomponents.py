@@ -8,11 +8,11 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from protokube.agent.wanted import FileText
-from protokube.config import dnscontroller
+from protokube.config import dnscontroller, files
 from protokube.config.complete import Config
 from protokube.config.flags import COMPONENTS
+from protokube.config.places import own_folder
 from protokube.manifests.component import PROGRAMS, ComponentPod
-from protokube.manifests.etcd import PKI
 from protokube.manifests.text import as_yaml
 
 TRUSTED_BY_THE_WORLD = "/etc/ssl/certs"
@@ -20,8 +20,6 @@ CONTROL_PLANE = ("kubeAPIServer", "kubeControllerManager", "kubeScheduler")
 EXTERNAL, INTERNAL = "dns.alpha.kubernetes.io/external", "dns.alpha.kubernetes.io/internal"
 CONTROLLER_MANAGER_PORT, SCHEDULER_PORT, PROXY_HEALTH_PORT, DNS_METRICS_PORT = 10257, 10259, 10256, 3991
 MODULES = "/lib/modules"
-ASSETS = "/srv/kubernetes/assets"
-"""Where the original puts a file whose place is not said."""
 FROM_SECRET = "fromSecret"  # noqa: S105 (a key of the configuration)
 
 
@@ -55,7 +53,7 @@ def _component(config: Config, field: str) -> ComponentPod:
     return replace(
         _plain(config, field),
         annotations=_names(config) if field == "kubeAPIServer" else {},
-        also_reads=(TRUSTED_BY_THE_WORLD,),
+        also_reads=(TRUSTED_BY_THE_WORLD, own_folder(COMPONENTS[field])),
         probe=_probe(field, config.cluster[field]),
     )
 
@@ -64,8 +62,8 @@ def _proxy(config: Config) -> ComponentPod:
     kubeconfig = config.cluster["kubeProxy"]["kubeconfig"]
     return replace(
         _plain(config, "kubeProxy"),
-        # its kubeconfig is named in its file, not in a flag, and names our keys in its turn
-        also_reads=(str(PurePosixPath(kubeconfig).parent), PKI, MODULES),
+        # its kubeconfig is named in its file, not in a flag, and names its keys in its turn
+        also_reads=(str(PurePosixPath(kubeconfig).parent), own_folder("kube-proxy"), MODULES),
         also_writes=("/run",),  # the lock that all who change the rules of a machine share
         probe={"httpGet": {"host": "127.0.0.1", "port": PROXY_HEALTH_PORT, "path": "/healthz"}},
         privileged=True,
@@ -87,7 +85,7 @@ def _dns_controller(told: dict[str, Any]) -> ComponentPod:
         flags={name: value for name, value in flags.items() if value},
         cpu_request="50m",
         memory_request="64Mi",
-        also_reads=(PKI,),  # its kubeconfig names our keys
+        also_reads=(own_folder(dnscontroller.NAME),),  # its kubeconfig names its keys
         probe={"httpGet": {"host": "127.0.0.1", "port": DNS_METRICS_PORT, "path": "/metrics"}},
     )
 
@@ -128,12 +126,17 @@ def secret_files(config: Config) -> dict[str, str]:
     return found
 
 
-def own_files(config: Config) -> dict[str, FileText]:
-    """The user's `fileAssets` that are for masters."""
+def own_files(holder: dict[str, Any]) -> dict[str, FileText]:
+    """The user's `fileAssets` that are for masters: of a cluster, or of a group of masters."""
     found = {}
-    for name, told in (config.cluster.get("fileAssets") or {}).items():
-        if not told.get("roles") or {"Master", "ControlPlane"} & set(told["roles"]):
-            plain = told["content"] if told.get("isBase64") else b64encode(told["content"].encode()).decode()
-            path = told.get("path") or f"{ASSETS}/{name}"
-            found[path] = FileText(text=plain, mode=int(told.get("mode") or "0440", 8))
+    for name, told in (holder.get("fileAssets") or {}).items():
+        if files.is_for(told, "Master"):
+            text = b64encode(files.content(told)).decode()
+            found[files.place(name, told)] = FileText(text=text, mode=files.mode(told))
     return found
+
+
+def group_files(config: Config) -> dict[str, dict[str, FileText]]:
+    """By the group of masters whose they are; no other group's machines are brought up yet."""
+    masters = {name: group for name, group in config.groups.items() if group["role"] == "Master"}
+    return {name: found for name, group in masters.items() if (found := own_files(group))}

@@ -19,6 +19,7 @@ from protokube.agent.status import snapshot
 from protokube.agent.sync import run_round
 from protokube.agent.wanted import MasterConfig
 from protokube.agent.world import Turn, World
+from protokube.host.files import write_atomic
 
 log = logging.getLogger("protokube.agent")
 IDLE, SOON, GAP = 10.0, 0.1, 0.03
@@ -96,9 +97,7 @@ class Loop:
     def _write(self, told: dict[str, Any]) -> None:
         try:
             # never read half, and not worth an fsync: after a crash the next round says it again
-            draft = self._status.with_name(f".{self._status.name}")
-            draft.write_text(json.dumps(told, sort_keys=True) + "\n")
-            draft.replace(self._status)
+            write_atomic(self._status, (json.dumps(told, sort_keys=True) + "\n").encode(), durable=False)
         except OSError as error:  # a full disk must not stop the rounds
             log.warning("cannot write %s: %s", self._status, error.strerror)
 

@@ -1,7 +1,8 @@
 """Nothing of ours runs twice because somebody kept a copy where the kubelet looks.
 
 The kubelet runs every file of its folder whose name does not begin with a dot, so the backup that an editor leaves of a
-manifest is a second API server. Such copies are set aside, never deleted. Pods of other names are their owner's.
+manifest is a second API server. Such copies are set aside, never deleted. Pods of other names are their owner's. What
+the launch data themselves ask for stays and is told: it would be written again in every round.
 """
 
 from __future__ import annotations
@@ -86,7 +87,12 @@ def guard_sync(turn: Turn) -> None:
     ours = files_of(turn)
     entries = look(turn, ours)
     asides = guard(entries, ours)
+    asked = asked_for(turn) if asides else set()
     for aside in asides:
+        if aside.name in asked:
+            hint = "give its pod another name, or take the file out of the spec"
+            turn.report.needs_a_person(STEP, f"the spec asks for it, though {aside.why}", shown(aside.name), hint)
+            continue
         try:
             _move(turn, aside)
         except OSError as why:
@@ -123,6 +129,15 @@ def files_of(turn: Turn) -> dict[str, str]:
     pods = {each.file_name: each.name for each in turn.wanted.components}
     pods |= {each.pod.file_name: each.pod.name for each in turn.wanted.etcd}
     return {file: f"kube-system/{name}" for file, name in pods.items()}
+
+
+def asked_for(turn: Turn) -> set[str]:
+    """Names in the kubelet's folder that the launch data have a content for."""
+    wanted, folder = turn.wanted, os.path.realpath(turn.world.inside(links.DIRECTORY))
+    paths = [*wanted.files, *wanted.secret_files, *wanted.kubeconfigs]
+    paths += [path for component in wanted.components for path in component.files]
+    places = [turn.world.inside(path) for path in paths]
+    return {place.name for place in places if os.path.realpath(place.parent) == folder}
 
 
 def look(turn: Turn, ours: Mapping[str, str]) -> list[Entry]:

@@ -13,7 +13,7 @@ from protokube.errors import TryLater
 from protokube.kube.client import ApiError, NoAnswer
 from protokube.providers.machines import Machine
 
-STEP = "nodes"
+STEP, FAILED = "nodes", "nodes that failed"
 EVERY = 60.0
 MOST = 50
 """In one round: a thousand new nodes must not keep the agent from its disks."""
@@ -45,19 +45,36 @@ def sync_others(turn: Turn, kube: Kube) -> None:
     machines = {each.name: each for each in world.machines.list_machines() if each.id != world.me.id}
     listed = kube.get(NODES).get("items") or []
     nodes = [each for each in listed if each["metadata"]["name"] in machines]
-    marked = 0
-    for node in nodes:
-        try:
-            marked += _mark(turn, kube, node, machines[node["metadata"]["name"]])
-        except NoAnswer:
-            raise
-        except TryLater as why:  # its kubelet changed it meanwhile
-            turn.report.waiting(STEP, why, node["metadata"]["name"])
-            marked = MOST
-        if marked >= MOST:
+    tries, failed = 0, _failed_before(turn)
+    # those that failed before come last: any number of them must not use up every round
+    for node in sorted(nodes, key=lambda each: each["metadata"]["name"] in failed):
+        name = node["metadata"]["name"]
+        marked = _try(turn, kube, node, machines[name])
+        failed = failed | {name} if marked is None else failed - {name}
+        tries += marked is not False
+        if tries >= MOST:
             break  # the next round goes on
-    if not marked:
+    world.memory.confirm(FAILED, failed, now)
+    if not tries:
         world.memory.confirm("nodes", wanted, now)
+
+
+def _failed_before(turn: Turn) -> frozenset[str]:
+    names, _ = turn.world.memory.checked.get(FAILED, (None, 0.0))
+    return names if isinstance(names, frozenset) else frozenset()
+
+
+def _try(turn: Turn, kube: Kube, node: Tree, machine: Machine) -> bool | None:
+    """Whether it took a mark; None if that failed, which is told and keeps nobody else waiting."""
+    try:
+        return _mark(turn, kube, node, machine)
+    except NoAnswer:
+        raise
+    except TryLater as why:  # its kubelet changed it meanwhile, or a webhook does not answer
+        turn.report.waiting(STEP, why, machine.name)
+    except ApiError as why:
+        turn.report.needs_a_person(STEP, why, machine.name)
+    return None
 
 
 def _mark(turn: Turn, kube: Kube, node: Tree, machine: Machine) -> bool:

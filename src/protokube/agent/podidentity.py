@@ -1,15 +1,28 @@
-"""Which pod a manifest of somebody else names, as the kubelet would read it."""
+"""Which pod a manifest of somebody else names, as the kubelet would read it.
+
+The file may hold anything. So nothing is made of its values but words, whatever their tags say they are, and what is
+nested deeply is not followed: the parser of YAML that is written in C ends the whole process there.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import stat
+from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-LARGEST = 1 << 20
+if TYPE_CHECKING:
+    from yaml.events import Event
+    from yaml.nodes import Node
+
+LARGEST = 1 << 18
+"""Bytes that are read within a fraction of a second; a manifest has a hundredth of it."""
+DEEPEST = 100
+NULL, MERGE = "tag:yaml.org,2002:null", "tag:yaml.org,2002:merge"
 
 
 class NoPod(Exception):
@@ -67,10 +80,63 @@ def _first(content: bytes) -> Any:
             return json.loads(text)
         except (ValueError, RecursionError) as error:
             raise NoPod("it is not JSON") from error
+    root = _root(text)
+    told: dict[str, Any] = {name: _under(root, name) for name in ("kind", "metadata")}
+    named = {name: _word(_under(told["metadata"], name)) for name in ("namespace", "name")}
+    return {"kind": _word(told["kind"]), "metadata": named if told["metadata"] is not None else None}
+
+
+def _root(text: str) -> Node | None:
     import yaml  # on most masters every manifest is ours, and none is read
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    kind = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        return next(iter(yaml.load_all(text, Loader=loader)), None)
-    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
+        _check_depth(yaml.parse(text, Loader=kind))
+        loader = kind(text)
+        try:
+            root: Node | None = loader.get_node() if loader.check_node() else None
+        finally:
+            loader.dispose()
+    except (yaml.YAMLError, ValueError, OverflowError) as error:  # the latter two are of characters that there are not
         raise NoPod("it is not YAML") from error
+    return root
+
+
+def _check_depth(events: Iterable[Event]) -> None:
+    """Of the first document, one event after the other: whoever makes nodes of them calls itself for each level."""
+    from yaml import CollectionEndEvent, CollectionStartEvent, DocumentEndEvent
+
+    depth = 0
+    for event in events:
+        if isinstance(event, DocumentEndEvent):
+            return
+        depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
+        if depth > DEEPEST:
+            raise NoPod(f"it is nested more than {DEEPEST} levels deep")
+
+
+def _under(node: Node | None, name: str) -> Node | None:
+    """What a mapping has by this name; what it merges in counts where it says nothing itself."""
+    from yaml.nodes import MappingNode, ScalarNode, SequenceNode
+
+    ahead, seen = deque([node] if isinstance(node, MappingNode) else []), set[int]()
+    while ahead:
+        each = ahead.popleft()
+        if id(each) in seen:  # it may merge in itself
+            continue
+        seen.add(id(each))
+        if isinstance(each, SequenceNode):
+            ahead.extendleft(reversed(each.value))
+        elif isinstance(each, MappingNode):
+            told = [(key, value) for key, value in each.value if isinstance(key, ScalarNode)]
+            own: list[Node] = [value for key, value in told if key.value == name and key.tag != MERGE]
+            if own:
+                return own[-1]
+            ahead.extendleft(reversed([value for key, value in told if key.tag == MERGE]))
+    return None
+
+
+def _word(node: Node | None) -> str | None:
+    from yaml.nodes import ScalarNode
+
+    return str(node.value) if isinstance(node, ScalarNode) and node.tag != NULL else None

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from protokube.agent.routes_plan import Node, node, plan
+from protokube.agent.routes_plan import Node, PodRange, node, plan, pod_ranges
+from protokube.agent.wanted import MasterConfig
 from protokube.agent.world import Turn
 from protokube.host.files import write_atomic
 from protokube.manifests import cni
@@ -17,6 +18,7 @@ STEP = "podnetwork"
 EVERY = 10.0
 """Seconds between two looks at all nodes."""
 NODES = "/api/v1/nodes"
+MANAGER = "kube-controller-manager"
 
 
 def sync(turn: Turn) -> None:
@@ -41,6 +43,11 @@ def read_nodes(answer: Mapping[str, Any]) -> Sequence[Node]:
     return [node(each) for each in answer.get("items") or ()]
 
 
+def pods_of(wanted: MasterConfig) -> Sequence[PodRange]:
+    """As the controller manager of this very master is told: it gives the ranges."""
+    return [found for each in wanted.components if each.name == MANAGER for found in pod_ranges(each.flags)]
+
+
 def _write(turn: Turn, ranges: Sequence[str]) -> None:
     place = turn.world.inside(cni.FILE)
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -51,7 +58,7 @@ def _write(turn: Turn, ranges: Sequence[str]) -> None:
 def _route(turn: Turn, nodes: Sequence[Node]) -> None:
     world = turn.world
     assert world.routes is not None
-    chosen = plan(world.routes.read(), nodes, world.me.name, [world.me.address])
+    chosen = plan(world.routes.read(), nodes, world.me.name, [world.me.address], pods_of(turn.wanted))
     if chosen.remove or chosen.add:
         world.routes.change(chosen.remove, chosen.add)
     for route in chosen.remove:

@@ -91,7 +91,7 @@ def _not_proven_ours(volume: Volume, generation: Generation | None, name: str) -
     if not is_untouched(volume.mark):
         return Refuse(
             f"{volume.id} was marked {volume.mark!r} and turns up blank: the data of {name} was lost outside of us",
-            "look for a copy of the disk; `protokube etcd replace` makes the member anew from the others",
+            "look for a copy of the disk; a command that makes the member anew is not built yet: docs/limits.md",
         )
     if volume.epoch or volume.last_holder:
         return Refuse(

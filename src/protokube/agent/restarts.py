@@ -16,6 +16,7 @@ from enum import Enum
 
 from protokube.agent import links
 from protokube.agent.world import Turn
+from protokube.config.places import own_folder
 from protokube.manifests.component import ComponentPod, reads
 from protokube.manifests.etcd import PKI
 from protokube.pki.ending import end_of
@@ -115,7 +116,9 @@ def used(turn: Turn, component: ComponentPod) -> list[str]:
     files, wanted = set(reads(component)), turn.wanted
     texts = component.files.values()
     users = {user for path, user in wanted.kubeconfigs.items() if path in files or any(path in text for text in texts)}
-    return sorted(name for name in wanted.certificates if name in users or f"{PKI}/{name}.crt" in files)
+    places = (own_folder(component.name), PKI)
+    named = {name for name in wanted.certificates if any(f"{place}/{name}.crt" in files for place in places)}
+    return sorted(named | users & wanted.certificates.keys())
 
 
 def is_ready(turn: Turn) -> bool:

@@ -2,18 +2,33 @@
 
 A route is ours by its mark, and nothing without the mark is ever changed: a destination that somebody else has routed
 stays theirs. Old nodes may still be listed with an address that a new one has, or that is ours by now.
+
+A Node is its kubelet's own word, range and address alike, and a kubelet may be anybody's. So only what the controller
+manager could have given is routed, only to neighbours, and a range that two claim is the older one's. An address that
+two claim is used for both: which of them lies nobody here can tell, and it misleads only the liar's own range.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Any
 
 from protokube.host import Route
 
 Network = IPv4Network | IPv6Network
+Address = IPv4Address | IPv6Address
+USUAL_MASKS = {4: 24, 6: 64}
+"""What a controller manager takes that is not told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodRange:
+    """Where pods have their addresses, and how much of it is one node's."""
+
+    whole: Network
+    mask: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +38,8 @@ class Node:
     name: str
     addresses: tuple[str, ...]
     ranges: tuple[str, ...]
+    created: str = ""
+    """In the API server's words, not the kubelet's; later ones sort behind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,14 +55,27 @@ def node(tree: Mapping[str, Any]) -> Node:
     spec, status = tree.get("spec") or {}, tree.get("status") or {}
     ranges = spec.get("podCIDRs") or ([spec["podCIDR"]] if spec.get("podCIDR") else [])
     addresses = [each["address"] for each in status.get("addresses") or () if each.get("type") == "InternalIP"]
-    return Node(name=tree["metadata"]["name"], addresses=tuple(addresses), ranges=tuple(ranges))
+    created = str(tree["metadata"].get("creationTimestamp") or "")
+    return Node(name=tree["metadata"]["name"], addresses=tuple(addresses), ranges=tuple(ranges), created=created)
 
 
-def plan(observed: Iterable[Route], nodes: Iterable[Node], me: str, mine: Iterable[str]) -> RoutePlan:
+def pod_ranges(flags: Mapping[str, Any]) -> tuple[PodRange, ...]:
+    """What a controller manager with these flags gives to nodes: of one family, or of each."""
+    found = []
+    for whole in _networks(str(flags.get("cluster-cidr") or "").split(",")):
+        masks = (flags.get(name) for name in (f"node-cidr-mask-size-ipv{whole.version}", "node-cidr-mask-size"))
+        found.append(PodRange(whole=whole, mask=int(next(filter(None, masks), USUAL_MASKS[whole.version]))))
+    return tuple(found)
+
+
+def plan(
+    observed: Iterable[Route], nodes: Iterable[Node], me: str, mine: Iterable[str], pods: Sequence[PodRange]
+) -> RoutePlan:
     """Compare the routes there are with those the nodes need; `me` is our node, `mine` this machine's addresses."""
-    seen, known = list(observed), sorted(nodes, key=lambda each: each.name)
+    seen, known = list(observed), sorted(nodes, key=lambda each: (each.created, each.name))
     ours = {route for route in seen if route.ours}
     theirs = {route.destination for route in seen if not route.ours}
+    near = _networks(route.destination for route in seen if not route.ours and not route.via)
     taken: list[Network] = [subnet for each in known if each.name == me for subnet in _networks(each.ranges)]
     wanted: dict[str, Route] = {}
     leave: list[tuple[str, str]] = []
@@ -54,46 +84,75 @@ def plan(observed: Iterable[Route], nodes: Iterable[Node], me: str, mine: Iterab
             continue
         for subnet in _networks(each.ranges):
             via = _address(each.addresses, subnet.version)
-            if reason := _why_not(each, subnet, via, set(mine), theirs, taken):
-                leave.append((str(subnet), reason))
+            reason = _why_no_part(subnet, pods) or _why_no_way(via, set(mine), near, pods)
+            if reason := reason or _why_not(subnet, theirs, taken):
+                leave.append((str(subnet), f"{each.name}: {reason}"))
             else:
-                wanted[str(subnet)] = Route(destination=str(subnet), via=via, ours=True)
+                wanted[str(subnet)] = Route(destination=str(subnet), via=str(via), ours=True)
                 taken.append(subnet)
     desired = set(wanted.values())
     return RoutePlan(remove=_sorted(ours - desired), add=_sorted(desired - ours), leave=tuple(sorted(leave)))
 
 
-def _why_not(each: Node, subnet: Network, via: str, mine: set[str], theirs: set[str], taken: Sequence[Network]) -> str:
-    if not via:
-        return f"{each.name} has no address of that family"
-    if via in mine:
-        return f"{each.name} is listed with an address of this machine"
-    if any(subnet.overlaps(other) for other in taken if other.version == subnet.version):
-        return f"{each.name} has a range that is in use"
-    if str(subnet) in theirs:
-        return "somebody else has made a route there"
+def _why_no_part(subnet: Network, pods: Sequence[PodRange]) -> str:
+    own = [each for each in pods if each.whole.version == subnet.version]
+    inside = [each for each in own if subnet.subnet_of(each.whole)]  # type: ignore[arg-type]  # of one family
+    if not inside:
+        return f"its range is outside of the pods' {', '.join(str(each.whole) for each in pods) or 'range'}"
+    if all(subnet.prefixlen != each.mask for each in inside):
+        return f"its range is no /{inside[0].mask}, as that of every node is"
     return ""
+
+
+def _why_no_way(via: Address | None, mine: set[str], near: Sequence[Network], pods: Sequence[PodRange]) -> str:
+    if via is None:
+        return "it has no address of that family"
+    if str(via) in mine:
+        return "it is listed with an address of this machine"
+    if any(via in each.whole for each in pods):
+        return f"it is listed with {via}, an address of pods"
+    if not any(_has_host(each, via) for each in near):
+        return f"it is listed with {via}, which is no neighbour of this machine"
+    return ""
+
+
+def _has_host(near: Network, address: Address) -> bool:
+    ends = (near.network_address, near.broadcast_address) if near.num_addresses > 2 else ()
+    return address in near and address not in ends
+
+
+def _why_not(subnet: Network, theirs: set[str], taken: Sequence[Network]) -> str:
+    if any(subnet.overlaps(other) for other in taken):
+        return "its range is in use"
+    return "somebody else has made a route there" if str(subnet) in theirs else ""
 
 
 def _networks(ranges: Iterable[str]) -> list[Network]:
     found = []
     for text in ranges:
         try:
-            found.append(ip_network(text))
+            found.append(ip_network(_plain(text)))
         except ValueError:  # an object of somebody's own making
             continue
     return found
 
 
-def _address(addresses: Iterable[str], version: int) -> str:
+def _address(addresses: Iterable[str], version: int) -> Address | None:
     for text in addresses:
         try:
-            address = ip_address(text)
+            address = ip_address(_plain(text))
         except ValueError:
             continue
         if address.version == version:
-            return str(address)
-    return ""
+            return address
+    return None
+
+
+def _plain(text: str) -> str:
+    """Behind a % anything may stand, and what is told to `ip` would be another command."""
+    if "%" in text:
+        raise ValueError(text)
+    return text
 
 
 def _sorted(routes: Iterable[Route]) -> tuple[Route, ...]:

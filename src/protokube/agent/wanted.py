@@ -79,6 +79,8 @@ class MasterConfig:
     """By path: the secret in the store that is its content."""
     files: dict[str, FileText] = field(default_factory=dict)
     """By path: the user's own files."""
+    group_files: dict[str, dict[str, FileText]] = field(default_factory=dict)
+    """By instance group: those that only its masters have; each stands instead of one of all masters' at its path."""
     api_port: int = 443
     kubelet_kubeconfig: str = ""
     """Where the kubelet of a master looks for it; nothing where no kubelet runs that needs one."""
@@ -93,7 +95,8 @@ class MasterConfig:
     node_taints: dict[str, list[str]] = field(default_factory=dict)
     """By instance group: `key=value:Effect`."""
     addons: str = ""
-    """What the cluster gets once its API answers: the digest of the add-ons in the store."""
+    """What the cluster gets once its API answers: the digest of the add-ons in the store, as of the launch. Where the
+    store says which are current, these are not asked for."""
 
     def etcd_cluster(self, key: str) -> EtcdCluster | None:
         return next((each for each in self.etcd if each.key == key), None)
@@ -117,11 +120,17 @@ def from_tree(tree: dict[str, Any]) -> MasterConfig:
         components = tuple(
             ComponentPod(**each | {name: tuple(each[name]) for name in lists}) for each in tree.get("components", ())
         )
-        files = {path: FileText(**told) for path, told in tree.get("files", {}).items()}
+        files = _files(tree.get("files", {}))
+        of_groups = {group: _files(told) for group, told in tree.get("group_files", {}).items()}
         told = {"api_names": tuple(tree["api_names"]), "etcd": etcd, "components": components, "files": files}
+        told["group_files"] = of_groups
         told["key_pairs"] = tuple(tree.get("key_pairs", ()))
         return MasterConfig(**tree | told)
     except (KeyError, TypeError) as error:
         raise InvalidRequest(
-            f"this is not the configuration of a master: {error}", hint="it is made by `protokube up` and `apply`"
+            f"this is not the configuration of a master: {error}", hint="it is made by `protokube up`"
         ) from error
+
+
+def _files(tree: dict[str, Any]) -> dict[str, FileText]:
+    return {path: FileText(**told) for path, told in tree.items()}

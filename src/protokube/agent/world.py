@@ -44,6 +44,9 @@ class Keys(Protocol):
     def sync_shared(self) -> Sequence[str]:
         """Have what all masters share: the cluster's authority and the service accounts' key; say what was written."""
 
+    def give(self, component: str, names: Sequence[str]) -> Sequence[str]:
+        """Have these files also in the component's own folder; say what was written."""
+
 
 class Presence(Protocol):
     """Who is alive, by leases in etcd; kept up beside the rounds."""

@@ -64,10 +64,11 @@ def read_launch(file: Path) -> dict[str, Any]:
         ) from error
     except ValueError as error:
         raise InvalidRequest(f"{file} is not JSON: {error}", hint="write it anew") from error
-    missing = [name for name in ("master", "store", "infrastructure", "units") if name not in (told or {})]
+    if not isinstance(told, dict):
+        raise InvalidRequest(f"{file} holds no object", saw=type(told).__name__, hint="write it anew")
+    missing = [name for name in ("master", "store", "infrastructure", "units") if name not in told]
     if missing:
         raise InvalidRequest(f"{file} does not say {', '.join(missing)}", hint="write it anew")
-    assert isinstance(told, dict)
     return told
 
 
@@ -89,8 +90,8 @@ def build(told: dict[str, Any], status: Path) -> Any:
     wanted, root, clock = from_tree(told["master"]), Path("/"), wiring.SystemClock()
     keys = Path(told.get("pki", "/srv/kubernetes"))
     cloud = wiring.infrastructure(told["infrastructure"])
-    dns, zone_mode = wiring.names(told.get("dns"), root)
     store = open_store(told["store"])
+    dns, zone_mode = wiring.names(told.get("dns"), root, store, wanted.cluster)
     etcd = wiring.etcd_clients(wanted, keys)
     me = patiently(cloud.machines.me)
     wanted = nodekeys.with_node(wanted, me)

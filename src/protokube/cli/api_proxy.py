@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import socket
@@ -79,8 +80,10 @@ def listen_at(place: str) -> socket.socket:
             (host, int(port)), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=128
         )
     except OSError as error:
+        taken = error.errno == errno.EADDRINUSE
         raise Refused(
-            f"cannot listen at {place}: {error.strerror or error}", hint=f"see who does: `ss -ltnp sport = :{port}`"
+            f"cannot listen at {place}: {error.strerror or error}",
+            hint=f"see who does: `ss -ltnp sport = :{port}`" if taken else "name another place with --listen",
         ) from error
 
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from protokube.cli.dns_options import object_options
+from protokube.cli.dns_options import object_options, ttl_option
 from protokube.cli.dns_zones import dns_options, open_zones
 from protokube.cli.options import output_option
-from protokube.errors import TryLater
+from protokube.errors import InvalidRequest, TryLater
 from protokube.records.names import normalise
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ LIST_SECONDS = 120.0
     "--lease-seconds", type=click.FloatRange(1), default=15.0, hidden=True, help="Who is silent so long is out."
 )
 @click.option("--silence", type=click.FloatRange(1), default=75.0, hidden=True, help="A watch silent so long is dead.")
-@click.option("--ttl", type=click.IntRange(1, 86400), default=60, show_default=True, help="Seconds that answers last.")
+@ttl_option
 @click.option(
     "--grace",
     type=click.FloatRange(0),
@@ -52,7 +52,7 @@ LIST_SECONDS = 120.0
     help="A name whose values are nobody's so far: they become ours, if an object asks for it; again for more.",
 )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Write nothing; tell what would be written.")
-@click.option("--once", is_flag=True, help="One round, told on standard output, and out.")
+@click.option("--once", is_flag=True, help="One round, told on standard output, and out; it does not wait for --grace.")
 @click.option("--metrics", default="127.0.0.1:3991", show_default=True, help="Prometheus metrics; empty for none.")
 @click.option("--events/--no-events", default=True, show_default=True, help="Tell the owners of objects by Events.")
 @click.option(
@@ -86,6 +86,9 @@ def dns_controller(
     found = open_zones(
         provider, zones, server=server, key_file=key_file, hosts_file=hosts_file, endpoint=endpoint, read_only=dry_run
     )
+    source = click.get_current_context().get_parameter_source("grace")
+    if once and source is click.core.ParameterSource.COMMANDLINE:
+        raise InvalidRequest("--once does not wait, so there is no time of grace", hint="leave --grace away")
     asked = Asked(
         kubeconfig=kubeconfig, context=context, namespace=watch_namespace, ingresses=watch_ingress, owner=owner,
         lease=lease, lease_seconds=lease_seconds, silence=silence, ttl=ttl,

@@ -11,6 +11,13 @@ import click
 Decorated = Callable[..., Any]
 
 
+def ttl_option(command: Decorated) -> Decorated:
+    option = click.option(
+        "--ttl", type=click.IntRange(1, 86400), default=60, show_default=True, help="Seconds that answers last."
+    )
+    return option(command)
+
+
 def object_options(command: Decorated) -> Decorated:
     options = [
         click.option(

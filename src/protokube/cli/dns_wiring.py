@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from protokube.controllers.dns.metrics import Metrics
 
 LEASE_NAMESPACE = "kube-system"
-NOT_YET = (401, 403)
-"""Who may do what is told to a new cluster a little after its API server answers."""
+NOT_YET = (401, 403, 404)
+"""A little after its API server answers, a new cluster has its first namespaces, and is told who may do what."""
 T = TypeVar("T")
 
 
@@ -102,7 +102,9 @@ class Parts:
 def wire(asked: Asked, provider: OpenZones, rules: Sequence[str]) -> Parts:
     tells: list[Tell] = [journal()]
     lags: list[Lag] = []
-    metrics = _metrics(asked, provider, tells, lags)  # first: whoever looks after us asks from the first moment on
+    elections: list[Elects] = []
+    # first: whoever looks after us asks from the first moment on
+    metrics = _metrics(asked, provider, tells, lags, elections)
     session = Session.open(asked.kubeconfig, asked.context)
     try:
         cluster = patiently(lambda: cluster_id(session), tries=1 if asked.alone else None)
@@ -127,6 +129,7 @@ def wire(asked: Asked, provider: OpenZones, rules: Sequence[str]) -> Parts:
         election = Election(
             session, LEASE_NAMESPACE, asked.lease, gained=changed, lost=changed, duration=asked.lease_seconds
         )
+    elections.append(election)
     policy = Policy(
         owner=asked.owner or cluster, ttl=asked.ttl, grace=asked.grace, forced=asked.forced, dry_run=asked.dry_run,
         adopt=asked.adopt,
@@ -159,12 +162,18 @@ def _beside(asked: Asked, session: Session, tells: list[Tell]) -> Iterator[Besid
         yield conditions
 
 
-def _metrics(asked: Asked, provider: OpenZones, tells: list[Tell], lags: list[Lag]) -> Metrics | None:
+def _metrics(
+    asked: Asked, provider: OpenZones, tells: list[Tell], lags: list[Lag], elections: list[Elects]
+) -> Metrics | None:
     if not asked.metrics:
         return None
     from protokube.controllers.dns.metrics import Metrics
 
-    metrics = Metrics(lambda: provider.calls, lambda: lags[0].seconds() if lags else None)
+    metrics = Metrics(
+        lambda: provider.calls,
+        lambda: lags[0].seconds() if lags else None,
+        lambda: any(each.leading() for each in elections),
+    )
     metrics.serve(asked.metrics)
     tells.append(metrics)
     return metrics

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import click
 
@@ -74,7 +76,7 @@ def open_zones(
         case "route53":
             from protokube.providers.dns.route53 import Route53Zones
 
-            account = Route53Zones(endpoint=endpoint)
+            account = Route53Zones(endpoint=endpoint_of(endpoint))
             return OpenZones(account, account.budget, counts_itself=True, read_only=read_only)
         case "rfc2136":
             return OpenZones(given(*_updated(zones, server, key_file)), Budget(), read_only=read_only)
@@ -146,31 +148,53 @@ def server_of(text: str) -> tuple[str, int]:
     return address, port
 
 
+def endpoint_of(text: str | None) -> str | None:
+    """An address of the web, from the option or the environment; InvalidRequest before anybody waits for an answer."""
+    said = text or os.environ.get("AWS_ENDPOINT_URL")
+    if not said:
+        return None
+    try:
+        parts = urlsplit(said)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # what stands there is no port
+        good = False
+    if not good or re.search(r"\s", said):
+        source = "--endpoint" if text else "AWS_ENDPOINT_URL"
+        raise InvalidRequest(
+            f"{source} {said!r} is not a place to send requests to", want="https://HOST or http://HOST:PORT"
+        )
+    return said
+
+
 def read_key(file: Path) -> TsigKey:
     """A key as `tsig-keygen` prints it, or as our stores keep one."""
-    from protokube.providers.dns.keys import TsigKey
-
     try:
         text = file.read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidRequest(f"cannot read {file}: {getattr(error, 'strerror', '') or 'it is no text'}") from error
+    return key_in(text, str(file))
+
+
+def key_in(text: str, place: str) -> TsigKey:
+    """The key in a text that lies at this place."""
+    from protokube.providers.dns.keys import TsigKey
+
     found = _json_key(text) or KEY.match(COMMENT.sub(lambda part: part["kept"] or " ", text))
     if found is None:
         raise InvalidRequest(
-            f"{file} holds no key", want='key "name" { algorithm hmac-sha256; secret "..."; };',
+            f"{place} holds no key", want='key "name" { algorithm hmac-sha256; secret "..."; };',
             hint="`tsig-keygen NAME` writes one",
         )  # fmt: skip
     if found["algorithm"].lower() != "hmac-sha256":
-        raise InvalidRequest(f"{file}: the key is for {found['algorithm']}", want="hmac-sha256")
+        raise InvalidRequest(f"{place}: the key is for {found['algorithm']}", want="hmac-sha256")
     return TsigKey(name=found["name"], secret=found["secret"])
 
 
 def _json_key(text: str) -> dict[str, str] | None:
-    """`{"name": ..., "secret": ...}`; None if it is something else."""
+    """`{"name": ..., "secret": ...}`, perhaps with its algorithm; None if it is something else."""
     try:
         tree = json.loads(text)
     except ValueError:
         return None
-    if not isinstance(tree, dict) or not all(isinstance(tree.get(part), str) for part in ("name", "secret")):
-        return None
-    return {"algorithm": "hmac-sha256"} | tree
+    parts = {"algorithm": "hmac-sha256"} | (tree if isinstance(tree, dict) else {})
+    return parts if all(isinstance(parts.get(part), str) for part in ("name", "secret", "algorithm")) else None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 import click
 
 from protokube.cli.progress import Progress
-from protokube.errors import Refused
+from protokube.errors import ProtokubeError, Refused, TryLater
 
 
 @click.command("down")
@@ -18,7 +19,7 @@ def down(name: str | None, everything: bool, output: str) -> None:
     """Take the local cloud away, all of it.
 
     No process, mount, loop device or namespace stays behind. Works also after a crash, when nothing of it runs any
-    more. The data of the cluster is gone afterwards.
+    more. The data of the cluster is gone afterwards. With --all, one that cannot be removed does not keep the others.
 
     \b
       protokube down
@@ -26,21 +27,38 @@ def down(name: str | None, everything: bool, output: str) -> None:
     """
     from protokube.cli.up import need_root
     from protokube.local.choose import clusters, one_cluster
-    from protokube.local.cleanup import leftovers, remove
+    from protokube.local.cleanup import remove
     from protokube.local.paths import Paths
 
     need_root()
     progress = Progress(quiet=output == "json")
     names = clusters() if everything else [one_cluster(name)]
-    told = {}
+    told: dict[str, list[str]] = {}
+    failed: dict[str, Exception] = {}
     for each in names:
-        paths = Paths.of(each)
-        with progress.step(f"{each}: removed"):
-            told[each] = remove(paths)
-            if left := leftovers(paths):
-                raise Refused(f"something of {each} is still there", saw="; ".join(left), hint="`protokube down` again")
+        try:
+            with progress.step(f"{each}: removed"):
+                told[each] = remove(Paths.of(each))
+        except (ProtokubeError, OSError) as why:  # no reason to keep the others
+            failed[each] = why
     if output == "json":
         click.echo(json.dumps(told, indent=2))
     else:
         for each, removed in told.items():
             click.echo(f"{each}: {', '.join(removed) or 'nothing was there'}")
+    if failed:
+        raise together(failed)
+
+
+def together(failed: Mapping[str, Exception]) -> Exception:
+    """One error that tells all of them; asking again may help only if it may help with each."""
+    if len(failed) == 1:
+        return next(iter(failed.values()))
+    kind = TryLater if all(isinstance(each, TryLater) for each in failed.values()) else Refused
+    saw = "; ".join(f"{name}: {_sentence(why)}" for name, why in failed.items())
+    hint = "`protokube down --cluster NAME` tells more of one of them"
+    return kind(f"{len(failed)} clusters are still there: {', '.join(failed)}", saw=saw, hint=hint)
+
+
+def _sentence(why: Exception) -> str:
+    return ": ".join(part for part in (why.message, why.saw) if part) if isinstance(why, ProtokubeError) else str(why)

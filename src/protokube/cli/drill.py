@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import click
 
 from protokube.cli.cluster_view import Duration, cluster_option
 from protokube.cli.options import output_option
+
+if TYPE_CHECKING:
+    from protokube.local.drill_ground import Ground
+    from protokube.local.drill_values import Step, Verdict
 
 DRILLS = ("kill-master", "lose-volume", "partition", "pause-master", "power-off")
 
@@ -29,23 +35,19 @@ def drill(name: str, cluster: str | None, member: str | None, timeout: float, ou
       power-off     kill every host at once; all of them come back with other names and addresses
 
     Numbered keys are written all the while, and every acknowledged one has to be there afterwards. Exit code 0: every
-    promise was kept; 4: one was broken; 3: the time was up.
+    promise was kept; 4: one was broken; 3: the time was up. Stopped half-way, it undoes what it did to a host.
 
     \b
       protokube drill kill-master --member b
     """
     from protokube.cli.cluster_view import find_cluster
-    from protokube.cli.render_drill import outcome, render_verdict, step_line, verdict_tree
+    from protokube.cli.render_drill import outcome, render_verdict, verdict_tree
     from protokube.cli.render_screen import show_painted
     from protokube.local.drill_ground import LocalGround
-    from protokube.local.drills import run_drill
 
     ground = LocalGround(find_cluster(cluster))
     try:
-        quiet = output == "json"
-        verdict = run_drill(
-            name, ground, member, timeout, lambda step: None if quiet else click.echo(step_line(step), err=True)
-        )
+        verdict = carry_out(name, ground, member, timeout, quiet=output == "json")
     finally:
         ground.close()
     if output == "json":
@@ -53,3 +55,20 @@ def drill(name: str, cluster: str | None, member: str | None, timeout: float, ou
     else:
         show_painted(render_verdict(verdict))
     return outcome(verdict)
+
+
+def carry_out(name: str, ground: Ground, member: str | None, timeout: float, *, quiet: bool) -> Verdict:
+    """With a polite end, as by `timeout`, what was cut off or frozen is undone as it is after Ctrl-C."""
+    from protokube.cli.get_kubernetes import ending_like_ctrl_c
+    from protokube.local.drills import run_drill
+
+    with ending_like_ctrl_c():
+        return run_drill(name, ground, member, timeout, (lambda _: None) if quiet else tell_step)
+
+
+def tell_step(step: Step) -> None:
+    """Nobody listening any more is no reason to stop half-way: the verdict goes elsewhere."""
+    from protokube.cli.render_drill import step_line
+
+    with suppress(BrokenPipeError):
+        click.echo(step_line(step), err=True)

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from protokube.cli.cluster_view import cluster_option
-from protokube.cli.dns_options import object_options
+from protokube.cli.dns_options import object_options, ttl_option
 from protokube.cli.dns_zones import dns_options
 from protokube.cli.options import output_option
 from protokube.errors import InvalidRequest
@@ -23,11 +24,12 @@ if TYPE_CHECKING:
 @cluster_option
 @dns_options
 @object_options
+@ttl_option
 @output_option(default="text", choices=("text", "json", "yaml"))
 def explain(
     kind: str, name: str, cluster: str | None, provider: str | None, zones: tuple[str, ...], server: str | None,
     key_file: Path | None, hosts_file: Path, endpoint: str | None, kubeconfig: Path | None, context: str | None,
-    watch_namespace: str, watch_ingress: bool, owner: str | None, output: str,
+    watch_namespace: str, watch_ingress: bool, owner: str | None, ttl: int, output: str,
 ) -> None:  # fmt: skip
     """Why a volume, member or name waits, or where it comes from.
 
@@ -41,6 +43,9 @@ def explain(
       protokube explain record api.internal.dev.example.com
       protokube explain record web.example.com --dns aws-route53 --kubeconfig admin.conf
     """
+    exported = click.get_current_context().get_parameter_source("provider") is ParameterSource.ENVIRONMENT
+    if kind != "record" and exported:
+        provider = None  # it is there for other commands
     asked = provider or kubeconfig or context or zones or server or key_file
     if asked and cluster is None:
         if kind != "record":
@@ -53,7 +58,7 @@ def explain(
         )
         explain_name(
             name, found, zones, kubeconfig=kubeconfig, context=context, namespace=watch_namespace,
-            ingresses=watch_ingress, owner=owner, output=output,
+            ingresses=watch_ingress, owner=owner, ttl=ttl, output=output,
         )  # fmt: skip
         return
     from protokube.cli.cluster_view import find_cluster
@@ -69,7 +74,7 @@ def explain(
         from protokube.cli.explain_local import explain_by_objects
 
         if explain_by_objects(
-            paths, view, name, namespace=watch_namespace, ingresses=watch_ingress, owner=owner, output=output
+            paths, view, name, namespace=watch_namespace, ingresses=watch_ingress, owner=owner, ttl=ttl, output=output
         ):
             return
     ways = {"volume": explain_volume, "member": explain_member, "record": explain_record}

@@ -34,6 +34,7 @@ def explain_name(
     namespace: str,
     ingresses: bool,
     owner: str | None,
+    ttl: int,
     output: str,
 ) -> None:
     if why := problem(text):
@@ -49,7 +50,7 @@ def explain_name(
             agents=agents_names(session),
         )
         seen = read_zones(seen, provider, name)
-        told = tell(seen, name, Policy(owner=owner or cluster), doubts(seen, session, cluster))
+        told = tell(seen, name, Policy(owner=owner or cluster, ttl=ttl), doubts(seen, session, cluster))
     finally:
         session.close()
     if output == "text":
@@ -106,6 +107,7 @@ def tell(seen: Everything, name: str, policy: Policy, doubt: Doubts) -> Story:
         owner=policy.owner,
         grace=policy.grace,
         reserved=name in seen.agents.reserved,
+        renewed=seen.agents.renewed,
         asked=asked,
         zones=zones,
         rules=tuple(map(str, seen.managed.rules)),

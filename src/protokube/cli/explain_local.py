@@ -25,8 +25,9 @@ def is_of_agents(view: ClusterView, name: str) -> bool:
 
 
 def explain_by_objects(
-    paths: Paths, view: ClusterView, name: str, *, namespace: str, ingresses: bool, owner: str | None, output: str
-) -> bool:
+    paths: Paths, view: ClusterView, name: str, *, namespace: str, ingresses: bool, owner: str | None, ttl: int,
+    output: str,
+) -> bool:  # fmt: skip
     """Whether it could be told: not without Kubernetes, nor while a name that is there is all that anybody can see."""
     kubeconfig, key = client_files.folder(paths) / "kubeconfig", paths.store / layout.secret(paths.cluster, KEY_SECRET)
     if not (view.daemon.alive and kubeconfig.is_file() and key.is_file()) or is_of_agents(view, name):
@@ -38,7 +39,7 @@ def explain_by_objects(
         whole = f"{name}.{zones[0]}" if zones and "." not in name else name
         explain_name(
             whole, OpenZones(served, Budget(), read_only=True), zones, kubeconfig=kubeconfig, context=None,
-            namespace=namespace, ingresses=ingresses, owner=owner, output=output,
+            namespace=namespace, ingresses=ingresses, owner=owner, ttl=ttl, output=output,
         )  # fmt: skip
     except TryLater:
         if any(record.name == name.removesuffix(".").lower() for record in view.records):

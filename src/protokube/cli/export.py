@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from protokube.store import Store
 
 ADMIN, MASTERS = "admin", "system:masters"
-SHORTEST = 60.0
+SHORTEST, LONGEST = 60.0, 3650 * 86400.0
+"""Seconds; no authority lives longer than the latter."""
 LONGEST_NAME = 64
 """X.520 allows no more in a certificate."""
 
@@ -103,6 +104,8 @@ def check_asked(user: str, groups: str | None, ttl: float) -> Asked:
             )
     if ttl < SHORTEST:
         raise InvalidRequest(f"--ttl {ttl:g}s is too short to be of use", want="at least 60s, such as 90m, 24h, 30d")
+    if ttl > LONGEST:
+        raise InvalidRequest("--ttl is longer than an authority lives", want=f"at most {LONGEST / 86400:g}d")
     return Asked(user, found, ttl)
 
 
@@ -176,17 +179,20 @@ def made(source: Source, asked: Asked, server: str) -> tuple[str, dt.datetime]:
 
 
 def write(path: Path, text: str, cluster: str) -> None:
-    """In one step, and never over a file that holds something else."""
+    """In one step, where a link leads to, and never over a file that holds something else or a device."""
     from protokube.host.files import read_or_none, write_atomic
 
     try:
-        before = read_or_none(path)
+        place = path.resolve()
+        if place.exists() and not place.is_file():
+            raise Refused(f"{path} is not a file", hint="without -o it is printed")
+        before = read_or_none(place)
         if before and clusters_in(before) != [cluster]:
             raise Refused(
                 f"{path} is there already, and is not a kubeconfig of {cluster} alone",
                 hint="name another file with -o; KUBECONFIG takes several, separated by colons",
             )
-        write_atomic(path, text.encode(), 0o600)
+        write_atomic(place, text.encode(), 0o600)
     except OSError as error:
         raise Refused(f"cannot write {path}: {error.strerror}", hint="name another file with -o") from error
 

@@ -32,10 +32,15 @@ def image(file: Path, output: str) -> None:
     from protokube.host.files import write_atomic
     from protokube.local import images, pythonimage
 
-    if file.exists():
-        raise Refused(f"{file} is there already", hint="another name, or remove it first")
-    if not file.parent.is_dir():
-        raise Refused(f"there is no folder {file.parent}")
+    try:
+        if file.exists():
+            raise Refused(f"{file} is there already", hint="another name, or remove it first")
+        if not file.parent.is_dir():
+            raise Refused(f"there is no folder {file.parent}")
+        file.touch(exist_ok=False)  # before minutes of work, whether it can be written at all
+        file.unlink()
+    except OSError as error:
+        raise Refused(f"cannot write {file}: {error.strerror}", hint="name another file") from error
     with Progress(quiet=output == "json").step(f"the image {dnscontroller.IMAGE}"):
         providers = [name for name, extras in dnscontroller.EXTRAS.items() if pythonimage.installed(extras)]
         extras = {extra for name in providers or [dnscontroller.RFC2136] for extra in dnscontroller.EXTRAS[name]}

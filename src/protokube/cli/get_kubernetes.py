@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from protokube.cli.options import output_option
+from protokube.errors import InvalidRequest
 
 
 def kept_versions(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
@@ -23,12 +24,15 @@ def kept_versions(ctx: click.Context, _: click.Parameter, incomplete: str) -> li
 
 @contextmanager
 def ending_like_ctrl_c() -> Iterator[None]:
-    """A polite end takes the compilers of a build with it, as Ctrl-C does."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """A polite end takes the compilers of a build with it, as Ctrl-C does; so does a terminal that is closed."""
+    numbers = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is signal.SIG_DFL]
+    for each in numbers:  # whoever ignores one of them, as nohup does, means it
+        signal.signal(each, signal.default_int_handler)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for each in numbers:
+            signal.signal(each, signal.SIG_DFL)
 
 
 @click.command()
@@ -64,7 +68,7 @@ def kubernetes(
 
     What PROTOKUBE_KUBERNETES_BIN names is used as it is. Then comes the cache; only what is not in it is downloaded,
     copied or built, checked, and put there whole. A download that was cut off goes on where it was. Without VERSION:
-    the newest that is here.
+    what the folder or Debian has; else the newest that is here.
 
     \b
       protokube get kubernetes 1.34.1
@@ -80,6 +84,8 @@ def kubernetes(
     asked = context.get_parameter_source("mirrors") is click.core.ParameterSource.COMMANDLINE
     # a mirror of the environment is there for all downloads; it does not speak against another way
     chosen = mirrors if asked or not (folder or build) else ()
+    if chosen and asked and version is None:
+        raise InvalidRequest("--mirror says where, and not what", hint="name a version, such as 1.34.1")
     with ending_like_ctrl_c():
         got = obtain(version, cache or CACHE, folder=folder, mirrors=chosen, build=build, teller=Progress())
     if output == "json":

@@ -10,6 +10,7 @@ import errno
 import importlib
 import itertools
 import os
+import select
 import sys
 from typing import Any
 
@@ -70,7 +71,7 @@ class Commands(click.Group):
             result = super().invoke(ctx)
             sys.stdout.flush()
         except OSError as error:
-            if error.errno not in (errno.EPIPE, errno.ENOSPC):
+            if error.errno not in (errno.EPIPE, errno.ENOSPC) or (error.errno == errno.EPIPE and not nobody_reads()):
                 raise
             # writing the rest at exit would fail again
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -91,10 +92,11 @@ def cli() -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """One call of the command; the exit code says who has to act."""
+    said = sys.argv[1:] if arguments is None else arguments
     try:
         result = cli.main(args=arguments, prog_name="protokube", standalone_mode=False)
     except ProtokubeError as error:
-        return tell(error, sys.argv[1:] if arguments is None else arguments)
+        return tell(error, said)
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
@@ -108,9 +110,16 @@ def run(arguments: list[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("stopped", err=True)
         return 130
+    except PermissionError as error:
+        what = f"{error.filename}: " if error.filename else ""
+        refused = Refused(f"{what}{error.strerror}", hint="" if os.geteuid() == 0 else "is it root's? then sudo")
+        return tell(refused, said)
     except Exception as bug:  # the outermost frame: a traceback is no answer to a user
         if os.environ.get(DEBUG):
             raise
+        if isinstance(bug, ModuleNotFoundError) and (extra := extra_of(bug.name or "")):
+            hint = f"pip install 'protokube[{extra}]'"
+            return tell(Refused(f"this needs {bug.name}, which is not installed", hint=hint), said)
         click.echo(f"error: a bug in protokube: {type(bug).__name__}: {bug}", err=True)
         click.echo(f"  hint: run it again with {DEBUG}=1 and report what it prints", err=True)
         return ExitCode.BUG
@@ -134,6 +143,33 @@ def tell(error: ProtokubeError, arguments: list[str]) -> int:
     return error.exit_code
 
 
+def extra_of(module: str) -> str:
+    """The extra that brings a library; empty for one that has to be there."""
+    known = {
+        "agent": ("cryptography", "dns", "jeepney", "prometheus_client"),
+        "dns": ("httpx2", "lightkube", "msgspec"),
+        "route53": ("boto3", "botocore"),
+    }
+    return next((extra for extra, modules in known.items() if module.partition(".")[0] in modules), "")
+
+
+def nobody_reads() -> bool:
+    """Whether it is our own output that is broken, and not a connection that we have."""
+    asked = select.poll()
+    for number in (1, 2):
+        asked.register(number, 0)
+    return any(happened & select.POLLERR for _, happened in asked.poll(0))
+
+
+def have_streams() -> None:
+    """A stream that the caller closed leads nowhere; else a file that we open takes its number, and what we print."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            number = os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(number, True)
+            setattr(sys, name, os.fdopen(number, mode))
+
+
 def wants_json(arguments: list[str]) -> bool:
     pairs = itertools.pairwise(arguments)
     return any(pair in {("-o", "json"), ("--output", "json")} for pair in pairs) or bool(
@@ -142,4 +178,5 @@ def wants_json(arguments: list[str]) -> bool:
 
 
 def main() -> None:
+    have_streams()
     sys.exit(run())

@@ -9,6 +9,7 @@ from typing import Any
 from protokube.cli.render_explain import IN_ORDER
 from protokube.controllers.dns.explain import Asking
 from protokube.controllers.dns.explain_zone import AtZone, Leaving, Standing
+from protokube.records.api import LEASE
 from protokube.records.zones import Zone
 
 PREFIX = "dns.alpha.kubernetes.io/"
@@ -22,12 +23,14 @@ class Story:
     owner: str
     grace: float
     reserved: bool
-    """The agents look after it."""
+    """The agents look after it, if they still renew their Lease."""
     asked: tuple[Asking, ...]
     zones: tuple[AtZone, ...]
     rules: tuple[str, ...]
     left_alone: tuple[tuple[Zone, str], ...]
     """Zones that would hold it and are not ours to write to."""
+    renewed: str = ""
+    """When that Lease was renewed last, as it says."""
 
 
 def lines(told: Story) -> list[str]:
@@ -47,6 +50,7 @@ def tree(told: Story) -> dict[str, Any]:
         "name": told.name,
         "owner": told.owner,
         "reserved": told.reserved,
+        "leaseRenewed": told.renewed,
         "askedForBy": [
             {
                 "source": each.source,
@@ -143,7 +147,8 @@ def _held(each: Leaving) -> str:
 def _next(told: Story) -> Iterator[str]:
     """At least one sentence."""
     if told.reserved:
-        yield "nothing: the masters' agents look after this name"
+        yield f"nothing, if the masters' agents still renew the Lease {LEASE} (last: {told.renewed or 'not said'})"
+        yield "otherwise it has ended, and the dns-controller takes the name over"
         return
     found = [str(change) for at in told.zones for change in at.changes]
     for at in told.zones:

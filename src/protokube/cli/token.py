@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 Decorated = Callable[..., Any]
 TEXT_OR_JSON = ("text", "json")
-SHORTEST = 60.0
+SHORTEST, LONGEST = 60.0, 3650 * 86400.0
+"""Seconds; no authority lives longer than the latter."""
 
 
 def kubeconfig_option(function: Decorated) -> Decorated:
@@ -57,7 +58,7 @@ def token() -> None:
 
 
 @token.command()
-@click.option("--ttl", type=Duration(), default="24h", show_default=True, help="How long it is good for.")
+@click.option("--ttl", type=Duration(), default="24h", show_default=True, help="How long it is good: 3650d at most.")
 @click.option("--description", default="", help="For whoever reads the list.")
 @kubeconfig_option
 @cluster_option
@@ -69,6 +70,8 @@ def create(ttl: float, description: str, kubeconfig: Path | None, cluster: str |
 
     if ttl < SHORTEST:
         raise InvalidRequest("a token that ends at once lets nobody in", want="--ttl of a minute or more")
+    if ttl > LONGEST:
+        raise InvalidRequest("a token has to end one day", want=f"--ttl of at most {LONGEST / 86400:g}d")
     expires = dt.datetime.now(dt.UTC) + dt.timedelta(seconds=ttl)
     made = new_token(secrets.choice, expires, description)
     with opened(chosen(kubeconfig, cluster)) as api:

@@ -13,27 +13,16 @@ import click
 
 from protokube.cli.options import show_warnings
 from protokube.cli.progress import Progress
-from protokube.cli.up_choosing import (
-    Made,
-    complete_here,
-    few_lines,
-    find_kubernetes,
-    made_before,
-    need_kubernetes,
-    need_the_same,
-    read_lines,
-    read_spec,
-)
+from protokube.cli.up_before import Made, carried_on, kept_spec, made_before, members_of, need_the_same
+from protokube.cli.up_choosing import complete_here, few_lines, find_kubernetes, need_kubernetes, read_lines, read_spec
 from protokube.cli.up_waiting import await_nodes, await_quorum, await_ready
-from protokube.errors import Refused
+from protokube.errors import InvalidRequest, Refused
 
 
 @click.command("up")
 @click.argument("spec", required=False, type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--cluster", "name", default="laptop", show_default=True, help="The cluster's name, if no SPEC names it.")
-@click.option(
-    "--masters", default=3, show_default=True, type=click.IntRange(1, 9), help="How many, if no SPEC says it."
-)
+@click.option("--masters", type=click.IntRange(1, 9), help="How many, if no SPEC says it.  [default: 3]")
 @click.option("--events", is_flag=True, help="A second etcd cluster, for events alone.")
 @click.option(
     "--kubernetes",
@@ -46,13 +35,22 @@ from protokube.errors import Refused
 @click.option("--timeout", default=300.0, show_default=True, help="Seconds to wait until it is ready.")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How to tell the result.")
 def up(
-    spec: Path | None, name: str, masters: int, events: bool, release: str, kubelet: bool, timeout: float, output: str
+    spec: Path | None,
+    name: str,
+    masters: int | None,
+    events: bool,
+    release: str,
+    kubelet: bool,
+    timeout: float,
+    output: str,
 ) -> None:
     """The main job on one machine: a control plane that heals.
 
     Hosts, disks, names, an etcd quorum on floating disks, and, where its programs are to be had, Kubernetes: see
     `protokube get kubernetes --help`. Needs root. Everything of it lies in one folder and in namespaces of its own;
-    `protokube down` takes all of it away. Asked again, it goes on where it was, and changes nothing that is in order.
+    `protokube down` takes all of it away. Asked again, it goes on where it was, and changes nothing that is in order:
+    what is not said then is as it was said the first time. A cluster that is there keeps its masters, its etcd members
+    and its version.
 
     \b
       protokube up
@@ -80,22 +78,25 @@ def up(
         version = binaries.version(etcd)
         step.text = f"etcd {version}"
     with progress.step("Kubernetes") as step:
-        before = None if spec else made_before(name)
-        if before and not release:
-            release, kubelet = before.kubernetes, kubelet or before.kubelet
-        said = read_spec(spec) if spec else None
-        kubernetes = find_kubernetes(said[0] if said else None, release)
+        said = read_spec(spec) if spec else kept_spec(name)
+        wish = said[0] if said else None
+        if spec and wish:
+            need_one_word(wish.name, name, masters, events=events)
+        before = made_before(wish.name if wish else name)
+        release, kubelet = carried_on(before, wish, release, kubelet)
+        kubernetes = find_kubernetes(wish, release)
         need_kubernetes(kubernetes, kubelet=kubelet)
         step.text = f"Kubernetes {kubernetes.version}" if kubernetes else "no Kubernetes: etcd and names alone"
     with progress.step("spec to complete configuration") as step:
         release = kubernetes.version if kubernetes else ""
-        wish, texts = said or read_lines(few_lines(name, masters, version, events, release))
+        wish, texts = said or read_lines(few_lines(name, masters or 3, events))
         config = complete_here(wish, version, release)
         step.text = f"complete configuration of {config.name}"
     show_warnings(config.warnings)
     paths = Paths.of(config.name)
-    now = Made(kubernetes.version if kubernetes else "none", kubelet)
-    need_the_same(config.name, made_before(config.name), now)
+    wanted = from_config(config, kubernetes=kubernetes is not None, nodes=kubelet)
+    now = Made.of(release or "none", kubelet, members_of(wanted.etcd))
+    need_the_same(config.name, before, now, masters=None if spec else masters, events=events and not spec)
     nodes = None
     if kubernetes and kubelet:
         with progress.step("container runtime and images") as step:
@@ -105,7 +106,6 @@ def up(
         paths.create()
         store = open_store(f"file://{paths.store}")
         put_config(store, config, texts)
-        wanted = from_config(config, kubernetes=kubernetes is not None, nodes=kubelet)
         if kubernetes:
             wanted = replace(wanted, addons=put_addons(store, config.name, all_addons(config, read_manifest)))
         wanted = nodes.wanted(wanted) if nodes else wanted
@@ -123,7 +123,7 @@ def up(
             bringup.record_generation(store, wanted.cluster, each, volumes)
         step.text = f"{len(volumes)} disks, and the record of who may found what"
     with progress.step("hosts") as step:
-        launch = bringup.launch_data(wanted, key, zone)
+        launch = bringup.launch_data(wanted, zone)
         programs = [bringup.write_launcher(paths), etcd.parent, *([kubernetes.folder] if kubernetes else [])]
         plain = bringup.template(launch, programs)
         bringup.set_groups(
@@ -157,11 +157,19 @@ def up(
     click.echo(next_words(told, wanted.etcd[0].members[0].dns_name))
 
 
+def need_one_word(called: str, name: str, masters: int | None, *, events: bool) -> None:
+    """A SPEC says these; an option beside it is not passed over in silence."""
+    typed = click.get_current_context().get_parameter_source("name") is click.core.ParameterSource.COMMANDLINE
+    options = {f"--cluster {name}": typed and name != called, "--masters": masters is not None, "--events": events}
+    if beside := [option for option, said in options.items() if said]:
+        raise InvalidRequest(f"{', '.join(beside)}: the spec of {called} says that", hint="say it in the spec")
+
+
 def need_root() -> None:
     if os.geteuid() != 0:
         raise Refused(
             "the local cloud needs root", saw=f"user {os.geteuid()}", want="namespaces, loop devices and mounts",
-            hint="sudo protokube up",
+            hint=f"sudo {click.get_current_context().command_path}",
         )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,50 +73,14 @@ def complete_here(spec: Spec, etcd: str, kubernetes: str) -> Config:
     here = {"etcdClusters": {name: {"version": etcd, **told} for name, told in clusters.items()}}
     config = complete(replace(spec, cluster={**versions, **spec.cluster, **here}))
     if (cloud := config.cluster["cloud"]) != "local":
-        raise Refused(f"the spec is for {cloud}", want="cloud: local", hint="`protokube apply` will be for clouds")
+        raise Refused(f"the spec is for {cloud}", want="cloud: local", hint="clouds are not built yet: docs/limits.md")
     return config
 
 
-def few_lines(name: str, masters: int, etcd: str, events: bool, kubernetes: str) -> str:
-    """A spec for what is here: this etcd, this Kubernetes."""
-    version = f"  kubernetesVersion: {kubernetes}\n" if kubernetes else ""
-    clusters = "".join(f"  - {{name: {key}, version: {etcd}}}\n" for key in ("main", "events")[: 1 + events])
+def few_lines(name: str, masters: int, events: bool) -> str:
+    """A spec that leaves the versions to what is here."""
+    clusters = "".join(f"  - {{name: {key}}}\n" for key in ("main", "events")[: 1 + events])
     return (
         "apiVersion: protokube.io/v1alpha1\nkind: Cluster\n"
-        f"metadata: {{name: {name}}}\nspec:\n  cloud: local\n  masters: {masters}\n{version}  etcdClusters:\n{clusters}"
+        f"metadata: {{name: {name}}}\nspec:\n  cloud: local\n  masters: {masters}\n  etcdClusters:\n{clusters}"
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """What the hosts of a cluster were made with."""
-
-    kubernetes: str
-    """Its version, or `none`."""
-    kubelet: bool
-
-    def __str__(self) -> str:
-        what = "no Kubernetes" if self.kubernetes == "none" else f"Kubernetes {self.kubernetes}"
-        return f"{what}, {'the real kubelet' if self.kubelet else 'the built-in pod runner'}"
-
-
-def made_before(cluster: str) -> Made | None:
-    """What the hosts that are there were made with; None where there are none."""
-    from protokube.local.paths import Paths
-    from protokube.local.view_sources import master_config
-
-    paths = Paths.of(cluster)
-    told = master_config(paths, sorted(each.name for each in paths.hosts.glob("*")))
-    if told is None:
-        return None
-    version = told.components[0].image.rpartition(":v")[2] if told.components else "none"
-    return Made(version, bool(told.kubelet_kubeconfig))
-
-
-def need_the_same(cluster: str, before: Made | None, now: Made) -> None:
-    """Hosts that run keep what they were made with, and half a cluster of another kind helps nobody."""
-    if before is not None and before != now:
-        raise Refused(
-            f"{cluster} is there already, and its hosts were made with something else", saw=str(before), want=str(now),
-            hint="`protokube down` takes it away; then `up` makes it anew",
-        )  # fmt: skip

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from protokube.agent.wanted import MasterConfig
-from protokube.errors import InvalidRequest
+from protokube.errors import InvalidRequest, Refused
 from protokube.etcd import Etcd
 from protokube.host import Units
 from protokube.providers.dns import DnsProvider
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from protokube.kube.client import KubeApi
     from protokube.pki.authority import Authorities
     from protokube.pki.renewal import Place
+    from protokube.providers.dns.keys import TsigKey
 
 Wake = Callable[[], None]
 
@@ -85,18 +86,14 @@ def _watch(client: Any, wake: Wake) -> None:
             time.sleep(0.5)
 
 
-def names(told: Mapping[str, Any] | None, root: Path) -> tuple[DnsProvider | None, bool]:
+def names(told: Mapping[str, Any] | None, root: Path, store: Store, cluster: str) -> tuple[DnsProvider | None, bool]:
     """The provider of names, and whether they are in a zone that others read."""
     match (told or {}).get("kind"):
         case None:
             return None, True
         case "rfc2136":
-            from protokube.providers.dns.keys import TsigKey
-            from protokube.providers.dns.rfc2136 import Rfc2136Dns
-
             assert told is not None
-            key = TsigKey(name=told["key"]["name"], secret=told["key"]["secret"])
-            return Rfc2136Dns(told["zone"], told["server"], key, port=int(told.get("port", 53))), True
+            return _updated(told, store, cluster), True
         case "hosts":
             from protokube.providers.dns.hosts import HostsDns
 
@@ -104,6 +101,30 @@ def names(told: Mapping[str, Any] | None, root: Path) -> tuple[DnsProvider | Non
             return HostsDns(told["zone"], root / str(told.get("path", "/etc/hosts")).lstrip("/")), False
         case kind:
             raise InvalidRequest(f"there is no provider of names {kind!r}", want="rfc2136 or hosts")
+
+
+def _updated(told: Mapping[str, Any], store: Store, cluster: str) -> DnsProvider:
+    """A zone that takes updates, by the key that launch data name; those of before have the key itself in them."""
+    from protokube.providers.dns.keys import TsigKey
+    from protokube.providers.dns.rekeyed import RekeyedDns
+    from protokube.providers.dns.rfc2136 import Rfc2136Dns
+
+    def connect(key: TsigKey) -> DnsProvider:
+        return Rfc2136Dns(told["zone"], told["server"], key, port=int(told.get("port", 53)))
+
+    if "secret" in told["key"]:
+        return connect(TsigKey(name=told["key"]["name"], secret=told["key"]["secret"]))
+    secret = str(told["key"]["fromSecret"])
+    return RekeyedDns(told["zone"], lambda: _stored_key(store, layout.secret(cluster, secret)), connect)
+
+
+def _stored_key(store: Store, path: str) -> TsigKey:
+    from protokube.cli.dns_zones import key_in
+
+    try:
+        return key_in(store.read(path).data.decode(errors="replace"), f"{path} in {store.url}")
+    except InvalidRequest as why:  # not of whoever typed a command: a person has to look into the store
+        raise Refused(why.message, saw=why.saw, want=why.want, hint=why.hint) from why
 
 
 def units(kind: str) -> Units:
@@ -141,6 +162,11 @@ class StoreKeys:
         from protokube.pki.shared import sync_shared
 
         return sync_shared(self._directory, self._authorities())
+
+    def give(self, component: str, names: Sequence[str]) -> Sequence[str]:
+        from protokube.pki.folders import give
+
+        return give(self._directory, component, names)
 
     def _authorities(self) -> Authorities:
         from protokube.pki.authority import Authorities

@@ -71,6 +71,7 @@ def complete(spec: Spec, store: str | None = None) -> Config:
 
     check.whole(cluster, root, version, spec)
     rendered = rendering.render_all(cluster, root, version)
+    check.check_files(cluster, root, rendered)
     if not ledger.problems:  # otherwise every flag that follows from a wrong value would be told as changed
         check.unchanged(spec.rendered, rendered, ledger)
     stop_at_problems(ledger)

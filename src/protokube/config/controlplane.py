@@ -5,18 +5,21 @@ They share a machine and talk over 127.0.0.1 with certificates; nothing listens 
 
 from __future__ import annotations
 
+from protokube.config.access import complete_access
 from protokube.config.draft import Draft
 from protokube.config.flags import COMPONENTS
 from protokube.config.images import image
 from protokube.config.network import Inside
-from protokube.config.pki import DIRECTORY
+from protokube.config.places import own_folder
 from protokube.spec.version import Version
 
 CONFIG_DIRECTORY = "/etc/kubernetes/config"
-AUDIT_POLICY_FILE = f"{CONFIG_DIRECTORY}/audit-policy.yaml"
-ADMISSION_FILE = f"{CONFIG_DIRECTORY}/admission.yaml"
-AUTHENTICATION_FILE = f"{CONFIG_DIRECTORY}/authentication.yaml"
-ENCRYPTION_FILE = f"{DIRECTORY}/encryption.yaml"
+"""Of kubelets and etcd; every other component has a folder of its own."""
+OF_API, OF_MANAGER, OF_SCHEDULER = map(own_folder, ("kube-apiserver", "kube-controller-manager", "kube-scheduler"))
+AUDIT_POLICY_FILE = f"{OF_API}/audit-policy.yaml"
+ADMISSION_FILE = f"{OF_API}/admission.yaml"
+AUTHENTICATION_FILE = f"{OF_API}/authentication.yaml"
+ENCRYPTION_FILE = f"{OF_API}/encryption.yaml"
 FILE = "where nodeup puts it"
 VERBOSITY = 2
 EVERYWHERE = "0.0.0.0"  # noqa: S104  # with TLS and client certificates; nodes and people reach it by name
@@ -53,15 +56,13 @@ def complete_apiserver(cluster: Draft, cloud: str, version: Version) -> None:
     api = cluster.under("kubeAPIServer")
     etcd = {key: each.get("clientPort") for key, each in cluster.each("etcdClusters")}
     of_etcd = cluster.at("etcdClusters")
-    mode = "AlwaysAllow" if cluster.get("authorization") == "AlwaysAllow" else "Node,RBAC"
     api.decide("allowPrivileged", True, "kube-proxy and network add-ons need it")
-    api.decide("anonymousAuth", False, "nobody is let in without a name")
+    complete_access(cluster, api, version)
     plugins = ["NodeRestriction", *(api.get("appendAdmissionPlugins") or [])]
     because = "a node may change only what is its own; all others wanted are on by default"
     api.decide("enableAdmissionPlugins", plugins, because, *_if(api, "appendAdmissionPlugins"))
-    api.decide("authorizationMode", mode, "the way of the cluster", cluster.at("authorization"))
     api.decide("bindAddress", EVERYWHERE, "every address of the master")
-    api.decide("clientCAFile", f"{DIRECTORY}/ca.crt", FILE)
+    api.decide("clientCAFile", f"{OF_API}/ca.crt", FILE)
     if in_tree_cloud(cluster, cloud, version):
         of = (cluster.at("cloud"), cluster.at("kubernetesVersion"))
         api.decide("cloudProvider", cloud, "built into this version", *of)
@@ -73,20 +74,20 @@ def complete_apiserver(cluster: Draft, cloud: str, version: Version) -> None:
         overrides = [f"/events#https://127.0.0.1:{etcd['events']}"]
         because = "events have a store of their own"
         api.decide("etcdServersOverrides", overrides, because, f"{of_etcd}.events.clientPort")
-    api.decide("etcdCaFile", f"{DIRECTORY}/etcd-client-ca.crt", FILE)
-    api.decide("etcdCertFile", f"{DIRECTORY}/kube-apiserver-etcd-client.crt", FILE)
-    api.decide("etcdKeyFile", f"{DIRECTORY}/kube-apiserver-etcd-client.key", FILE)
-    api.decide("kubeletCertificateAuthority", f"{DIRECTORY}/ca.crt", FILE)
-    api.decide("kubeletClientCertificate", f"{DIRECTORY}/kube-apiserver-kubelet-client.crt", FILE)
-    api.decide("kubeletClientKey", f"{DIRECTORY}/kube-apiserver-kubelet-client.key", FILE)
+    api.decide("etcdCaFile", f"{OF_API}/etcd-client-ca.crt", FILE)
+    api.decide("etcdCertFile", f"{OF_API}/kube-apiserver-etcd-client.crt", FILE)
+    api.decide("etcdKeyFile", f"{OF_API}/kube-apiserver-etcd-client.key", FILE)
+    api.decide("kubeletCertificateAuthority", f"{OF_API}/ca.crt", FILE)
+    api.decide("kubeletClientCertificate", f"{OF_API}/kube-apiserver-kubelet-client.crt", FILE)
+    api.decide("kubeletClientKey", f"{OF_API}/kube-apiserver-kubelet-client.key", FILE)
     types = ["InternalIP", "Hostname", "ExternalIP"]
     api.decide("kubeletPreferredAddressTypes", types, "the address inside the network first")
     api.decide("logLevel", VERBOSITY, "enough to retell a night")
     api.decide("enableProfiling", False, "it shows what is in memory")
-    api.decide("proxyClientCertFile", f"{DIRECTORY}/front-proxy-client.crt", FILE)
-    api.decide("proxyClientKeyFile", f"{DIRECTORY}/front-proxy-client.key", FILE)
+    api.decide("proxyClientCertFile", f"{OF_API}/front-proxy-client.crt", FILE)
+    api.decide("proxyClientKeyFile", f"{OF_API}/front-proxy-client.key", FILE)
     api.decide("requestheaderAllowedNames", ["front-proxy-client"], "the one name that may pass on who asked")
-    api.decide("requestheaderClientCAFile", f"{DIRECTORY}/front-proxy-ca.crt", FILE)
+    api.decide("requestheaderClientCAFile", f"{OF_API}/front-proxy-ca.crt", FILE)
     api.decide("requestheaderExtraHeaderPrefixes", ["X-Remote-Extra-"], "as every aggregated server reads it")
     api.decide("requestheaderGroupHeaders", ["X-Remote-Group"], "as every aggregated server reads it")
     api.decide("requestheaderUsernameHeaders", ["X-Remote-User"], "as every aggregated server reads it")
@@ -96,8 +97,8 @@ def complete_apiserver(cluster: Draft, cloud: str, version: Version) -> None:
     api.decide("serviceClusterIPRange", cluster.get("serviceClusterIPRange"), "the cluster's", services)
     api.decide("serviceNodePortRange", "30000-32767", "the usual one")
     api.decide("storageBackend", "etcd3", "the only one")
-    api.decide("tlsCertFile", f"{DIRECTORY}/kube-apiserver.crt", FILE)
-    api.decide("tlsPrivateKeyFile", f"{DIRECTORY}/kube-apiserver.key", FILE)
+    api.decide("tlsCertFile", f"{OF_API}/kube-apiserver.crt", FILE)
+    api.decide("tlsPrivateKeyFile", f"{OF_API}/kube-apiserver.key", FILE)
     api.decide("cpuRequest", "150m", "what it needs when idle")
     _audit(api)
     _files(cluster, api)
@@ -115,8 +116,8 @@ def _service_accounts(cluster: Draft, api: Draft) -> None:
     audiences = [api.get("serviceAccountIssuer"), *(discovery.get("additionalAudiences") or [])]
     if len(audiences) > 1:
         api.decide("apiAudiences", audiences, "the issuer, and those asked for", of)
-    api.decide("serviceAccountKeyFile", [f"{DIRECTORY}/service-account.pub"], FILE)
-    api.decide("serviceAccountSigningKeyFile", f"{DIRECTORY}/service-account.key", FILE)
+    api.decide("serviceAccountKeyFile", [f"{OF_API}/service-account.pub"], FILE)
+    api.decide("serviceAccountSigningKeyFile", f"{OF_API}/service-account.key", FILE)
 
 
 def _audit(api: Draft) -> None:
@@ -146,13 +147,13 @@ def _files(cluster: Draft, api: Draft) -> None:
 
 def complete_controller_manager(cluster: Draft, inside: Inside, cloud: str, version: Version, name: str) -> None:
     manager = cluster.under("kubeControllerManager")
-    home = "/var/lib/kube-controller-manager/kubeconfig"
+    home = f"{OF_MANAGER}/kubeconfig"
     manager.decide("allocateNodeCIDRs", True, "each node gets a part of the pods' range")
     manager.decide("authenticationKubeconfig", home, FILE)
     manager.decide("authorizationKubeconfig", home, FILE)
     manager.decide("kubeconfig", home, FILE)
     manager.decide("bindAddress", "127.0.0.1", "only its own machine asks it")
-    manager.decide("clientCAFile", f"{DIRECTORY}/ca.crt", FILE)
+    manager.decide("clientCAFile", f"{OF_MANAGER}/ca.crt", FILE)
     if in_tree_cloud(cluster, cloud, version):
         of = (cluster.at("cloud"), cluster.at("kubernetesVersion"))
         manager.decide("cloudProvider", cloud, "built into this version", *of)
@@ -165,17 +166,17 @@ def complete_controller_manager(cluster: Draft, inside: Inside, cloud: str, vers
         manager.decide("cloudProvider", "external", because, cluster.at("cloudControllerManager"))
     manager.decide("clusterCIDR", cluster.get("podCIDR"), "the pods' range", cluster.at("podCIDR"))
     manager.decide("clusterName", name, "the cluster's name", "metadata.name")
-    manager.decide("clusterSigningCertFile", f"{DIRECTORY}/ca.crt", FILE)
-    manager.decide("clusterSigningKeyFile", f"{DIRECTORY}/ca.key", FILE)
+    manager.decide("clusterSigningCertFile", f"{OF_MANAGER}/ca.crt", FILE)
+    manager.decide("clusterSigningKeyFile", f"{OF_MANAGER}/ca.key", FILE)
     controllers = ["*", "bootstrapsigner", "tokencleaner"]
     manager.decide("controllers", controllers, "all, and the two that bootstrap tokens need")
     manager.decide("logLevel", VERBOSITY, "enough to retell a night")
     mask = max(24, min(inside.pods.prefixlen + 1, 28))
     manager.decide("nodeCIDRMaskSize", mask, "addresses for the pods of one node", cluster.at("podCIDR"))
     manager.decide("enableProfiling", False, "it shows what is in memory")
-    manager.decide("requestheaderClientCAFile", f"{DIRECTORY}/front-proxy-ca.crt", FILE)
-    manager.decide("rootCAFile", f"{DIRECTORY}/ca.crt", FILE)
-    manager.decide("serviceAccountPrivateKeyFile", f"{DIRECTORY}/service-account.key", FILE)
+    manager.decide("requestheaderClientCAFile", f"{OF_MANAGER}/front-proxy-ca.crt", FILE)
+    manager.decide("rootCAFile", f"{OF_MANAGER}/ca.crt", FILE)
+    manager.decide("serviceAccountPrivateKeyFile", f"{OF_MANAGER}/service-account.key", FILE)
     services = cluster.at("serviceClusterIPRange")
     manager.decide("serviceClusterIPRange", cluster.get("serviceClusterIPRange"), "the cluster's", services)
     manager.decide("useServiceAccountCredentials", True, "each controller has only the rights it needs")
@@ -185,13 +186,13 @@ def complete_controller_manager(cluster: Draft, inside: Inside, cloud: str, vers
 
 def complete_scheduler(cluster: Draft) -> None:
     scheduler = cluster.under("kubeScheduler")
-    home = "/var/lib/kube-scheduler/kubeconfig"
+    home = f"{OF_SCHEDULER}/kubeconfig"
     scheduler.decide("authenticationKubeconfig", home, FILE)
     scheduler.decide("authorizationKubeconfig", home, FILE)
     scheduler.decide("kubeconfig", home, FILE)
     scheduler.decide("bindAddress", "127.0.0.1", "only its own machine asks it")
-    scheduler.decide("clientCAFile", f"{DIRECTORY}/ca.crt", FILE)
-    scheduler.decide("requestheaderClientCAFile", f"{DIRECTORY}/front-proxy-ca.crt", FILE)
+    scheduler.decide("clientCAFile", f"{OF_SCHEDULER}/ca.crt", FILE)
+    scheduler.decide("requestheaderClientCAFile", f"{OF_SCHEDULER}/front-proxy-ca.crt", FILE)
     scheduler.decide("enableProfiling", False, "it shows what is in memory")
     scheduler.decide("logLevel", VERBOSITY, "enough to retell a night")
     scheduler.decide("cpuRequest", "100m", "what it needs when idle")

@@ -11,16 +11,17 @@ from typing import Any
 from protokube import __version__
 from protokube.config.draft import Draft
 from protokube.config.images import REGISTRY, registry
+from protokube.config.places import own_folder
 
 ROUTE53, RFC2136 = "aws-route53", "rfc2136"
 EXTRAS = {ROUTE53: ("dns", "route53"), RFC2136: ("dns",)}
 """By provider: of our own extras, those that it takes."""
-HOME = "/var/lib/dns-controller"
 LOCAL_SERVER = "10.77.0.1"
 """Where the embedded DNS server answers the hosts of the local cloud."""
 KEY_SECRET = "dns-update-key"  # noqa: S105 (the name of a secret)
 """The secret of the store that is the key for updates."""
 NAME = "dns-controller"
+HOME = own_folder(NAME)
 IMAGE = f"protokube/{NAME}:{__version__}"
 
 

@@ -12,7 +12,8 @@ from protokube.config.controlplane import CONFIG_DIRECTORY, EVERYWHERE
 from protokube.config.draft import Draft, Origin
 from protokube.config.flags import flag_table
 from protokube.config.forms import words
-from protokube.config.pki import DIRECTORY, member_dns_name, member_name
+from protokube.config.pki import member_dns_name, member_name
+from protokube.config.places import DIRECTORY
 from protokube.config.render import put
 from protokube.spec.decode import Tree, near
 from protokube.spec.fields import duration

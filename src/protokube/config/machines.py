@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from protokube.config.controlplane import FILE, VERBOSITY, in_tree_cloud
+from protokube.config.controlplane import EVERYWHERE, FILE, VERBOSITY, in_tree_cloud
 from protokube.config.draft import Draft
 from protokube.config.images import CONTAINERD, COREDNS, PAUSE, by_version, image
 from protokube.config.network import Inside
-from protokube.config.pki import DIRECTORY
+from protokube.config.places import DIRECTORY, own_folder
 from protokube.spec.version import Version
 
 EVICTION = (
@@ -70,12 +70,16 @@ def complete_proxy(cluster: Draft) -> None:
     proxy.decide("enabled", not replaced, because, cluster.at("networking"))
     if plugin["plugin"] != "amazonvpc":
         proxy.decide("clusterCIDR", cluster.get("podCIDR"), "the pods' range", cluster.at("podCIDR"))
-    proxy.decide("kubeconfig", "/var/lib/kube-proxy/kubeconfig", FILE)
+    proxy.decide("kubeconfig", f"{own_folder('kube-proxy')}/kubeconfig", FILE)
     proxy.decide("proxyMode", "iptables", "works on every kernel we support")
     many = 0 if cluster.get("cloud") == "local" else 131072
     because = "room for many connections" if many else "a host of the local cloud may not change the kernel's limit"
     proxy.decide("conntrackMaxPerCore", many, because, cluster.at("cloud"))
     proxy.decide("metricsBindAddress", "127.0.0.1:10249", "only its own machine asks it")
+    asked = cluster.get("cloud") == "gce"
+    because = "the cloud's load balancers ask every node's" if asked else "only its own machine asks it"
+    health = f"{EVERYWHERE if asked else '127.0.0.1'}:10256"
+    proxy.decide("healthzBindAddress", health, because, cluster.at("cloud"))
     proxy.decide("logLevel", VERBOSITY, "enough to retell a night")
     proxy.decide("cpuRequest", "100m", "what it needs when idle")
 
@@ -125,8 +129,6 @@ def complete_kubelet(cluster: Draft, cloud: str, version: Version, runtime: str)
     kubelet.decide("readOnlyPort", 0, "nothing listens without TLS")
     kubelet.decide("registerNode", True, "the machine makes itself known")
     kubelet.decide("rotateCertificates", True, "its certificate is renewed in time")
-    kubelet.decide("tlsCertFile", f"{DIRECTORY}/kubelet-server.crt", FILE)
-    kubelet.decide("tlsPrivateKeyFile", f"{DIRECTORY}/kubelet-server.key", FILE)
     cluster.decide("masterKubelet", {}, "masters are told nothing else")
 
 
@@ -164,6 +166,17 @@ def complete_group_kubelet(group: Draft, cluster: Draft, external_taint: bool) -
     for layer in layers:
         for name, value in (cluster.get(layer) or {}).items():
             kubelet.inherit(name, value, cluster.at(f"{layer}.{name}"))
+    _serving(kubelet, group.at("role"), is_master=role == "Master")
     if role == "Node":
         because = "a new node asks for its certificate"
         kubelet.decide("bootstrapKubeconfig", "/var/lib/kubelet/bootstrap-kubeconfig", because, group.at("role"))
+
+
+def _serving(kubelet: Draft, of_role: str, *, is_master: bool) -> None:
+    """The certificate that a kubelet serves with: a master's agent makes it; elsewhere the kubelet asks for one."""
+    if is_master and not kubelet.get("serverTLSBootstrap"):
+        kubelet.decide("tlsCertFile", f"{DIRECTORY}/kubelet-server.crt", FILE, of_role)
+        kubelet.decide("tlsPrivateKeyFile", f"{DIRECTORY}/kubelet-server.key", FILE, of_role)
+    elif not kubelet.get("tlsCertFile"):  # with both, it would show now the one, now the other
+        because = "it asks for the certificate that it serves with, and the agents approve"
+        kubelet.decide("serverTLSBootstrap", True, because, of_role)

@@ -13,7 +13,6 @@ from protokube.config.network import Inside
 from protokube.spec.decode import Tree
 from protokube.spec.fields import seconds
 
-DIRECTORY = "/srv/kubernetes"
 SHORTEST_FOR_COMPONENTS = "30m"
 """A quarter of a life is left when it is renewed at the latest; that has to be longer than five minutes."""
 LOOPBACK = ["localhost", "127.0.0.1"]
@@ -29,7 +28,7 @@ CLIENTS: dict[str, tuple[str, str, list[str]]] = {
     "kube-proxy": ("kubernetes-ca", "system:kube-proxy", []),
     "dns-controller": ("kubernetes-ca", "system:dns-controller", []),
     "protokube": ("kubernetes-ca", "protokube", ["system:masters"]),
-    "kube-apiserver-kubelet-client": ("kubernetes-ca", "kube-apiserver", ["system:masters"]),
+    "kube-apiserver-kubelet-client": ("kubernetes-ca", "kube-apiserver", []),
     "front-proxy-client": ("front-proxy-ca", "front-proxy-client", []),
     "kube-apiserver-etcd-client": ("etcd-client-ca", "kube-apiserver", []),
     "protokube-etcd-client": ("etcd-client-ca", "protokube", []),

@@ -7,6 +7,7 @@ from protokube.config.draft import Draft, Origin
 from protokube.config.etcd_file import etcd_members
 from protokube.config.flags import COMPONENTS, flag_table
 from protokube.config.forms import flag_value
+from protokube.config.places import DIRECTORY, own_folder
 from protokube.config.render import Form, render
 from protokube.spec.components.apiserver import KubeAPIServer
 from protokube.spec.components.controller_manager import KubeControllerManager
@@ -18,10 +19,10 @@ from protokube.spec.parse import GROUPS
 from protokube.spec.version import Version
 
 KUBELET_FILE = f"{controlplane.CONFIG_DIRECTORY}/kubelet.yaml"
-PROXY_FILE = f"{controlplane.CONFIG_DIRECTORY}/kube-proxy.yaml"
-SCHEDULER_FILE = f"{controlplane.CONFIG_DIRECTORY}/kube-scheduler.yaml"
-SECRETS = {controlplane.ENCRYPTION_FILE: "encryption"}
-"""Files whose content is a secret of the store, named here and never shown."""
+PROXY_FILE = f"{own_folder('kube-proxy')}/config.yaml"
+SCHEDULER_FILE = f"{controlplane.OF_SCHEDULER}/config.yaml"
+SECRETS = dict.fromkeys((controlplane.ENCRYPTION_FILE, f"{DIRECTORY}/encryption.yaml"), "encryption")
+"""Files whose content is a secret of the store, named here and never shown; it used to lie at the second."""
 UNSECURED = "the port without TLS that this version still opens by itself is closed"
 SCHEDULER_ON_LOOPBACK = "127.0.0.1:10251"
 ON_LOOPBACK = "the port without TLS that this version opens and cannot do without: for its own machine alone"
@@ -66,6 +67,9 @@ def _told(form: Form, files: Tree) -> Tree:
 
 def _apiserver(cluster: Draft, version: Version) -> Tree:
     form, api = _formed(KubeAPIServer, "kubeAPIServer", cluster, version)
+    if api.get("authorizationMode") == "":  # a file of the user's says it, and the flag may not even be empty
+        form.flags.pop("authorization-mode", None)
+        api.ledger.origins.pop(f"{api.path}.flags.authorization-mode", None)
     files: Tree = {}
     for document, pointer in (
         ("auditPolicy", "auditPolicyFile"),

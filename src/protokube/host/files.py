@@ -7,6 +7,7 @@ rename.
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
@@ -25,6 +26,8 @@ def write_atomic(
     """
     if holds(path, data, mode):
         return False
+    if is_special(path):
+        raise OSError(errno.EEXIST, "there is a device, pipe or socket, and no file", str(path))
     with draft(path, staging) as unfinished:
         # Private until it is complete; fchmod opens it up, and no umask has a say.
         with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
@@ -77,6 +80,15 @@ def holds(path: Path, data: bytes, mode: int) -> bool:
     if not stat.S_ISREG(status.st_mode) or stat.S_IMODE(status.st_mode) != mode or status.st_size != len(data):
         return False
     return read_or_none(path) == data
+
+
+def is_special(path: Path) -> bool:
+    """Whether something is there that a file must not replace, such as /dev/null."""
+    try:
+        mode = path.lstat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode))
 
 
 @contextmanager

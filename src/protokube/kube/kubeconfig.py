@@ -22,9 +22,10 @@ HOME = "~/.kube/config"
 
 
 def find(asked: Path | None) -> Path:
-    """The one asked for, the first that KUBECONFIG names, or the one in the home directory."""
-    named = [each for each in os.environ.get(VARIABLE, "").split(os.pathsep) if each]
-    found = asked or Path(named[0] if named else HOME).expanduser()
+    """The one asked for, the first there is of those that KUBECONFIG names, or the one in the home directory."""
+    named = [Path(each).expanduser() for each in os.environ.get(VARIABLE, "").split(os.pathsep) if each]
+    there = [each for each in named if each.exists()]
+    found = asked or next(iter([*there, *named]), Path(HOME).expanduser())
     if not found.exists():
         raise InvalidRequest(f"there is no kubeconfig {found}", hint="name one by --kubeconfig or KUBECONFIG")
     return found

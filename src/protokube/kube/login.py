@@ -7,6 +7,7 @@ are renewed under our feet, so a login is a place to read from and not what was 
 from __future__ import annotations
 
 import ipaddress
+import json
 import logging
 import os
 import ssl
@@ -21,7 +22,7 @@ import msgspec
 import yaml
 from lightkube.config.client_adapter import user_auth, verify_cluster
 from lightkube.config.kubeconfig import KubeConfig, SingleConfig
-from lightkube.config.models import User
+from lightkube.config.models import NameValue, User
 from lightkube.core.exceptions import ConfigError
 
 from protokube.errors import InvalidRequest
@@ -36,6 +37,7 @@ UNREADABLE = (ConfigError, msgspec.MsgspecError, yaml.YAMLError, OSError, ValueE
 """What reading a file that is no kubeconfig, or half of one, can end in."""
 NOBODY = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """Trusted where nothing is encrypted; loading the authorities of this machine would take longer than all else."""
+PLUG_INS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 Stamp = tuple[tuple[str, int, int], ...]
 
 logging.getLogger("httpx2").setLevel(logging.WARNING)  # it would log every request, as news
@@ -52,7 +54,7 @@ class Login:
     def client(self, patience: float) -> tuple[httpx2.Client, Stamp]:
         """An HTTP client that logs in by what the files say now, and what they looked like."""
         found = self._read()
-        user = found.user or User()
+        user = self._plug_in(found.user or User())
         self._check_data(found, user)
         try:
             if user.token_file:
@@ -100,6 +102,18 @@ class Login:
                     raise self._cannot("something in it is no certificate and no key", "PEM, in base64")
             except ValueError as error:
                 raise self._cannot("a certificate or key in it is not in base64", "PEM, in base64") from error
+
+    def _plug_in(self, user: User) -> User:
+        """A program that logs in is told how to answer; the library knows its old words, of which `v1` kept all."""
+        if not user.exec:
+            return user
+        spoken = user.exec.apiVersion
+        if spoken not in PLUG_INS:
+            raise self._cannot(f"its plug-in speaks {spoken}", " or ".join(PLUG_INS))
+        asked = {"apiVersion": spoken, "kind": "ExecCredential", "spec": {"interactive": False}}
+        told = NameValue(name="KUBERNETES_EXEC_INFO", value=json.dumps(asked))
+        plug_in = msgspec.structs.replace(user.exec, apiVersion=PLUG_INS[-1], env=[*(user.exec.env or ()), told])
+        return msgspec.structs.replace(user, exec=plug_in)
 
     def _files(self, found: SingleConfig, user: User) -> Iterator[Path]:
         if self.kubeconfig is not None:

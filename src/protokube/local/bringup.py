@@ -147,15 +147,15 @@ def is_closed(store: Store, wanted: MasterConfig) -> bool:
     return True
 
 
-def launch_data(wanted: MasterConfig, key: TsigKey, zone: str) -> str:
-    """What a master's agent finds in /etc/protokube/agent.json."""
+def launch_data(wanted: MasterConfig, zone: str) -> str:
+    """What a master's agent finds in /etc/protokube/agent.json: no secrets, for the cloud keeps it."""
     told: dict[str, Any] = {
         "master": to_tree(wanted),
         "store": f"file://{STORE_INSIDE}",
         "infrastructure": {"kind": "local", "socket": "/run/protokube/cloud.sock"},
         "dns": {
             "kind": "rfc2136", "server": LOCAL_SERVER, "port": 53, "zone": zone,
-            "key": {"name": key.name, "secret": key.secret},
+            "key": {"fromSecret": KEY_SECRET},
         },
         "units": "local",
         "pki": "/srv/kubernetes",

@@ -1,7 +1,8 @@
 """Take a local cloud away, whole, whether its daemon lives or everything was killed.
 
 In the order in which nothing grows back: the daemon, the hosts, mounts, devices, control groups, the switch, the
-folder. Only what was proven to be of this folder is touched, and a folder that is not a local cloud's is refused.
+folder. Only what was proven to be of this folder is touched, and a folder that is not a local cloud's is refused. The
+mark that proves it goes last, so that whatever cuts this short is made good by asking again.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 from protokube.errors import Refused, TryLater
 from protokube.local import cgroups, hosts, loops, mounts, network, remains
 from protokube.local.mounts import MountedAt
-from protokube.local.paths import Paths
+from protokube.local.paths import MARK, Paths
 from protokube.local.remains import leftovers
 
 __all__ = ["leftovers", "remove"]
@@ -27,7 +28,7 @@ SECONDS = 10.0
 
 def remove(paths: Paths, *, patience: float = SECONDS) -> list[str]:
     """Says what was removed; nothing, if there was nothing. TryLater if something stays."""
-    if paths.root.exists() and not paths.is_ours():
+    if paths.root.exists() and not paths.is_ours() and any(paths.root.iterdir()):
         raise Refused(f"{paths.root} is not the state of a local cloud", hint="remove it by hand if you are sure")
     done: list[str] = []
     if (pid := remains.daemon(paths)) is not None:
@@ -87,7 +88,14 @@ def _remove_folder(paths: Paths) -> None:
         mounts.take_away(mount)
     if left := _mounted_inside(paths):
         raise TryLater(f"{paths.root} stays", saw=f"something is mounted at {left[0].point}", hint="unmount it")
-    shutil.rmtree(paths.root)
+    mark = paths.root / MARK
+    for each in sorted(set(paths.root.iterdir()) - {mark}):
+        if each.is_dir() and not each.is_symlink():
+            shutil.rmtree(each)
+        else:
+            each.unlink()
+    mark.unlink(missing_ok=True)
+    paths.root.rmdir()
 
 
 def _mounted_inside(paths: Paths) -> list[MountedAt]:

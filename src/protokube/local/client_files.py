@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,7 +31,7 @@ def environment(paths: Paths, endpoints: Mapping[str, str]) -> dict[str, str]:
 
 def write_environment(paths: Paths, variables: Mapping[str, str]) -> Path:
     file = folder(paths) / "env"
-    file.write_text("".join(f"export {name}={value}\n" for name, value in variables.items()))
+    file.write_text("".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items()))
     return file
 
 

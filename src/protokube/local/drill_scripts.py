@@ -58,8 +58,8 @@ def lose_volume(run: Run) -> None:
 def partition(run: Run) -> None:
     host = run.host.name
     run.promises = Promises(same_homes=True, longest_gap=_gap(run))
-    run.blow(f"pulled the cable of {host}", "cut_host", host=host, down=True)
     with _at_the_end(run, "cut_host", host=host, down=False):
+        run.blow(f"pulled the cable of {host}", "cut_host", host=host, down=True)
         run.until([is_cut_off(run.member)])
         run.wait(CUT_SECONDS)
     run.note(f"put the cable of {host} back after {CUT_SECONDS:g} s")
@@ -70,8 +70,8 @@ def pause_master(run: Run) -> None:
     host = run.host.name
     run.promises = _loss(run, (host,))
     old = run.ground.old(run.host, run.client_port)
-    run.blow(f"froze {host}", "freeze_host", host=host)
     with _at_the_end(run, "kill_host", host=host):
+        run.blow(f"froze {host}", "freeze_host", host=host)
         run.blow(f"declared {host} dead", "declare_dead", host=host, kill=False)
         run.until(after_a_loss(run.before, [host], still_running=True))
         with Attempts(old, f"{run.hand.writer.log().prefix}old-") as attempts:
@@ -132,12 +132,16 @@ class Attempts:
 
 @contextmanager
 def _at_the_end(run: Run, call: str, **arguments: object) -> Iterator[None]:
-    """Undo what was done to a host, whatever happens meanwhile: a drill leaves nothing broken behind."""
+    """Undo what is done to a host, whatever happens meanwhile: a drill leaves nothing broken behind.
+
+    To be entered before the first blow: also one whose answer never came, or that nobody could be told of, has hit.
+    """
     try:
         yield
     finally:
-        with suppress(ProtokubeError):  # a host that is gone by itself is in order, too
-            run.ground.tell(call, **arguments)
+        if run.began is not None:
+            with suppress(ProtokubeError):  # a host that is gone by itself is in order, too
+                run.ground.tell(call, **arguments)
 
 
 def _loss(run: Run, hosts: tuple[str, ...]) -> Promises:

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from protokube.config.places import DIRECTORY
 from protokube.manifests.text import as_yaml
 
-PKI = "/srv/kubernetes"
+PKI = DIRECTORY
 MANIFESTS = "k8s.io/manifests"
 """On the volume, as the original has it."""
 

@@ -83,9 +83,7 @@ def decide_adopt(
     if trouble := next(_troubles(layout, tags, name), None):
         return trouble
     if generation is None:
-        return Refuse(
-            f"there is no generation record of {tags.etcd_cluster} to enter it in", "`protokube up` or `apply` makes it"
-        )
+        return Refuse(f"there is no generation record of {tags.etcd_cluster} to enter it in", "`protokube up` makes it")
     identity = Identity(
         cluster=tags.cluster, etcd_cluster=tags.etcd_cluster, member=tags.member, volume=volume,
         generation=generation.id, epoch=epoch, holder=HOLDER,

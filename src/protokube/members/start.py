@@ -126,7 +126,10 @@ def _ours(seen: Seen, name: str) -> Decision:
         case Data.PRESENT:
             return Start(fresh=False)
         case Data.CORRUPT:
-            return Refuse(f"etcd says the data of {name} is corrupt", "see `protokube etcd replace` and `restore`")
+            return Refuse(
+                f"etcd says the data of {name} is corrupt",
+                "keep the disk; a command that makes the member anew is not built yet: docs/limits.md",
+            )
         case Data.ORIGINAL:
             return Refuse(
                 f"{name} has an identity of ours and data of the original", "a person must say which is right"
@@ -138,7 +141,7 @@ def _ours(seen: Seen, name: str) -> Decision:
     if not seen.members:
         return Refuse(
             f"the data of {name} is gone, and the other members have no quorum",
-            "bring the others back; if they are gone too, `protokube etcd recover`",
+            "bring the others back; a command that rebuilds the cluster without them is not built yet: docs/limits.md",
         )
     return _alone(seen, name) or _join(seen, name, write_identity=False, move_aside=True)
 
@@ -179,7 +182,7 @@ def _without_quorum(seen: Seen, name: str) -> Decision:
         gone = ", ".join(seen.lost)
         return Refuse(
             f"{name} is blank and the volumes of {gone} are gone: nobody has a quorum to join",
-            "`protokube etcd recover` rebuilds the cluster from the newest surviving volume",
+            "keep every volume; a command that rebuilds the cluster from the newest is not built yet: docs/limits.md",
         )
     return Wait(f"{name} is blank and joins the others once they have a quorum")
 

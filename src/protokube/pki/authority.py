@@ -1,4 +1,4 @@
-"""Certificate authorities: made once by `up` or `apply`, kept in the store, and only ever read by agents.
+"""Certificate authorities: made once by `up`, kept in the store, and only ever read by agents.
 
 Two people may run `up` in the same second, and two authorities of one name would mean two halves of a cluster that do
 not trust each other. The keyset, which holds certificate and key together, is written where nothing is: whoever is
@@ -96,7 +96,7 @@ def load_authority(shelf: Shelf, name: str) -> Authority:
         raise Refused(
             f"there is no authority {name!r} in {shelf.url}",
             want=shelf.keyset("private", name),
-            hint="`protokube up` and `apply` make it; if there was one, bring it back from a backup of the store",
+            hint="`protokube up` makes it; if there was one, bring it back from a backup of the store",
         )
     return _read(shelf, name, found)
 

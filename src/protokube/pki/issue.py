@@ -40,7 +40,8 @@ def issue(
 
     signer = x509.load_pem_x509_certificate(authority.certificate)
     moment = dt.datetime.fromtimestamp(int(now), dt.UTC)
-    end = min(moment + dt.timedelta(seconds=lifetime), signer.not_valid_after_utc)
+    most = (signer.not_valid_after_utc - moment).total_seconds()  # before it is added: no date is after the year 9999
+    end = moment + dt.timedelta(seconds=min(lifetime, most))
     start = max(moment - dt.timedelta(seconds=DAY), signer.not_valid_before_utc)
     if end <= moment or start > moment:
         raise Refused(

@@ -6,6 +6,7 @@ controller manager signs nodes' certificates with it.
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from protokube.pki.authority import Authority
 from protokube.pki.files import PRIVATE, PUBLIC, content_of, replace_files
 
 CLUSTER_AUTHORITY, SERVICE_ACCOUNT = "kubernetes-ca", "service-account"
+KEYS = ("ca.key", "service-account.key")
 
 
 def sync_shared(directory: Path, authorities: Mapping[str, Authority]) -> list[str]:
@@ -24,8 +26,8 @@ def sync_shared(directory: Path, authorities: Mapping[str, Authority]) -> list[s
     try:
         cluster, accounts = authorities[CLUSTER_AUTHORITY], authorities[SERVICE_ACCOUNT]
     except TryLater:
-        if all((directory / name).exists() for name in ("ca.crt", "ca.key", "service-account.key")):
-            return []
+        if all((directory / name).exists() for name in ("ca.crt", *KEYS)):
+            return _close(directory)
         raise
     files = {
         "ca.crt": (cluster.certificate, PUBLIC),
@@ -39,8 +41,25 @@ def sync_shared(directory: Path, authorities: Mapping[str, Authority]) -> list[s
         for name in changed:
             replace_files([(directory / name, *files[name])])
     except OSError as error:
-        raise TryLater(f"cannot keep the keys in {directory}", saw=str(error.strerror)) from error
-    return [f"{name}: written" for name in changed]
+        raise _later(directory, error) from error
+    return [*(f"{name}: written" for name in changed), *_close(directory)]
+
+
+def _close(directory: Path) -> list[str]:
+    """What somebody opened to others is opened no longer, also while the store is away."""
+    news = []
+    try:
+        for name in KEYS:
+            if stat.S_IMODE((directory / name).stat().st_mode) != PRIVATE:
+                (directory / name).chmod(PRIVATE)
+                news.append(f"{name}: could be read by others, no longer")
+    except OSError as error:
+        raise _later(directory, error) from error
+    return news
+
+
+def _later(directory: Path, error: OSError) -> TryLater:
+    return TryLater(f"cannot keep the keys in {directory}", saw=str(error.strerror))
 
 
 def public_key(pair: Authority) -> bytes:

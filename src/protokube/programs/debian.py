@@ -20,7 +20,7 @@ from protokube.errors import InvalidRequest, Refused, TryLater
 from protokube.programs import shelf
 from protokube.programs.debian_mend import mend
 from protokube.programs.debian_sources import one_line_sources, stanza_sources, upstream_version
-from protokube.programs.kubernetes import PROGRAMS, Kubernetes, find
+from protokube.programs.kubernetes import PROGRAMS, Kubernetes, find, in_cache
 from protokube.programs.telling import Teller
 
 NEEDED = (
@@ -40,7 +40,7 @@ def build_from_debian(cache: Path, teller: Teller, asked: str | None = None, *, 
     """Debian's version of Kubernetes, mended, in the cache; refused if another is asked for."""
     _can_build()
     with shelf.only_one(cache, teller) as kept:
-        if found := find(asked, cache):
+        if asked and (found := find(asked, cache)):
             return found
         if (free := shutil.disk_usage(kept).free) < room:
             raise Refused(f"too little room for a build in {kept}", saw=f"{free >> 20} MB", want=f"{room >> 20} MB")
@@ -61,6 +61,8 @@ def _build(work: Path, kept: Path, run: _Runner, asked: str | None) -> Kubernete
     version = upstream_version(_told_by_changelog(source))
     if asked not in (None, version):
         raise InvalidRequest(f"Debian's source package is Kubernetes {version}", want=f"{asked}, which was asked for")
+    if found := in_cache(version, kept.parent):
+        return found
     with run.teller.step("what is too old in it is replaced"):
         mend(source, work, run)
     settings = build_settings(version, work, os.environ)

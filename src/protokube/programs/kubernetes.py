@@ -39,7 +39,7 @@ def find(version: str | None, cache: Path = CACHE) -> Kubernetes | None:
     if folder := os.environ.get(CHOSEN):
         return _chosen(Path(folder), asked)
     names = complete_versions(cache) if asked is None else [asked]
-    return next((found for name in names if (found := _kept(cache, name))), None)
+    return next((found for name in names if (found := in_cache(name, cache))), None)
 
 
 def complete_versions(cache: Path) -> list[str]:
@@ -97,7 +97,8 @@ def version(path: Path) -> str:
     return found[1]
 
 
-def _kept(cache: Path, version: str) -> Kubernetes | None:
+def in_cache(version: str, cache: Path) -> Kubernetes | None:
+    """This version, if the cache holds all of it."""
     folder = shelf(cache) / version
     programs = in_folder(folder)
     if not (folder / COMPLETE).exists() or len(programs) < len(PROGRAMS):

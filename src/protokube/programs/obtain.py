@@ -14,7 +14,7 @@ from pathlib import Path
 
 from protokube.errors import InvalidRequest, Refused
 from protokube.programs import debian, release, shelf
-from protokube.programs.kubernetes import CACHE, PROGRAMS, Kubernetes, find, in_folder, plain_version
+from protokube.programs.kubernetes import CACHE, PROGRAMS, Kubernetes, find, in_cache, in_folder, plain_version
 from protokube.programs.kubernetes import version as told_version
 from protokube.programs.telling import Silent, Teller
 
@@ -28,10 +28,10 @@ def obtain(
     build: bool = False,
     teller: Teller | None = None,
 ) -> Kubernetes:
-    """This version of Kubernetes in the cache; without one, what is there, or what the folder or Debian has."""
+    """This version of Kubernetes in the cache; without one, what the folder or Debian has, or what is there."""
     if sum(map(bool, (folder, mirrors, build))) > 1:
         raise InvalidRequest("only one of --from, --mirror and --build can be gone by")
-    if found := find(version, cache):
+    if (version or not (folder or build)) and (found := find(version, cache)):
         return found
     teller = teller or Silent()
     asked = None if version is None else plain_version(version)
@@ -68,7 +68,7 @@ def copy_folder(folder: Path, cache: Path, teller: Teller, asked: str | None) ->
     if asked not in (None, found):
         raise InvalidRequest(f"{folder} holds Kubernetes {found}", want=f"{asked}, which was asked for")
     with shelf.only_one(cache, teller) as kept:
-        if done := find(found, cache):
+        if done := in_cache(found, cache):
             return done
         draft = shelf.draft(kept, found)
         for name, path in there.items():

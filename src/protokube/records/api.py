@@ -19,6 +19,8 @@ LEASE = "protokube-api-names"
 """In kube-system: while the agents renew it, the names that it lists are theirs, and no controller writes them."""
 LEASE_NAMES = "protokube.io/names"
 """The annotation with those names, separated by commas."""
+LEASE_MEMBERS = "protokube.io/members"
+"""The annotation with those of the etcd members: they are the agents' for ever, also when nobody renews the Lease."""
 LEASE_SECONDS = 40
 
 

@@ -73,7 +73,9 @@ class Bisected(Generic[Item]):
 
 
 def bisect(
-    batch: Sequence[Item], apply: Callable[[Sequence[Item]], None], refusal: type[ProtokubeError]
+    batch: Sequence[Item],
+    apply: Callable[[Sequence[Item]], None],
+    refusal: type[ProtokubeError] | tuple[type[ProtokubeError], ...],
 ) -> Bisected[Item]:
     """Apply a batch; if it is turned away, halve it until only what is bad stays outside.
 

@@ -10,6 +10,7 @@ from collections.abc import Collection
 
 from protokube.records import Change, Record
 from protokube.records.batches import Unit
+from protokube.records.marklines import lines_of, marks_in
 from protokube.records.onename import VALUE_TYPES, Outcome, held
 from protokube.records.owners import mark_name
 
@@ -31,8 +32,8 @@ def unit_of(outcome: Outcome, ttl: int) -> Unit:
         if before != after:
             changes.append(Change(before=before, after=after, why=_why(outcome, kind, before, after)))
     before = at.marks
-    others = set(before.values if before else ()) - {str(mark) for mark in at.ours}
-    lines = others | {str(mark) for mark in outcome.marks}
+    others = {text for text in (before.values if before else ()) if at.ours.isdisjoint(marks_in(text))}
+    lines = others | lines_of(outcome.marks)
     after = _record(mark_name(at.name), "TXT", lines, ttl=before.ttl if before and others else ttl)
     if before != after or changes:
         told = "says whose the values are" if before != after else "guards the others"

@@ -15,6 +15,10 @@ from protokube.records.owners import Mark, Owned
 
 ADOPTED = "adopted"
 """Who asked for a value that was there before us and that a person gave to us."""
+INHERITED = "agents"
+"""Who asked for a value that the masters' agents put there before they left the name to us."""
+MARK_FIRST = 1.0
+"""Seconds, at least, from a mark for what the agents left to the moment when it may go."""
 
 VALUE_TYPES = ("A", "AAAA", "CNAME")
 TypeAndValue = tuple[str, str]
@@ -33,7 +37,8 @@ class AtName:
     """The marks of other owners."""
     wanted: set[Mark]
     """The marks as they would be if all that is asked for stood there."""
-    adopt: bool = False
+    adopt: str = ""
+    """Who is put down for values that nobody marked and that become ours; nothing if they stay nobody's."""
 
     present: set[TypeAndValue] = field(init=False)
     unmarked: set[TypeAndValue] = field(init=False)
@@ -51,7 +56,7 @@ class AtName:
             return set()
         owner = next(iter(self.wanted)).owner
         asked = held(self.wanted)
-        return {Mark(owner=owner, type=t, value=v, by=ADOPTED) for t, v in self.unmarked if (t, v) not in asked}
+        return {Mark(owner=owner, type=t, value=v, by=self.adopt) for t, v in self.unmarked if (t, v) not in asked}
 
 
 @dataclass(slots=True)
@@ -151,9 +156,13 @@ def _outcome(at: AtName, removal: Removal, too_many: str, news: set[tuple[str, s
 
 
 def _may_go(outcome: Outcome, line: Owned, removal: Removal, too_many: str) -> bool:
-    """Whether a value that nobody asks for goes now."""
-    outcome.absent[line] = removal.since(line)
-    if (ripe_at := removal.ripe_at(line)) > removal.now:
+    """Whether a value that nobody asks for goes now. What the agents left is marked first, for everybody to see."""
+    ripe_at = removal.ripe_at(line)
+    if line.mark.by == INHERITED and line.mark not in outcome.at.ours:
+        ripe_at = removal.now + max(removal.grace, MARK_FIRST)
+    else:
+        outcome.absent[line] = removal.since(line)
+    if ripe_at > removal.now:
         outcome.ripe_at.append(ripe_at)
         told = f"{line.mark.type} {line.mark.value}"
         outcome.leave("waits", f"{told} is asked for by nobody and goes after the grace time", line.mark.by)

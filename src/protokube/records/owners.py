@@ -1,17 +1,16 @@
-"""Whose a value is: beside each name of ours lies a TXT record with one line for each value that somebody put there.
+"""Whose a value is: beside each name of ours lies a TXT record with a mark for each value that somebody put there.
 
 Ownership is per value and not per name, so two clusters can contribute to one name, and either can leave. The record
-lies at a name of its own below ours, since nothing may stand beside a CNAME. A line also says which object asked for
-the value: after a restart that is how one finds out whether it still does.
+lies at a name of its own below ours, since nothing may stand beside a CNAME. A mark also says which object asked for
+the value: after a restart that is how one finds out whether it still does. `marklines` writes and reads them.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 LABEL, STAR_LABEL = "_protokube", "_protokube-star"
-LINE = re.compile(r"protokube/1 ([!-~]+) (A|AAAA|CNAME) ([!-~]+) ([!-~]+)")
+TYPE = "(A|AAAA|CNAME)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -28,7 +27,7 @@ class Want:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Mark:
-    """One line of a TXT record of ours: this owner put this value at the name, because that object asked for it."""
+    """This owner put this value at the name, because that object asked for it; its text is a line for it alone."""
 
     owner: str
     type: str
@@ -45,15 +44,6 @@ class Owned:
 
     name: str
     mark: Mark
-
-
-def is_mark(text: str) -> bool:
-    return LINE.fullmatch(text) is not None
-
-
-def parse_mark(text: str) -> Mark | None:
-    found = LINE.fullmatch(text)
-    return Mark(owner=found[1], type=found[2], value=found[3], by=found[4]) if found else None
 
 
 def mark_name(name: str) -> str:

@@ -17,9 +17,10 @@ from protokube.records import Key, Record
 from protokube.records.batches import Unit
 from protokube.records.changes import unit_of
 from protokube.records.guard import Left, Removal, why_too_many
+from protokube.records.marklines import can_be_written, marks_in
 from protokube.records.names import LONGEST_NAME
-from protokube.records.onename import VALUE_TYPES, AtName, Outcome, decide, held
-from protokube.records.owners import Mark, Owned, Want, is_mark, mark_name, marked_name, parse_mark
+from protokube.records.onename import ADOPTED, INHERITED, VALUE_TYPES, AtName, Outcome, decide, held
+from protokube.records.owners import Mark, Owned, Want, mark_name, marked_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,17 +51,20 @@ def plan_shared(
     ttl: int,
     removal: Removal,
     adopt: Collection[str] = frozenset(),
+    inherit: Collection[str] = frozenset(),
     hands_off: Collection[str] = frozenset(),
 ) -> SharedPlan:
     """Make what we own in a zone equal to what is asked for.
 
-    `adopt`: names at which values without a mark become ours, if anything is asked for there. `hands_off`: names that
-    somebody else looks after, at which nothing is done whatever the marks say.
+    `adopt` and `inherit`: names at which values without a mark become ours, if anything is asked for there, by the word
+    of a person or because the agents left them. `hands_off`: names that somebody else looks after, at which nothing is
+    done whatever the marks say.
     """
-    if not is_mark(str(Mark(owner=owner, type="A", value="-", by="-"))):
+    if not can_be_written(Mark(owner=owner, type="A", value="-", by="-")):
         raise Refused(f"{owner!r} cannot be written into a mark", want="an id of the cluster without blanks")
     told: list[Left] = []
-    names = _gather(observed, wants, owner, adopt, hands_off, told)
+    taken = dict.fromkeys(inherit, INHERITED) | dict.fromkeys(adopt, ADOPTED)
+    names = _gather(observed, wants, owner, taken, hands_off, told)
     outcomes = [decide(names[name], removal) for name in sorted(names)]
     owned = sum(len(held(at.ours)) for at in names.values())
     if why := _why_none_goes(outcomes, removal, owned):
@@ -82,7 +86,7 @@ def _gather(
     observed: Collection[Record],
     wants: Collection[Want],
     owner: str,
-    adopt: Collection[str],
+    taken: Mapping[str, str],
     hands_off: Collection[str],
     told: list[Left],
 ) -> dict[str, AtName]:
@@ -98,7 +102,7 @@ def _gather(
     marks: dict[str, list[Mark]] = {}
     for (place, kind), record in seen.items():
         if kind == "TXT" and (name := marked_name(place)) and name not in hands_off:
-            marks[name] = [found for text in record.values if (found := parse_mark(text))]
+            marks[name] = [mark for text in record.values for mark in marks_in(text)]
     ours = {name for name, lines in marks.items() if any(line.owner == owner for line in lines)}
     return {
         name: AtName(
@@ -108,7 +112,7 @@ def _gather(
             ours={mark for mark in marks.get(name, ()) if mark.owner == owner},
             theirs={mark for mark in marks.get(name, ()) if mark.owner != owner},
             wanted=wanted.get(name, set()),
-            adopt=name in adopt,
+            adopt=taken.get(name, ""),
         )
         for name in wanted.keys() | ours
     }
@@ -121,7 +125,7 @@ def _why_not(want: Want, mark: Mark, hands_off: Collection[str]) -> str:
         return "at this name lie the marks of another one"
     if len(mark_name(want.name)) > LONGEST_NAME:
         return "the name is too long to have a mark beside it"
-    return "" if is_mark(str(mark)) else f"cannot be written into a mark: {str(mark)!r}"
+    return "" if can_be_written(mark) else f"cannot be written into a mark: {str(mark)!r}"
 
 
 def _why_none_goes(outcomes: Collection[Outcome], removal: Removal, owned: int) -> str:

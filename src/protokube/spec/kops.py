@@ -37,6 +37,7 @@ def translate_cluster(node: Mapping, file: str, reading: Reading) -> Mapping:
     walker.networking(spec)
     walker.authorization(spec)
     walker.dns_controller(spec)
+    walker.roles(spec)
     etcd = spec.fields.get("etcdClusters")
     for each in etcd.items if isinstance(etcd, Sequence) else ():
         if isinstance(each, Mapping):
@@ -49,6 +50,7 @@ def translate_group(node: Mapping, path: str, file: str, reading: Reading) -> Ma
     walker = _Walker(GROUP, file, reading)
     spec = walker.mapping(node, path, "")
     walker.word(spec, "role", ROLES)
+    walker.roles(spec)
     manager = spec.text("manager")
     if manager is not None and manager != "CloudGroup":
         walker.refuse(
@@ -108,6 +110,15 @@ class _Walker:
         said = spec.fields.get(name)
         if isinstance(said, Scalar) and said.text in ours:
             spec.fields[name] = Scalar(ours[said.text], said.plain, said.line)
+
+    def roles(self, spec: Mapping) -> None:
+        """Files and hooks say by roles on which machines they are."""
+        for name in ("fileAssets", "hooks"):
+            listed = spec.fields.get(name)
+            for each in listed.items if isinstance(listed, Sequence) else ():
+                said = each.fields.get("roles") if isinstance(each, Mapping) else None
+                if isinstance(each, Mapping) and isinstance(said, Sequence):
+                    each.fields["roles"] = Sequence(tuple(map(_our_role, said.items)), said.line)
 
     def networking(self, spec: Mapping) -> None:
         """`calico: {mtu: 1400}` is ours as `plugin: calico, options: {mtu: 1400}`."""
@@ -184,6 +195,12 @@ class _Walker:
                 path = f"etcdClusters.{cluster.text('name')}.manager.{name}"
                 self.reading.warn(path, Where(self.file, line), "ignored: unknown field", near(name, known))
         _drop(cluster, "manager")
+
+
+def _our_role(node: Node) -> Node:
+    if isinstance(node, Scalar) and node.text in ROLES:
+        return Scalar(ROLES[node.text], node.plain, node.line)
+    return node
 
 
 def _unsaid(node: Node) -> bool:

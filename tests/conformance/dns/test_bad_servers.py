@@ -18,7 +18,7 @@ from conformance.dns.conftest import PATIENT
 from conformance.dns.scripted import scripted
 from helpers_dns import LOOPBACK, ZONE, an_address, create, free_port
 from protokube.errors import ProtokubeError, Refused, TryLater
-from protokube.providers.dns import BadRecord, Stale
+from protokube.providers.dns import BadRecord, NotAllowed, Stale
 from protokube.providers.dns.keys import new_key
 from protokube.providers.dns.rfc2136 import READ_SECONDS, Rfc2136Dns
 
@@ -137,8 +137,8 @@ def test_a_resolver_instead_of_the_authority_is_refused() -> None:
 @pytest.mark.parametrize(
     ("code", "kind"),
     [
-        ("REFUSED", Refused),
-        ("NOTAUTH", Refused),
+        ("REFUSED", NotAllowed),
+        ("NOTAUTH", NotAllowed),
         ("NOTIMP", Refused),
         ("FORMERR", BadRecord),
         ("NOTZONE", BadRecord),
@@ -171,7 +171,7 @@ def test_a_refusal_need_not_be_signed() -> None:
     with scripted(silent, said("REFUSED", sign=False)) as server:
         error = caught(APPLY, server.port, PATIENT)
 
-    assert type(error) is Refused
+    assert type(error) is NotAllowed
     assert "update-policy" in error.hint
 
 

@@ -14,7 +14,7 @@ from helpers_dns import ZONE, a_text, an_address, an_alias, change, create, dele
 from helpers_route53 import PER_SECOND, Route53Server
 from helpers_watch_server import until
 from protokube.errors import ProtokubeError, Refused, TryLater
-from protokube.providers.dns import BadRecord, Stale
+from protokube.providers.dns import BadRecord, NotAllowed, Stale
 from protokube.providers.dns.budget import Budget, TokenBucket
 from protokube.providers.dns.route53 import CALLS_AT_ONCE, CALLS_PER_SECOND, Route53Dns, Route53Zones
 from protokube.records import Record
@@ -247,7 +247,7 @@ def test_a_change_whose_answer_was_lost_may_have_been_carried_out(route53: Route
     [
         (400, "PriorRequestNotComplete", TryLater, "later each time"),
         (400, "Throttling", TryLater, "five a second"),
-        (403, "AccessDenied", Refused, "ChangeResourceRecordSets"),
+        (403, "AccessDenied", NotAllowed, "ChangeResourceRecordSets"),
         (403, "SignatureDoesNotMatch", Refused, "our account needs"),
         (403, "ExpiredToken", TryLater, "clock"),
         (404, "NoSuchHostedZone", Refused, "deleted"),

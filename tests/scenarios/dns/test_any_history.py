@@ -21,6 +21,8 @@ pytestmark = pytest.mark.usefixtures("unmeasured")
 
 SHARED = ("web.example.com", "*.apps.example.com", API)
 ADDRESSES = ("10.0.0.1", "10.0.0.2", "2001:db8::1")
+LEFT = ("203.0.113.7", "203.0.113.8", "10.0.0.1", "10.0.0.2")
+"""What agents write to the API's name: addresses that pods get too, and some that nobody has."""
 TIMES = ("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z")
 FOREIGN = (
     Record(name="mail.example.com", type="A", values=("192.0.2.25",), ttl=300),
@@ -161,15 +163,16 @@ def lose_lease(draw: st.DrawFn, owner: str) -> Event:
 
 
 def agents_write(draw: st.DrawFn, owner: str) -> Event:
-    values = tuple(sorted(draw(st.sets(st.sampled_from(("203.0.113.7", "203.0.113.8")), min_size=1))))
+    values = tuple(sorted(draw(st.sets(st.sampled_from(LEFT), min_size=1))))
+    zone = draw(st.sampled_from((PUBLIC, PRIVATE)))
 
     def carried_out(world: World) -> None:
         """While they live and before anybody else had it, the name is theirs alone."""
-        marked = {name for each in world.clusters for name, _, _ in world.marked(each, PUBLIC)}
+        marked = {name for each in world.clusters for name, _, _ in world.marked(each, zone)}
         if world.clusters[owner].agents.reserved and API not in marked:
-            world.write(PUBLIC, Record(name=API, type="A", values=values, ttl=10))
+            world.write(zone, Record(name=API, type="A", values=values, ttl=10))
 
-    return f"the agents write {values}", carried_out
+    return f"the agents write {values} to {zone}", carried_out
 
 
 def agents_live(draw: st.DrawFn, owner: str) -> Event:
@@ -182,13 +185,22 @@ def _agents(world: World, *, live: bool) -> None:
         cluster.agents = Names(reserved=frozenset({API})) if live else Names(left=frozenset({API}))
 
 
+def api_servers_come(draw: st.DrawFn, owner: str) -> Event:
+    def carried_out(world: World) -> None:
+        for number in (0, 1):
+            address = f"10.0.0.{number + 1}"
+            world.clusters[owner].put(a_pod(f"o{number}", addresses=[address], node=f"m{number}", internal_names=API))
+
+    return f"{owner} has API servers", carried_out
+
+
 def a_round(draw: st.DrawFn, owner: str) -> Event:
     return f"a round of {owner}", lambda world: world.rounds(owner)
 
 
 KINDS = (
     *(put,) * 8, *(a_round,) * 4, *(time_passes,) * 8, *(remove,) * 3, *(list_lies,) * 3, silent, api_away, api_back,
-    *(dns_breaks,) * 2, restart, lead, lose_lease, agents_write, agents_live,
+    *(dns_breaks,) * 2, restart, lead, lose_lease, agents_write, *(agents_live,) * 2, api_servers_come,
 )  # fmt: skip
 
 
@@ -201,8 +213,9 @@ def events(draw: st.DrawFn) -> Event:
 @given(history=st.lists(events(), min_size=16, max_size=60))
 def test_after_any_history_and_quiet_the_zones_hold_what_the_objects_ask_for(history: list[Event]) -> None:
     world = World()
+    _agents(world, live=True)
     for zone in (PUBLIC, PRIVATE):
-        world.write(zone, *FOREIGN)
+        world.write(zone, *FOREIGN, Record(name=API, type="A", values=tuple(sorted(LEFT)), ttl=10))
     for _, event in history:
         event(world)
         assert world_is_sane(world)
@@ -211,7 +224,9 @@ def test_after_any_history_and_quiet_the_zones_hold_what_the_objects_ask_for(his
     world.quiet()
     for owner, cluster in world.clusters.items():
         for zone, wanted in cluster.wanted().items():
-            assert world.marked(owner, zone) == {each for each in wanted if each[0] not in TAKEN}, (owner, zone)
+            marked, more = world.marked(owner, zone), world.inherited(owner, zone) - wanted
+            assert marked == {each for each in wanted if each[0] not in TAKEN} | more, (owner, zone)
+            assert {value for _, _, value in more} <= cluster.holders(), "what nobody has goes in the end"
     writes = [dns.writes for dns in world.dns.values()]
     world.quiet()
     assert [dns.writes for dns in world.dns.values()] == writes, "what is settled is written again"

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 from helpers_dns_objects import FIRST, LATER, a_node, a_pod, a_service
 from helpers_dns_world import API, GRACE, PRIVATE, PUBLIC, Triple, World
 from protokube.controllers.dns.agentnames import Names
 from protokube.controllers.dns.controller import RELIST_MOST
+from protokube.controllers.dns.unmet import unmet
 from protokube.controllers.dns.zonerules import Rule
 from protokube.records import Record
+from protokube.records.member import Publish, plan_member
 from protokube.records.zones import Zone
 
 WEB: Triple = ("web.example.com", "A", "10.0.0.1")
@@ -147,6 +151,94 @@ def test_a_name_that_the_agents_leave_is_taken_over_and_their_last_addresses_go(
     assert standing(world) == {(API, "A", "203.0.113.7"), (API, "A", "10.0.0.1")}
     passes(world, GRACE + 40)
     assert standing(world) == {(API, "A", "10.0.0.1")}
+
+
+API_SERVERS = {number: (API, "A", f"10.0.0.{number}") for number in (1, 2, 3)}
+
+
+def an_api_server(number: int) -> dict[str, object]:
+    return a_pod(f"kube-apiserver-m{number}", addresses=[f"10.0.0.{number}"], node=f"m{number}", internal_names=API)
+
+
+def world_of_agents() -> World:
+    """Three API servers, whose addresses their agents wrote before they left."""
+    world = World(("a",))
+    for number in API_SERVERS:
+        world.clusters["a"].put(an_api_server(number))
+    world.write(PRIVATE, Record(name=API, type="A", values=tuple(each[2] for each in API_SERVERS.values()), ttl=10))
+    world.clusters["a"].agents = Names(left=frozenset({API}))
+    return world
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_list_that_lacks_api_servers_takes_none_of_them_out_of_the_name_that_the_agents_left(restarts: bool) -> None:
+    world = world_of_agents()
+    cluster = world.clusters["a"]
+    cluster.hide(["pod/default/kube-apiserver-m2", "pod/default/kube-apiserver-m3"], lies=10**6)
+    for _ in range(6):
+        passes(world, 600)
+        if restarts:
+            world.restart("a", 0)
+    assert standing(world, PRIVATE) == set(API_SERVERS.values())
+    cluster.heal()
+    cluster.remove("pod/default/kube-apiserver-m3")
+    passes(world, GRACE + 400)
+    assert standing(world, PRIVATE) == {API_SERVERS[1], API_SERVERS[2]}
+
+
+def test_a_lease_that_is_gone_does_not_let_go_what_the_agents_left() -> None:
+    world = world_of_agents()
+    cluster = world.clusters["a"]
+    cluster.hide(["pod/default/kube-apiserver-m2"], lies=10**6)
+    passes(world, 60)
+    cluster.agents = Names()
+    passes(world, 3600)
+    assert standing(world, PRIVATE) == set(API_SERVERS.values())
+
+
+def test_a_person_may_let_go_what_a_node_still_has() -> None:
+    world = World(("a",))
+    cluster = world.clusters["a"]
+    cluster.put(an_api_server(1))
+    cluster.put(a_node("m2", internal=["10.0.0.2"]))
+    cluster.agents = Names(left=frozenset({API}))
+    world.write(PRIVATE, Record(name=API, type="A", values=("10.0.0.1", "10.0.0.2"), ttl=10))
+    passes(world, 3600)
+    assert standing(world, PRIVATE) == {API_SERVERS[1], API_SERVERS[2]}
+    world.replicas["a"][0] = world.start("a", leader=True, adopt=frozenset({API}))
+    passes(world, 2 * GRACE)
+    assert standing(world, PRIVATE) == {API_SERVERS[1]}
+
+
+MEMBER = "etcd-a.internal.example.com"
+
+
+@pytest.mark.parametrize("renewed", [True, False])
+def test_nobody_takes_the_name_of_an_etcd_member_that_is_still_to_come(renewed: bool) -> None:
+    api = frozenset({API})
+    world = World(("a",))
+    cluster = world.clusters["a"]
+    held, left = (api, frozenset[str]()) if renewed else (frozenset[str](), api)
+    cluster.agents = Names(members=frozenset({MEMBER}), reserved=held, left=left)
+    coming = "etcd-b.internal.example.com"
+    cluster.put(
+        a_service("tenant", "LoadBalancer", {"ip": "10.0.0.66"}, external_names=f"{coming},{MEMBER},web.example.com")
+    )
+    done = world.rounds("a")[0]
+    assert {name for name, _, _ in standing(world)} == {"web.example.com"}
+    assert {(each.source, each.name) for each in unmet(done)} == {
+        ("service/default/tenant", name) for name in (coming, MEMBER)
+    }
+    assert isinstance(plan_member(world.dns[PUBLIC].list_records(), coming, "10.0.0.2", 1, "m2"), Publish)
+
+
+def test_what_stands_at_the_name_of_an_etcd_member_by_somebodys_wish_goes_once_it_is_known_to_be_one() -> None:
+    coming = "etcd-b.internal.example.com"
+    world = a_world(a_service("tenant", "LoadBalancer", {"ip": "10.0.0.66"}, external_names=coming))
+    assert standing(world) == {(coming, "A", "10.0.0.66")}
+    world.clusters["a"].agents = Names(members=frozenset({MEMBER}))
+    passes(world, GRACE + 40)
+    assert standing(world) == set()
 
 
 def test_a_balancer_without_an_address_keeps_its_last_one_for_five_minutes_also_without_a_grace_time() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from helpers_addons import a_ref, an_addon, an_object, found
 from protokube.addons.plan import HOLDS_DATA, AddonPlan, plan, to_look_at
-from protokube.addons.record import Record, Recorded, from_tree, to_tree
+from protokube.addons.record import NUMBER, Record, Recorded, from_tree, number_of, to_tree
 from protokube.addons.value import LABEL, Addon, Ref, Tree, label_of, ref
 
 NAMES = st.sampled_from("abcdef")
@@ -113,6 +113,48 @@ def test_before_anything_is_touched_all_of_it_is_recorded(
 
     assert {(name, ref(tree)) for name, tree in chosen.apply} <= known
     assert {(each.addon, each.ref) for each in chosen.prune} <= known
+
+
+@given(addon_lists(), records(), clusters(), st.data())
+def test_what_could_not_be_looked_at_is_not_touched_and_while_there_is_any_nothing_is_taken_away_or_forgotten(
+    wanted: list[Addon], record: Record, cluster: dict[Ref, Tree], data: st.DataObject
+) -> None:
+    looked = to_look_at(wanted, record)
+    unseen = set(data.draw(st.lists(st.sampled_from(looked), min_size=1))) if looked else set()
+    seen = {which: tree for which, tree in cluster.items() if which not in unseen}
+
+    chosen, sure = plan(wanted, record, seen, unseen=unseen), plan(wanted, record, cluster)
+
+    assert [each for each in sure.apply if ref(each[1]) not in unseen] == list(chosen.apply)
+    if unseen:
+        assert (chosen.prune, chosen.after) == ((), chosen.during)
+    known = {(name, which) for name, told in record.items() for which in told.refs}
+    recorded = {(name, which) for name, told in chosen.during.items() for which in told.refs}
+    assert known <= recorded or not unseen
+    assert not {which for _, which in recorded - known} & unseen  # whose it is nobody knows
+
+
+@given(addon_lists(), records(), clusters())
+def test_who_may_not_take_away_forgets_nothing_either(
+    wanted: list[Addon], record: Record, cluster: dict[Ref, Tree]
+) -> None:
+    chosen, free = plan(wanted, record, cluster, takes_away=False), plan(wanted, record, cluster)
+
+    assert (chosen.prune, chosen.after) == ((), chosen.during)
+    assert (chosen.apply, chosen.during) == (free.apply, free.during)
+
+
+@given(records(), st.integers(0, 10**12))
+def test_the_number_of_a_record_reads_back_as_it_was_written(record: Record, number: int) -> None:
+    assert number_of(to_tree(record, number)) == number
+
+
+@given(st.text().filter(lambda each: not each.isdecimal()))
+def test_a_record_whose_number_is_spoilt_allows_nothing_and_counts_as_the_oldest(number: str) -> None:
+    tree = to_tree({"dns": Recorded(digest="1", refs=(a_ref(),))})
+    tree["metadata"]["annotations"][NUMBER] = number
+
+    assert (from_tree(tree), number_of(tree)) == ({}, 0)
 
 
 @given(records())

@@ -17,12 +17,14 @@ from helpers_scenarios_edges import HostClock
 from protokube.addons import approve
 from protokube.addons.record import PATH as RECORD
 from protokube.addons.record import from_tree
-from protokube.addons.value import Addon, label_of, ref
-from protokube.agent import approvals, cluster
+from protokube.addons.value import Addon, Tree, label_of, ref
+from protokube.agent import approvals, cluster, nodes
 from protokube.agent.addons import AGAIN, EVERY
 from protokube.agent.launchdata import from_config
 from protokube.agent.wanted import MasterConfig
 from protokube.agent.world import Turn
+from protokube.errors import ProtokubeError, TryLater
+from protokube.kube.client import ApiError
 from protokube.store.addons import put_addons
 from protokube.store.memory import MemoryStore
 
@@ -30,6 +32,18 @@ NODE = "/api/v1/nodes/i-1"
 ONE = "/api/v1/namespaces/kube-system/configmaps/one"
 TWO = "/api/v1/namespaces/kube-system/configmaps/two"
 Rounds = Callable[..., Turn]
+
+
+class Slow(MemoryKube):
+    """A server that takes its time for every change."""
+
+    def __init__(self, fast: MemoryKube, clock: HostClock, seconds: float) -> None:
+        super().__init__()
+        self.objects, self.clock, self.seconds = fast.objects, clock, seconds
+
+    def merge(self, path: str, tree: Tree) -> Tree:
+        self.clock.common.advance(self.seconds)
+        return super().merge(path, tree)
 
 
 @pytest.fixture
@@ -231,6 +245,43 @@ def test_the_elected_master_marks_the_nodes_that_are_machines_of_ours_and_no_oth
     assert rounds(passed=60).report.did == []
 
 
+@pytest.mark.parametrize("why", [ApiError(422, "Invalid", "a bad label"), TryLater("failed calling webhook")])
+def test_a_node_that_cannot_be_marked_is_told_and_keeps_no_other_waiting(
+    rounds: Rounds, kube: MemoryKube, why: ProtokubeError
+) -> None:
+    rounds().world.machines = Machines(a_machine(), *(a_machine(name, group="nodes") for name in ("n-1", "n-2")))
+    for name in ("n-1", "n-2"):
+        kube.put(f"/api/v1/nodes/{name}", {"metadata": {"name": name}, "spec": {}})
+    kube.fails["merge", "/api/v1/nodes/n-1"] = why
+
+    first, second = rounds(passed=60), rounds(passed=60)
+
+    assert [each.about for each in first.report.did] == ["n-2"]
+    for turn in (first, second):
+        notes = turn.report.waits if isinstance(why, TryLater) else turn.report.person
+        assert [(each.about, each.text) for each in notes] == [("n-1", why.message)]
+
+    kube.fails.clear()
+    assert [each.about for each in rounds().report.did] == ["n-1"]
+    assert rounds().report.settled
+
+
+def test_any_number_of_nodes_that_cannot_be_marked_leaves_some_of_a_round_to_the_others(
+    rounds: Rounds, kube: MemoryKube
+) -> None:
+    names = [f"n-{number:02}" for number in range(nodes.MOST + 2)]
+    rounds().world.machines = Machines(a_machine(), *(a_machine(name, group="nodes") for name in names))
+    for name in names:
+        kube.put(f"/api/v1/nodes/{name}", {"metadata": {"name": name}, "spec": {}})
+        kube.fails["merge", f"/api/v1/nodes/{name}"] = ApiError(422, "Invalid", "a bad label")
+    del kube.fails["merge", f"/api/v1/nodes/{names[-1]}"]
+
+    first, second = rounds(passed=60), rounds()
+
+    assert (len(first.report.person), first.report.did) == (nodes.MOST, [])
+    assert [each.about for each in second.report.did] == [names[-1]]
+
+
 def test_who_is_not_elected_leaves_the_nodes_of_others_alone(rounds: Rounds, kube: MemoryKube) -> None:
     kube.put("/api/v1/nodes/n-1", {"metadata": {"name": "n-1"}, "spec": {}})
 
@@ -255,7 +306,7 @@ def test_a_kubelets_request_is_approved_and_a_wrong_one_is_told_and_left_alone(
     assert "status" not in kube.objects[f"{approve.PATH}/wrong"]
     assert [each.about for each in turn.report.did] == ["right"]
     assert [(each.about, each.text) for each in turn.report.waits] == [
-        ("wrong", "not approved for system:node:node-9: there is no Node node-9")
+        ("", "not approved: wrong for system:node:node-9 (there is no Node node-9)")
     ]
 
 
@@ -266,6 +317,48 @@ def test_a_flood_of_requests_is_worked_off_round_by_round(rounds: Rounds, kube: 
         kube.put(f"{approve.PATH}/r{number}", {**a_request(), "metadata": {"name": f"r{number}"}})
 
     assert [len(rounds().report.did) for _ in range(3)] == [50, 20, 0]
+
+
+def test_wrong_requests_that_stay_open_hide_no_right_one_and_are_told_in_one_sentence(
+    rounds: Rounds, kube: MemoryKube
+) -> None:
+    for name, node in NODES.items():
+        kube.put(f"/api/v1/nodes/{name}", {"metadata": {"name": name}, **node})
+    for number in range(60):
+        wrong = a_request(username=f"system:node:ghost-{number}")
+        kube.put(f"{approve.PATH}/a{number:02}", {**wrong, "metadata": {"name": f"a{number:02}"}})
+    kube.put(f"{approve.PATH}/right", {**a_request(), "metadata": {"name": "right"}})
+
+    turn = rounds()
+
+    assert [each.about for each in turn.report.did] == ["right"]
+    (told,) = turn.report.waits
+    assert told.text.startswith("not approved: a00 for system:node:ghost-0 (there is no Node ghost-0), a01 for ")
+    assert told.text.endswith(" and 57 others")
+
+
+def test_who_asks_a_thousand_times_delays_nobody_else() -> None:
+    def asked(name: str, username: str, second: int) -> dict[str, Any]:
+        created = f"2026-03-01T12:00:{second:02}Z"
+        return {**a_request(username=username), "metadata": {"name": name, "creationTimestamp": created}}
+
+    flood = [asked(f"a{number}", "system:node:evil", number) for number in range(9)]
+    others = [asked("old", "system:node:b", 1), asked("new", "system:node:b", 2), asked("only", "system:node:c", 3)]
+    names = [each["metadata"]["name"] for each in approvals.in_turn([*flood, *others])]
+
+    assert names[:5] == ["a8", "only", "new", "a7", "old"]
+    assert sorted(names) == sorted(each["metadata"]["name"] for each in (*flood, *others))
+
+
+def test_approvals_end_for_this_round_when_they_take_long(rounds: Rounds, kube: MemoryKube) -> None:
+    for name, node in NODES.items():
+        kube.put(f"/api/v1/nodes/{name}", {"metadata": {"name": name}, **node})
+    for number in range(9):
+        kube.put(f"{approve.PATH}/r{number}", {**a_request(), "metadata": {"name": f"r{number}"}})
+    world = rounds(elected=False).world
+    world.kube = Slow(kube, cast(HostClock, world.clock), approvals.SECONDS / 2)
+
+    assert [len(rounds(elected=True).report.did) for _ in range(4)] == [3, 3, 3, 0]
 
 
 def test_a_name_is_not_reserved_because_a_certificate_of_the_node_itself_has_it(tmp_path: Path) -> None:

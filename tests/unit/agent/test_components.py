@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from base64 import b64encode
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from protokube.agent.launchdata import from_config
 from protokube.agent.report import Report
 from protokube.agent.wanted import FileText, MasterConfig
 from protokube.agent.world import Turn
-from protokube.errors import Refused, TryLater
+from protokube.errors import TryLater
 from protokube.store.memory import MemoryStore
 
 MANIFESTS = "etc/kubernetes/manifests"
@@ -79,8 +80,8 @@ def test_kubeconfigs_are_private_and_name_files_that_are_renewed(turn: Turn, tmp
         told = yaml.safe_load(file.read_text())
         assert told["clusters"][0]["cluster"]["server"] == "https://127.0.0.1:443"
         assert told["users"][0]["user"] == {
-            "client-certificate": f"/srv/kubernetes/{user}.crt",
-            "client-key": f"/srv/kubernetes/{user}.key",
+            "client-certificate": f"/srv/kubernetes/{user}/{user}.crt",
+            "client-key": f"/srv/kubernetes/{user}/{user}.key",
         }
 
 
@@ -101,6 +102,21 @@ def test_kube_proxy_goes_through_the_proxy_of_the_machine_where_there_is_one(tmp
     (path,) = [path for path, user in wanted.kubeconfigs.items() if user == "kube-proxy"]
     told = yaml.safe_load((tmp_path / path.lstrip("/")).read_text())
     assert told["clusters"][0]["cluster"]["server"] == "https://127.0.0.1:3988"
+
+
+def test_a_file_of_the_spec_that_names_a_pod_of_ours_is_written_once_and_set_aside_never(
+    turn: Turn, wanted: MasterConfig, tmp_path: Path
+) -> None:
+    text = b"kind: Pod\nmetadata: {name: kube-scheduler, namespace: kube-system}\n"
+    asset = FileText(text=b64encode(text).decode(), mode=0o644)
+    with_file = replace(wanted, files={f"/{MANIFESTS}/kube-scheduler.yaml": asset})
+    reports = [again(turn, with_file) for _ in range(5)]
+
+    assert [len([each for each in report.did if "kube-scheduler.yaml" in each.text]) for report in reports] == [
+        1, 0, 0, 0, 0,
+    ]  # fmt: skip
+    assert not (tmp_path / "var/lib/protokube/set-aside").exists()
+    assert reports[-1].person[0].about == "kube-scheduler.yaml"
 
 
 def test_certificates_of_members_are_not_asked_for_and_all_others_are(turn: Turn) -> None:
@@ -155,7 +171,7 @@ def test_a_secret_file_is_read_from_the_store_once_and_is_private(
 
 def test_the_key_of_the_dns_controller_comes_from_the_store_for_its_eyes_only(turn: Turn, tmp_path: Path) -> None:
     again(turn)
-    file = tmp_path / "var/lib/dns-controller/update.key"
+    file = tmp_path / "srv/kubernetes/dns-controller/update.key"
     assert (file.read_bytes(), stat.S_IMODE(file.stat().st_mode)) == (KEY, 0o600)
 
 
@@ -182,7 +198,46 @@ def test_a_file_of_the_users_has_exactly_its_content_and_mode(turn: Turn, tmp_pa
     assert (file.read_bytes(), stat.S_IMODE(file.stat().st_mode)) == (b"\x00\x01\xff", 0o644)
 
 
-def test_a_file_outside_of_the_machine_is_refused(turn: Turn, tmp_path: Path) -> None:
-    with pytest.raises(Refused, match="no place for a file"):
-        again(turn, replace(turn.wanted, files={"/etc/../../outside": FileText(text="", mode=0o644)}))
+@pytest.mark.parametrize(
+    ("path", "text", "told"),
+    [
+        ("/etc/../../outside", "", "is no place for a file"),
+        ("/etc", "eA==", "cannot be written: [Errno 21] Is a directory"),
+        (f"/{MANIFESTS}/kube-apiserver.manifest/x", "eA==", "cannot be written: [Errno 17] File exists"),
+        ("/etc/own/bad", "no base64!", "cannot be written: "),
+        ("/etc/own/bad", "Y", "cannot be written: "),
+    ],
+)
+def test_a_file_of_the_users_that_cannot_be_written_is_told_and_keeps_nothing_else_back(
+    turn: Turn, tmp_path: Path, path: str, text: str, told: str
+) -> None:
+    bad, good = FileText(text=text, mode=0o644), FileText(text="eA==", mode=0o644)
+    report = again(turn, replace(turn.wanted, files={path: bad, "/etc/own/good": good}))
+
+    assert [(each.step, each.about) for each in report.person] == [("components", path)]
+    assert told in report.person[0].text
+    assert report.person[0].hint
+    assert (tmp_path / "etc/own/good").read_text() == "x"
+    assert sorted(each.name for each in (tmp_path / MANIFESTS).iterdir()) == sorted(NAMES)
+    assert (tmp_path / MANIFESTS / NAMES[0]).read_text() != "of yesterday"
     assert not (tmp_path.parent / "outside").exists()
+
+
+def test_a_disk_that_takes_no_file_of_the_users_is_waited_for(turn: Turn, tmp_path: Path) -> None:
+    name = "n" * 300  # longer than any file system takes: an error like that of a full disk
+    report = again(turn, replace(turn.wanted, files={f"/etc/{name}": FileText(text="eA==", mode=0o644)}))
+
+    assert [(each.about, each.text) for each in report.waits] == [
+        (f"/etc/{name}", "cannot be written: File name too long")
+    ]
+    assert sorted(each.name for each in (tmp_path / MANIFESTS).iterdir()) == sorted(NAMES)
+
+
+def test_a_file_of_the_masters_group_stands_instead_of_one_of_all_masters(turn: Turn, tmp_path: Path) -> None:
+    of_all = {"/etc/own/a": FileText(text="YQ==", mode=0o644), "/etc/own/b": FileText(text="YQ==", mode=0o644)}
+    mine, others = ({f"/etc/own/{name}": FileText(text="Yg==", mode=0o600)} for name in "bc")
+    group = turn.world.me.group
+    again(turn, replace(turn.wanted, files=of_all, group_files={group: mine, "another": others}))
+
+    there = {each.name: each.read_text() for each in (tmp_path / "etc/own").iterdir()}
+    assert there == {"a": "a", "b": "b"}

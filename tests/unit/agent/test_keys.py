@@ -39,6 +39,9 @@ class Counting:
     def sync_shared(self) -> Sequence[str]:
         return []
 
+    def give(self, component: str, names: Sequence[str]) -> Sequence[str]:
+        return []
+
 
 def next_turn(turn: Turn) -> Turn:
     return Turn(world=turn.world, wanted=turn.wanted, report=Report())

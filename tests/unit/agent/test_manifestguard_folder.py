@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from helpers_agent import a_turn
 from protokube.agent.manifestguard import ASIDE, guard_sync
+from protokube.agent.podidentity import NoPod, identity
 from protokube.agent.report import Report
+from protokube.agent.wanted import FileText
 from protokube.agent.world import Turn
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: %s, namespace: kube-system}\nspec: {}\n"
@@ -94,7 +99,13 @@ def test_pods_of_others_folders_dot_files_and_links_that_lead_nowhere_stay_and_a
         ("", "it is no pod"),
         ("kind: List\nmetadata: {name: x}", "it is no pod"),
         ("kind: Pod\nmetadata: {namespace: x}", "its pod has no name"),
-        (b" " * ((1 << 20) + 1), "it is larger than 1048576 bytes"),
+        (b" " * ((1 << 18) + 1), "it is larger than 262144 bytes"),
+        ("[" * (1 << 18), "it is nested more than 100 levels deep"),
+        ("kind: Pod\nmetadata: {name: [a]}", "its pod has no name"),
+        ("kind: Pod\nmetadata: {name: ~}", "its pod has no name"),
+        ("kind: Pod\nmetadata: {name: &a [*a]}", "its pod has no name"),
+        ("- kind: Pod\n  metadata: {name: etcd-server}", "it is no pod"),
+        ("&a {<<: *a}", "it is no pod"),
     ],
 )
 def test_what_cannot_be_read_as_a_pod_is_left_alone_and_told_once(turn: Turn, content: str | bytes, why: str) -> None:
@@ -107,6 +118,71 @@ def test_what_cannot_be_read_as_a_pod_is_left_alone_and_told_once(turn: Turn, co
     assert said(turn) == ""
     put(turn, "strange.manifest", content)
     assert why in said(turn)
+
+
+STRANGE = [
+    "!!bool maybe", "!!int ''", "!!int _", "!!float ''", "!!timestamp soon", "!!binary '*'", "!!set [a]", "!!pairs [1]",
+    "!!omap {a: b}", "!!null [x]", "!!python/object:os.system x", "!unknown {a: b}", "2026-99-99", "=", "<<", "0o9",
+    "9999999999999:59:59.5", "190:20:30e400", "1e99999", "9" * 5000, ":".join(["59"] * 2000), '"\\UFFFFFFFF"',
+    "&a [*a]", "*nobody", "{[a]: b}", "{{a: b}: c}", "? [x]", "%YAML 9.9", "\t", "\x07", "|\n", "''", "~",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", STRANGE, ids=lambda value: ascii(value[:16]))
+def test_values_of_any_kind_stop_nobody_and_hide_no_copy(turn: Turn, value: str) -> None:
+    put(turn, "strange.yaml", f"x: {value}\n")
+    put(turn, "named.yaml", f"kind: Pod\nmetadata: {{name: web}}\nspec: {value}\n")
+    put(turn, "copy.yaml", POD % "etcd-server" + "status: !!bool maybe\n")
+    assert "copy.yaml: set aside as" in said(turn)
+    assert names(turn) == ["named.yaml", "strange.yaml"]
+
+
+PIECES = ["kind: Pod", "metadata:", " name: x", "<<: *a", "&a", "{", "}", "[", "]", "- ", ": ", "\n", "---\n", "? "]
+
+
+@given(st.one_of(st.binary(max_size=200), st.lists(st.sampled_from([*PIECES, *STRANGE])).map(" ".join).map(str.encode)))
+def test_whatever_a_file_holds_it_is_a_pod_or_it_is_told_why_not(content: bytes) -> None:
+    found = verdict(content)
+    assert "/" in found or found.startswith(("it is ", "its pod "))
+
+
+def verdict(content: bytes) -> str:
+    try:
+        return identity(content)
+    except NoPod as why:
+        return str(why)
+
+
+def test_a_pod_is_known_by_what_it_merges_in_and_by_what_stands_for_another_thing(turn: Turn) -> None:
+    text = "x: &x {name: no, namespace: kube-system}\ny: &y {name: etcd-server}\nk: &k Pod\n"
+    put(turn, "merged.yaml", text + "kind: *k\nmetadata: {<<: [*y, *x]}\n")
+    put(turn, "own.yaml", text + "kind: Pod\nmetadata: {<<: *y, name: web}\n")
+    assert "merged.yaml: set aside as" in said(turn)
+    assert names(turn) == ["own.yaml"]
+
+
+def test_what_merges_in_the_same_thing_over_and_over_is_read_at_once(turn: Turn) -> None:
+    rows = ["a0: &a0 {b: c}"]
+    rows += [f"a{number}: &a{number} {{<<: [{', '.join([f'*a{number - 1}'] * 9)}]}}" for number in range(1, 60)]
+    put(turn, "laughs.yaml", "\n".join([*rows, "kind: Pod", "metadata: *a59", ""]))
+    assert said(turn) == "manifests laughs.yaml: left alone, and no pod to us: its pod has no name"
+
+
+def test_a_file_of_the_spec_that_names_a_pod_of_ours_stays_and_needs_a_person(turn: Turn) -> None:
+    paths = ["/etc/kubernetes/manifests/mine.yaml", "/etc/kubernetes/./manifests//etcd.manifest.bak"]
+    asset = FileText(text="", mode=0o644)
+    turn.wanted = replace(turn.wanted, files=dict.fromkeys([*paths, "/etc/kubernetes/etcd.manifest~"], asset))
+    for name in ("mine.yaml", "etcd.manifest.bak", "etcd.manifest~"):
+        put(turn, name, POD % "etcd-server")
+
+    assert "etcd.manifest~: set aside as" in said(turn)
+    for _ in range(3):
+        assert said(turn) == "; ".join(
+            f"manifests {name}: NEEDS A PERSON: the spec asks for it, though it names kube-system/etcd-server, as "
+            "etcd.manifest does"
+            for name in ("etcd.manifest.bak", "mine.yaml")
+        )
+    assert len(aside(turn)) == 1
 
 
 def test_a_pipe_with_the_name_of_a_manifest_stops_nobody(turn: Turn) -> None:

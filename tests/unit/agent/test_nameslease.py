@@ -11,7 +11,7 @@ from helpers_scenarios_edges import FakeClock, HostClock
 from protokube.agent import nameslease
 from protokube.agent.world import Turn
 from protokube.providers.dns.memory import MemoryDns
-from protokube.records.api import LEASE_NAMES, LEASE_SECONDS
+from protokube.records.api import LEASE_MEMBERS, LEASE_NAMES, LEASE_SECONDS
 
 
 def turn_at(clock: FakeClock, root: Path, *, dns: MemoryDns | None, zone_mode: bool = True) -> Turn:
@@ -25,6 +25,9 @@ def test_it_says_which_names_are_the_agents_and_by_when_it_will_say_so_again(tmp
 
     told = kube.objects[nameslease.PATH]
     assert told["metadata"]["annotations"][LEASE_NAMES] == ",".join(sorted(turn.wanted.api_names))
+    members = {member.dns_name for etcd in turn.wanted.etcd for member in etcd.members}
+    assert members
+    assert set(told["metadata"]["annotations"][LEASE_MEMBERS].split(",")) == members
     assert told["spec"]["leaseDurationSeconds"] == LEASE_SECONDS
     assert told["spec"]["holderIdentity"] == turn.world.me.name
 

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from helpers_agent import a_turn
+from helpers_config import completed
 from helpers_scenarios_edges import FakeClock, HostClock
-from helpers_scenarios_host import wanted_of
 from protokube.agent import podnetwork
+from protokube.agent.launchdata import from_config
 from protokube.agent.report import Report
 from protokube.agent.world import Turn
 from protokube.errors import TryLater
@@ -61,6 +62,7 @@ def a_node(name: str, address: str, range_: str = "") -> dict[str, Any]:
 
 
 ME, OTHER = a_node("i-1", "10.0.0.1", "100.96.0.0/24"), a_node("i-2", "10.0.0.2", "100.96.1.0/24")
+NEAR = Route(destination="10.0.0.0/24", via="", ours=False)
 TO_OTHER = Route(destination="100.96.1.0/24", via="10.0.0.2", ours=True)
 
 
@@ -71,12 +73,12 @@ def clock() -> FakeClock:
 
 @pytest.fixture
 def table() -> Table:
-    return Table(Route(destination="default", via="10.0.0.254", ours=False))
+    return Table(Route(destination="default", via="10.0.0.254", ours=False), NEAR)
 
 
 @pytest.fixture
 def turn(tmp_path: Path, clock: FakeClock, table: Table) -> Turn:
-    wanted = replace(wanted_of(), pod_network=True)
+    wanted = replace(from_config(completed(cloud="local", name="laptop")), pod_network=True)
     return a_turn(tmp_path, wanted=wanted, clock=HostClock(clock), routes=table)
 
 
@@ -130,6 +132,15 @@ def test_the_nodes_are_asked_for_again_after_a_while_and_not_before(turn: Turn, 
     podnetwork.sync(turn)
     assert (nodes.asked, TO_OTHER in table.routes) == (2, False)
     assert "no longer 100.96.1.0/24 via 10.0.0.2" in turn.report.sentence()
+
+
+def test_a_node_that_claims_the_address_of_a_master_gets_no_route_and_is_told(turn: Turn, table: Table) -> None:
+    turn.world.kube = Nodes(ME, OTHER, a_node("evil", "10.0.0.99", "10.0.0.12/32"))  # type: ignore[assignment]
+    podnetwork.sync(turn)
+    assert {route.destination for route in table.routes} == {"default", "10.0.0.0/24", "100.96.1.0/24"}
+    assert "podnetwork 10.0.0.12/32: waits: evil: its range is outside of the pods' 100.96.0.0/11" in (
+        turn.report.sentence()
+    )
 
 
 def test_where_others_see_to_it_nothing_is_asked_or_written(tmp_path: Path) -> None:

@@ -31,6 +31,9 @@ class Bad:
     def sync_shared(self) -> Sequence[str]:
         raise self.error
 
+    def give(self, component: str, names: Sequence[str]) -> Sequence[str]:
+        raise self.error
+
 
 def test_the_fence_is_first_and_the_kubelet_last() -> None:
     names = [name for name, _ in ROUND]

@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 
 from helpers_cli import process
+from helpers_dns import LOOPBACK, ZONE, an_address, create, embedded
 from protokube.agent.wanted import MasterConfig
 from protokube.cli import wiring
 from protokube.cli.agent import patiently, read_launch, told_to_prometheus
 from protokube.errors import InvalidRequest, TryLater
 from protokube.store.memory import MemoryStore
+
+STORE = MemoryStore("memory://agent")
 
 
 def test_a_missing_file_is_said_in_words_and_no_traceback(tmp_path: Path) -> None:
@@ -29,7 +32,8 @@ def test_a_missing_file_is_said_in_words_and_no_traceback(tmp_path: Path) -> Non
     [
         ("{", "is not JSON"),
         ("{}", "does not say master, store, infrastructure, units"),
-        ("null", "does not say master, store, infrastructure, units"),
+        ("null", "holds no object"),
+        ('"text"', "holds no object"),
     ],
 )
 def test_a_file_that_is_not_launch_data_is_refused_with_everything_that_is_wrong(
@@ -54,22 +58,32 @@ def test_vendors_that_there_are_not_are_named() -> None:
     with pytest.raises(InvalidRequest, match="no infrastructure 'azure'"):
         wiring.infrastructure({"kind": "azure"})
     with pytest.raises(InvalidRequest, match="no provider of names 'etcd'"):
-        wiring.names({"kind": "etcd"}, Path("/"))
+        wiring.names({"kind": "etcd"}, Path("/"), STORE, "dev")
     with pytest.raises(InvalidRequest, match="no service manager 'upstart'"):
         wiring.units("upstart")
 
 
 def test_names_in_a_zone_and_in_a_hosts_file_are_told_apart(tmp_path: Path) -> None:
-    zone, in_zone = wiring.names(
-        {"kind": "rfc2136", "server": "127.0.0.1", "zone": "dev", "key": {"name": "k", "secret": "c2VjcmV0"}}, tmp_path
-    )
-    hosts, in_hosts_zone = wiring.names({"kind": "hosts", "zone": "dev"}, tmp_path)
+    told = {"kind": "rfc2136", "server": "127.0.0.1", "zone": "dev", "key": {"fromSecret": "dns-update-key"}}
+    zone, in_zone = wiring.names(told, tmp_path, STORE, "dev")
+    hosts, in_hosts_zone = wiring.names({"kind": "hosts", "zone": "dev"}, tmp_path, STORE, "dev")
 
     assert (in_zone, in_hosts_zone) == (True, False)
     assert zone is not None
     assert hosts is not None
     assert zone.zone == hosts.zone == "dev"
-    assert wiring.names(None, tmp_path) == (None, True)
+    assert wiring.names(None, tmp_path, STORE, "dev") == (None, True)
+
+
+def test_launch_data_of_before_that_have_the_key_itself_in_them_still_work(tmp_path: Path) -> None:
+    with embedded() as server:
+        key = {"name": server.key.name, "secret": server.key.secret}
+        told = {"kind": "rfc2136", "server": LOOPBACK, "port": server.port, "zone": ZONE, "key": key}
+        zone, _ = wiring.names(told, tmp_path, STORE, "dev")
+        assert zone is not None
+        zone.apply(create(an_address("a")))
+
+        assert list(zone.read([f"a.{ZONE}"])) == [an_address("a")]
 
 
 def test_an_agent_asks_who_it_is_until_it_is_told() -> None:

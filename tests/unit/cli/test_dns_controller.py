@@ -226,6 +226,7 @@ def test_a_controller_that_is_told_to_go_gives_its_lease_back(
         until(lambda: controller.metric('protokube_dns_provider_calls_total{kind="apply"}') == 1)
         assert controller.metric('protokube_dns_provider_calls_total{kind="list"}') >= 1
         until(lambda: controller.metric("protokube_dns_lag_seconds_count") == 1)
+        until(lambda: controller.metric("protokube_dns_leading") == 1)
         told = until(lambda: len(api.events()) >= 2 and api.events())
         rounds = controller.metric("protokube_dns_rounds_total")
         controller.process.send_signal(signal.SIGHUP)

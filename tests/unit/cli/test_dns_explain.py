@@ -24,6 +24,7 @@ from protokube.records.zones import Zone
 
 WEB = "web.example.com"
 POD = a_pod(internal_names=WEB)
+RENEWED = "2026-03-01T10:00:00.000000Z"
 LOSER = a_service("lb", "LoadBalancer", {"hostname": "lb.net"}, external_names=WEB, created=LATER)
 
 
@@ -143,13 +144,26 @@ def test_a_value_of_another_cluster_is_told_with_its_owner(call: Call, options: 
 
 
 def test_a_name_of_the_agents_is_theirs(call: Call, options: tuple[str, ...], api: DnsApi, dns: Running) -> None:
-    api.put(f"{LEASES}/{LEASE}", {"metadata": {"name": LEASE, "annotations": {LEASE_NAMES: WEB}}})
+    lease = {"metadata": {"name": LEASE, "annotations": {LEASE_NAMES: WEB}}, "spec": {"renewTime": RENEWED}}
+    api.put(f"{LEASES}/{LEASE}", lease)
     write(dns, WEB, "10.0.0.5")
     told = call("explain", "record", WEB, *options).out.splitlines()
 
     assert "    but the masters' agents answer for this name themselves" in told
     assert "  A 10.0.0.5, TTL 300: the masters' agents'" in told
-    assert told[-1] == "next: nothing: the masters' agents look after this name"
+    assert told[-2:] == [
+        f"next: nothing, if the masters' agents still renew the Lease protokube-api-names (last: {RENEWED})",
+        "      otherwise it has ended, and the dns-controller takes the name over",
+    ]
+
+
+def test_only_the_ttl_that_the_controller_is_told_is_in_order(call: Call, options: tuple[str, ...]) -> None:
+    call("dns-controller", *options, "--once", "--ttl", "300")
+
+    other = call("explain", "record", WEB, *options).out.splitlines()
+    same = call("explain", "record", WEB, *options, "--ttl", "300").out.splitlines()
+    assert other[-1] == f"next: {WEB} A: 10.0.0.1 -> 10.0.0.1 (TTL 60)"
+    assert same[-1] == "next: nothing: it is in order"
 
 
 def test_hosts_of_ingresses_count_where_they_are_watched(call: Call, options: tuple[str, ...], api: DnsApi) -> None:
@@ -225,6 +239,18 @@ def test_only_a_record_is_explained_by_objects(call: Call, options: tuple[str, .
 
     assert answer.code == ExitCode.INVALID
     assert "say nothing about a volume" in answer.err
+
+
+def test_a_provider_that_is_exported_for_other_commands_does_not_hide_a_volume(
+    call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PROTOKUBE_STATE", str(tmp_path))
+    alone = call("explain", "volume", "vol-1")
+    monkeypatch.setenv("PROTOKUBE_DNS", "aws-route53")
+    exported = call("explain", "volume", "vol-1")
+
+    assert exported == alone
+    assert "say nothing about" not in exported.err
 
 
 def test_two_zones_of_one_name_are_told_apart() -> None:

@@ -24,13 +24,15 @@ def said(answers: Iterator[str | ProtokubeError]) -> str:
     return answer
 
 
-def test_silence_and_missing_rights_are_waited_for() -> None:
-    answers = asking(TryLater("nobody there"), ApiError(401, "Unauthorized", "who?"), FORBIDDEN, "uid-1")
+def test_silence_and_missing_rights_and_namespaces_are_waited_for() -> None:
+    """An API server answers before it has made kube-system."""
+    unknown, missing = ApiError(401, "Unauthorized", "who?"), ApiError(404, "NotFound", "there is no kube-system")
+    answers = asking(TryLater("nobody there"), unknown, FORBIDDEN, missing, "uid-1")
     assert patiently(lambda: said(answers), tries=None) == "uid-1"
 
 
 def test_what_waiting_does_not_mend_is_told_at_once() -> None:
-    answers = asking(ApiError(404, "NotFound", "there is no such thing"), "never asked for")
+    answers = asking(ApiError(400, "BadRequest", "there is no such thing"), "never asked for")
     with pytest.raises(ApiError, match="no such thing"):
         patiently(lambda: said(answers), tries=None)
     assert next(answers) == "never asked for"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers_cli import Call
-from protokube.cli.dns_zones import open_zones, read_key, server_of
+from protokube.cli.dns_zones import endpoint_of, open_zones, read_key, server_of
 from protokube.errors import ExitCode, InvalidRequest, ProtokubeError
 from protokube.providers.dns.readonly import DryRun
 from protokube.records import Change, Record
@@ -55,6 +57,7 @@ def test_whatever_the_letters_of_a_secret_are_they_are_read_as_written(
         (b"{}", "holds no key"),
         (b"[1]", "holds no key"),
         (json.dumps({"name": "a", "secret": 7}).encode(), "holds no key"),
+        (json.dumps({"name": "a", "secret": SECRET, "algorithm": 5}).encode(), "holds no key"),
         (BIND.replace("sha256", "md5").encode(), "the key is for hmac-md5"),
         (json.dumps({"name": "a", "secret": SECRET, "algorithm": "hmac-sha1"}).encode(), "the key is for hmac-sha1"),
         (b"\xff\xfe", "it is no text"),
@@ -109,6 +112,11 @@ def test_what_is_no_address_of_a_server_is_told_as_such(text: str) -> None:
         (("--dns", "hosts", "--zone", "*/Z1"), "no zone is named"),
         (("--dns", "hosts", "--zone", "a b", "--zone", "/x"), "2 zone rules cannot be read"),
         (("--dns", "bind"), "'bind' is not one of"),
+        (("--dns", "route53", "--endpoint", "foo"), "--endpoint 'foo' is not a place to send requests to"),
+        (
+            ("--dns", "route53", "--endpoint", "http://a:x"),
+            "--endpoint 'http://a:x' is not a place to send requests to",
+        ),
     ],
 )
 @pytest.mark.parametrize("command", [("dns-controller",), ("explain", "record", "a.b")], ids=lambda each: each[0])
@@ -128,6 +136,30 @@ def test_the_provider_may_be_named_by_the_environment(call: Call, monkeypatch: p
     monkeypatch.setenv("PROTOKUBE_DNS", "rfc2136")
 
     assert "missing for rfc2136" in call("dns-controller").err
+
+
+@pytest.mark.parametrize(
+    "text", ["ftp://a", "//a", "http://", "http://a:0", "http://a:99999", "http://a b", "https:/a"]
+)
+def test_an_endpoint_that_is_no_address_of_the_web_is_told_as_such(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", text)
+    with pytest.raises(InvalidRequest, match="AWS_ENDPOINT_URL"):
+        endpoint_of(None)
+    with pytest.raises(InvalidRequest, match="--endpoint"):
+        endpoint_of(text)
+    assert endpoint_of("https://route53.example.com:8443/x") == "https://route53.example.com:8443/x"
+
+
+def test_without_its_library_route53_is_refused_once_and_at_the_start_with_what_helps() -> None:
+    code = (
+        "import sys; sys.modules['botocore'] = None; from protokube.cli.main import run; "
+        "sys.exit(run(['dns-controller', '--dns', 'aws-route53', '--kubeconfig', 'nothing']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert done.returncode == ExitCode.REFUSED
+    told = ["error: Route 53 needs botocore, which is not installed", "  hint: pip install 'protokube[route53]'"]
+    assert done.stderr.splitlines() == told
 
 
 def test_every_call_of_every_provider_is_counted_and_who_only_looks_writes_nothing(tmp_path: Path) -> None:

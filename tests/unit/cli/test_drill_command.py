@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import redirect_stderr, suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from helpers_cli import Call
+from helpers_cli import Call, environment
+from helpers_drill import PretendGround, healthy, unhealthy
 from helpers_view import FakeCloud, ShortFolder, a_view, cloud_rows, write_state
-from protokube.cli.drill import DRILLS
+from protokube.cli.drill import DRILLS, carry_out
 from protokube.cli.render_drill import outcome, render_verdict, step_line, verdict_tree
 from protokube.errors import ExitCode
 from protokube.local import drill_values
@@ -139,3 +145,51 @@ def test_one_drill_at_a_time(call: Call, state: Path) -> None:
     assert answer.code == ExitCode.TRY_LATER
     assert "another drill is under way in this cluster" in answer.err
     assert "another drill" not in call("drill", "kill-master").err
+
+
+CUT_OFF = """
+import time
+from helpers_drill import PretendGround
+from protokube.cli.drill import carry_out
+
+class Ground(PretendGround):
+    def sleep(self, seconds):
+        if self.told:
+            print("cut", flush=True)
+            time.sleep(600)
+        super().sleep(seconds)
+
+ground = Ground()
+try:
+    carry_out("partition", ground, "a", 600, quiet=True)
+finally:
+    print([(call, told["down"]) for call, told in ground.told], flush=True)
+"""
+
+
+def test_a_drill_that_is_ended_politely_puts_the_cable_back() -> None:
+    command, env = [sys.executable, "-c", CUT_OFF], environment(PYTHONPATH=str(Path(__file__).parents[2]))
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "cut\n"
+        running.send_signal(signal.SIGTERM)
+        try:
+            said, _ = running.communicate(timeout=60)
+        finally:
+            running.kill()
+
+    assert said == "[('cut_host', True), ('cut_host', False)]\n"
+    assert running.returncode != 0
+
+
+def test_a_drill_whose_steps_nobody_reads_goes_on_to_its_verdict() -> None:
+    ground = PretendGround()
+    ground.reactions["cut_host"] = lambda told: ground.after(0.2, unhealthy("a") if told["down"] else healthy("a"))
+    reader, writer = os.pipe()
+    os.close(reader)
+
+    with suppress(BrokenPipeError), open(writer, "w") as broken, redirect_stderr(broken):  # noqa: PTH123
+        verdict = carry_out("partition", ground, "a", 60, quiet=False)
+
+    assert verdict.good, verdict
+    assert ground.told[-1] == ("cut_host", {"host": "master-0", "down": False})

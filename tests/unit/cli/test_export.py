@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
+import stat
 import subprocess
 from base64 import b64decode
 from collections.abc import Callable
@@ -146,6 +148,8 @@ def test_a_file_that_holds_something_else_is_left_alone(export: Export, here: Pa
         (["--ttl", "24x"], "'24x' is not a length of time"),
         (["--ttl", "-5h"], "'-5h' is not a length of time"),
         (["--ttl", "24"], "--ttl 24s is too short to be of use"),
+        (["--ttl", "999999999d"], "--ttl is longer than an authority lives"),
+        (["--ttl", "9" * 400 + "d"], "--ttl is longer than an authority lives"),
         (["--server", "http://api.laptop"], "'http://api.laptop' is not the address of an API"),
         (["--server", "https://[::1"], "'https://[::1' is not the address of an API"),
         (["--user", ""], "no certificate can name the user ''"),
@@ -180,6 +184,33 @@ def test_a_cluster_in_a_store_is_asked_for_by_its_name(call: Call, tmp_path: Pat
     assert read(answer.out)[0]["server"] == f"https://api.{name}"
     nobody = call("export", "kubeconfig", "--store", url)
     assert (nobody.code, f"saw:  {name}" in nobody.err) == (ExitCode.INVALID, True)
+
+
+def test_a_link_stays_and_the_file_behind_it_is_written(export: Export, here: Path) -> None:
+    (here / "link").symlink_to("real")
+
+    assert export("-o", "link").code == ExitCode.OK
+    assert (here / "link").is_symlink()
+    assert "kind: Config" in (here / "real").read_text()
+
+
+@pytest.mark.parametrize("kind", ["device", "pipe", "folder", "link to a device"])
+def test_what_is_no_file_is_never_replaced_by_one(export: Export, here: Path, kind: str) -> None:
+    place = here / "place"
+    if kind == "folder":
+        place.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(place)
+    else:
+        os.mknod(here / "device", stat.S_IFCHR | 0o600, os.makedev(1, 3))
+        place.symlink_to("device") if kind.startswith("link") else (here / "device").rename(place)
+    before = place.stat()
+
+    answer = export("-o", "place")
+
+    assert answer.code == ExitCode.REFUSED
+    assert "is not a file" in answer.err
+    assert (place.stat().st_mode, place.stat().st_ino) == (before.st_mode, before.st_ino)
 
 
 def test_a_folder_that_is_not_there_is_told(export: Export, here: Path) -> None:

@@ -177,3 +177,37 @@ def test_a_locale_without_unicode_reads_and_writes_utf_8(tmp_path: Path) -> None
         answer = process("complete", name, stdin=stdin, env={"LC_ALL": "C", "LANG": "C"})
         assert (answer.code, answer.err) == (0, "")
         assert "owner: Zoë" in answer.out
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_stream_that_is_closed_is_no_bug(tmp_path: Path, closed: str) -> None:
+    call = f"{' '.join(COMMAND)} complete {MINIMAL} --store file://{tmp_path}/store {closed}"
+    done = subprocess.run(["bash", "-c", call], capture_output=True, text=True, env=environment(), timeout=60)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert any(each.is_file() for each in tmp_path.rglob("*"))
+
+
+def test_what_may_not_be_read_is_told_and_is_no_bug(tmp_path: Path) -> None:
+    """By a root that has lost the right to read everything: another user cannot run the Python of the tests."""
+    private = tmp_path / "private"
+    private.mkdir(mode=0o700)
+    os.chown(private, 65534, 65534)
+    bound = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"]
+    done = subprocess.run(
+        [*bound, *COMMAND, "get", "kubernetes", "--cache", str(private / "cache")],
+        capture_output=True, text=True, env=environment(), timeout=60,
+    )  # fmt: skip
+
+    assert done.returncode == ExitCode.REFUSED
+    assert f"error: {private}/cache" in done.stderr
+    assert "Permission denied" in done.stderr
+
+
+def test_a_library_of_an_extra_that_is_missing_is_told_with_the_way_to_get_it(tmp_path: Path) -> None:
+    (tmp_path / "msgspec.py").write_text("raise ModuleNotFoundError('No module named msgspec', name='msgspec')\n")
+
+    answer = process("dns-controller", "--dns", "aws-route53", "--once", env={"PYTHONPATH": str(tmp_path)})
+
+    assert answer.code == ExitCode.REFUSED
+    assert answer.err == "error: this needs msgspec, which is not installed\n  hint: pip install 'protokube[dns]'\n"

@@ -73,10 +73,17 @@ def test_a_wrong_id_asks_nobody(call: Call, server: KubeServer) -> None:
     assert server.seen == []
 
 
-@pytest.mark.parametrize("ttl", ["1s", "soon", "-1h"])
+@pytest.mark.parametrize("ttl", ["1s", "soon", "-1h", "3651d", "999999999d", "9" * 400 + "d"])
 def test_a_time_that_makes_no_sense_asks_nobody(call: Call, server: KubeServer, ttl: str) -> None:
-    assert call("token", "create", "--ttl", ttl).code == ExitCode.INVALID
+    answer = call("token", "create", "--ttl", ttl)
+    assert answer.code == ExitCode.INVALID
+    assert "bug in protokube" not in answer.err
     assert server.seen == []
+
+
+def test_ten_years_are_the_longest_that_a_token_is_good_for(call: Call, server: KubeServer) -> None:
+    assert call("token", "create", "--ttl", "3650d").code == ExitCode.OK
+    assert "--ttl of at most 3650d" in call("token", "create", "--ttl", "999999999d").err
 
 
 def test_a_file_that_is_named_wins(call: Call, server: KubeServer, tmp_path: Path) -> None:

@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from helpers_config import completed
-from protokube.agent.launchdata import from_config
-from protokube.agent.wanted import to_tree
 from protokube.cli.up import need_tools, next_words
-from protokube.cli.up_choosing import (
-    Made,
-    complete_here,
-    few_lines,
-    find_kubernetes,
-    made_before,
-    need_kubernetes,
-    need_the_same,
-    read_lines,
-    read_spec,
-)
+from protokube.cli.up_choosing import complete_here, few_lines, find_kubernetes, need_kubernetes, read_lines, read_spec
 from protokube.cli.up_waiting import is_ready, waits
 from protokube.config.complete import Config
 from protokube.errors import InvalidSpec, Refused
@@ -32,7 +16,7 @@ from protokube.programs.kubernetes import Kubernetes
 
 
 def the_few_lines(name: str = "laptop", masters: int = 3, *, events: bool = False) -> Config:
-    said, _ = read_lines(few_lines(name, masters, "3.4.23", events, ""))
+    said, _ = read_lines(few_lines(name, masters, events))
     return complete_here(said, "3.4.23", "")
 
 
@@ -119,7 +103,7 @@ def test_a_version_that_a_spec_names_and_nobody_has_is_refused_and_not_silently_
 
 
 def test_the_few_lines_are_a_spec_a_person_could_have_written() -> None:
-    assert few_lines("dev", 1, "3.4.23", False, "1.20.2").splitlines()[0] == "apiVersion: protokube.io/v1alpha1"
+    assert few_lines("dev", 1, events=False).splitlines()[0] == "apiVersion: protokube.io/v1alpha1"
 
 
 def test_every_missing_program_is_named_at_once_with_its_package() -> None:
@@ -176,36 +160,3 @@ def test_a_node_is_ready_if_it_says_so_and_nothing_else_will_do() -> None:
     assert not is_ready({"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}})
     assert not is_ready({"status": {"conditions": [{"type": "DiskPressure", "status": "True"}]}})
     assert not is_ready({"status": {}})
-
-
-def hosts_made_with(state: Path, **told: Any) -> None:
-    wanted = replace(from_config(completed(cloud="local", masters=3, kubernetesVersion="1.34.1", name="dev")), **told)
-    file = state / "dev/hosts/master-a-1/etc/protokube/agent.json"
-    file.parent.mkdir(parents=True)
-    file.write_text(json.dumps({"master": to_tree(wanted)}))
-
-
-def test_what_the_hosts_of_a_cluster_were_made_with_is_read_off_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PROTOKUBE_STATE", str(tmp_path))
-    assert made_before("dev") is None
-    hosts_made_with(tmp_path, kubelet_kubeconfig="/var/lib/kubelet/kubeconfig")
-    assert made_before("dev") == Made("1.34.1", kubelet=True)
-
-
-def test_hosts_without_kubernetes_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PROTOKUBE_STATE", str(tmp_path))
-    hosts_made_with(tmp_path, components=())
-    assert made_before("dev") == Made("none", kubelet=False)
-
-
-def test_a_cluster_is_not_made_half_into_another() -> None:
-    need_the_same("dev", None, Made("1.34.1", kubelet=True))
-    need_the_same("dev", Made("none", kubelet=False), Made("none", kubelet=False))
-    with pytest.raises(Refused, match="made with something else") as refused:
-        need_the_same("dev", Made("none", kubelet=False), Made("1.34.1", kubelet=True))
-    assert (refused.value.saw, refused.value.want) == (
-        "no Kubernetes, the built-in pod runner",
-        "Kubernetes 1.34.1, the real kubelet",
-    )

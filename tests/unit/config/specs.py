@@ -58,10 +58,12 @@ QUANTITIES = st.sampled_from(["0", "1", "100m", "1.5", "2k", "512Mi"])
 NAMES = st.sampled_from(["api.example.org", "a", "in.side.test"])
 RANGES = st.lists(st.sampled_from(["0.0.0.0/0", "10.1.0.0/16", "198.51.100.7/32", "pl-1"]), max_size=2)
 TAINTS = st.lists(st.sampled_from(["a=b:NoSchedule", "c:NoExecute", "d=:PreferNoSchedule"]), max_size=2, unique=True)
+LABELS = st.dictionaries(KEYS, st.sampled_from(["", "0", "no", "null", "1.30", "1e-05", "a_b"]), max_size=2)
 PLUGINS = st.lists(st.sampled_from(["NodeRestriction", "AlwaysPullImages", "EventRateLimit"]), max_size=2, unique=True)
 GATES = st.dictionaries(st.sampled_from(["GateA", "GateB"]), st.sampled_from(["true", "false"]), max_size=2)
 ROLES = st.lists(st.sampled_from(["Master", "Node", "Bastion"]), max_size=2, unique=True)
-FILE_ASSET = st.fixed_dictionaries({"content": WORDS}, optional={"roles": ROLES})
+MODES = st.sampled_from(["", "0440", "600", "0777"])
+FILE_ASSET = st.fixed_dictionaries({"content": WORDS}, optional={"roles": ROLES, "mode": MODES})
 FILES = st.dictionaries(st.sampled_from(["f", "g"]), FILE_ASSET)
 HOOKS = st.lists(
     st.fixed_dictionaries({"manifest": st.just("Type=oneshot")}, optional={"enabled": st.booleans(), "roles": ROLES}),
@@ -86,6 +88,7 @@ CHOSEN: dict[tuple[type, str], st.SearchStrategy[Any]] = {
     (Cluster, "masterPublicName"): NAMES,
     (Cluster, "masterInternalName"): NAMES,
     (Cluster, "clusterDNSDomain"): NAMES,
+    (Cluster, "additionalSans"): st.lists(NAMES | st.sampled_from(["*.example.org", "192.0.2.1", "::1"]), max_size=2),
     (Cluster, "sshAccess"): RANGES,
     (Cluster, "kubernetesApiAccess"): RANGES,
     (Cluster, "nodePortAccess"): RANGES,
@@ -93,6 +96,7 @@ CHOSEN: dict[tuple[type, str], st.SearchStrategy[Any]] = {
     (Cluster, "hooks"): HOOKS,
     (Cluster, "pki"): st.fixed_dictionaries({"keyPairs": st.lists(WORDS, max_size=2)}),
     (Networking, "plugin"): st.sampled_from([each for each in PLUGIN_NAMES if each != "amazonvpc"]),
+    (KubeAPIServer, "authorizationMode"): st.sampled_from(["Node,RBAC", "AlwaysAllow"]),
     (KubeAPIServer, "securePort"): st.sampled_from([443, 6443, 8443]),
     (KubeAPIServer, "serviceNodePortRange"): st.sampled_from(["30000-32767", "40000-40000"]),
     (KubeAPIServer, "enableAdmissionPlugins"): PLUGINS,
@@ -100,11 +104,13 @@ CHOSEN: dict[tuple[type, str], st.SearchStrategy[Any]] = {
     (KubeAPIServer, "disableAdmissionPlugins"): st.lists(st.just("LimitRanger"), max_size=1),
     (KubeControllerManager, "nodeCIDRMaskSize"): st.integers(24, 26),
     (Kubelet, "taints"): TAINTS,
+    (Kubelet, "nodeLabels"): LABELS,
     (DNSController, "provider"): st.just("aws-route53"),
     (DNSController, "zones"): st.lists(st.sampled_from(["example.com", "*/Z1", "*"]), max_size=2),
     (EtcdCluster, "version"): st.sampled_from(["3.4.13", "3.5.9", "3.5.21"]),
     (EtcdCluster, "env"): st.lists(st.fixed_dictionaries({"name": st.just("GOGC"), "value": WORDS}), max_size=1),
     (InstanceGroup, "taints"): TAINTS,
+    (InstanceGroup, "nodeLabels"): LABELS,
     (InstanceGroup, "fileAssets"): FILES,
     (InstanceGroup, "hooks"): HOOKS,
 }
@@ -117,7 +123,7 @@ APART = {
     },
     ClusterDNS: {"domain", "serverIP"},
     DNSController: {"server"},  # makes it rfc2136, which needs zones
-    KubeAPIServer: {"serviceClusterIPRange", "authenticationConfiguration"},  # the latter from 1.30 on only
+    KubeAPIServer: {"serviceClusterIPRange", "authenticationConfiguration", "authenticationConfigFile"},
     KubeControllerManager: {"serviceClusterIPRange", "clusterCIDR"},
     Kubelet: {"clusterDNS", "clusterDomain"},
     EtcdCluster: {"members", "clientPort", "peerPort", "metricsPort", "heartbeatInterval", "leaderElectionTimeout"},

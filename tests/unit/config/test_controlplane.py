@@ -101,9 +101,11 @@ def test_a_document_said_in_place_is_written_to_a_file_that_the_flag_points_at(
 def test_encryption_points_at_a_secret_of_the_store_that_is_never_shown() -> None:
     config = completed(encryptionConfig=True)
 
-    assert flags(config, "kubeAPIServer")["encryption-provider-config"] == "/srv/kubernetes/encryption.yaml"
+    assert (
+        flags(config, "kubeAPIServer")["encryption-provider-config"] == "/srv/kubernetes/kube-apiserver/encryption.yaml"
+    )
     files = config.rendered[""]["kubeAPIServer"]["files"]
-    assert files["/srv/kubernetes/encryption.yaml"] == {"fromSecret": "encryption"}
+    assert files["/srv/kubernetes/kube-apiserver/encryption.yaml"] == {"fromSecret": "encryption"}
     assert origin(config, "kubeAPIServer.file.fromSecret").of == ("kubeAPIServer.encryptionProviderConfig",)
     assert "encryptionProviderConfig" not in completed(encryptionConfig=False).cluster["kubeAPIServer"]
 

@@ -15,7 +15,7 @@ from protokube.config.complete import complete
 from protokube.local.network import GATEWAY
 from protokube.records.api import LEASE as NAMES_LEASE
 
-PLACE = "/var/lib/dns-controller"
+PLACE = "/srv/kubernetes/dns-controller"
 IMAGE = f"protokube/dns-controller:{__version__}"
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from helpers_config import a_group, completed, file_of, kubelet_file, kubelet_flags, origin, warnings
+from protokube.config.complete import Config
 from protokube.config.machines import UNINITIALIZED, may_set_itself
 
 
@@ -231,7 +232,58 @@ def test_kube_proxy_is_told_everything_in_its_file() -> None:
         "clusterCIDR": "100.96.0.0/11",
         "conntrack": {"maxPerCore": 131072, "min": 0},
         "ipvs": {"strictARP": False},
-        "clientConnection": {"kubeconfig": "/var/lib/kube-proxy/kubeconfig"},
+        "clientConnection": {"kubeconfig": "/srv/kubernetes/kube-proxy/kubeconfig"},
         "metricsBindAddress": "127.0.0.1:10249",
+        "healthzBindAddress": "127.0.0.1:10256",
         "mode": "iptables",
     }
+
+
+@pytest.mark.parametrize("version", ["1.20.2", "1.36.0"])
+def test_kube_proxy_answers_its_own_machine_only_but_where_load_balancers_of_the_cloud_ask_it(version: str) -> None:
+    said = {
+        cloud: file_of(completed(cloud=cloud, kubernetesVersion=version), "kubeProxy")["healthzBindAddress"]
+        for cloud in ("aws", "gce", "local")
+    }
+    asked = completed(cloud="gce", kubernetesVersion=version)
+    own = completed(kubeProxy={"healthzBindAddress": "0.0.0.0:10256"}, kubernetesVersion=version)
+
+    assert said == {"aws": "127.0.0.1:10256", "gce": "0.0.0.0:10256", "local": "127.0.0.1:10256"}
+    assert origin(asked, "kubeProxy.healthzBindAddress").of == ("cloud",)
+    assert file_of(own, "kubeProxy")["healthzBindAddress"] == "0.0.0.0:10256"
+
+
+TLS_FILES = {
+    "tlsCertFile": "/srv/kubernetes/kubelet-server.crt",
+    "tlsPrivateKeyFile": "/srv/kubernetes/kubelet-server.key",
+}
+
+
+def serving(config: Config, group: str) -> dict[str, Any]:
+    """What a kubelet is told of the certificate that it serves with, in its file and in its flags."""
+    file, flags = kubelet_file(config, group), kubelet_flags(config, group)
+    assert not {"tls-cert-file", "tls-private-key-file"} & flags.keys()
+    return {name: file[name] for name in (*TLS_FILES, "serverTLSBootstrap") if name in file}
+
+
+@pytest.mark.parametrize("version", ["1.20.2", "1.28.0", "1.36.0"])
+def test_a_master_serves_with_what_its_agent_makes_and_a_node_asks_for_its_certificate(version: str) -> None:
+    config = completed(a_group("nodes"), a_group("api", "APIServer"), kubernetesVersion=version)
+
+    assert serving(config, "master-us-east-1a") == TLS_FILES
+    assert serving(config, "nodes") == serving(config, "api") == {"serverTLSBootstrap": True}
+    assert kubelet_file(config, "nodes")["rotateCertificates"] is True
+    assert origin(config, "instanceGroups.nodes.kubelet.serverTLSBootstrap").of == ("instanceGroups.nodes.role",)
+
+
+def test_a_kubelet_is_never_told_both_to_ask_for_a_certificate_and_to_serve_with_a_file() -> None:
+    asking = completed(a_group("nodes"), kubelet={"serverTLSBootstrap": True})
+    own = {"tlsCertFile": "/etc/own.crt", "tlsPrivateKeyFile": "/etc/own.key"}
+    given, on_masters = completed(a_group("nodes"), kubelet=own), completed(a_group("nodes"), masterKubelet=own)
+    by_itself = completed(a_group("nodes", kubelet={"serverTLSBootstrap": False}))
+
+    assert serving(asking, "master-us-east-1a") == serving(asking, "nodes") == {"serverTLSBootstrap": True}
+    assert serving(given, "master-us-east-1a") == serving(given, "nodes") == own
+    assert serving(on_masters, "master-us-east-1a") == own
+    assert serving(on_masters, "nodes") == {"serverTLSBootstrap": True}
+    assert serving(by_itself, "nodes") == {"serverTLSBootstrap": False}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from helpers_config import completed, read_back, the_problem, warnings, written
+from protokube.addons.rbac import rbac
 from protokube.spec.decode import Tree
 
 
@@ -83,13 +84,19 @@ def test_members_are_named_beside_whatever_the_user_calls_the_internal_api() -> 
     assert found["etcd-a-peer"]["names"][0] == "etcd-a.hidden.example.org"
 
 
-def test_only_the_agent_and_the_api_servers_client_are_masters_of_the_cluster() -> None:
+def test_the_agent_alone_is_a_master_of_the_cluster() -> None:
     found = certificates()
 
-    assert {name for name, each in found.items() if "system:masters" in each["organizations"]} == {
-        "protokube",
-        "kube-apiserver-kubelet-client",
-    }
+    assert [name for name, each in found.items() if "system:masters" in each["organizations"]] == ["protokube"]
+
+
+def test_whom_the_api_server_is_towards_kubelets_is_allowed_to_by_an_add_on_of_every_cluster() -> None:
+    user = certificates()["kube-apiserver-kubelet-client"]["commonName"]
+    for runs in (True, False):
+        (binding,) = [each for each in rbac(dns_controller=runs).objects if "apiserver" in each["metadata"]["name"]]
+        assert binding["kind"] == "ClusterRoleBinding"
+        assert binding["roleRef"]["name"] == "system:kubelet-api-admin"
+        assert [(each["kind"], each["name"]) for each in binding["subjects"]] == [("User", user)]
 
 
 def test_clients_cannot_serve_and_the_api_server_cannot_pose_as_a_client() -> None:

@@ -34,7 +34,7 @@ def test_the_scheduler_has_in_its_file_what_it_would_ignore_as_a_flag() -> None:
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "enableProfiling": False,
-        "clientConnection": {"burst": 0, "qps": 100, "kubeconfig": "/var/lib/kube-scheduler/kubeconfig"},
+        "clientConnection": {"burst": 0, "qps": 100, "kubeconfig": "/srv/kubernetes/kube-scheduler/kubeconfig"},
         "leaderElection": {"leaderElect": True, "leaseDuration": "1m", "resourceName": ""},
         "percentageOfNodesToScore": 0,
     }

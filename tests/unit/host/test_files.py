@@ -79,6 +79,18 @@ def test_a_link_is_replaced_by_a_file_even_if_it_leads_to_the_same_content(tmp_p
     assert (tmp_path / "target").read_bytes() == b"data"
 
 
+@pytest.mark.parametrize("kind", [stat.S_IFCHR, stat.S_IFIFO, stat.S_IFSOCK])
+def test_a_device_a_pipe_and_a_socket_are_never_replaced(tmp_path: Path, kind: int) -> None:
+    place = tmp_path / "place"
+    os.mknod(place, kind | 0o600, os.makedev(1, 3))
+
+    with pytest.raises(OSError, match="there is a device, pipe or socket"):
+        write_atomic(place, b"data")
+
+    assert stat.S_IFMT(place.lstat().st_mode) == kind
+    assert list(tmp_path.iterdir()) == [place]
+
+
 def test_what_is_not_durable_is_written_all_the_same(tmp_path: Path) -> None:
     assert write_atomic(tmp_path / "file", b"data", durable=False)
     assert not write_atomic(tmp_path / "file", b"data", durable=False)

@@ -131,6 +131,15 @@ def test_the_one_asked_for_wins_over_the_environment(tmp_path: Path, monkeypatch
     assert find(None) == named
 
 
+def test_of_several_in_the_environment_the_first_that_is_there_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "second").touch()
+    monkeypatch.setenv("KUBECONFIG", f"{tmp_path}/first:{tmp_path}/second")
+
+    assert find(None) == tmp_path / "second"
+
+
 def test_without_one_the_ways_to_name_it_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KUBECONFIG", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))

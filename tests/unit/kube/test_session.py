@@ -210,14 +210,18 @@ def test_after_a_refused_login_the_files_are_read_again(server: WatchServer, tmp
         assert server.headers_seen[-1]["Authorization"] == "Bearer new"
 
 
-def test_a_plug_in_logs_in_and_its_failure_is_told_in_words(server: WatchServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize("spoken", ["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"])
+def test_a_plug_in_logs_in_and_its_failure_is_told_in_words(server: WatchServer, tmp_path: Path, spoken: str) -> None:
     plugin = tmp_path / "plugin"
-    plugin.write_text('#!/bin/sh\necho \'{"status":{"token":"from-plugin"}}\'\n')
+    plugin.write_text(
+        f'#!/bin/sh\ncase "$KUBERNETES_EXEC_INFO" in *\'"{spoken}"\'*) ;; *) exit 1;; esac\n'
+        'echo \'{"status":{"token":"from-plugin"}}\'\n'
+    )
     plugin.chmod(plugin.stat().st_mode | stat.S_IXUSR)
     login = login_to(server, tmp_path)
     assert login.kubeconfig is not None
     tree = yaml.safe_load(login.kubeconfig.read_text())
-    tree["users"][0]["user"] = {"exec": {"apiVersion": "client.authentication.k8s.io/v1beta1", "command": str(plugin)}}
+    tree["users"][0]["user"] = {"exec": {"apiVersion": spoken, "command": str(plugin)}}
     login.kubeconfig.write_text(yaml.safe_dump(tree))
     session = Session(login)
     session.get(PATH)
@@ -228,6 +232,11 @@ def test_a_plug_in_logs_in_and_its_failure_is_told_in_words(server: WatchServer,
     with pytest.raises(TryLater, match="cannot log in"):
         session.get(PATH)
     session.close()
+
+
+def test_a_plug_in_of_an_unknown_kind_is_the_users_to_change(server: WatchServer, tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequest, match="its plug-in speaks example/v7"):
+        Session(login_to(server, tmp_path, user={"exec": {"apiVersion": "example/v7", "command": "x"}})).get(PATH)
 
 
 @pytest.mark.parametrize(

@@ -11,17 +11,19 @@ from pathlib import Path
 import pytest
 
 from helpers_config import completed
+from helpers_secrets import given_away, secrets_of
 from protokube import __version__
 from protokube.agent.launchdata import from_config
 from protokube.agent.wanted import MasterConfig, from_tree
+from protokube.config.dnscontroller import KEY_SECRET
 from protokube.errors import Refused
 from protokube.local import bringup, client_files
+from protokube.local.kubehost import Nodes, Runtime
 from protokube.local.paths import Paths
 from protokube.local.template import Template
 from protokube.members.generation import decode, encode
 from protokube.pki.authority import load_authority
 from protokube.pki.shelf import Shelf
-from protokube.providers.dns.keys import TsigKey
 from protokube.providers.volumes import Volume
 from protokube.store import Store, layout
 from protokube.store.memory import MemoryStore
@@ -131,30 +133,39 @@ def test_the_key_of_service_accounts_is_made_once_beside_every_authority(store: 
     assert {name: load_authority(shelf, name) for name in names} == before
 
 
-def test_no_key_of_an_authority_is_in_what_a_host_is_told(store: Store, wanted: MasterConfig) -> None:
+@pytest.mark.parametrize("kubelet", [False, True])
+def test_no_secret_of_the_store_is_in_anything_that_a_host_is_made_from(store: Store, kubelet: bool) -> None:
+    config = completed(cloud="local", masters=3, encryptionConfig=True)
+    wanted = from_config(config, nodes=kubelet)
+    store.put(layout.secret(wanted.cluster, "encryption"), b"kind: EncryptionConfiguration\n  secret: MDEyMzQ1Njc4OQ==")
+    store.put(layout.secret(wanted.cluster, "kubelet"), b"abcdef.0123456789abcdef")
     bringup.ensure_authorities(store, wanted)
-    launch = bringup.launch_data(wanted, TsigKey(name="protokube.laptop", secret="c2VjcmV0"), "laptop")
+    key = bringup.tsig_key(store, wanted.cluster)
 
-    assert "PRIVATE" not in launch
-    kept = [path for path in store.list_paths() if path.endswith(".key")]
-    assert len(kept) == 5
-    for path in kept:
-        lines = store.read(path).data.decode().splitlines()
-        assert not any(line in launch for line in lines)
+    told = bringup.template(bringup.launch_data(wanted, config.cluster["dnsZone"]), [Path("/opt/etcd/bin")])
+    if kubelet:
+        runtime = Runtime(folders=(), plugins=Path("/cache/cni"), images={})
+        kubelets = {group: each["kubelet"] for group, each in config.rendered.items() if group}
+        nodes = Nodes(runtime=runtime, kubelets=kubelets, plugin="kubenet", sandbox_image="pause:3")
+        told = nodes.template(told, nodes.wanted(wanted), "master-a", "pk-1")
+    text = json.dumps(told)
+
+    assert len(secrets_of(store, wanted.cluster)) == 5 + 3, "all there are: private keys, and secrets"
+    assert given_away(store, wanted.cluster, text) == []
+    assert given_away(store, wanted.cluster, text + key.secret) == [layout.secret(wanted.cluster, KEY_SECRET)]
+    assert "PRIVATE" not in text
 
 
-def test_a_host_is_told_all_that_its_agent_asks_for(wanted: MasterConfig) -> None:
-    key = TsigKey(name="protokube.laptop", secret="c2VjcmV0")
-    launch = json.loads(bringup.launch_data(wanted, key, "laptop"))
+def test_a_host_is_told_all_that_its_agent_asks_for_and_where_its_key_lies(wanted: MasterConfig) -> None:
+    launch = json.loads(bringup.launch_data(wanted, "laptop"))
 
     assert from_tree(launch["master"]) == wanted
     assert launch["infrastructure"]["kind"] == "local"
-    assert launch["dns"]["key"] == {"name": "protokube.laptop", "secret": "c2VjcmV0"}
+    assert launch["dns"]["key"] == {"fromSecret": KEY_SECRET}
 
 
 def test_the_template_of_a_master_can_be_carried_out(wanted: MasterConfig) -> None:
-    key = TsigKey(name="protokube.laptop", secret="c2VjcmV0")
-    made = Template.read(bringup.template(bringup.launch_data(wanted, key, "laptop"), [Path("/opt/etcd/bin")]))
+    made = Template.read(bringup.template(bringup.launch_data(wanted, "laptop"), [Path("/opt/etcd/bin")]))
 
     assert made.path.startswith("/opt/etcd/bin:")
     assert made.units["protokube.service"][-1] == "agent"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -10,12 +10,22 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from helpers_drill import MemoryEtcd, PretendGround, Transform, connected, dead, healthy, taken_over, unhealthy
+from helpers_drill import (
+    MemoryEtcd,
+    PretendGround,
+    PretendOld,
+    Transform,
+    connected,
+    dead,
+    healthy,
+    taken_over,
+    unhealthy,
+)
 from helpers_view import SHORTS, a_disk, a_generation, a_host, a_view, but, listed
 from protokube.local.drill_scripts import API_LIMIT, CUT_SECONDS, LONGEST_GAP
-from protokube.local.drill_values import DRILLS, Verdict
+from protokube.local.drill_values import DRILLS, Step, Verdict
 from protokube.local.drills import run_drill
-from protokube.local.view_values import ClusterView
+from protokube.local.view_values import ClusterView, HostView
 from protokube.records import Record
 
 FEW = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -95,6 +105,70 @@ def test_what_was_frozen_or_cut_is_undone_also_when_nothing_heals(drill: str) ->
     assert told.count("freeze_host") <= told.count("kill_host")
     cuts = [arguments["down"] for call, arguments in ground.told if call == "cut_host"]
     assert cuts in ([], [True, False])
+
+
+UNDONE: dict[str, tuple[str, dict[str, Any]]] = {
+    "partition": ("cut_host", {"host": "master-0", "down": False}),
+    "pause-master": ("kill_host", {"host": "master-0"}),
+}
+
+
+def undone(drill: str, ground: PretendGround) -> bool:
+    """Undone once, and nothing was done to anybody afterwards."""
+    return ground.told.count(UNDONE[drill]) == 1 and ground.told[-1] == UNDONE[drill]
+
+
+@pytest.mark.parametrize("drill", UNDONE)
+@pytest.mark.parametrize("error", [BrokenPipeError, KeyboardInterrupt])
+def test_what_was_frozen_or_cut_is_undone_whichever_line_nobody_could_be_told(
+    drill: str, error: type[BaseException]
+) -> None:
+    lines = len(run_drill(drill, reacting(drill, 2.0), "a", 60).steps)
+    assert lines > 4
+    for last in range(lines):
+        ground, said = reacting(drill, 2.0), iter(range(lines))
+
+        def tell(_: Step, last: int = last, said: Iterator[int] = said) -> None:
+            if next(said) == last:
+                raise error
+
+        with pytest.raises(error):
+            run_drill(drill, ground, "a", 60, tell)
+        assert undone(drill, ground), (last, ground.told)
+
+
+@pytest.mark.parametrize(("drill", "blow"), [("partition", "cut_host"), ("pause-master", "freeze_host")])
+def test_a_blow_that_hit_before_its_answer_was_waited_for_in_vain_is_undone(drill: str, blow: str) -> None:
+    ground = reacting(drill, 2.0)
+
+    def hit(told: dict[str, Any]) -> None:
+        if told.get("down", True):
+            raise KeyboardInterrupt
+
+    ground.reactions[blow] = hit
+    with pytest.raises(KeyboardInterrupt):
+        run_drill(drill, ground, "a", 60)
+    assert ground.told[0][0] == blow
+    assert undone(drill, ground)
+
+
+def test_a_drill_that_is_stopped_before_its_first_blow_does_nothing_to_anybody() -> None:
+    class Stopped(PretendGround):
+        aimed = False
+
+        def old(self, host: HostView, client_port: int) -> PretendOld:
+            self.aimed = True
+            return super().old(host, client_port)
+
+        def now(self) -> float:
+            if self.aimed:
+                raise KeyboardInterrupt
+            return super().now()
+
+    ground = Stopped()
+    with pytest.raises(KeyboardInterrupt):
+        run_drill("pause-master", ground, "a", 60)
+    assert ground.told == []
 
 
 @pytest.mark.parametrize("drill", DRILLS)

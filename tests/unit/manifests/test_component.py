@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import posixpath
 from dataclasses import replace
 from typing import Any
@@ -11,10 +12,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers_config import EXAMPLES, completed
+from helpers_config import EXAMPLES, a_group, completed
 from protokube.agent.launchcomponents import EXTERNAL, INTERNAL, components, kubeconfigs, own_files, secret_files
 from protokube.agent.launchdata import from_config
-from protokube.agent.wanted import from_tree, to_tree
+from protokube.agent.wanted import FileText, from_tree, to_tree
 from protokube.config.complete import Config, complete
 from protokube.local.pods import read_pod
 from protokube.manifests.component import ComponentPod, outermost, pod, words
@@ -60,7 +61,8 @@ def test_kube_proxy_sees_the_kubeconfig_that_its_file_names_and_the_keys_that_na
     ((path, text),) = proxy.files.items()
     assert kubeconfigs(config, nodes=True)[yaml.safe_load(text)["clientConnection"]["kubeconfig"]] == "kube-proxy"
     folders = {told["mountPath"] for told in container(proxy)["volumeMounts"]}
-    assert {posixpath.dirname(path), "/var/lib/kube-proxy", "/srv/kubernetes"} <= folders
+    assert folders == {posixpath.dirname(path), "/lib/modules", "/run"}
+    assert posixpath.dirname(path) == "/srv/kubernetes/kube-proxy"
     assert "kube-proxy" not in kubeconfigs(config).values()
 
 
@@ -164,26 +166,43 @@ def test_the_users_files_are_for_masters_if_they_say_so_or_say_nothing() -> None
         "nodes": {"content": "c", "roles": ["Node"]},
     }
     listed = [{"name": name, **told} for name, told in assets.items()]
-    found = own_files(completed(cloud="local", masters=3, fileAssets=listed))
+    found = own_files(completed(cloud="local", masters=3, fileAssets=listed).cluster)
     assert {path: (told.text, told.mode) for path, told in found.items()} == {
         "/etc/kubernetes/manifests/own.manifest": ("YQ==", 0o440),
         "/srv/kubernetes/assets/masters": ("Yg==", 0o600),
     }
 
 
+def test_the_files_of_a_group_of_masters_are_for_its_masters_and_those_of_other_groups_for_nobody() -> None:
+    def told(content: str, **more: Any) -> list[dict[str, Any]]:
+        return [{"name": "f", "path": "/etc/own", "content": content, **more}]
+
+    masters = [a_group("m-a", "Master", fileAssets=told("b", roles=["Master"]))]
+    masters += [a_group("m-b", "Master", fileAssets=told("c", roles=["Node"])), a_group("m-c", "Master")]
+    config = completed(*masters, a_group("pool", fileAssets=told("d")), cloud="local", fileAssets=told("a"))
+    wanted = from_config(config)
+
+    assert wanted.files == {"/etc/own": FileText(text="YQ==", mode=0o440)}
+    assert wanted.group_files == {"m-a": {"/etc/own": FileText(text="Yg==", mode=0o440)}}
+    assert from_tree(json.loads(json.dumps(to_tree(wanted)))) == wanted
+
+
+def test_base64_without_padding_as_the_original_wants_it_is_told_with_it() -> None:
+    listed = [{"name": "f", "content": "Y\nQ", "isBase64": True}]
+    assert [each.text for each in own_files(completed(fileAssets=listed).cluster).values()] == ["YQ=="]
+
+
 def test_a_secret_is_named_and_never_in_launch_data() -> None:
     config = completed(cloud="local", masters=3, encryptionConfig=True)
     assert secret_files(config) == {
-        "/srv/kubernetes/encryption.yaml": "encryption",
-        "/var/lib/dns-controller/update.key": "dns-update-key",
+        "/srv/kubernetes/kube-apiserver/encryption.yaml": "encryption",
+        "/srv/kubernetes/dns-controller/update.key": "dns-update-key",
     }
     assert "fromSecret" not in str(to_tree(from_config(config)))
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_what_an_agent_is_told_is_read_back_as_it_was(path: Any) -> None:
-    import json
-
     wanted = from_config(complete(parse([(path.name, path.read_text())])))
     assert from_tree(json.loads(json.dumps(to_tree(wanted)))) == wanted
 
@@ -212,11 +231,10 @@ def test_the_dns_controller_is_told_what_the_configuration_decided_and_may_write
     assert told["image"] == config.cluster["dnsController"]["image"]
     assert told["command"] == [
         *("/usr/local/bin/protokube", "dns-controller", "--watch-ingress", "--dns=aws-route53"),
-        *("--kubeconfig=/var/lib/dns-controller/kubeconfig", "--watch-namespace=web", "--zone=example.com"),
+        *("--kubeconfig=/srv/kubernetes/dns-controller/kubeconfig", "--watch-namespace=web", "--zone=example.com"),
     ]
     assert {mount["mountPath"]: mount.get("readOnly") for mount in told["volumeMounts"]} == {
-        "/srv/kubernetes": True,
-        "/var/lib/dns-controller": True,
+        "/srv/kubernetes/dns-controller": True,
     }
     assert told["livenessProbe"]["httpGet"] == {"host": "127.0.0.1", "port": 3991, "path": "/metrics"}
 

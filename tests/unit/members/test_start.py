@@ -245,7 +245,7 @@ def test_once_volumes_are_known_to_be_gone_a_person_is_told_which_and_the_way_ou
     told = refusal(a_blank(generation=CLOSED, lost=("b", "c")))
 
     assert told.why == "main/a is blank and the volumes of b, c are gone: nobody has a quorum to join"
-    assert "protokube etcd recover" in told.hint
+    assert "rebuilds the cluster" in told.hint
 
 
 def test_a_lost_volume_does_not_matter_while_the_others_have_a_quorum() -> None:
@@ -268,7 +268,7 @@ def test_a_volume_of_ours_that_lost_its_data_is_for_a_person_without_a_quorum(
     told = refusal(ours(Data.MISSING, members=members))
 
     assert told.why == "the data of main/a is gone, and the other members have no quorum"
-    assert "protokube etcd recover" in told.hint
+    assert "rebuilds the cluster" in told.hint
 
 
 def test_a_volume_that_lost_its_data_does_not_remove_the_member_living_on_another_volume() -> None:

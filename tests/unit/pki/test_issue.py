@@ -56,6 +56,13 @@ def test_it_is_good_for_its_usages_and_may_sign_nothing() -> None:
     assert not issued.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
 
 
+@pytest.mark.parametrize("lifetime", [999999999 * DAY, 1e300, float("inf")])
+def test_a_life_beyond_all_dates_ends_with_the_authority(lifetime: float) -> None:
+    issued = parsed(issue(a_wanted(), CA, NOW, lifetime).certificate)
+
+    assert issued.not_valid_after_utc == parsed(CA.certificate).not_valid_after_utc
+
+
 def test_it_is_valid_from_yesterday_for_a_year_or_as_long_as_was_asked() -> None:
     now = dt.datetime.fromtimestamp(NOW, dt.UTC)
     year, hour = (parsed(issue(a_wanted(), CA, NOW, *more).certificate) for more in ((), (3600.0,)))

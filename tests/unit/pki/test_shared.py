@@ -49,6 +49,19 @@ def test_what_is_in_order_is_not_touched_and_what_is_broken_is_mended(tmp_path: 
     }
 
 
+@pytest.mark.parametrize("source", [PAIR, Away()], ids=["from the store", "while the store is away"])
+@pytest.mark.parametrize("name", ["ca.key", "service-account.key"])
+def test_a_key_that_somebody_opened_to_others_is_closed_again(
+    tmp_path: Path, source: dict[str, Authority], name: str
+) -> None:
+    sync_shared(tmp_path, PAIR)
+    (tmp_path / name).chmod(0o644)
+
+    assert sync_shared(tmp_path, source) == [f"{name}: could be read by others, no longer"]
+    assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
+    assert sync_shared(tmp_path, source) == []
+
+
 def test_every_master_has_the_same(tmp_path: Path) -> None:
     """A token signed by one API server is one that the others know."""
     store = MemoryStore("memory://shared")

@@ -19,6 +19,7 @@ from protokube.errors import InvalidRequest, Refused, TryLater
 from protokube.programs.debian import NEEDED, build_from_debian, build_settings, write_sources
 from protokube.programs.debian_sources import one_line_sources, stanza_sources, upstream_version
 from protokube.programs.kubernetes import PROGRAMS, find
+from protokube.programs.obtain import copy_folder
 from protokube.programs.telling import Silent
 
 APT = """#!/bin/sh
@@ -110,6 +111,19 @@ def test_what_is_built_already_is_not_built_again(tmp_path: Path, calls: Path) -
 
     assert build_from_debian(tmp_path / "cache", Silent(), "1.20.2", room=0) == first
     assert not calls.exists()
+    assert build_from_debian(tmp_path / "cache", Silent(), room=0) == first
+    assert "make" not in calls.read_text().split()
+
+
+def test_a_build_is_not_spared_because_another_version_is_here(tmp_path: Path, calls: Path) -> None:
+    newer = tmp_path / "usb"
+    newer.mkdir()
+    for name in PROGRAMS:
+        (newer / name).write_text("#!/bin/sh\necho Kubernetes v1.34.1\n")
+        (newer / name).chmod(0o755)
+    copy_folder(newer, tmp_path / "cache", Silent(), None)
+
+    assert build_from_debian(tmp_path / "cache", Silent(), room=0).version == "1.20.2"
 
 
 def test_a_build_that_fails_tells_its_last_words_and_keeps_all_of_them(

@@ -104,6 +104,8 @@ def test_an_offline_folder_is_copied_whole(tmp_path: Path) -> None:
 
 def test_without_a_version_it_is_the_one_the_folder_holds(tmp_path: Path) -> None:
     assert obtain(None, tmp_path / "cache", folder=a_folder(tmp_path / "usb", "1.33.4")).version == "1.33.4"
+    assert obtain(None, tmp_path / "cache", folder=a_folder(tmp_path / "old", "1.32.1")).version == "1.32.1"
+    assert obtain(None, tmp_path / "cache").version == "1.33.4"
 
 
 def test_a_folder_of_another_version_is_refused(tmp_path: Path) -> None:
@@ -149,7 +151,7 @@ def test_what_the_cache_has_is_not_copied_again(tmp_path: Path) -> None:
     first = obtain(VERSION, tmp_path / "cache", folder=a_folder(tmp_path / "usb"))
 
     assert obtain(VERSION, tmp_path / "cache", folder=tmp_path / "gone") == first
-    assert obtain(None, tmp_path / "cache", build=True) == first
+    assert obtain(VERSION, tmp_path / "cache", build=True) == first
 
 
 def test_two_ways_at_once_are_a_mistake(tmp_path: Path) -> None:

@@ -3,45 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from protokube.records.names import normalise
-from protokube.records.owners import Mark, mark_name, marked_name, parse_mark
-
-WORDS = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=20)
-
-
-@given(WORDS, st.sampled_from(["A", "AAAA", "CNAME"]), WORDS, WORDS)
-def test_a_mark_that_was_written_is_read_back(owner: str, kind: str, value: str, by: str) -> None:
-    mark = Mark(owner=owner, type=kind, value=value, by=by)
-
-    assert parse_mark(str(mark)) == mark
-
-
-@given(st.one_of(st.text(max_size=40), st.builds("protokube/1 {} A {} {}".format, st.text(), st.text(), st.text())))
-def test_any_text_is_a_mark_that_reads_the_same_or_none(text: str) -> None:
-    mark = parse_mark(text)
-
-    assert mark is None or str(mark) == text
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "protokube/2 o A 10.0.0.1 pod/x",
-        "protokube/1 o MX 10.0.0.1 pod/x",
-        "protokube/1 o A 10.0.0.1",
-        "protokube/1 o A 10.0.0.1 pod/x more",
-        "protokube/1  o A 10.0.0.1 pod/x",
-        " protokube/1 o A 10.0.0.1 pod/x",
-        "protokube/1 o A 10.0.0.1 pod/x\n",
-        "protokube epoch=3 holder=i-1",
-        "",
-    ],
-)
-def test_what_is_not_exactly_a_mark_is_nobodys(text: str) -> None:
-    assert parse_mark(text) is None
+from protokube.records.owners import mark_name, marked_name
 
 
 @pytest.mark.parametrize(

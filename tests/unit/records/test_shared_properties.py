@@ -27,8 +27,9 @@ from protokube.providers.dns.memory import MemoryDns
 from protokube.records import Change, Record
 from protokube.records.batches import Unit, changes_of
 from protokube.records.guard import CAP_SHARE, CAP_VALUES, Removal
+from protokube.records.marklines import lines_of, marks_in
 from protokube.records.onename import ADOPTED, held
-from protokube.records.owners import Mark, Owned, Want, mark_name, parse_mark
+from protokube.records.owners import Mark, Owned, Want, mark_name
 from protokube.records.shared import SharedPlan, plan_shared
 
 NAMES = ("a.dev", "*.dev")
@@ -65,8 +66,10 @@ def zones(draw: st.DrawFn) -> list[Record]:
         values = draw(STANDING)
         records += by_type(name, values, draw(st.sampled_from([5, TTL])))
         lines = draw(st.sets(st.sampled_from(STRAY), max_size=1))
-        for value in sorted(values):
-            lines |= {str(a_mark(value, draw(st.sampled_from(OBJECTS)), owner)) for owner in draw(OWNERS)}
+        marks = {
+            a_mark(value, draw(st.sampled_from(OBJECTS)), owner) for value in sorted(values) for owner in draw(OWNERS)
+        }
+        lines |= lines_of(marks) if draw(st.booleans()) else set(map(str, marks))
         if lines:
             records.append(the_marks(*lines, name=name, ttl=draw(st.sampled_from([5, TTL]))))
         if not values & set(ALIASES) and draw(st.integers(0, 4)) == 0:
@@ -136,7 +139,7 @@ def test_every_plan_keeps_its_promises(
         only_what_is_asked_for_comes(unit, asked, adopt)
     for name in NAMES:
         values = [record for record in zone if record.name == name and record.type != "TXT"]
-        if values and name not in adopt and not any(map(parse_mark, lines_at(zone, name))):
+        if values and name not in adopt and not any(map(marks_in, lines_at(zone, name))):
             assert name not in {unit.name for unit in plan.units}, "what others made alone is left alone"
     early = {line for line, since in removal.absent_since.items() if since + GRACE > removal.now}
     known = (removal.absent_since.keys() - early - removal.kept.keys()) | set(removal.exempt)
@@ -159,17 +162,23 @@ def standing(dns: MemoryDns, asked: list[Want]) -> set[Owned]:
 
 
 def nothing_of_others_is_touched(unit: Unit, lines: set[str], removal: Removal, *, adopted: bool) -> None:
-    marks = {mark for text in lines if (mark := parse_mark(text))}
+    marks = {mark for text in lines for mark in marks_in(text)}
     ours = {(mark.type, mark.value) for mark in marks if mark.owner == US}
     theirs = {(mark.type, mark.value) for mark in marks if mark.owner != US}
     kept = {line.mark for line in removal.kept if line.name == unit.name and line.mark in marks}
     assert any(change.key == (mark_name(unit.name), "TXT") for change in unit), "value and marks belong together"
     for change in unit:
-        lost, _ = lost_and_new(change)
-        assert removal.allowed or not lost
+        lost, new = lost_and_new(change)
         if change.key[1] == "TXT":
-            assert lost <= {str(mark) for mark in marks if mark.owner == US} - set(map(str, kept))
+            gone = {mark for text in lost for mark in marks_in(text)} - {
+                mark for text in new for mark in marks_in(text)
+            }
+            assert all(mark.owner == US for text in (*lost, *new) for mark in marks_in(text)), "others' lines stay"
+            assert all(map(marks_in, lost)), "so does what is no mark"
+            assert removal.allowed or not gone
+            assert not gone & kept
         else:
+            assert removal.allowed or not lost
             assert {(change.key[1], value) for value in lost} <= ours - theirs - held(kept)
             if change.before and change.after and change.before.ttl != change.after.ttl:
                 whose = {(change.key[1], value) for value in change.before.values}
@@ -181,13 +190,14 @@ def only_what_is_asked_for_comes(unit: Unit, asked: list[Want], adopt: set[str])
     for change in unit:
         _, new = lost_and_new(change)
         if change.key[1] == "TXT":
-            strange = {mark for text in new if (mark := parse_mark(text)) and mark not in marks}
+            was = {mark for text in change.before.values for mark in marks_in(text)} if change.before else set()
+            strange = {mark for text in new for mark in marks_in(text)} - marks - was
             assert all(mark.by == ADOPTED and unit.name in adopt for mark in strange)
         else:
             assert new <= {mark.value for mark in marks if mark.type == change.key[1]}
             said = next(each.after for each in unit if each.key[1] == "TXT")
-            lines = " ".join(said.values if said else ())
-            assert all(f"{US} {change.key[1]} {value} " in lines for value in new), "no value comes without its mark"
+            told = held(mark for text in (said.values if said else ()) for mark in marks_in(text) if mark.owner == US)
+            assert {(change.key[1], value) for value in new} <= told, "no value comes without its mark"
 
 
 @dataclass(frozen=True)

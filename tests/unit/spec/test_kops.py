@@ -38,6 +38,17 @@ def test_a_role_goes_by_our_name(theirs: str, ours: str) -> None:
     assert read(a_kops_cluster(), a_kops_group(f"role: {theirs}")).groups["nodes"]["role"] == ours
 
 
+@pytest.mark.parametrize("what", ["fileAssets", "hooks"])
+def test_the_roles_that_files_and_hooks_are_for_go_by_our_names_too(what: str) -> None:
+    listed = f"{what}:\n- name: a\n  roles: [ControlPlane, Node]\n"
+    spec = read(a_kops_cluster(listed), a_kops_group(f"role: Node\n{listed}"))
+
+    for holder in (spec.cluster, spec.groups["nodes"]):
+        (told,) = holder[what].values() if what == "fileAssets" else holder[what]
+        assert told["roles"] == ["Master", "Node"]
+    assert spec.warnings == ()
+
+
 def test_a_group_managed_by_the_cloud_is_what_ours_are() -> None:
     spec = read(a_kops_cluster(), a_kops_group("role: Node\nmanager: CloudGroup"))
 

@@ -1,22 +1,26 @@
 """Is this a cluster that can work? All problems at once, each with its path, its line and a hint.
 
 `said` runs before anything is decided, on what no decision can be built; `whole` on the complete configuration;
-`unchanged` on what a complete configuration that is read again says of its own flags.
+`check_files` on the user's own files, beside those that components are given; `unchanged` on what a complete
+configuration that is read again says of its own flags.
 """
 
 from __future__ import annotations
 
 from protokube.config.check.addresses import check_addresses
 from protokube.config.check.basics import said
+from protokube.config.check.files import check_files
 from protokube.config.check.groups import check_groups
 from protokube.config.check.members import check_members
+from protokube.config.check.names import check_names
 from protokube.config.check.rendered import unchanged
+from protokube.config.check.shown import check_shown
 from protokube.config.check.versions import check_versions
 from protokube.config.draft import Draft
 from protokube.spec.parse import Spec
 from protokube.spec.version import Version
 
-__all__ = ["said", "unchanged", "whole"]
+__all__ = ["check_files", "said", "unchanged", "whole"]
 
 
 def whole(cluster: Draft, root: Draft, version: Version, spec: Spec) -> None:
@@ -24,4 +28,6 @@ def whole(cluster: Draft, root: Draft, version: Version, spec: Spec) -> None:
     check_addresses(cluster, root)
     check_groups(cluster, root, spec)
     check_members(cluster, root)
+    check_names(cluster)
+    check_shown(cluster)
     check_versions(cluster, root, version)

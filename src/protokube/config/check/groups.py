@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
+from protokube.config.check.labels import check_labels, check_own_labels, check_taints
 from protokube.config.draft import Draft
 from protokube.config.groups import machines
-from protokube.config.machines import may_set_itself
 from protokube.spec.cluster import MOST_MASTERS
 from protokube.spec.decode import near
 from protokube.spec.machines import ROLES
 from protokube.spec.parse import GROUPS, Spec
-
-EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-TAINT = re.compile(r"^[^\s:=]+(=[^\s:=]*)?:(?P<effect>\w+)\Z")
 
 
 def check_groups(cluster: Draft, root: Draft, spec: Spec) -> None:
@@ -21,14 +16,15 @@ def check_groups(cluster: Draft, root: Draft, spec: Spec) -> None:
     for _, group in root.each(GROUPS):
         _bounds(group)
         _places(group, known, zones)
-        _taints(group)
+        check_labels(group)
+        check_taints(group)
         if group.at("kubelet.taints") in group.ledger.places:  # else they are those of the group and of the cluster
-            _taints(group.under("kubelet"))
+            check_taints(group.under("kubelet"))
         if group.at("kubelet.nodeLabels") in group.ledger.places:
-            _labels(group.under("kubelet"))
+            check_own_labels(group.under("kubelet"))
     for name in ("kubelet", "masterKubelet"):
-        _taints(cluster.under(name))
-        _labels(cluster.under(name))
+        check_taints(cluster.under(name))
+        check_own_labels(cluster.under(name))
     for field, role in (("masters", "Master"), ("nodes", "Node")):
         groups = [each for _, each in root.each(GROUPS) if each.get("role") == role]
         total = sum(machines(each) for each in groups)
@@ -45,9 +41,9 @@ def check_groups(cluster: Draft, root: Draft, spec: Spec) -> None:
         )
     if (cluster.get("topology")).get("bastion") is not None and cluster.get("topology")["nodes"] == "public":
         cluster.ledger.warn("topology.bastion", "a bastion makes sense only where machines are private")
-    _roles(cluster)
+    _hooks(cluster)
     for _, group in root.each(GROUPS):
-        _roles(group)
+        _hooks(group)
 
 
 def _bounds(group: Draft) -> None:
@@ -67,37 +63,17 @@ def _places(group: Draft, known: dict[str, object], zones: set[str]) -> None:
             group.ledger.problem(path, f"{zone!r} is not a zone of this cluster", hint)
 
 
-def _taints(group: Draft) -> None:
-    for index, text in enumerate(group.get("taints") or []):
-        found = TAINT.match(text)
-        if not found or found["effect"] not in EFFECTS:
-            hint = f"key=value:Effect, with one of {', '.join(EFFECTS)}"
-            group.ledger.problem(group.at(f"taints[{index}]"), f"{text!r} is not a taint", hint)
-
-
-def _labels(kubelet: Draft) -> None:
-    """A kubelet that is told to set a label that it may not set exits."""
-    for label in kubelet.get("nodeLabels") or {}:
-        if not may_set_itself(label):
-            hint = "put it under nodeLabels of an instance group; the agent sets it"
-            kubelet.ledger.problem(kubelet.at(f"nodeLabels.{label}"), "a kubelet may not set this label itself", hint)
-
-
-def _roles(draft: Draft) -> None:
-    """Files and hooks name the roles they are for, and need something to write or run."""
-    for _, asset in draft.each("fileAssets"):
-        if not asset.has("content"):
-            draft.ledger.problem(asset.at("content"), "is not given", "what the file shall hold", asset.path)
-        _known_roles(asset, asset.path)
+def _hooks(draft: Draft) -> None:
+    """Hooks name the roles they are for, and need something to run."""
     for index, hook in enumerate(draft.get("hooks") or []):
         each = Draft(hook, draft.ledger, draft.at(f"hooks[{index}]"))
         if not hook.get("manifest") and not hook.get("execContainer") and not hook.get("disabled"):
             draft.ledger.problem(each.path, "a hook needs a `manifest` or an `execContainer`")
-        _known_roles(each, each.path)
+        check_roles(each)
 
 
-def _known_roles(draft: Draft, path: str) -> None:
+def check_roles(draft: Draft) -> None:
     for index, role in enumerate(draft.get("roles") or []):
         if role not in ROLES:
             hint = near(role, ROLES) or f"known are {', '.join(ROLES)}"
-            draft.ledger.problem(f"{path}.roles[{index}]", f"{role!r} is not a role", hint)
+            draft.ledger.problem(draft.at(f"roles[{index}]"), f"{role!r} is not a role", hint)

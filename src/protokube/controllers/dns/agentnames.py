@@ -6,16 +6,21 @@ cannot see counts as renewed, since the agents look after these names without an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 import msgspec
 
-from protokube.records.api import LEASE_NAMES, LEASE_SECONDS
+from protokube.records.api import LEASE_MEMBERS, LEASE_NAMES, LEASE_SECONDS
 from protokube.records.names import normalise, problem
+
+MEMBER = "etcd-"
+"""How the names of members begin."""
 
 
 class _Annotations(msgspec.Struct, frozen=True, gc=False):
     names: str | None = msgspec.field(default=None, name=LEASE_NAMES)
+    members: str | None = msgspec.field(default=None, name=LEASE_MEMBERS)
 
 
 class _Metadata(msgspec.Struct, frozen=True, gc=False):
@@ -39,13 +44,27 @@ class Told:
     names: frozenset[str]
     renewed: str
     seconds: float
+    members: frozenset[str] = frozenset()
+    """The names of etcd members."""
 
 
 def told_by(lease: Lease) -> Told:
-    said = lease.metadata.annotations.names if lease.metadata.annotations else None
+    said, spec = lease.metadata.annotations or _Annotations(), lease.spec or _Spec()
+    return Told(
+        _names(said.names), spec.renewed or "", float(spec.seconds or LEASE_SECONDS), members=_names(said.members)
+    )
+
+
+def _names(said: str | None) -> frozenset[str]:
     names = [name for piece in (said or "").split(",") if (name := piece.strip()) and not problem(name)]
-    spec = lease.spec or _Spec()
-    return Told(frozenset(map(normalise, names)), spec.renewed or "", float(spec.seconds or LEASE_SECONDS))
+    return frozenset(map(normalise, names))
+
+
+def is_member(name: str, members: Collection[str]) -> bool:
+    """Whether a name is that of an etcd member, or of one that may come beside those that there are."""
+    label, _, rest = name.partition(".")
+    beside = label.startswith(MEMBER) and any(each.partition(".")[2] == rest for each in members)
+    return beside or name in members
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +73,12 @@ class Names:
 
     reserved: frozenset[str] = frozenset()
     left: frozenset[str] = frozenset()
+    members: frozenset[str] = frozenset()
+    """Those of etcd members, which nobody takes over."""
     ends_at: float | None = None
     """When the Lease ends if it is not renewed."""
+    renewed: str = ""
+    """When it was renewed last, as it says itself, by a clock that is not ours."""
 
 
 class AgentNames:
@@ -63,9 +86,15 @@ class AgentNames:
 
     def __init__(self) -> None:
         self._told: Told | None = None
+        self._members: frozenset[str] = frozenset()
+        """Also of a Lease that was there once: members do not go with it."""
         self._changed_at = 0.0
 
     def look(self, told: Told | None, *, in_touch: bool, now: float) -> Names:
+        self._members = (told.members if told else frozenset()) or self._members
+        return replace(self._look(told, in_touch=in_touch, now=now), members=self._members)
+
+    def _look(self, told: Told | None, *, in_touch: bool, now: float) -> Names:
         if told is None:
             if in_touch:
                 self._told = None

@@ -4,6 +4,9 @@ A list can be empty, cut short or out of date, and look as good as any other. Th
 server shows it, and then it is judged anew, or the server says that there is none. An object that still asks for the
 name and only has no address at the moment keeps its last one for a while: a balancer or a node that loses its address
 for a minute must not take a name out of the world.
+
+What the masters' agents left at the names of the API has no object of its own. There it is asked whether anybody still
+has the address: first the API servers, who keep theirs in one object that is either shown whole or not at all.
 """
 
 from __future__ import annotations
@@ -14,7 +17,8 @@ from typing import Protocol
 
 from protokube.controllers.dns import HostAddress, NodeTarget, Source
 from protokube.controllers.dns.desired import Nodes, index, values_of
-from protokube.records.onename import ADOPTED
+from protokube.records.api import FAMILIES
+from protokube.records.onename import ADOPTED, INHERITED
 from protokube.records.owners import Owned
 
 NODE = "node/"
@@ -28,6 +32,12 @@ class Objects(Protocol):
     def source(self, key: str) -> Source | None: ...
 
     def node(self, name: str) -> NodeTarget | None: ...
+
+    def serves(self, address: str) -> bool:
+        """Whether an API server of this cluster is at the address, by their own word."""
+
+    def who_has(self, name: str, address: str) -> str:
+        """The node that has the address, or the pod of the system that asks for the name with it, listed anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +64,8 @@ class Look:
     def doubt(self, line: Owned, absent_for: float) -> Doubt | None:
         """None if the value may go."""
         key, _, target = line.mark.by.partition(">")
+        if key == INHERITED:
+            return self._held(line)
         if key == ADOPTED or (source := self._source(key)) is None:
             return None
         behind = {name: self._node(name) for name in _nodes_behind(line.name, source, target)}
@@ -67,6 +79,21 @@ class Look:
         if asks and not found and absent_for < PATIENCE:
             why = f"{key} asks for the name and has no address now: the last one stays for {PATIENCE:.0f} s"
             return Doubt(why, lists_lie)
+        return None
+
+    def _held(self, line: Owned) -> Doubt | None:
+        """Why an address stays that the agents left; a list that shows who has it is believed, one that does not is
+        not."""
+        address = line.mark.value
+        if line.mark.type not in FAMILIES:
+            return None
+        for node in self.nodes.values():
+            if address in (*node.internal, *node.external):
+                return Doubt(f"{NODE}{node.name} has that address")
+        if self.objects.serves(address):
+            return Doubt("an API server is there")
+        if who := self.objects.who_has(line.name, address):
+            return Doubt(f"{who} has that address, though the list says something else", True)
         return None
 
     def _indexed(self, differ: Mapping[str, NodeTarget | None]) -> Nodes:

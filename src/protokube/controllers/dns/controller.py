@@ -24,6 +24,7 @@ from protokube.controllers.dns.zones import Zones
 from protokube.controllers.dns.zonework import Outcome, Policy, Sight, ZoneWork
 from protokube.controllers.outermost import guarded
 from protokube.errors import Refused, TryLater
+from protokube.records.owners import Want
 from protokube.records.zones import Zone
 
 log = logging.getLogger(__name__)
@@ -89,6 +90,7 @@ class Controller:
         self._works: dict[Zone, ZoneWork] = {}
         self._relists, self._relist_at = 0, float("-inf")
         self._next: float | None = None
+        self._wrong = ""
         self._woken = threading.Event()
 
     def wake(self) -> None:
@@ -98,7 +100,11 @@ class Controller:
         while not stop.is_set():
             self._woken.clear()
             pause = LONGEST
-            if guarded("dns-controller", lambda: self._told(self.round())):
+            wrong = guarded("dns-controller", lambda: self._told(self.round()))
+            if wrong and wrong != self._wrong:
+                log.warning("a round came to nothing, and is tried again: %s", wrong)
+            self._wrong = wrong
+            if wrong:
                 pause = SOON
             elif self._next is not None:
                 pause = min(max(self._next - self._clock(), 0.0), LONGEST)
@@ -122,23 +128,35 @@ class Controller:
             return Round(seen=seen, waits=f"the zones cannot be listed: {why.message}", look_again_at=now + 10 * SOON)
         if not seen.ready:
             return Round(seen=seen, waits=seen.trouble)
-        routed = route(desired(seen.sources.values(), seen.nodes.values()), managed, reserved=seen.agents.reserved)
+        routed = route(
+            desired(seen.sources.values(), seen.nodes.values()),
+            managed,
+            reserved=seen.agents.reserved,
+            members=seen.agents.members,
+        )
         done = Round(seen=seen, routed=routed, left_alone=managed.left)
         look = Look(self._objects(), seen.sources, seen.nodes)
         sight = Sight(
-            look=look, whole=seen.whole, trouble=seen.trouble, adopt=seen.agents.left, hands_off=seen.agents.reserved
+            look=look, whole=seen.whole, trouble=seen.trouble, inherit=seen.agents.left, hands_off=seen.agents.reserved
         )
-        self._works = {zone: self._works.get(zone) or self._work(zone) for zone in routed.wants}
+        self._works = {zone: work for zone, work in self._works.items() if zone in routed.wants}
         for zone, wants in routed.wants.items():
-            done.zones.append(self._works[zone].settle(wants, sight, now))
+            done.zones.append(self._settle(zone, wants, sight, now))
         self._relist(any(doubt.lists_lie for outcome in done.zones for doubt in outcome.doubts.values()), now)
         missed = self._zones.miss() if routed.homeless else None
         times = [seen.agents.ends_at, missed, *(outcome.look_again_at for outcome in done.zones)]
         done.look_again_at = min((each for each in times if each is not None), default=None)
         return done
 
-    def _work(self, zone: Zone) -> ZoneWork:
-        return ZoneWork(zone, self._zones.open(zone), self._policy, self._election.leading)
+    def _settle(self, zone: Zone, wants: Sequence[Want], sight: Sight, now: float) -> Outcome:
+        """What keeps one zone from being opened keeps no other one waiting."""
+        if zone not in self._works:
+            try:
+                view = self._zones.open(zone)
+            except (TryLater, Refused) as why:
+                return Outcome(zone=zone, trouble=f"it cannot be opened: {why.message}", look_again_at=now + 10 * SOON)
+            self._works[zone] = ZoneWork(zone, view, self._policy, self._election.leading)
+        return self._works[zone].settle(wants, sight, now)
 
     def _relist(self, lists_lie: bool, now: float) -> None:
         """Lists that stay as they are, whatever is asked for, are read more and more seldom: they cost the server."""

@@ -53,7 +53,7 @@ class Everything:
     @property
     def routed(self) -> Routed:
         wanted = desired(self.sources.values(), self.nodes.values())
-        return route(wanted, self.managed, reserved=self.agents.reserved)
+        return route(wanted, self.managed, reserved=self.agents.reserved, members=self.agents.members)
 
     def zones_of(self, name: str) -> tuple[Zone, ...]:
         horizon = horizon_of(name, self.managed.horizons)

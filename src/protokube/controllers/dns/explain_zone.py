@@ -13,7 +13,8 @@ from protokube.controllers.dns.explain import Doubts, Everything
 from protokube.controllers.dns.zonework import Policy
 from protokube.records import Change, Record
 from protokube.records.guard import Left, Removal
-from protokube.records.owners import Mark, Owned, Want, mark_name, marked_name, parse_mark
+from protokube.records.marklines import marks_in
+from protokube.records.owners import Mark, Owned, Want, mark_name, marked_name
 from protokube.records.shared import SharedPlan, plan_shared
 from protokube.records.zones import Zone
 
@@ -71,7 +72,7 @@ def at_zone(seen: Everything, zone: Zone, name: str, policy: Policy, doubt: Doub
     def plan(removal: Removal) -> SharedPlan:
         return plan_shared(
             records, wants, owner=policy.owner, ttl=policy.ttl, removal=removal,
-            adopt=seen.agents.left, hands_off=seen.agents.reserved,
+            inherit=seen.agents.left, hands_off=seen.agents.reserved,
         )  # fmt: skip
 
     first = plan(Removal(allowed=True, now=0.0, grace=policy.grace, forced=policy.forced))
@@ -93,7 +94,7 @@ def at_zone(seen: Everything, zone: Zone, name: str, policy: Policy, doubt: Doub
 
 def _standing(records: Sequence[Record], name: str) -> Iterator[Standing]:
     lines = [text for each in records if each.key == (mark_name(name), "TXT") for text in each.values]
-    marks = [found for text in lines if (found := parse_mark(text))]
+    marks = [mark for text in lines for mark in marks_in(text)]
     there = [each for each in sorted(records) if each.name == name]
     for record in there:
         for value in record.values:

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 from urllib.parse import quote
 
 import msgspec
 
-from protokube.controllers.dns import NodeTarget, Source
+from protokube.controllers.dns import HostAddress, NodeTarget, Source
+from protokube.controllers.dns.annotations import Wrongs, addresses_of
 from protokube.controllers.dns.nodes import node_target
-from protokube.controllers.dns.objects import Ingress, Node, Pod, Service
+from protokube.controllers.dns.objects import Endpoints, Ingress, Node, Pod, Service
 from protokube.controllers.dns.sources import ingress_source, pod_source, service_source
 from protokube.controllers.dns.watching import CORE, NETWORKING
+from protokube.controllers.kinds import page_of
 from protokube.errors import TryLater
 from protokube.kube.client import ApiError, NoAnswer
+from protokube.records.names import address_type
 
 ORIGIN = f"{CORE}/namespaces/kube-system"
 """It is there from a cluster's first moment to its last, so its uid is that of the cluster."""
+API_SERVERS = f"{CORE}/namespaces/default/endpoints/kubernetes"
+"""One object, kept up by the API servers themselves: the address of each of them."""
+PAGE = "500"
 
 
 class Server(Protocol):
@@ -44,6 +50,7 @@ class FreshObjects:
     def __init__(self, server: Server, cluster: str) -> None:
         self._server, self._cluster = server, cluster
         self._same, self._silent = False, ""
+        self._lists: dict[str, list[Any]] = {}
 
     def source(self, key: str) -> Source | None:
         kind, _, rest = key.partition("/")
@@ -66,13 +73,53 @@ class FreshObjects:
         found = self._get(f"{CORE}/nodes/{quote(name)}", Node)
         return None if found is None else node_target(found)
 
+    def serves(self, address: str) -> bool:
+        found: Endpoints | None = self._get(API_SERVERS, Endpoints)
+        subsets = (found.subsets if found else None) or ()
+        told = (each.ip for one in subsets for each in (*(one.addresses or ()), *(one.not_ready_addresses or ())))
+        there = addresses_of(told, Wrongs())
+        if not any(address_type(each) == address_type(address) for each in there):
+            raise TryLater(f"the API servers tell no address of the kind of {address}")
+        return address in there
+
+    def who_has(self, name: str, address: str) -> str:
+        for node in self._all(f"{CORE}/nodes", Node):
+            target = node_target(node)
+            if address in (*target.internal, *target.external):
+                return f"node/{target.name}"
+        for pod in self._all(f"{ORIGIN}/pods", Pod):
+            if (source := pod_source(pod)) and _asks(source, name, address):
+                return source.key
+        return ""
+
+    def _all(self, path: str, of: type[Any]) -> Iterator[Any]:
+        """A list made now, for this round; one object that cannot be read may be the one that is looked for."""
+        if path not in self._lists:
+            found: list[Any] = []
+            token = ""
+            while True:
+                content = self._content(path, {"limit": PAGE} | ({"continue": token} if token else {}))
+                if content is None:
+                    raise TryLater(f"GET {path}: there is no such list")
+                page = page_of(content)
+                found += (_decoded(of, each, path) for each in page.items or ())
+                token = page.metadata.token
+                if not token:
+                    break
+            self._lists[path] = found
+        yield from self._lists[path]
+
     def _get(self, path: str, of: type[Any]) -> Any:
         """None only if the server of our cluster says that there is none."""
+        content = self._content(path)
+        return None if content is None else _decoded(of, content, path)
+
+    def _content(self, path: str, query: Mapping[str, str] | None = None) -> bytes | None:
         if self._silent:
             raise TryLater(self._silent)
         try:
             self._make_sure()
-            content = self._server.get(path)
+            return self._server.get(path, query)
         except NoAnswer as error:  # to ask for the next object would only cost the same time again
             self._silent = error.message
             raise
@@ -80,13 +127,17 @@ class FreshObjects:
             if self._same and error.status == 404 and error.reason == "NotFound":
                 return None
             raise TryLater(error.message) from error
-        return _decoded(of, content, path)
 
     def _make_sure(self) -> None:
         if not self._same:
             if (now := cluster_id(self._server)) != self._cluster:
                 raise TryLater(f"the API server serves another cluster now ({now}, not {self._cluster})")
             self._same = True
+
+
+def _asks(source: Source, name: str, address: str) -> bool:
+    targets = (ask.target for ask in source.asks if ask.name == name)
+    return any(isinstance(target, HostAddress) and target.value == address for target in targets)
 
 
 def _decoded(of: type[Any], content: bytes, path: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 
 import msgspec
@@ -34,7 +35,7 @@ def list_objects(server: Server, *, namespace: str = "", ingresses: bool = False
 
 
 def agents_names(server: Server) -> Names:
-    """Whose the names of the API are, at one look: a Lease that is there counts as renewed."""
+    """Whose the names of the API are if their Lease is still renewed, which one look does not tell."""
     try:
         content = server.get(f"{LEASES}/{LEASE}")
     except ApiError as error:
@@ -45,7 +46,7 @@ def agents_names(server: Server) -> Names:
         told = told_by(msgspec.json.decode(content, type=Lease))
     except msgspec.MsgspecError as error:
         raise TryLater(f"the Lease {LEASE} of the agents cannot be read: {error}") from error
-    return AgentNames().look(told, in_touch=True, now=0.0)
+    return replace(AgentNames().look(told, in_touch=True, now=0.0), renewed=told.renewed)
 
 
 def _listed(server: Server, path: str, of: type[Any]) -> Iterator[Object]:

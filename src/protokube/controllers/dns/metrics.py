@@ -21,7 +21,9 @@ BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 class Metrics:
     """Takes each round; `serve` shows it to whoever asks, until `close`."""
 
-    def __init__(self, calls: Calls | None = None, lag: Seconds = lambda: None) -> None:
+    def __init__(
+        self, calls: Calls | None = None, lag: Seconds = lambda: None, leading: Callable[[], bool] = lambda: False
+    ) -> None:
         from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
         self._registry = registry = CollectorRegistry()
@@ -37,9 +39,10 @@ class Metrics:
         self._kept = gauge("kept", "Values that no list asks for and that stay because of doubt", "zone")
         self._trouble = gauge("trouble", "1 while a zone cannot be looked after", "zone")
         self._problems = gauge("problems", "Things that objects ask for and do not get")
-        self._leading = gauge("leading", "1 on the replica that writes")
+        # asked when somebody looks: who cannot list its zones leads all the same, and who hangs leads no more
+        gauge("leading", "1 on the replica that writes").set_function(leading)
         self._whole = gauge("in_touch", "1 while every kind of object is listed and watched")
-        self._success = gauge("last_success_seconds", "When all zones were last looked after without trouble")
+        self._success = gauge("last_success_seconds", "When this replica last looked after all zones without trouble")
         text = "From hearing of a change to its records standing"
         self._lag = Histogram("protokube_dns_lag_seconds", text, buckets=BUCKETS, registry=registry)
         self._seconds = lag
@@ -49,7 +52,6 @@ class Metrics:
 
     def __call__(self, done: Round) -> None:
         self._rounds.inc()
-        self._leading.set(done.routed is not None)
         self._whole.set(done.seen is not None and done.seen.whole)
         self._problems.set(len(done.problems))
         for by_zone in (self._left, self._owned, self._refused, self._kept, self._trouble):

@@ -106,3 +106,13 @@ class Ingress(Struct, frozen=True, gc=False):
 
 
 Object = Pod | Node | Service | Ingress
+
+
+class EndpointSubset(Struct, frozen=True, gc=False, rename="camel"):
+    addresses: tuple[PodAddress, ...] | None = None
+    not_ready_addresses: tuple[PodAddress, ...] | None = None
+
+
+class Endpoints(Struct, frozen=True, gc=False):
+    metadata: Metadata
+    subsets: tuple[EndpointSubset, ...] | None = None

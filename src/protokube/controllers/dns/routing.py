@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from protokube.controllers.dns import Problem
+from protokube.controllers.dns.agentnames import is_member
 from protokube.controllers.dns.desired import Asked, Desired
 from protokube.controllers.dns.settle import settle
 from protokube.controllers.dns.zonerules import Managed
@@ -31,8 +32,13 @@ class Routed:
     """Names that no zone of ours holds."""
 
 
-def route(wanted: Desired, managed: Managed, *, reserved: Collection[str] = ()) -> Routed:
-    """Give every value to the zones that it belongs to, and settle there who gets which name."""
+def route(
+    wanted: Desired, managed: Managed, *, reserved: Collection[str] = (), members: Collection[str] = ()
+) -> Routed:
+    """Give every value to the zones that it belongs to, and settle there who gets which name.
+
+    `reserved` are the names that the agents look after now, `members` those of etcd members, which are always theirs.
+    """
     into: dict[Zone, list[Asked]] = {zone: [] for zone in managed.zones}
     problems = set(wanted.problems)
     kept: set[Problem] = set()
@@ -40,7 +46,9 @@ def route(wanted: Desired, managed: Managed, *, reserved: Collection[str] = ()) 
     theirs = frozenset(reserved)
     for one in wanted.asked:
         name = one.want.name
-        if name in theirs:
+        if members and is_member(name, members):
+            problems.add(Problem(source=one.source, name=name, why="this is a name of etcd's, and nobody else's"))
+        elif name in theirs:
             kept.add(Problem(source=one.source, name=name, why="the masters' agents answer for this name themselves"))
         elif (horizon := horizon_of(name, managed.horizons)) is None:
             why = f"no zone we manage holds {name} (rules: {', '.join(map(str, managed.rules)) or 'none'})"

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from protokube.controllers.dns.controller import Round
 from protokube.controllers.dns.desired import source_of
+from protokube.records import Record
 from protokube.records.batches import Unit
-from protokube.records.owners import Mark, marked_name, parse_mark
+from protokube.records.marklines import marks_in
+from protokube.records.owners import Mark, marked_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +41,10 @@ def marks_changed(unit: Unit) -> tuple[set[Mark], set[Mark]]:
     """The marks that come and those that go: only our own are ever changed."""
     for change in unit:
         if change.key[1] == "TXT" and marked_name(change.key[0]):
-            after = set(change.after.values if change.after else ())
-            before = set(change.before.values if change.before else ())
-            return _marks(after - before), _marks(before - after)
+            after, before = _marks(change.after), _marks(change.before)
+            return after - before, before - after
     return set(), set()
 
 
-def _marks(texts: set[str]) -> set[Mark]:
-    return {found for text in texts if (found := parse_mark(text))}
+def _marks(record: Record | None) -> set[Mark]:
+    return {mark for text in (record.values if record else ()) for mark in marks_in(text)}

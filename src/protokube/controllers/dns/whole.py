@@ -15,7 +15,12 @@ from protokube.records.zones import Zone
 
 
 def whole(
-    objects: Iterable[Object], zones: Collection[Zone], rules: Sequence[Rule], *, reserved: Collection[str] = ()
+    objects: Iterable[Object],
+    zones: Collection[Zone],
+    rules: Sequence[Rule],
+    *,
+    reserved: Collection[str] = (),
+    members: Collection[str] = (),
 ) -> Routed:
     sources: list[Source | None] = []
     nodes: list[NodeTarget] = []
@@ -28,4 +33,4 @@ def whole(
             sources.append(ingress_source(item))
         else:
             nodes.append(node_target(item))
-    return route(desired(filter(None, sources), nodes), choose(zones, rules), reserved=reserved)
+    return route(desired(filter(None, sources), nodes), choose(zones, rules), reserved=reserved, members=members)

@@ -94,6 +94,9 @@ def choose(zones: Collection[Zone], rules: Sequence[Rule]) -> Managed:
     wildcard = not rules or len(explicit) < len(rules)
     for name, group in groupby(sorted(set(zones)), key=lambda zone: zone.name):
         of_name = list(group)
+        if why := problem(name):
+            left += ((zone, f"its name has {why}, and no name that anybody may ask for ends so") for zone in of_name)
+            continue
         named = [zone for zone in of_name if any(rule.covers(zone) for rule in explicit)]
         survivors = named or (of_name if wildcard else [])
         unnamed = "another zone of that name is named by a rule" if named else "no rule covers it"

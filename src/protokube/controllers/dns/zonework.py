@@ -12,11 +12,13 @@ from dataclasses import dataclass, field, replace
 
 from protokube.controllers.backoff import ceiling
 from protokube.controllers.dns.confirm import Doubt, Look
+from protokube.controllers.dns.writing import Closed, Writing
 from protokube.controllers.dns.zones import ZoneView
 from protokube.errors import Refused, TryLater
-from protokube.providers.dns import BadRecord, Stale
-from protokube.records.batches import Unit, bisect, changes_of, units_in
+from protokube.providers.dns import Stale
+from protokube.records.batches import Unit, changes_of
 from protokube.records.guard import Left, Removal
+from protokube.records.onename import INHERITED
 from protokube.records.owners import Owned, Want
 from protokube.records.quarantine import Quarantine
 from protokube.records.shared import SharedPlan, plan_shared
@@ -56,7 +58,8 @@ class Sight:
     whole: bool
     """Every list was complete, and is being kept up."""
     trouble: str = ""
-    adopt: frozenset[str] = frozenset()
+    inherit: frozenset[str] = frozenset()
+    """Names that the agents left."""
     hands_off: frozenset[str] = frozenset()
 
 
@@ -96,6 +99,7 @@ class ZoneWork:
         self._absent: dict[Owned, float] = {}
         self._quarantine = Quarantine()
         self._failures, self._trouble, self._wait_until = 0, "", float("-inf")
+        self._writing = Writing(self._jitter)
 
     def settle(self, wants: Sequence[Want], sight: Sight, now: float) -> Outcome:
         if now < self._wait_until:
@@ -122,6 +126,10 @@ class ZoneWork:
             outcome.refused = list(waiting)
             try:
                 refused = self._apply(due, outcome)
+            except Closed as why:
+                outcome.refused += why.refused
+                self._quarantine = self._quarantine.after(plan.units, why.refused, now)
+                raise
             except Stale:
                 self.view.forget()
                 if not left:
@@ -144,8 +152,8 @@ class ZoneWork:
         outcome.doubts = {}
         while True:  # what is kept can change what else goes, and nothing goes that was not looked at
             plan = self._plan(wants, sight, removal, now)
-            going = (*plan.removals, *plan.replaced, *plan.passed, *(() if looked else _held(plan, removal)))
-            unseen = [line for line in going if line not in looked]
+            going = (*plan.removals, *plan.replaced, *_passed(plan), *(() if looked else _held(plan, removal)))
+            unseen = [line for line in going if line not in looked and not self._is_given(line)]
             looked.update(unseen)
             asked = ((line, _doubt(sight.look, line, now - plan.absent.get(line, now))) for line in unseen)
             doubts = {line: doubt for line, doubt in asked if doubt}
@@ -158,7 +166,7 @@ class ZoneWork:
     def _plan(self, wants: Sequence[Want], sight: Sight, removal: Removal, now: float) -> SharedPlan:
         return plan_shared(
             self.view.current(now), wants, owner=self._policy.owner, ttl=self._policy.ttl, removal=removal,
-            adopt=sight.adopt | self._policy.adopt, hands_off=sight.hands_off,
+            adopt=self._policy.adopt, inherit=sight.inherit, hands_off=sight.hands_off,
         )  # fmt: skip
 
     def _apply(self, units: Sequence[Unit], outcome: Outcome) -> list[tuple[Unit, str]]:
@@ -166,10 +174,7 @@ class ZoneWork:
         if self._policy.dry_run:
             outcome.applied += units
             return []
-        refused: list[tuple[Unit, str]] = []
-        for batch in self.view.dns.split([unit.changes for unit in units]):
-            refused += bisect(units_in(batch, units), lambda part: self._write(part, outcome), BadRecord).quarantined
-        return refused
+        return self._writing.carry_out(units, self.view.dns.split, lambda part: self._write(part, outcome))
 
     def _write(self, units: Sequence[Unit], outcome: Outcome) -> None:
         if not self._leads():
@@ -178,6 +183,15 @@ class ZoneWork:
         self.view.dns.apply(changes)
         self.view.applied(changes)
         outcome.applied += units
+
+    def _is_given(self, line: Owned) -> bool:
+        """What the agents left goes without a question where a person says so."""
+        return line.mark.by == INHERITED and line.name in self._policy.adopt
+
+
+def _passed(plan: SharedPlan) -> Sequence[Owned]:
+    """Of what the agents left nobody is asked: the values stay, and who has them now is asked for when they go."""
+    return [line for line in plan.passed if line.mark.by != INHERITED]
 
 
 def _held(plan: SharedPlan, removal: Removal) -> Sequence[Owned]:

@@ -18,6 +18,10 @@ class BadRecord(Refused):
     """The provider turned this very batch away for what is in it; others may pass."""
 
 
+class NotAllowed(Refused):
+    """The provider does not let us make the changes of this batch; it may let us make others, or none at all."""
+
+
 class DnsProvider(Protocol):
     """One zone. TryLater when it does not answer in time, Refused when it turns us away."""
 
@@ -31,7 +35,9 @@ class DnsProvider(Protocol):
         """Every record of the zone of the types we handle, sorted: complete, or an error."""
 
     def apply(self, batch: Sequence[Change]) -> None:
-        """Carry out all of it or nothing. Raises Stale if a `before` no longer holds, BadRecord if it is turned away.
+        """Carry out all of it or nothing.
+
+        Raises Stale if a `before` no longer holds, BadRecord or NotAllowed if it is turned away for what is in it.
 
         When it returns, `read` sees the result.
         """

@@ -12,10 +12,12 @@ import dns.tsig
 import dns.xfr
 
 from protokube.errors import ProtokubeError, Refused, TryLater
-from protokube.providers.dns import BadRecord, Stale
+from protokube.providers.dns import BadRecord, NotAllowed, Stale
 
 STALE = frozenset({"NXRRSET", "YXRRSET", "NXDOMAIN", "YXDOMAIN"})
 BAD_RECORD = frozenset({"FORMERR", "NOTZONE"})
+NOT_ALLOWED = frozenset({"REFUSED", "NOTAUTH"})
+"""Also of an update in which a policy forbids a single name."""
 FEW_VALUES = 100
 KEY_FAULTS = (
     dns.tsig.PeerError,
@@ -38,7 +40,10 @@ def update_fault(code: str, zone: str, server: str, most_values: int) -> Protoku
         return Stale(f"a record of {zone} is not what the change was planned from", saw=code)
     if code in BAD_RECORD:
         return BadRecord(f"{server} turns the change of {zone} away", saw=code)
-    return fault(code, f"change {zone}", server)
+    found = fault(code, f"change {zone}", server)
+    if code in NOT_ALLOWED and found is not None:  # a policy by names refuses a whole update for one of them
+        return NotAllowed(found.message, saw=found.saw, hint=found.hint)
+    return found
 
 
 def query_fault(code: str, name: str, server: str) -> ProtokubeError | None:
@@ -81,6 +86,12 @@ def explained(what: str, server: str) -> Iterator[None]:
     except (dns.tsig.PeerBadTime, dns.tsig.BadTime) as error:
         raise TryLater(
             f"{server} and we do not agree on the time", saw=str(error), hint="set both clocks by NTP"
+        ) from error
+    except dns.tsig.PeerBadKey as error:
+        raise NotAllowed(
+            f"{server} and we do not share the key",
+            saw=str(error),
+            hint="give both the same name, the same secret and hmac-sha256; Knot says so also where no `acl` allows it",
         ) from error
     except KEY_FAULTS as error:
         raise Refused(

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from protokube.errors import Refused
 from protokube.providers.dns import BadRecord
 from protokube.providers.dns.batch import carried_out, check, packed
 from protokube.providers.dns.budget import Budget, TokenBucket
@@ -38,6 +40,8 @@ class Route53Zones:
     def __init__(
         self, *, endpoint: str | None = None, budget: Budget | None = None, read_seconds: float | None = None
     ) -> None:
+        if find_spec("botocore") is None:  # only looked for, not loaded: see below
+            raise Refused("Route 53 needs botocore, which is not installed", hint="pip install 'protokube[route53]'")
         self.budget = budget or Budget(TokenBucket(CALLS_PER_SECOND, CALLS_AT_ONCE))
         self._endpoint, self._seconds = endpoint, read_seconds
 

@@ -16,7 +16,7 @@ import botocore.session
 from botocore.config import Config
 
 from protokube.errors import ProtokubeError, Refused, TryLater
-from protokube.providers.dns import BadRecord
+from protokube.providers.dns import BadRecord, NotAllowed
 from protokube.providers.dns.budget import Budget, Kind
 from protokube.providers.dns.route53_values import RecordSet
 from protokube.records.zones import Zone
@@ -27,9 +27,11 @@ CONNECT_SECONDS, READ_SECONDS, READ_ATTEMPTS = 3.0, 10.0, 3
 PAGE, SHORT_PAGE = "300", "20"
 BUSY = frozenset({"Throttling", "ThrottlingException", "RequestLimitExceeded", "TooManyRequestsException"})
 EXPIRED = frozenset({"ExpiredToken", "ExpiredTokenException", "RequestExpired", "RequestTimeTooSkewed"})
+DENIED = frozenset({"AccessDenied", "AccessDeniedException", "NotAuthorized"})
+"""Also of a change in which one name is not allowed by a condition of IAM."""
 NOT_ALLOWED = frozenset(
-    {"AccessDenied", "AccessDeniedException", "InvalidClientTokenId", "SignatureDoesNotMatch", "NotAuthorized"}
-    | {"UnrecognizedClientException", "OptInRequired", "AuthFailure", "MissingAuthenticationToken"}
+    {"InvalidClientTokenId", "SignatureDoesNotMatch", "UnrecognizedClientException", "OptInRequired", "AuthFailure"}
+    | {"MissingAuthenticationToken"}
 )
 PERMISSIONS = "route53:ListHostedZones, route53:ListResourceRecordSets and route53:ChangeResourceRecordSets"
 
@@ -128,6 +130,10 @@ def explained(what: str, *, sent: str = "") -> Iterator[None]:
         raise TryLater(f"Route 53 gave no answer when asked to {what}", saw=str(error), hint=sent) from error
     except botocore.exceptions.BotoCoreError as error:
         raise TryLater(f"cannot {what} in Route 53", saw=str(error)) from error
+    except ValueError as error:  # botocore's word for a URL that is none
+        raise Refused(
+            f"cannot {what} in Route 53", saw=str(error), hint="correct the endpoint that it is told"
+        ) from error
 
 
 def _fault(response: Mapping[str, Any], what: str) -> ProtokubeError:
@@ -151,6 +157,8 @@ def _fault(response: Mapping[str, Any], what: str) -> ProtokubeError:
         return TryLater(f"cannot {what} in Route 53", saw=saw, hint="the credentials are renewed; is the clock right?")
     if code == "NoSuchHostedZone":
         return Refused(f"cannot {what} in Route 53", saw=saw, hint="was the zone deleted? its id has to be given anew")
+    if code in DENIED:
+        return NotAllowed(f"Route 53 does not let us {what}", saw=saw, hint=f"our account needs {PERMISSIONS}")
     if code in NOT_ALLOWED or response.get("ResponseMetadata", {}).get("HTTPStatusCode") == 403:
         return Refused(f"Route 53 does not let us {what}", saw=saw, hint=f"our account needs {PERMISSIONS}")
     return TryLater(f"Route 53 could not {what}", saw=saw)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protokube.controllers.dns.agentnames import AgentNames, Lease, Names, Told, told_by
-from protokube.records.api import LEASE_NAMES, LEASE_SECONDS
+from protokube.records.api import LEASE_MEMBERS, LEASE_NAMES, LEASE_SECONDS
 
 API = frozenset({"api.example.com"})
 
@@ -55,6 +55,15 @@ def test_a_lease_that_cannot_be_seen_at_all_reserves_what_it_reserved() -> None:
     assert agents.look(None, in_touch=False, now=1000) == Names(reserved=API)
 
 
+@pytest.mark.parametrize("later", [None, Told(API, "", 40.0)], ids=["deleted", "written by somebody else"])
+def test_the_names_of_etcd_members_are_kept_whatever_becomes_of_the_lease(later: Told | None) -> None:
+    agents, members = AgentNames(), frozenset({"etcd-a.internal.example.com"})
+    first = Told(API, "then", 40.0, members=members)
+    assert agents.look(first, in_touch=True, now=0).members == members
+    assert agents.look(first, in_touch=True, now=1000).members == members
+    assert agents.look(later, in_touch=True, now=1001).members == members
+
+
 @given(st.lists(st.tuples(st.integers(0, 3), st.floats(0, 39), st.booleans()), max_size=20))
 def test_names_are_never_left_while_the_lease_changes_in_time(steps: list[tuple[int, float, bool]]) -> None:
     agents, now = AgentNames(), 0.0
@@ -70,10 +79,15 @@ def test_names_are_never_left_while_the_lease_changes_in_time(steps: list[tuple[
         ({"metadata": {}}, Told(frozenset(), "", LEASE_SECONDS)),
         (
             {
-                "metadata": {"annotations": {LEASE_NAMES: " API.example.com. ,,not a name, b.example.com"}},
+                "metadata": {
+                    "annotations": {
+                        LEASE_NAMES: " API.example.com. ,,not a name, b.example.com",
+                        LEASE_MEMBERS: "ETCD-a.x",
+                    }
+                },
                 "spec": {"renewTime": "then", "leaseDurationSeconds": 7},
             },
-            Told(frozenset({"api.example.com", "b.example.com"}), "then", 7),
+            Told(frozenset({"api.example.com", "b.example.com"}), "then", 7, members=frozenset({"etcd-a.x"})),
         ),
         ({"metadata": {"annotations": None}, "spec": None}, Told(frozenset(), "", LEASE_SECONDS)),
     ],

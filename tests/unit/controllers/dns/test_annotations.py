@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +20,8 @@ from protokube.controllers.dns.annotations import (
 from protokube.controllers.dns.objects import Annotations
 from protokube.records.names import normalise, normalise_address, problem
 from protokube.records.owners import mark_name, marked_name
+
+DOCS = Path(__file__).parents[4] / "docs"
 
 
 def test_the_good_names_of_a_list_count_also_beside_bad_ones() -> None:
@@ -38,14 +42,19 @@ def test_names_of_our_own_marks_are_not_given_to_anybody(name: str) -> None:
     assert "kept for our own marks" in wrongs.all()[0]
 
 
-def test_a_name_is_as_long_as_its_mark_allows() -> None:
+@pytest.mark.parametrize(("star", "most"), [("", 242), ("*.", 239)])
+def test_a_name_is_as_long_as_its_mark_allows_and_our_pages_say(star: str, most: int) -> None:
     tail = ".".join(["x" * 49] * 4)
-    longest, wrongs = "a" * (253 - len("_protokube.") - len(tail) - 1) + "." + tail, Wrongs()
+    longest, wrongs = f"{star}{'a' * (most - len(star) - len(tail) - 1)}.{tail}", Wrongs()
 
+    assert len(longest) == most
     assert names_of([longest], wrongs) == (longest,)
     assert wrongs.all() == ()
-    assert names_of(["a" + longest], wrongs) == ()
+    assert names_of([f"{star}a{longest.removeprefix(star)}"], wrongs) == ()
     assert "its mark would not fit" in wrongs.all()[0]
+    for page in ("dns-controller.md", "decisions/0015-dns-controller.md"):
+        told = " ".join((DOCS / page).read_text().split())
+        assert (f"one with a star {most}" if star else f"{most} characters") in told
 
 
 def test_an_annotation_with_thousands_of_names_gives_only_so_many() -> None:

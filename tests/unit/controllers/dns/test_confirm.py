@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from helpers_dns_objects import Document, a_node, a_pod, a_service
-from helpers_dns_world import Cluster
+from helpers_dns_world import API, Cluster
 from protokube.controllers.dns.confirm import PATIENCE, Look
 from protokube.errors import TryLater
-from protokube.records.onename import ADOPTED
+from protokube.records.onename import ADOPTED, INHERITED
 from protokube.records.owners import Mark, Owned
 
 NAME = "web.example.com"
@@ -46,6 +46,48 @@ def test_a_value_that_a_person_gave_to_us_goes_without_a_question() -> None:
     cluster = a_cluster()
     assert a_look(cluster).doubt(a_line(ADOPTED), 0) is None
     assert cluster.asked_for == []
+
+
+LEFT = a_line(INHERITED, name=API)
+SERVER = a_pod("kube-apiserver-n1", node="n1", internal_names=API)
+
+
+def test_an_address_that_the_agents_left_goes_if_nobody_has_it() -> None:
+    cluster = a_cluster(a_pod("kube-apiserver-n2", addresses=["10.0.0.2"], node="n2", internal_names=API))
+    assert a_look(cluster).doubt(LEFT, 0) is None
+    assert cluster.asked_for == ["service/default/kubernetes", "node/all"], "the API servers first, then the lists"
+
+
+@pytest.mark.parametrize(
+    ("document", "hidden", "asked", "lists_lie"),
+    [
+        pytest.param(NODE, False, 0, False, id="a node in the list"),
+        pytest.param(SERVER, True, 1, False, id="an API server that the list leaves out"),
+    ],
+)
+def test_an_address_that_the_agents_left_stays_for(
+    document: Document, hidden: bool, asked: int, lists_lie: bool
+) -> None:
+    cluster = a_cluster(document)
+    found = a_look(cluster, hidden=tuple(cluster.objects) if hidden else ()).doubt(LEFT, 10 * PATIENCE)
+    assert found is not None
+    assert (found.lists_lie, len(cluster.asked_for)) == (lists_lie, asked)
+
+
+def test_an_address_that_the_agents_left_stays_for_a_node_that_only_a_new_list_has() -> None:
+    cluster = a_cluster(NODE)
+    look = a_look(cluster, hidden=("node/n1",))
+    cluster.heal()
+    found = look.doubt(LEFT, 10 * PATIENCE)
+    assert found is not None
+    assert found.lists_lie
+
+
+def test_an_address_that_the_agents_left_stays_while_nobody_answers() -> None:
+    cluster = a_cluster()
+    cluster.answers = False
+    with pytest.raises(TryLater):
+        a_look(cluster).doubt(LEFT, 10 * PATIENCE)
 
 
 @pytest.mark.parametrize(

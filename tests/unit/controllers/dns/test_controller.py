@@ -16,7 +16,8 @@ from protokube.controllers.dns.controller import SOON, Controller, Round
 from protokube.controllers.dns.watching import Seen
 from protokube.controllers.dns.zones import RECORDS_EVERY, ZONES_EVERY, Zones
 from protokube.controllers.dns.zonework import Policy
-from protokube.errors import TryLater
+from protokube.errors import Refused, TryLater
+from protokube.providers.dns import DnsProvider
 from protokube.providers.dns.given import GivenZones, given
 from protokube.providers.dns.memory import MemoryDns
 from protokube.records.zones import Zone
@@ -151,6 +152,48 @@ def test_what_is_wrong_with_objects_is_told(world: World) -> None:
     assert [(each.source, each.name) for each in one(world).round().problems] == [
         ("pod/default/odd", "odd.elsewhere.org")
     ]
+
+
+class Closed(GivenZones):
+    """An account with zones that cannot be opened."""
+
+    def open(self, zone: Zone) -> DnsProvider:
+        if zone.private:
+            raise Refused(f"{zone} cannot be opened, says the test")
+        return super().open(zone)
+
+
+def test_a_zone_that_cannot_be_opened_is_told_and_stops_no_other_one() -> None:
+    cluster, public = Cluster("a"), MemoryDns("example.com")
+    cluster.put(SERVICE)
+    done = a_controller(cluster, Closed({PUBLIC: public, PRIVATE: MemoryDns("example.com")})).round()
+    troubles = {outcome.zone: outcome.trouble for outcome in done.zones}
+    assert "says the test" in troubles.pop(PRIVATE)
+    assert troubles == {PUBLIC: ""}
+    assert public.list_records()
+    assert done.look_again_at == 10 * SOON
+
+
+def test_why_a_round_came_to_nothing_is_logged_once_for_each_reason(caplog: pytest.LogCaptureFixture) -> None:
+    cluster, told = Cluster("a"), list[Round]()
+
+    def odd(done: Round) -> None:
+        told.append(done)
+        raise TryLater("who is told has trouble" if len(told) < 4 else "who is told has another trouble")
+
+    controller, stop = a_controller(cluster, given(MemoryDns("example.com")), odd), threading.Event()
+    thread = threading.Thread(target=controller.run, args=(stop,))
+    thread.start()
+    try:
+        for count in range(1, 6):
+            until(lambda count=count: len(told) >= count, "it goes on")  # type: ignore[misc]
+            controller.wake()
+    finally:
+        stop.set()
+        controller.wake()
+        thread.join(20)
+    said = [each.getMessage().rpartition(": ")[2] for each in caplog.records if "came to nothing" in each.getMessage()]
+    assert said == ["who is told has trouble", "who is told has another trouble"]
 
 
 def test_it_runs_when_it_is_woken_and_goes_on_after_a_bug() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from helpers_dns_objects import a_node, a_pod, a_service, a_source, an_ingress
 from helpers_watch_server import WatchServer, session_with, watch_server
-from protokube.controllers.dns.fresh import ORIGIN, FreshObjects, cluster_id
+from protokube.controllers.dns.fresh import API_SERVERS, ORIGIN, FreshObjects, cluster_id
 from protokube.errors import TryLater
 
 US = {"metadata": {"uid": "our-cluster"}}
@@ -53,6 +53,68 @@ def test_the_cluster_is_asked_who_it_is_once(tmp_path: Path) -> None:
         assert fresh.source("pod/default/web") is None
         assert fresh.node("n1") is None
         assert len(server.seen) == 3
+
+
+def endpoints(*addresses: str) -> dict[str, Any]:
+    return {"metadata": {"name": "kubernetes"}, "subsets": [{"addresses": [{"ip": each} for each in addresses]}]}
+
+
+@pytest.mark.parametrize(("address", "there"), [("10.0.0.1", True), ("10.0.0.3", False), ("2001:db8::1", True)])
+def test_the_api_servers_say_themselves_where_they_are(address: str, there: bool, tmp_path: Path) -> None:
+    told = endpoints("10.0.0.1", "10.0.0.2", "2001:DB8:0::1")
+    with answering(tmp_path, (200, US), (200, told)) as (fresh, server):
+        assert fresh.serves(address) == there
+        assert [each[1] for each in server.seen] == [ORIGIN, API_SERVERS]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param((404, GONE), id="nobody keeps it up"),
+        pytest.param((200, endpoints()), id="it is empty"),
+        pytest.param((200, {"metadata": {"name": "kubernetes"}}), id="it says nothing"),
+        pytest.param((200, endpoints("2001:db8::1")), id="it knows another family only"),
+        pytest.param((403, {"reason": "Forbidden", "message": "no"}), id="it may not be read"),
+    ],
+)
+def test_nothing_is_said_of_where_the_api_servers_are_if(answer: tuple[int, Any], tmp_path: Path) -> None:
+    with answering(tmp_path, (200, US), answer) as (fresh, _), pytest.raises(TryLater):
+        fresh.serves("10.0.0.1")
+
+
+def a_page(*documents: Any, more: str = "") -> dict[str, Any]:
+    return {"metadata": {"continue": more}, "items": list(documents)}
+
+
+SERVER = a_pod("kube-apiserver-n2", addresses=["10.0.0.2"], node="n2", internal_names="api.dev")
+
+
+@pytest.mark.parametrize(
+    ("address", "who"),
+    [("10.0.0.1", "node/n1"), ("10.0.0.9", "node/n9"), ("10.0.0.2", "pod/default/kube-apiserver-n2"), ("10.0.0.3", "")],
+)
+def test_who_has_an_address_is_listed_anew_page_after_page(address: str, who: str, tmp_path: Path) -> None:
+    nodes = [a_page(a_node("n1", internal=["10.0.0.1"]), more="x"), a_page(a_node("n9", external=["10.0.0.9"]))]
+    pods = a_page(a_pod("web", addresses=["10.0.0.3"], internal_names="other.dev"), SERVER)
+    with answering(tmp_path, (200, US), *((200, each) for each in (*nodes, pods))) as (fresh, server):
+        assert fresh.who_has("api.dev", address) == who
+        before = len(server.seen)
+        assert fresh.who_has("api.dev", address) == who
+        assert len(server.seen) == before, "once in a round"
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        pytest.param([(404, GONE)], id="there is no such list"),
+        pytest.param([(200, a_page(more="x")), (500, {"message": "etcd"})], id="the second page fails"),
+        pytest.param([(200, a_page({"metadata": {"name": 7}}))], id="an object cannot be read"),
+        pytest.param([(200, b"{}")], id="it is no list"),
+    ],
+)
+def test_nothing_is_said_of_who_has_an_address_if(answers: list[tuple[int, Any]], tmp_path: Path) -> None:
+    with answering(tmp_path, (200, US), *answers) as (fresh, _), pytest.raises(TryLater):
+        fresh.who_has("api.dev", "10.0.0.1")
 
 
 def test_an_object_that_asks_for_nothing_is_as_good_as_none(tmp_path: Path) -> None:

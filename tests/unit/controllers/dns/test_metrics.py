@@ -10,6 +10,7 @@ import pytest
 from helpers_dns import free_port
 from helpers_dns_objects import Document, a_pod, a_service
 from helpers_dns_round import Story, a_record
+from protokube.controllers.dns.controller import Round
 from protokube.controllers.dns.metrics import Metrics
 from protokube.errors import InvalidRequest, Refused
 
@@ -23,7 +24,8 @@ class Served:
     def __init__(self) -> None:
         self.calls = {"list": 1}
         self.seconds: float | None = None
-        self.metrics = Metrics(lambda: self.calls, lambda: self.seconds)
+        self.leads = True
+        self.metrics = Metrics(lambda: self.calls, lambda: self.seconds, lambda: self.leads)
         for _ in range(3):  # a port that was free a moment ago may be somebody else's by now
             self.address = f"127.0.0.1:{free_port()}"
             try:
@@ -71,12 +73,25 @@ def test_trouble_and_the_loss_of_the_lead_are_seen_and_no_success_is_claimed(ser
     assert told[f"protokube_dns_trouble{ZONE}"] == 1
     assert told["protokube_dns_in_touch"] == 0
     assert told["protokube_dns_last_success_seconds"] == 0
-    story.leads = False
+    served.leads = story.leads = False
     served.metrics(story.round(*PODS))
     told = served.scrape()
 
     assert told["protokube_dns_leading"] == 0
     assert f"protokube_dns_trouble{ZONE}" not in told, "who does not write says nothing about zones"
+
+
+def test_who_leads_and_cannot_list_its_zones_is_told_as_leading(served: Served) -> None:
+    served.metrics(Round(waits="the zones cannot be listed: nobody answers"))
+
+    assert served.scrape()["protokube_dns_leading"] == 1
+
+
+def test_who_lost_the_lead_is_told_as_such_before_its_next_round(served: Served) -> None:
+    served.metrics(Story().round(*PODS))
+    served.leads = False
+
+    assert served.scrape()["protokube_dns_leading"] == 0
 
 
 def test_a_value_that_is_kept_because_of_doubt_is_counted(served: Served) -> None:

@@ -32,6 +32,14 @@ def routed(zones: list[Zone], *some: Asked, reserved: tuple[str, ...] = ()) -> R
     return route(want_all(*some), choose(zones, parse_rules([])), reserved=reserved)
 
 
+def test_a_name_of_etcds_goes_nowhere_and_its_owner_is_told() -> None:
+    names = ("etcd-a.in.example.com", "etcd-events-c.in.example.com", "etcd-b.example.com", "web.in.example.com")
+    wanted = want_all(*(asked(name, "external", "192.0.2.1") for name in names))
+    found = route(wanted, choose([PUBLIC], parse_rules([])), members=["etcd-a.in.example.com"])
+    assert [want.name for want in found.wants[PUBLIC]] == ["etcd-b.example.com", "web.in.example.com"]
+    assert [problem.name for problem in found.problems] == ["etcd-a.in.example.com", "etcd-events-c.in.example.com"]
+
+
 BOTH_VIEWS = (asked("a.example.com", "internal", "10.0.0.1"), asked("a.example.com", "external", "192.0.2.1"))
 
 

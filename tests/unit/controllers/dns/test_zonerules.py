@@ -43,6 +43,17 @@ def test_everything_that_is_wrong_with_rules_is_told_at_once() -> None:
     assert "'example.com':" not in told.value.saw
 
 
+@pytest.mark.parametrize("rules", [[], [Rule(id="Z9")]])
+def test_a_zone_whose_name_nobody_could_ask_for_is_left_alone_and_told(rules: list[Rule]) -> None:
+    """As Route 53 writes `0/26.2.0.192.in-addr.arpa`."""
+    odd = Zone(name="0\\05726.2.0.192.in-addr.arpa", id="Z9")
+    found = choose([odd, PUBLIC], [Rule("example.com"), *rules] if rules else [])
+    assert found.zones == (PUBLIC,)
+    ((zone, why),) = found.left
+    assert zone == odd
+    assert "its name has the label" in why
+
+
 def test_a_rule_reads_back_as_what_was_written() -> None:
     written = ["*", "*/Z1", "example.com", "example.com/Z1"]
 

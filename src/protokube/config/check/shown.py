@@ -1,0 +1,32 @@
+"""A component is shown the folders of the files it is told of: that of everybody's keys should not be among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import Any
+
+from protokube.config import dnscontroller
+from protokube.config.draft import Draft
+from protokube.config.flags import COMPONENTS
+from protokube.config.places import DIRECTORY, own_folder
+
+OPEN = {DIRECTORY, str(PurePosixPath(DIRECTORY).parent)}
+PODS = {field: name for field, name in COMPONENTS.items() if field != "kubelet"} | {"dnsController": dnscontroller.NAME}
+
+
+def check_shown(cluster: Draft) -> None:
+    for field, component in PODS.items():
+        told = cluster.under(field)
+        for name, path in _paths(told.tree):
+            message = f"with {path} {component} can read everything in {PurePosixPath(path).parent}, keys of others too"
+            told.ledger.warn(told.at(name), message, f"{own_folder(component)}/{PurePosixPath(path).name} is its alone")
+
+
+def _paths(tree: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Of files that lie openly, the setting that names each."""
+    extra = {f"extraFlags.{name}": value for name, value in (tree.get("extraFlags") or {}).items()}
+    for name, value in (tree | extra).items():
+        for each in value if isinstance(value, list) else [value]:
+            if isinstance(each, str) and str(PurePosixPath(each).parent) in OPEN:
+                yield name, each

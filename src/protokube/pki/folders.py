@@ -1,0 +1,44 @@
+"""A component's own folder: copies of those of our files that it uses, so that it can be shown these and no others."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+from protokube.errors import TryLater
+from protokube.pki.files import PRIVATE, PUBLIC, content_of, replace_files
+
+CLOSED = 0o700
+
+
+def give(directory: Path, component: str, names: Sequence[str]) -> list[str]:
+    """Have these files of a directory also in the folder below it that is called as the component is; say what changed.
+
+    What else lies in that folder stays.
+    """
+    folder, news = directory / component, list[str]()
+    try:
+        folder.mkdir(mode=CLOSED, parents=True, exist_ok=True)
+        if stat.S_IMODE(folder.stat().st_mode) != CLOSED:
+            folder.chmod(CLOSED)
+            news.append(f"{component}: others could look into its folder, no longer")
+        files = [(folder / name, (directory / name).read_bytes(), mode_of(name)) for name in sorted(names)]
+        changed = [(path, data, mode) for path, data, mode in files if not _holds(path, data, mode)]
+        if changed:
+            replace_files(changed)
+    except OSError as error:
+        raise TryLater(
+            f"cannot give {component} its keys in {folder}",
+            saw=f"{error.strerror} ({error.filename})",
+            hint="make room on that disk, or mend it; what is missing is written again by itself",
+        ) from error
+    return [*news, *(f"{component}/{path.name}: written" for path, _, _ in changed)]
+
+
+def mode_of(name: str) -> int:
+    return PRIVATE if name.endswith(".key") else PUBLIC
+
+
+def _holds(path: Path, data: bytes, mode: int) -> bool:
+    return content_of(path) == data and stat.S_IMODE(path.stat().st_mode) == mode
