@@ -21,6 +21,7 @@ from protokube.kube.session import Session
 Tree = dict[str, Any]
 PATH = "/api/v1/things"
 HURRY = 20.0
+TOO_OLD = b'{"type":"ERROR","object":{"kind":"Status","code":410,"message":"too old"}}\n'
 
 
 def until(so: Callable[[], Any], what: str, seconds: float = HURRY) -> Any:
@@ -45,6 +46,8 @@ class WatchServer(ThreadingHTTPServer):
         self.history: list[tuple[int, bytes]] = []
         self.oldest = version
         """Versions before this one are gone."""
+        self.lost = 0
+        """The newest event that is gone: a watch that has not told it cannot go on."""
         self.pages = Pages()
         self.faults: deque[str] = deque()
         """For the next requests, one each: `500`, `410`, `cut`, `half`, `garbage`, `error`, `end`, `silent`, or ``."""
@@ -98,6 +101,7 @@ class WatchServer(ThreadingHTTPServer):
     def forget_history(self) -> None:
         with self.lock:
             self.version += 1
+            self.lost = self.history[-1][0] if self.history else self.lost
             self.oldest, self.history = self.version, []
             self.pages.forget()
 
@@ -201,13 +205,13 @@ class _Handler(BaseHTTPRequestHandler):
         if fault == "garbage":
             self.chunk(b"this is no line of a watch\n")
         elif fault == "error":
-            self.chunk(b'{"type":"ERROR","object":{"kind":"Status","code":410,"message":"too old"}}\n')
+            self.chunk(TOO_OLD)
         while True:
             with server.lock:
                 news = [(version, line) for version, line in server.history if version > at]
                 odd = server.raw[raw:]
-                over = server.era != era or server.down or time.monotonic() > end
-                if not news and not odd and not over and fault != "end":
+                over, missed = server.era != era or server.down or time.monotonic() > end, at < server.lost
+                if not news and not odd and not over and not missed and fault != "end":
                     server.lock.wait(0.05)
                     continue
             if fault == "silent":
@@ -218,6 +222,9 @@ class _Handler(BaseHTTPRequestHandler):
             for each in odd:
                 self.chunk(each)
             raw += len(odd)
+            if missed:
+                news = []
+                self.chunk(TOO_OLD)
             for version, line in news:
                 sent += 1
                 if fault == "half":
@@ -225,7 +232,7 @@ class _Handler(BaseHTTPRequestHandler):
                     return
                 at = version
                 self.chunk(line)
-            if over or fault == "end":
+            if over or missed or fault == "end":
                 with suppress(OSError):
                     self.wfile.write(b"0\r\n\r\n")
                 return

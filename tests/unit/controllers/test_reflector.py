@@ -212,6 +212,18 @@ def test_a_storm_of_410_is_answered_by_ever_rarer_lists(server: WatchServer, tmp
         assert not thread.is_alive()
 
 
+def test_what_a_server_forgot_before_it_told_it_is_found_by_a_list(server: WatchServer, tmp_path: Path) -> None:
+    with running(server, tmp_path) as it:
+        server.put("thing", size=1)
+        it.settle()
+        with server.lock:  # no watch gets a word in between
+            server.put("missed", size=2)
+            server.forget_history()
+        server.put("last", size=3)
+        it.settle()
+        assert it.sizes() == {"thing": 1, "missed": 2, "last": 3}
+
+
 def test_a_watch_whose_version_is_gone_ends_in_a_list(server: WatchServer, tmp_path: Path) -> None:
     server.put("a", size=1)
     server.put("b", size=1)
