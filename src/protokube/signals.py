@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 
 def readable(numbers: Iterable[int], *, blocking: bool) -> int:
@@ -40,3 +41,16 @@ def on_signals(callbacks: Mapping[int, Callable[[], None]]) -> None:
                     callbacks[number]()
 
     threading.Thread(target=listen, daemon=True, name="signals").start()
+
+
+@contextmanager
+def ending_like_ctrl_c() -> Iterator[None]:
+    """A polite end, or a terminal that is closed, is a KeyboardInterrupt: long work undoes or ends what it began."""
+    numbers = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is signal.SIG_DFL]
+    for each in numbers:  # whoever ignores one of them, as nohup does, means it
+        signal.signal(each, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for each in numbers:
+            signal.signal(each, signal.SIG_DFL)

@@ -38,7 +38,7 @@ def sync(turn: Turn) -> None:
         return
     keys.ensure_shared(turn)
     keys.ensure(turn, certificates(turn))
-    keys.give(turn, {each.name: ownfolders.uses(wanted, each) for each in wanted.components}, certificates(turn))
+    keys.give(turn, lambda: ownfolders.used_by_each(wanted), certificates(turn))
     missing = _files(turn)
     pairs = restarts.wanted_keys(turn, wanted.components)
     for component in wanted.components:

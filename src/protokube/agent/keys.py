@@ -33,12 +33,12 @@ def ensure_shared(turn: Turn) -> None:
     _look(turn, SHARED, CHECK_EVERY, turn.world.keys.sync_shared)
 
 
-def give(turn: Turn, folders: Mapping[str, Sequence[str]], names: Sequence[str]) -> None:
+def give(turn: Turn, folders: Callable[[], Mapping[str, Sequence[str]]], names: Sequence[str]) -> None:
     """Have in each component's own folder the files it uses, as the last look at these certificates left them."""
     memory, now = turn.world.memory, turn.world.clock.monotonic()
-    looked = (folders, memory.checked.get(SHARED), memory.checked.get(_called(names)))
+    looked = (memory.checked.get(SHARED), memory.checked.get(_called(names)))
     if not memory.confirmed(FOLDERS, looked, now, CHECK_EVERY):
-        for component, files in folders.items():
+        for component, files in folders().items():  # to find them in all flags is not for every round
             for each in turn.world.keys.give(component, files):
                 turn.report.done(STEP, each)
         memory.confirm(FOLDERS, looked, now)

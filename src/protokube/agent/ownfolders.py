@@ -13,6 +13,11 @@ from protokube.config.places import own_folder
 from protokube.manifests.component import ComponentPod, reads
 
 
+def used_by_each(wanted: MasterConfig) -> dict[str, list[str]]:
+    """By component."""
+    return {each.name: uses(wanted, each) for each in wanted.components}
+
+
 def uses(wanted: MasterConfig, component: ComponentPod) -> list[str]:
     """Their names, sorted; what somebody else writes to that folder is not ours to copy."""
     folder, others = own_folder(component.name), {*wanted.files, *wanted.secret_files, *component.files}

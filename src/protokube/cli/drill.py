@@ -59,8 +59,8 @@ def drill(name: str, cluster: str | None, member: str | None, timeout: float, ou
 
 def carry_out(name: str, ground: Ground, member: str | None, timeout: float, *, quiet: bool) -> Verdict:
     """With a polite end, as by `timeout`, what was cut off or frozen is undone as it is after Ctrl-C."""
-    from protokube.cli.get_kubernetes import ending_like_ctrl_c
     from protokube.local.drills import run_drill
+    from protokube.signals import ending_like_ctrl_c
 
     with ending_like_ctrl_c():
         return run_drill(name, ground, member, timeout, (lambda _: None) if quiet else tell_step)

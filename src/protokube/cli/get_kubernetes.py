@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
 from protokube.cli.options import output_option
 from protokube.errors import InvalidRequest
+from protokube.signals import ending_like_ctrl_c
 
 
 def kept_versions(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
@@ -20,19 +18,6 @@ def kept_versions(ctx: click.Context, _: click.Parameter, incomplete: str) -> li
 
     versions = complete_versions(ctx.params.get("cache") or CACHE)
     return [each for each in versions if each.startswith(incomplete)]
-
-
-@contextmanager
-def ending_like_ctrl_c() -> Iterator[None]:
-    """A polite end takes the compilers of a build with it, as Ctrl-C does; so does a terminal that is closed."""
-    numbers = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is signal.SIG_DFL]
-    for each in numbers:  # whoever ignores one of them, as nohup does, means it
-        signal.signal(each, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        for each in numbers:
-            signal.signal(each, signal.SIG_DFL)
 
 
 @click.command()

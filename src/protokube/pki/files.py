@@ -76,8 +76,7 @@ def _sync(
         raise unreachable
     elif unreachable and verdict.why:
         news.append(f"{name}: not issued though {verdict.why}: {unreachable.message}")
-    if stat.S_IMODE(key_file.stat().st_mode) != PRIVATE:
-        key_file.chmod(PRIVATE)
+    if restore_mode(key_file, PRIVATE):
         news.append(f"{name}: its key could be read by others, no longer")
     return news
 
@@ -89,6 +88,14 @@ def _reach(authorities: Mapping[str, Authority], name: str) -> tuple[Authority |
         return None, why
     except KeyError:
         return None, Refused(f"there is no authority {name!r}", want=f"one of {', '.join(sorted(authorities))}")
+
+
+def restore_mode(path: Path, mode: int) -> bool:
+    """Have a file or folder open to exactly these; whether it was not."""
+    changed = stat.S_IMODE(path.stat().st_mode) != mode
+    if changed:
+        path.chmod(mode)
+    return changed
 
 
 def content_of(path: Path) -> bytes | None:

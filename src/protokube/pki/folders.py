@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from protokube.errors import TryLater
-from protokube.pki.files import PRIVATE, PUBLIC, content_of, replace_files
+from protokube.pki.files import PRIVATE, PUBLIC, content_of, replace_files, restore_mode
 
 CLOSED = 0o700
 
@@ -20,8 +20,7 @@ def give(directory: Path, component: str, names: Sequence[str]) -> list[str]:
     folder, news = directory / component, list[str]()
     try:
         folder.mkdir(mode=CLOSED, parents=True, exist_ok=True)
-        if stat.S_IMODE(folder.stat().st_mode) != CLOSED:
-            folder.chmod(CLOSED)
+        if restore_mode(folder, CLOSED):
             news.append(f"{component}: others could look into its folder, no longer")
         files = [(folder / name, (directory / name).read_bytes(), mode_of(name)) for name in sorted(names)]
         changed = [(path, data, mode) for path, data, mode in files if not _holds(path, data, mode)]

@@ -6,13 +6,12 @@ controller manager signs nodes' certificates with it.
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Mapping
 from pathlib import Path
 
 from protokube.errors import TryLater
 from protokube.pki.authority import Authority
-from protokube.pki.files import PRIVATE, PUBLIC, content_of, replace_files
+from protokube.pki.files import PRIVATE, PUBLIC, content_of, replace_files, restore_mode
 
 CLUSTER_AUTHORITY, SERVICE_ACCOUNT = "kubernetes-ca", "service-account"
 KEYS = ("ca.key", "service-account.key")
@@ -47,15 +46,11 @@ def sync_shared(directory: Path, authorities: Mapping[str, Authority]) -> list[s
 
 def _close(directory: Path) -> list[str]:
     """What somebody opened to others is opened no longer, also while the store is away."""
-    news = []
     try:
-        for name in KEYS:
-            if stat.S_IMODE((directory / name).stat().st_mode) != PRIVATE:
-                (directory / name).chmod(PRIVATE)
-                news.append(f"{name}: could be read by others, no longer")
+        opened = [name for name in KEYS if restore_mode(directory / name, PRIVATE)]
     except OSError as error:
         raise _later(directory, error) from error
-    return news
+    return [f"{name}: could be read by others, no longer" for name in opened]
 
 
 def _later(directory: Path, error: OSError) -> TryLater:

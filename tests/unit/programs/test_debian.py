@@ -148,7 +148,7 @@ def test_a_build_that_is_ended_leaves_no_compiler_behind(
     script = (
         "from pathlib import Path; import signal, sys\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell has those in the background ignore it
-        "from protokube.cli.get_kubernetes import ending_like_ctrl_c\n"
+        "from protokube.signals import ending_like_ctrl_c\n"
         "from protokube.programs.debian import build_from_debian; from protokube.programs.telling import Silent\n"
         "with ending_like_ctrl_c(): build_from_debian(Path(sys.argv[1]), Silent(), room=0)"
     )

@@ -90,20 +90,20 @@ class Controller:
         self._works: dict[Zone, ZoneWork] = {}
         self._relists, self._relist_at = 0, float("-inf")
         self._next: float | None = None
-        self._wrong = ""
         self._woken = threading.Event()
 
     def wake(self) -> None:
         self._woken.set()
 
     def run(self, stop: threading.Event) -> None:
+        before = ""
         while not stop.is_set():
             self._woken.clear()
             pause = LONGEST
             wrong = guarded("dns-controller", lambda: self._told(self.round()))
-            if wrong and wrong != self._wrong:
+            if wrong and wrong != before:
                 log.warning("a round came to nothing, and is tried again: %s", wrong)
-            self._wrong = wrong
+            before = wrong
             if wrong:
                 pause = SOON
             elif self._next is not None:
