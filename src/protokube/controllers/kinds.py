@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -10,6 +10,7 @@ import msgspec
 
 from protokube.errors import TryLater
 
+PAGE = "500"
 T = TypeVar("T")
 W = TypeVar("W")  # an object as it comes over the wire
 
@@ -79,6 +80,17 @@ _PAGE, _LINE, _OBJECT = (msgspec.json.Decoder(each) for each in (Page, Line, _Ob
 def page_of(content: bytes) -> Page:
     found: Page = _decoded(_PAGE, content, "a page of the list")
     return found
+
+
+def pages(get: Callable[[Mapping[str, str]], bytes]) -> Iterator[Page]:
+    """A list from its first page to its last, each as `get` has it for a query."""
+    token = ""
+    while True:
+        page = page_of(get({"limit": PAGE} | ({"continue": token} if token else {})))
+        yield page
+        token = page.metadata.token
+        if not token:
+            return
 
 
 def line_of(content: bytes) -> Line:

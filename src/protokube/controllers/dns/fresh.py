@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 from urllib.parse import quote
 
@@ -14,7 +14,7 @@ from protokube.controllers.dns.nodes import node_target
 from protokube.controllers.dns.objects import Endpoints, Ingress, Node, Pod, Service
 from protokube.controllers.dns.sources import ingress_source, pod_source, service_source
 from protokube.controllers.dns.watching import CORE, NETWORKING
-from protokube.controllers.kinds import page_of
+from protokube.controllers.kinds import pages
 from protokube.errors import TryLater
 from protokube.kube.client import ApiError, NoAnswer
 from protokube.records.names import address_type
@@ -23,7 +23,6 @@ ORIGIN = f"{CORE}/namespaces/kube-system"
 """It is there from a cluster's first moment to its last, so its uid is that of the cluster."""
 API_SERVERS = f"{CORE}/namespaces/default/endpoints/kubernetes"
 """One object, kept up by the API servers themselves: the address of each of them."""
-PAGE = "500"
 
 
 class Server(Protocol):
@@ -92,22 +91,18 @@ class FreshObjects:
                 return source.key
         return ""
 
-    def _all(self, path: str, of: type[Any]) -> Iterator[Any]:
+    def _all(self, path: str, of: type[Any]) -> list[Any]:
         """A list made now, for this round; one object that cannot be read may be the one that is looked for."""
         if path not in self._lists:
-            found: list[Any] = []
-            token = ""
-            while True:
-                content = self._content(path, {"limit": PAGE} | ({"continue": token} if token else {}))
+
+            def get(query: Mapping[str, str]) -> bytes:
+                content = self._content(path, query)
                 if content is None:
                     raise TryLater(f"GET {path}: there is no such list")
-                page = page_of(content)
-                found += (_decoded(of, each, path) for each in page.items or ())
-                token = page.metadata.token
-                if not token:
-                    break
-            self._lists[path] = found
-        yield from self._lists[path]
+                return content
+
+            self._lists[path] = [_decoded(of, each, path) for page in pages(get) for each in page.items or ()]
+        return self._lists[path]
 
     def _get(self, path: str, of: type[Any]) -> Any:
         """None only if the server of our cluster says that there is none."""

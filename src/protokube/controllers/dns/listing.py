@@ -11,12 +11,10 @@ import msgspec
 from protokube.controllers.dns.agentnames import AgentNames, Lease, Names, told_by
 from protokube.controllers.dns.objects import Ingress, Node, Object, Pod, Service
 from protokube.controllers.dns.watching import CORE, LEASES, NETWORKING
-from protokube.controllers.kinds import page_of
+from protokube.controllers.kinds import pages
 from protokube.errors import TryLater
 from protokube.kube.client import ApiError
 from protokube.records.api import LEASE
-
-PAGE = "500"
 
 
 class Server(Protocol):
@@ -50,22 +48,21 @@ def agents_names(server: Server) -> Names:
 
 
 def _listed(server: Server, path: str, of: type[Any]) -> Iterator[Object]:
-    decode, token = msgspec.json.Decoder(of).decode, ""
-    while True:
+    def get(query: Mapping[str, str]) -> bytes:
         try:
-            page = page_of(server.get(path, {"limit": PAGE} | ({"continue": token} if token else {})))
+            return server.get(path, query)
         except ApiError as error:
             if error.status == 410:  # it took us longer to read than the server remembers
                 raise TryLater(f"{path}: the list changed while it was read: {error.message}") from error
             raise
+
+    decode = msgspec.json.Decoder(of).decode
+    for page in pages(get):
         for content in page.items or ():
             try:
                 yield decode(content)
             except msgspec.MsgspecError:
                 continue
-        token = page.metadata.token
-        if not token:
-            return
 
 
 def _matters(item: Object) -> bool:
