@@ -1,0 +1,164 @@
+"""Walk the frames of one segment file of etcd's write-ahead log.
+
+A frame is a little-endian 64-bit length (56 bits of size; if the top bit is set, bits 56 to 58 count the padding), a
+protobuf record (type, crc, data) and the padding. A length of zero ends what was written: segments are preallocated.
+
+The hard part is a frame that is only partly written, because etcd was killed or is writing it right now. The missing
+part reads as zeros. Checksums run over the whole log and are not computed here; instead a record must fill its frame
+exactly, a message must fill its record exactly, and numbers must be in their shortest form. Zeros in the place of a
+record or at the end of a number break one of these rules, so a torn hard state is never taken for a lower one.
+
+Files are read with pread: a mapped file on a failing disk would end the process with SIGBUS.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from dataclasses import dataclass, replace
+
+METADATA, ENTRY, STATE, CRC, SNAPSHOT = 1, 2, 3, 4, 5
+RECORD_TYPES = frozenset({METADATA, ENTRY, STATE, CRC, SNAPSHOT})
+
+LENGTH = struct.Struct("<Q")
+SIZE_MASK = (1 << 56) - 1
+CHUNK = 256 * 1024
+HEAD = 128
+"""Enough for the length, a record's fields before its data, and the whole of a metadata or state message."""
+MESSAGE = 64
+"""Longest metadata or state message; three numbers take at most 33 bytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Walked:
+    """What the frames of one segment said, up to `offset`."""
+
+    offset: int = 0
+    """Of the first frame that was not walked."""
+    anchor: int = 0
+    """Offset of the last frame that was walked."""
+    anchor_bytes: bytes = b""
+    """Its head, with its checksum: equal bytes mean that etcd has not cut the log before `offset` since."""
+    identities: frozenset[tuple[int, int]] = frozenset()
+    """Cluster id and member id of each metadata record; more than one pair is a contradiction."""
+    hard_state: tuple[int, int] | None = None
+    """Term and commit of the last hard state."""
+    last_index: int = 0
+
+
+def walk(file: int, walked: Walked, *, only_identity: bool = False) -> Walked:
+    """Go on from `walked` to the end of what is written; `only_identity` stops after the first metadata."""
+    end = os.fstat(file).st_size
+    at, base, window = walked.offset, walked.offset, b""
+    anchor = entry = None
+    while at + LENGTH.size <= end:
+        if at + HEAD > base + len(window) and base + len(window) < end:
+            window, base = os.pread(file, CHUNK, at), at
+        start = at - base + LENGTH.size
+        if start > len(window):
+            break  # the file shrank while it was read
+        (length,) = LENGTH.unpack_from(window, at - base)
+        size, padding = length & SIZE_MASK, length >> 56 & 7 if length >> 63 else 0
+        following = at + LENGTH.size + size + padding
+        if length == 0 or following > end:
+            break
+        try:
+            kind, data = _record(window, start, start + size)
+            if kind == ENTRY:
+                entry = base + data
+            elif kind != CRC:
+                walked = replace(walked, last_index=_last_index(file, entry, walked.last_index))
+                entry = None
+                walked = _with_message(walked, kind, window[data : min(start + size, data + MESSAGE + 1)])
+        except (ValueError, IndexError):
+            break
+        anchor = at, window[at - base : data]
+        at = following
+        if only_identity and walked.identities:
+            break
+    if anchor is not None:
+        walked = replace(walked, anchor=anchor[0], anchor_bytes=anchor[1])
+    return replace(walked, offset=at, last_index=_last_index(file, entry, walked.last_index))
+
+
+def still_there(file: int, walked: Walked) -> bool:
+    """Whether the file still holds the last frame that was walked; etcd cuts a torn tail when it starts."""
+    return os.pread(file, len(walked.anchor_bytes), walked.anchor) == walked.anchor_bytes
+
+
+def _record(window: bytes, start: int, stop: int) -> tuple[int, int]:
+    """The type of a record and where its data begin. Raises ValueError or IndexError if it does not fill its frame."""
+    kind = window[start + 1]
+    if window[start] != 0x08 or kind not in RECORD_TYPES or window[start + 2] != 0x10:
+        raise ValueError("not a record")
+    _, at = _varint(window, start + 3)
+    size = 0
+    if at != stop:
+        if window[at] != 0x1A:
+            raise ValueError("not the data of a record")
+        size, at = _varint(window, at + 1)
+    if at + size != stop:
+        raise ValueError("the data do not fill the record")
+    return kind, at
+
+
+def _with_message(walked: Walked, kind: int, message: bytes) -> Walked:
+    """Take in a record that is no entry. Raises ValueError or IndexError if it cannot be read in full."""
+    if kind == SNAPSHOT:
+        return replace(walked, last_index=max(walked.last_index, _leading_numbers(message).get(1, 0)))
+    numbers = _numbers(message)
+    if kind == STATE:
+        return replace(walked, hard_state=(numbers.get(1, 0), numbers.get(3, 0)))
+    return replace(walked, identities=walked.identities | {(numbers.get(2, 0), numbers.get(1, 0))})
+
+
+def _last_index(file: int, entry: int | None, known: int) -> int:
+    """The index of the entry at this offset; that of a torn entry is not known."""
+    if entry is None:
+        return known
+    return _leading_numbers(os.pread(file, MESSAGE, entry)).get(3, known)
+
+
+def _numbers(message: bytes) -> dict[int, int]:
+    """The fields of a message that has only numbers."""
+    if len(message) > MESSAGE:
+        raise ValueError("longer than any message of its type")
+    numbers, at = {}, 0
+    while at < len(message):
+        tag, at = _varint(message, at)
+        if tag < 8 or tag & 7:
+            raise ValueError("not a number")
+        numbers[tag >> 3], at = _varint(message, at)
+    return numbers
+
+
+def _leading_numbers(message: bytes) -> dict[int, int]:
+    """The numbers at the beginning of a message, as far as they can be read; more may follow."""
+    numbers, at = {}, 0
+    try:
+        while at < len(message):
+            tag, at = _varint(message, at)
+            if tag < 8 or tag & 7:
+                break
+            numbers[tag >> 3], at = _varint(message, at)
+    except (ValueError, IndexError):
+        pass
+    return numbers
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """A number and where it ends. Raises ValueError, or IndexError at the end of the data."""
+    byte = data[at]
+    if byte < 128:
+        return byte, at + 1
+    number, shift = byte & 127, 7
+    while shift < 70:
+        at += 1
+        byte = data[at]
+        number |= (byte & 127) << shift
+        if byte < 128:
+            if byte == 0 or number >> 64:
+                raise ValueError("not the shortest form of a 64-bit number")
+            return number, at + 1
+        shift += 7
+    raise ValueError("a number without an end")
