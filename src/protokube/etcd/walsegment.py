@@ -6,7 +6,8 @@ protobuf record (type, crc, data) and the padding. A length of zero ends what wa
 The hard part is a frame that is only partly written, because etcd was killed or is writing it right now. The missing
 part reads as zeros. Checksums run over the whole log and are not computed here; instead a record must fill its frame
 exactly, a message must fill its record exactly, and numbers must be in their shortest form. Zeros in the place of a
-record or at the end of a number break one of these rules, so a torn hard state is never taken for a lower one.
+record or at the end of a number break one of these rules. What they cannot show is a lost last byte of a small commit
+index, which reads as commit 0; since term and commit never fall in a log, the highest of each counts.
 
 Files are read with pread: a mapped file on a failing disk would end the process with SIGBUS.
 """
@@ -15,7 +16,9 @@ from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 METADATA, ENTRY, STATE, CRC, SNAPSHOT = 1, 2, 3, 4, 5
 RECORD_TYPES = frozenset({METADATA, ENTRY, STATE, CRC, SNAPSHOT})
@@ -42,43 +45,86 @@ class Walked:
     identities: frozenset[tuple[int, int]] = frozenset()
     """Cluster id and member id of each metadata record; more than one pair is a contradiction."""
     hard_state: tuple[int, int] | None = None
-    """Term and commit of the last hard state."""
+    """Term and commit of the last hard state; neither falls from one to the next."""
     last_index: int = 0
+    entry: int | None = None
+    """Offset of the last entry's data if no snapshot followed; etcd may still have been writing it."""
+
+
+class Frame(NamedTuple):
+    """One frame whose record fills it."""
+
+    at: int
+    following: int
+    """Offset of the next frame."""
+    kind: int
+    data: int
+    """Offset of the record's data."""
+    head: bytes
+    """The bytes before the data."""
+    message: bytes
+    """The beginning of the data; entries are skipped and have none here."""
 
 
 def walk(file: int, walked: Walked, *, only_identity: bool = False) -> Walked:
     """Go on from `walked` to the end of what is written; `only_identity` stops after the first metadata."""
+    identities, hard_state, last_index = walked.identities, walked.hard_state, walked.last_index
+    entry, last = walked.entry, None
+    for frame in _frames(file, walked.offset):
+        try:
+            if frame.kind == ENTRY:
+                entry = frame.data
+            elif frame.kind == STATE:
+                numbers = _numbers(frame.message)
+                term, commit = hard_state or (0, 0)
+                hard_state = max(term, numbers.get(1, 0)), max(commit, numbers.get(3, 0))
+            elif frame.kind == METADATA:
+                numbers = _numbers(frame.message)
+                identities |= {(numbers.get(2, 0), numbers.get(1, 0))}
+            elif frame.kind == SNAPSHOT:
+                last_index = max(_index(file, entry, last_index), _leading_numbers(frame.message).get(1, 0))
+                entry = None
+        except (ValueError, IndexError):
+            break  # a torn record
+        last = frame
+        if only_identity and identities:
+            break
+    last_index = _index(file, entry, last_index)
+    if last is None:
+        return replace(walked, last_index=last_index)
+    return Walked(
+        offset=last.following,
+        anchor=last.at,
+        anchor_bytes=last.head,
+        identities=identities,
+        hard_state=hard_state,
+        last_index=last_index,
+        entry=entry,
+    )
+
+
+def _frames(file: int, at: int) -> Iterator[Frame]:
+    """The frames from this offset on, up to one that is not complete."""
     end = os.fstat(file).st_size
-    at, base, window = walked.offset, walked.offset, b""
-    anchor = entry = None
+    base, window = at, b""
     while at + LENGTH.size <= end:
         if at + HEAD > base + len(window) and base + len(window) < end:
             window, base = os.pread(file, CHUNK, at), at
         start = at - base + LENGTH.size
         if start > len(window):
-            break  # the file shrank while it was read
+            return  # the file shrank while it was read
         (length,) = LENGTH.unpack_from(window, at - base)
         size, padding = length & SIZE_MASK, length >> 56 & 7 if length >> 63 else 0
         following = at + LENGTH.size + size + padding
         if length == 0 or following > end:
-            break
+            return
         try:
             kind, data = _record(window, start, start + size)
-            if kind == ENTRY:
-                entry = base + data
-            elif kind != CRC:
-                walked = replace(walked, last_index=_last_index(file, entry, walked.last_index))
-                entry = None
-                walked = _with_message(walked, kind, window[data : min(start + size, data + MESSAGE + 1)])
         except (ValueError, IndexError):
-            break
-        anchor = at, window[at - base : data]
+            return
+        message = b"" if kind == ENTRY else window[data : min(start + size, data + MESSAGE + 1)]
+        yield Frame(at, following, kind, base + data, window[at - base : data], message)
         at = following
-        if only_identity and walked.identities:
-            break
-    if anchor is not None:
-        walked = replace(walked, anchor=anchor[0], anchor_bytes=anchor[1])
-    return replace(walked, offset=at, last_index=_last_index(file, entry, walked.last_index))
 
 
 def still_there(file: int, walked: Walked) -> bool:
@@ -102,21 +148,11 @@ def _record(window: bytes, start: int, stop: int) -> tuple[int, int]:
     return kind, at
 
 
-def _with_message(walked: Walked, kind: int, message: bytes) -> Walked:
-    """Take in a record that is no entry. Raises ValueError or IndexError if it cannot be read in full."""
-    if kind == SNAPSHOT:
-        return replace(walked, last_index=max(walked.last_index, _leading_numbers(message).get(1, 0)))
-    numbers = _numbers(message)
-    if kind == STATE:
-        return replace(walked, hard_state=(numbers.get(1, 0), numbers.get(3, 0)))
-    return replace(walked, identities=walked.identities | {(numbers.get(2, 0), numbers.get(1, 0))})
-
-
-def _last_index(file: int, entry: int | None, known: int) -> int:
+def _index(file: int, entry: int | None, known: int) -> int:
     """The index of the entry at this offset; that of a torn entry is not known."""
     if entry is None:
         return known
-    return _leading_numbers(os.pread(file, MESSAGE, entry)).get(3, known)
+    return _leading_numbers(os.pread(file, MESSAGE, entry)).get(3, 0) or known
 
 
 def _numbers(message: bytes) -> dict[int, int]:
