@@ -34,7 +34,7 @@ MESSAGE = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walked:
-    """What the frames of one segment said, up to `offset`."""
+    """What the frames of one segment hold, up to `offset`."""
 
     offset: int = 0
     """Of the first frame that was not walked."""

@@ -78,7 +78,7 @@ def raised(old: RaftMark | None, new: RaftMark) -> RaftMark:
 
 
 def is_behind(position: LogPosition, mark: RaftMark | None, generation: str) -> bool:
-    """Whether the disk is an older copy; a mark that is missing or of another key says nothing about it."""
+    """Whether the disk is an older copy; never by a mark that is missing or of another key."""
     if mark is None or mark.key != (generation, position.cluster_id, position.member_id):
         return False
     return position.term < mark.term or position.commit < mark.commit

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protokube.etcd.wal import LogReader, UnreadableLog, read_position
+from protokube.etcd.walsegment import CHUNK
 from protokube.members.raftmark import LogPosition
 from unit.etcd.walfiles import (
     CLUSTER,
@@ -26,6 +27,7 @@ from unit.etcd.walfiles import (
     segment,
     snapshot,
     state,
+    text,
 )
 
 steady = settings(derandomize=True, deadline=None)
@@ -153,12 +155,13 @@ def test_a_torn_hard_state_is_never_a_lower_one(term: int, commit: int, data: st
         framed(number(1, STATE) + number(2, 1) + b"\x1a\x7f"),
         frame(STATE, b"\x08\x05\x12\x00"),
         frame(STATE, number(1, 9) * 40),
+        framed(number(1, STATE) + number(2, 1) + text(3, number(1, 9)) + number(4, 1)),
         frame(STATE, b"\x08" + b"\xff" * 10 + b"\x01"),
         framed(b"\xff" * 24),
         b"\xff" * 64,
         b"\x01" + bytes(7) + b"\x08",
     ],
-    ids=["type", "size", "field", "long", "number", "record", "length", "short"],
+    ids=["type", "size", "field", "long", "rest", "number", "record", "length", "short"],
 )
 def test_the_walk_ends_at_what_is_no_record(tmp_path: Path, noise: bytes) -> None:
     segment(tmp_path, 0, 0, head(), state(2, 2), noise, state(8, 8))
@@ -242,9 +245,18 @@ def test_frames_larger_than_what_is_read_at_once_are_stepped_over(tmp_path: Path
     assert read_position(tmp_path) == position(3, 39, 39)
 
 
+@pytest.mark.parametrize("before", range(0, 8 * 40, 8))
+def test_frames_are_found_wherever_a_read_happens_to_end(tmp_path: Path, before: int) -> None:
+    filling = entry(1, data=bytes(CHUNK - len(head()) - before))
+    states = [each for index in range(2, 20) for each in (state(3, index), entry(index))]
+    segment(tmp_path, 0, 0, head(), filling, *states, preallocated=0)
+
+    assert read_position(tmp_path) == position(3, 19, 19)
+
+
 @given(st.lists(st.integers(0, 3000), min_size=200, max_size=400))
 @settings(derandomize=True, deadline=None, max_examples=10)
-def test_frames_are_found_wherever_a_read_happens_to_end(sizes: list[int]) -> None:
+def test_frames_of_any_size_are_found(sizes: list[int]) -> None:
     frames = [each for index, size in enumerate(sizes) for each in (entry(index, data=bytes(size)), state(1, index))]
     with tempfile.TemporaryDirectory() as folder:
         segment(Path(folder), 0, 0, head(), *frames, preallocated=0)

@@ -18,8 +18,8 @@ def reached(reader: LogReader) -> tuple[int, int, int]:
     return read.term, read.commit, read.last_index
 
 
-def overwrite_second_frame(path: Path) -> None:
-    """What was read before is not looked at again, so this goes unnoticed until a reader starts over."""
+def damage_beginning(path: Path) -> None:
+    """A reader does not notice until it starts over: what it has walked it does not read again."""
     append(path, 8, b"\xff" * 8)
 
 
@@ -27,7 +27,7 @@ def test_only_what_was_appended_is_read(tmp_path: Path) -> None:
     path = segment(tmp_path, 0, 0, START)
     reader = LogReader(tmp_path)
     assert reached(reader) == (1, 1, 1)
-    overwrite_second_frame(path)
+    damage_beginning(path)
 
     at = append(path, len(START), entry(2) + state(1, 2))
     assert reached(reader) == (1, 2, 2)
@@ -85,13 +85,13 @@ def test_a_new_segment_that_has_no_hard_state_yet_keeps_the_one_before_it(tmp_pa
 
 
 def test_a_segment_that_was_replaced_is_read_from_its_beginning(tmp_path: Path) -> None:
-    path = segment(tmp_path, 0, 0, START, entry(2), state(5, 2))
+    path = segment(tmp_path, 0, 0, head(member=8), entry(1), state(1, 1))
     reader = LogReader(tmp_path)
-    assert reached(reader) == (5, 2, 2)
+    assert reader.read().member_id == 8
 
     path.rename(tmp_path / "kept")
-    segment(tmp_path, 0, 0, START)
-    assert reached(reader) == (1, 1, 1)
+    segment(tmp_path, 0, 0, head(member=9), entry(1), state(1, 1))
+    assert reader.read().member_id == 9
 
 
 def test_a_segment_that_shrank_is_read_from_its_beginning(tmp_path: Path) -> None:
@@ -101,6 +101,23 @@ def test_a_segment_that_shrank_is_read_from_its_beginning(tmp_path: Path) -> Non
 
     os.truncate(path, len(START))
     assert reached(reader) == (1, 1, 1)
+
+    damage_beginning(path)
+    assert reached(reader) == (1, 1, 1)
+    os.truncate(path, len(START) - 8)
+    with pytest.raises(UnreadableLog, match="no metadata"):
+        reader.read()
+
+
+def test_a_segment_without_its_preallocated_space_is_read_from_its_beginning(tmp_path: Path) -> None:
+    path = segment(tmp_path, 0, 0, START)
+    reader = LogReader(tmp_path)
+    assert reached(reader) == (1, 1, 1)
+
+    damage_beginning(path)
+    os.truncate(path, len(START))
+    with pytest.raises(UnreadableLog, match="no metadata"):
+        reader.read()
 
 
 def test_a_tail_that_etcd_cut_and_wrote_again_is_read_from_the_beginning(tmp_path: Path) -> None:
