@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from helpers_scenarios_client import ModelEtcd
+from helpers_scenarios_copies import DiskCopy, ModelLogs, copy_disk, put_back
 from helpers_scenarios_disks import MemoryDisks, Platters
 from helpers_scenarios_edges import (
     AgentDied,
@@ -24,6 +26,7 @@ from helpers_scenarios_edges import (
     Fuse,
     Fused,
     HostClock,
+    Inline,
     MemoryKeys,
     MemoryUnits,
     ShakyCloud,
@@ -40,6 +43,7 @@ from protokube.errors import Refused
 from protokube.members.generation import FORMED, Generation, decode, encode
 from protokube.members.identity import FILE, Identity
 from protokube.members.identity import decode as decode_identity
+from protokube.members.raftmark import decode as decode_mark
 from protokube.providers.dns.hosts import HostsDns
 from protokube.providers.volumes import Volume
 from protokube.store import layout
@@ -131,6 +135,7 @@ class Stage:
             etcd={key: fused(each, "etcd") for key, each in clients.items()}, keys=fused(host.keys, "keys"),
             presence=host.presence, root=host.root, uuid_of=host.disks.uuid_of, zone_mode=not self.hosts_mode,
             new_nonce=lambda: f"00000000-0000-4000-8000-{next(self._nonces):012x}",
+            logs=ModelLogs(self.etcd.values()), background=Inline(),
         )  # fmt: skip
         host.loop = Loop(
             host.world, self.wanted, status=host.root / "run/protokube/status.json", wake=threading.Event()
@@ -155,6 +160,7 @@ class Stage:
     def _go_down(self, host: Host) -> None:
         host.alive = host.frozen = False
         host.disks.lose_everything()
+        shutil.rmtree(host.root / "run/protokube/verified", ignore_errors=True)  # /run does not outlive a machine
         host.units.started.clear()
         self._refresh_all()
 
@@ -226,6 +232,25 @@ class Stage:
     def delete_volume(self, volume: str) -> None:
         self.cloud.delete_volume(volume)
         self._cut_off()
+
+    def copy_disk(self, volume: str) -> DiskCopy:
+        """A snapshot of what is on a volume now."""
+        return copy_disk(self.platters[volume], self.etcd.values())
+
+    def put_back(self, volume: str, copied: DiskCopy) -> None:
+        """Restore a snapshot in place, while nobody has the volume mounted."""
+        put_back(self.platters[volume], copied, self.etcd.values())
+
+    def is_told_apart(self, volume: Volume, copied: DiskCopy) -> bool:
+        """Whether the provider's epoch or the raft mark is ahead of what is on a copy."""
+        identity = copied.identity
+        if identity is None:
+            return False
+        paths = self.store.inner.list_paths(f"{self.wanted.cluster}/etcd/{volume.etcd_cluster}/raft")
+        marks = [decode_mark(self.store.inner.read(each).data.decode().strip()) for each in paths]
+        ids = {(db.cluster, db.member): db.state.sequence for dbs in copied.dbs for db in dbs.values()}
+        behind = any(mark and mark.commit > ids.get((mark.cluster_id, mark.member_id), mark.commit) for mark in marks)
+        return volume.epoch_for(identity.generation) > identity.epoch or behind
 
     def identity(self, volume: str) -> Identity:
         folder = self.platters[volume].folder

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from helpers_scenarios import Stage
 from helpers_scenarios_host import Host
@@ -31,6 +32,8 @@ class Watch:
     """The greatest epoch seen at the provider, by volume."""
     identities: dict[str, int] = field(default_factory=dict)
     names: dict[str, int] = field(default_factory=dict)
+    asides: set[Path] = field(default_factory=set)
+    """Data that was set aside, by its key in the model of etcd."""
 
     def strip(self, volume: str) -> None:
         """A tool takes the tags away; that the epoch falls by this is not ours."""
@@ -43,6 +46,7 @@ class Watch:
     def after_event(self) -> None:
         self._volumes()
         self._members()
+        self._set_aside()
         self._names()
 
     def _volumes(self) -> None:
@@ -74,11 +78,25 @@ class Watch:
             demand(all(number == 1 for number in serving.values()), f"a volume is served twice: {serving}")
             demand(len(model.histories) <= 1, f"{key} was founded {len(model.histories)} times")
             demand(not model.forgot, f"a voter of {key} was started without its data: {model.forgot}")
+            demand(not model.started_old, f"older copies were started in {key}: {model.started_old}")
             demand(not model.early, f"a member of {key} was started before its name led to it: {model.early}")
             found = model.leader()
             if found is not None:
                 gone = model.acknowledged - found[0].db.state.writes
                 demand(not gone, f"{key} lost acknowledged writes: {sorted(gone)}")
+
+    def _set_aside(self) -> None:
+        """The newest data is never set aside: at that moment another disk has at least as much."""
+        for platter in self.stage.platters.by_volume.values():
+            for file in platter.folder.glob("**/*.aside-*/member/db") if platter.folder else ():
+                key = Path(file.read_text())
+                if key in self.asides:
+                    continue
+                self.asides.add(key)
+                for model in self.stage.etcd.values():
+                    if (old := model.dbs.get(key)) is not None:
+                        kept = [each.state.sequence for each in model.dbs.values() if each.file.exists()]
+                        demand(max(kept, default=0) >= old.state.sequence, f"the newest data is set aside: {file}")
 
     def _names(self) -> None:
         for etcd in self.stage.wanted.etcd:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -39,6 +40,13 @@ class ModelEtcd:
             raft_term=1, raft_index=state.sequence, applied_index=state.sequence, db_size=1, version="3.5.21",
             learner=bool(me and me.learner),
         )  # fmt: skip
+
+    def survey(self, seconds: float) -> Mapping[str, Status]:
+        found: dict[str, Status] = {}
+        for name in sorted({each.name for each in self.model.processes.values()}):
+            with suppress(TryLater):
+                found[name] = self.status(name)
+        return found
 
     def hash(self, endpoint: str, revision: int) -> Hash:
         db = self._one(endpoint).db

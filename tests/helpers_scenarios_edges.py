@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from protokube.errors import Refused, TryLater
 from protokube.providers.clients.memory import MemoryCloud
@@ -16,6 +16,8 @@ from protokube.providers.dns.memory import MemoryDns
 from protokube.providers.machines import Machine
 from protokube.records import Change
 from protokube.store import Store, Stored, Unsure, Version
+
+T = TypeVar("T")
 
 
 class AgentDied(BaseException):
@@ -95,6 +97,13 @@ class Fused:
             return result
 
         return call
+
+
+class Inline:
+    """Implements Background: the work is done at once."""
+
+    def run(self, _name: str, work: Callable[[], T]) -> T | None:
+        return work()
 
 
 @dataclass

@@ -95,6 +95,8 @@ class Db:
     cluster: int
     member: int
     state: State
+    old_copy: bool = False
+    """It was put back from a copy that its records tell from the newest data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +145,8 @@ class EtcdModel:
         """Voters that began with nothing where they had acknowledged something before."""
         self.early: list[str] = []
         """Members that were started while their name led elsewhere: their peers turn them away."""
+        self.started_old: list[str] = []
+        """Members that were started on an older copy of their data."""
         self.acknowledged: set[int] = set()
         self.dbs: dict[Path, Db] = {}
         self.starts = 0
@@ -202,6 +206,8 @@ class EtcdModel:
         if db is None:
             return
         self._carried(pod.volume)
+        if db.old_copy:
+            self.started_old.append(f"{settings['name']} on {machine.id}")
         self.starts += 1
         host = host_of(settings["initial-advertise-peer-urls"])
         self.processes[machine.id] = Process(machine, pod, settings["name"], host, db)
@@ -258,6 +264,20 @@ class EtcdModel:
         file.write_text(str(key))
         self.dbs[key] = Db(file, cluster, member, state)
         return self.dbs[key]
+
+    def copies(self, folder: Path) -> dict[str, Db]:
+        """What lies below a folder now, by its path there: a copy that does not change any more."""
+        found = ((file.relative_to(folder), file) for file in folder.glob("**/member/db"))
+        return {
+            str(place): replace(self.dbs[key]) for place, file in found if (key := Path(file.read_text())) in self.dbs
+        }
+
+    def put_back(self, folder: Path, copies: Mapping[str, Db]) -> None:
+        for place, db in copies.items():
+            file = folder / place
+            key = file.parent / f"db-{self.number()}"
+            file.write_text(str(key))
+            self.dbs[key] = replace(db, file=file)
 
     def _ask(self, machine: Machine, urls: Sequence[str]) -> State | None:
         """The first peer that answers about the cluster; none needs a quorum for that."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from helpers_scenarios import Stage
 from helpers_scenarios_checks import Watch, demand
+from helpers_scenarios_copies import DiskCopy
 from helpers_scenarios_edges import AgentDied
 from helpers_scenarios_host import Host
 from protokube.host import Content, Job
@@ -27,7 +28,7 @@ MOST_MACHINES = 5
 HEALS_WITHIN = 60
 CALLS = (
     "list_volumes", "attach", "write_mark", "write_epoch", "run", "find", "read", "apply", "replace", "status",
-    "members", "add_learner", "remove", "promote", "ensure_started", "create_volume", "sync",
+    "members", "add_learner", "remove", "promote", "ensure_started", "create_volume", "sync", "survey", "release",
 )  # fmt: skip
 
 
@@ -39,6 +40,8 @@ class Player:
     watch: Watch
     for_a_person: set[str] = field(default_factory=set)
     """Volumes that nobody but a person can say anything about."""
+    copies: dict[str, list[DiskCopy]] = field(default_factory=dict)
+    """Snapshots, by volume."""
     deep: int = 0
     draw: random.Random = field(default_factory=lambda: random.Random(0))
 
@@ -286,6 +289,35 @@ class Player:
         volumes = self.stage.cloud.volumes()
         if volumes and (volume := volumes[first % len(volumes)]).epoch:
             self.stage.change_tags(volume.id, epoch=volume.epoch + 2)
+            self.for_a_person.add(volume.id)
+
+    def do_copy(self, first: int, second: int) -> None:
+        """Somebody makes a snapshot of a disk, mounted or not."""
+        there = [each for each in self.stage.cloud.volumes() if self.stage.platters[each.id].folder is not None]
+        if there:
+            volume = there[first % len(there)].id
+            self.copies.setdefault(volume, []).append(self.stage.copy_disk(volume))
+
+    def do_put_back(self, first: int, second: int) -> None:
+        """Somebody restores a snapshot in place. One that no record tells from the newest data is in nobody's power."""
+        volume = self.unmounted(first)
+        copies = self.copies.get(volume.id, []) if volume else []
+        if volume is None or not copies or not self.is_formed:
+            return
+        copied = copies[second % len(copies)]
+        if self.stage.is_told_apart(volume, copied):
+            self.stage.put_back(volume.id, copied)
+            self.for_a_person.add(volume.id)
+            self.watch.wiped(volume.id)
+
+    def do_clone(self, first: int, second: int) -> None:
+        """Somebody restores a snapshot onto the wrong volume."""
+        volume = self.unmounted(first)
+        others = [each for each in self.copies if volume is not None and each != volume.id]
+        if volume is not None and others and self.is_formed:
+            self.stage.put_back(volume.id, self.copies[others[second % len(others)]][-1])
+            self.for_a_person.add(volume.id)
+            self.watch.wiped(volume.id)
 
     def do_disaster(self, first: int, second: int) -> None:
         """All machines go at once, two disks lose what was on them, in different ways; the third is back late."""

@@ -33,6 +33,9 @@ class Watching:
         """By etcd cluster, where the members differed several times running."""
         return {key: each.alarm for key, each in self._suspicions.items() if each.alarm is not None}
 
+    def suspected(self, key: str) -> bool:
+        return self._suspicions[key].differed > 0
+
     def look(self) -> bool:
         """One comparison of each; whether any differed."""
         differed, before = False, dict(self.alarms())

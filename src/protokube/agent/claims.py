@@ -8,7 +8,7 @@ member, and then the order of a hash that differs from machine to machine.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from protokube.agent.wanted import MasterConfig
@@ -25,11 +25,18 @@ class ClaimPlan:
 
 
 def plan_claims(
-    observed: Sequence[Volume], me: Machine, wanted: MasterConfig, *, zonal: bool, leaving: Collection[str] = ()
+    observed: Sequence[Volume],
+    me: Machine,
+    wanted: MasterConfig,
+    *,
+    zonal: bool,
+    leaving: Collection[str] = (),
+    unused: Mapping[str, str] | None = None,
 ) -> ClaimPlan:
     """In the order in which to try; after the first success of an etcd cluster its others are left.
 
     `leaving` are the etcd clusters of volumes that this machine lost and has not let go of yet; "" may be any.
+    `unused` are volumes that are nobody's home, by id, with the reason.
     """
     held = {each.etcd_cluster for each in observed if each.attached_to == me.id}
     held |= {each.key for each in wanted.etcd} if "" in leaving else set(leaving)
@@ -37,7 +44,7 @@ def plan_claims(
     attach: list[Volume] = []
     leave: list[tuple[Volume, str]] = []
     for volume in sorted(observed, key=lambda each: _order(each, me, groups)):
-        why = _why_leave(volume, me, wanted, held, zonal=zonal)
+        why = (unused or {}).get(volume.id) or _why_leave(volume, me, wanted, held, zonal=zonal)
         if why:
             leave.append((volume, why))
         else:

@@ -7,7 +7,6 @@ answered with our address. What etcd is told (found, join, go on) was decided fr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import count
 from pathlib import Path
 
 from protokube.agent import generations, homes, keys, links, quorum
@@ -114,10 +113,13 @@ def _joining(turn: Turn, home: Home, how: Join) -> str:
     if turn.world.memory.confirmed(f"stopped {home.name}", home.volume, turn.world.clock.monotonic(), STOPPING):
         raise TryLater("its data vanished while it ran; it is given time to stop")
     if how.move_aside and not is_linked(turn, home):
-        homes.on_volume(lambda: _move_aside(turn, home), f"moving old data aside on {home.point}")
+        aside = homes.on_volume(lambda: homes.move_data_aside(home), f"moving old data aside on {home.point}")
+        if aside:
+            turn.report.done(STEP, f"moved what was left of its data to {aside}", home.name)
     if how.remove is not None:
         client.remove(how.remove)
         turn.report.done(STEP, f"removed the old id {how.remove:x}, whose data is gone", home.name)
+    _supersede(turn, home)
     if not any(home.member.peer_url in each.peer_urls for each in client.members()):
         added = client.add_learner(home.member.peer_url)
         turn.report.done(STEP, f"added as learner {added.id:x}", home.name)
@@ -127,15 +129,12 @@ def _joining(turn: Turn, home: Home, how: Join) -> str:
     return manifest.joining(home.member.settings, home.etcd.token, peers)
 
 
-def _move_aside(turn: Turn, home: Home) -> None:
-    """Keep what is left of the data: it is a person's to delete, not ours."""
-    folder = home.point / home.etcd.pod.data_dir.lstrip("/")
-    if not folder.exists() or not any(folder.iterdir()):
-        return
-    taken = {each.name for each in folder.parent.iterdir()}
-    aside = folder.with_name(next(name for n in count(1) if (name := f"{folder.name}.aside-{n}") not in taken))
-    folder.rename(aside)
-    turn.report.done(STEP, f"moved what was left of its data to {aside.name}", home.name)
+def _supersede(turn: Turn, home: Home) -> None:
+    """The id of the member's founding volume is out of etcd's list: should that disk turn up again, it stays unused."""
+    generation = generations.recent(turn, home.etcd.key)
+    founder = generation.founders.get(home.member.short, home.volume) if generation else home.volume
+    if generation is not None and founder != home.volume and founder not in generation.superseded:
+        generations.change(turn, home.etcd.key, lambda known: known.with_superseded(founder, home.member.short))
 
 
 def _mine(home: Home, listed: Sequence[Listed]) -> Listed | None:

@@ -7,7 +7,7 @@ that does not answer is no reason to stop: its attachment is the lock, and nobod
 
 from __future__ import annotations
 
-from protokube.agent import homes, links
+from protokube.agent import homes, links, verified
 from protokube.agent.world import Turn
 from protokube.errors import TryLater
 from protokube.host import Failed, Mount, Unmount
@@ -20,6 +20,7 @@ STEP = "fence"
 def sync(turn: Turn) -> None:
     world = turn.world
     held = homes.mounted(world)
+    verified.prune(world, held)
     for link in links.dangling(world, {mount.point for mount in held.values()}):
         links.remove(link)
         turn.report.done(STEP, f"removed {link.name}: its volume is not mounted")
@@ -30,7 +31,8 @@ def sync(turn: Turn) -> None:
         raise TryLater(f"{why.message}{kept}", saw=why.saw, hint=why.hint) from why
     for volume, mount in held.items():
         identity = _identity(mount)
-        if why_leave_it := reason(turn.volume(volume), identity, world.me.id):
+        checked = verified.is_verified(world, volume, mount, identity)
+        if why_leave_it := reason(turn.volume(volume), identity, world.me.id, verified=checked):
             turn.leaving[volume] = identity.etcd_cluster if isinstance(identity, Identity) else ""
             leave(turn, volume, mount, why_leave_it)
 
@@ -43,14 +45,19 @@ def _identity(mount: Mount) -> Identity | Unreadable | None:
         return Unreadable(why.message)
 
 
-def reason(listed: Volume | None, identity: Identity | Unreadable | None, me: str) -> str:
-    """Why this master must stop serving a volume that it has mounted; empty if it need not."""
+def reason(listed: Volume | None, identity: Identity | Unreadable | None, me: str, *, verified: bool = True) -> str:
+    """Why this master must stop serving a volume that it has mounted; empty if it need not.
+
+    A disk that was not checked yet does not serve, and a greater epoch says that it is an older copy of itself. It
+    stays mounted: to unmount it would only mount it again, round after round.
+    """
     if listed is None:
         return "the provider does not list it any more"
     if listed.attached_to != me:
         return f"it is attached to {listed.attached_to or 'nobody'}"
-    if isinstance(identity, Identity) and listed.epoch > identity.epoch:
-        return f"epoch {listed.epoch} was seen, ours is {identity.epoch}"
+    seen = listed.epoch_for(identity.generation) if isinstance(identity, Identity) and verified else 0
+    if isinstance(identity, Identity) and seen > identity.epoch:
+        return f"epoch {seen} was seen, ours is {identity.epoch}"
     return ""
 
 
@@ -66,4 +73,5 @@ def leave(turn: Turn, volume: str, mount: Mount, why: str) -> None:
         turn.waiting(STEP, volume, f"cannot be unmounted yet: {result.why}")
     else:
         del turn.leaving[volume]
+        verified.forget(turn.world, volume)
         turn.report.done(STEP, f"let go: {why}", volume)

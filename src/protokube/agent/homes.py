@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
+from protokube.agent.verified import is_verified
 from protokube.agent.wanted import EtcdCluster, MasterConfig, Member
 from protokube.agent.world import Home, Turn, World
 from protokube.errors import TryLater
 from protokube.host import Block, Mount
 from protokube.host.bounded import bounded
-from protokube.host.files import read_or_none, write_atomic
+from protokube.host.files import flush_folder, read_or_none, write_atomic
 from protokube.members.identity import FILE, Identity, Unreadable, decode, encode
 from protokube.members.start import Data
 from protokube.providers.volumes import Volume
@@ -85,7 +87,7 @@ def _home(turn: Turn, volume: str, mount: Mount) -> Home | None:
     uuid = turn.world.uuid_of(block) if identity is None else None
     return Home(
         volume=volume, etcd=etcd, member=member, point=mount.point, listed=listed, identity=identity, data=state,
-        empty=empty, uuid=uuid,
+        empty=empty, uuid=uuid, verified=is_verified(turn.world, volume, mount, identity), mount=mount,
     )  # fmt: skip
 
 
@@ -113,6 +115,18 @@ def data_of(point: Path, data_dir: str, identity: object) -> Data:
 def data_on(home: Home) -> Data:
     """What lies there now."""
     return on_volume(lambda: data_of(home.point, home.etcd.pod.data_dir, home.identity), f"looking at {home.point}")
+
+
+def move_data_aside(home: Home) -> str:
+    """Rename etcd's data folder and say its new name; "" if nothing is in it. It is a person's to delete, not ours."""
+    folder = home.point / home.etcd.pod.data_dir.lstrip("/")
+    if not folder.exists() or not any(folder.iterdir()):
+        return ""
+    taken = {each.name for each in folder.parent.iterdir()}
+    aside = folder.with_name(next(name for n in count(1) if (name := f"{folder.name}.aside-{n}") not in taken))
+    folder.rename(aside)
+    flush_folder(folder.parent)
+    return aside.name
 
 
 def is_empty(point: Path) -> bool:

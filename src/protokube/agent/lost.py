@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from protokube.agent import generations, quorum
+from protokube.agent import generations, quorum, unused
 from protokube.agent.api import living
 from protokube.agent.settling import is_gone
 from protokube.agent.wanted import EtcdCluster, Member
@@ -60,7 +60,7 @@ def _replace(turn: Turn, etcd: EtcdCluster, member: Member, name: str) -> None:
         )
     quorum.members(turn, etcd)  # raises without a quorum: then nothing is made
     living(turn)
-    old = generation.replacements.get(member.short) or generation.founders.get(member.short, "")
+    old = generation.home_of(member.short)
     made = turn.world.volumes.create_volume(
         _like(turn, etcd, member), request=f"{generation.id}/{etcd.key}/{member.short}/{old}"
     )
@@ -85,7 +85,8 @@ def _remember(turn: Turn, etcd: EtcdCluster, member: Member, volume: str) -> Non
 
 def _record(turn: Turn, etcd: EtcdCluster, member: Member) -> None:
     """Finish what a crash cut short: a volume that we asked for, made and not yet in the record."""
-    homes = [each for each in turn.volumes or () if _is_home(each, etcd, member)]
+    not_used = unused.superseded(turn)
+    homes = [each for each in turn.volumes or () if _is_home(each, etcd, member) and each.id not in not_used]
     if len(homes) != 1 or homes[0].epoch or homes[0].mark or not homes[0].made_empty:
         return
     volume = homes[0]

@@ -1,6 +1,6 @@
 """What may be started on each mounted volume, and making the volume say so: identity, epoch, marks.
 
-Taking a volume over raises its epoch, first on the disk and then at the provider. Marks and epochs that a tool stripped
+Every mount raises the volume's epoch, first on the disk and then at the provider. Marks and epochs that a tool stripped
 at the provider are written again by the holder.
 """
 
@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from protokube.agent import generations, homes, names, quorum
+from protokube.agent import generations, homes, names, quorum, raftmarks, unused, verified
+from protokube.agent.evidence import Evidence, gather, rejoin_note
 from protokube.agent.preparing import nonce_of
 from protokube.agent.wanted import EtcdCluster, Member
 from protokube.agent.world import Home, Turn
 from protokube.errors import Refused, TryLater
 from protokube.members.generation import FORMED, FORMING, Generation, is_untouched
 from protokube.members.identity import Identity, Nominated
-from protokube.members.start import Data, Decision, Join, Listed, Refuse, Seen, Start, Wait, decide_start
+from protokube.members.older import Older
+from protokube.members.start import Data, Decision, Join, Kind, Listed, Refuse, Seen, Start, Wait, decide_start
 from protokube.providers.volumes import Volume
 
 STEP = "volumes"
@@ -42,7 +44,8 @@ def count_missing(turn: Turn) -> None:
     """Only complete lists count, and one sighting starts the count again."""
     if turn.volumes is None:
         return
-    there = {(each.etcd_cluster, each.member) for each in turn.volumes}
+    not_used = unused.superseded(turn)
+    there = {(each.etcd_cluster, each.member) for each in turn.volumes if each.id not in not_used}
     missing = turn.world.memory.missing
     for etcd in turn.wanted.etcd:
         for member in etcd.members:
@@ -64,9 +67,18 @@ def is_gone(turn: Turn, key: str, short: str) -> bool:
 
 def settle(turn: Turn, home: Home) -> None:
     """Decide, and write down on the volume and at the provider what that means."""
+    if beside := beside_another(turn, home.volume, home.etcd.key):
+        turn.decisions[home.volume] = beside  # reported where it is prepared
+        return
     decision = decide(turn, home)
+    if isinstance(decision, Join) and decision.older is not None:
+        decision = _set_aside(turn, home, decision.older)
     turn.decisions[home.volume] = decision
     match decision:
+        case Refuse(kind=Kind.SUPERSEDED):
+            _record_superseded(turn, home)
+            turn.report.warn(STEP, decision.why, home.name, decision.hint)
+            return
         case Refuse(why, hint):
             turn.report.needs_a_person(STEP, why, home.name, hint)
             return
@@ -76,6 +88,38 @@ def settle(turn: Turn, home: Home) -> None:
         case Start() | Join():
             _own(turn, home, decision)
             turn.settled.add(home.volume)
+
+
+def _set_aside(turn: Turn, home: Home, older: Older) -> Wait:
+    """Keep an older copy's data beside where etcd looks, so that the next round joins its member anew.
+
+    Recorded first: it happens once for each member. The epoch is raised only afterwards, by whichever round joins: a
+    crash in between leaves a disk that is checked again, never one that counts as checked with the old data on it.
+    """
+    note = rejoin_note(home, older)
+    generations.change(turn, home.etcd.key, lambda known: known.with_rejoined(home.member.short, note))
+    aside = homes.on_volume(lambda: homes.move_data_aside(home), f"moving old data aside on {home.point}")
+    if aside:
+        turn.report.done(STEP, f"{home.volume} is an older copy ({older}); its data was moved to {aside}", home.name)
+    return Wait("its data was an older copy and was set aside; it joins the other members anew")
+
+
+def beside_another(turn: Turn, volume: str, key: str) -> Refuse | None:
+    """Whether another volume of this etcd cluster is the one that is served here."""
+    kept = turn.kept.get(key, volume)
+    if kept == volume:
+        return None
+    return Refuse(
+        f"{volume} is attached here beside {kept}, and a machine serves one member of {key}",
+        f"detach {volume}, and another master takes it",
+    )
+
+
+def _record_superseded(turn: Turn, home: Home) -> None:
+    generation = generations.recent(turn, home.etcd.key)
+    if generation is not None and home.volume not in generation.superseded:
+        generations.change(turn, home.etcd.key, lambda known: known.with_superseded(home.volume, home.member.short))
+        turn.report.done(STEP, f"recorded {home.volume} as superseded", home.name)
 
 
 def decide(turn: Turn, home: Home) -> Decision:
@@ -88,6 +132,9 @@ def decide(turn: Turn, home: Home) -> Decision:
     proven = home.identity is None and home.empty and home.listed is not None and _made_by_us(home)
     said = home.listed or home.identity
     assert isinstance(said, Volume | Identity)
+    found = Evidence(members=others)
+    if goes_on and not home.verified:
+        found = gather(turn, home, generation)
     seen = Seen(
         tags=Nominated(
             cluster=turn.wanted.cluster, etcd_cluster=said.etcd_cluster, member=said.member, volume=home.volume
@@ -100,8 +147,17 @@ def decide(turn: Turn, home: Home) -> Decision:
         generation=generation,
         mark=home.listed.mark if home.listed else None,
         siblings=_siblings(turn, home.etcd, home.member, home.volume),
-        members=others,
+        members=found.members,
         lost=_lost(turn, home.etcd),
+        verified=home.verified,
+        position=found.position,
+        unreadable_log=found.unreadable_log,
+        older=found.older,
+        majority=found.majority,
+        agreed=found.agreed,
+        answers_elsewhere=found.answers_elsewhere,
+        rejoined=found.rejoined,
+        accepted=found.accepted,
     )
     return decide_start(seen)
 
@@ -138,7 +194,8 @@ def _siblings(turn: Turn, etcd: EtcdCluster, member: Member, volume: str) -> tup
     if turn.volumes is None:
         return None
     same = [each.id for each in turn.volumes if (each.etcd_cluster, each.member) == (etcd.key, member.short)]
-    return tuple(each for each in same if each != volume)
+    not_used = unused.superseded(turn)
+    return tuple(each for each in same if each != volume and each not in not_used)
 
 
 def _members(turn: Turn, etcd: EtcdCluster) -> tuple[Listed, ...] | None:
@@ -167,16 +224,34 @@ def _own(turn: Turn, home: Home, decision: Start | Join) -> None:
         )  # fmt: skip
         _write(turn, home, identity, f"gave it an identity, epoch {identity.epoch}")
     assert isinstance(identity, Identity)
-    seen = home.listed.epoch if home.listed else 0
-    if identity.holder != world.me.id or seen > identity.epoch:  # the fence let it pass: it was mounted only just now
+    if not home.verified and home.identity is not None:  # every mount raises the epoch: older copies lack the last one
+        if isinstance(decision, Start) and decision.accepted:
+            _reset_mark(turn, home, identity)
+        seen = home.listed.epoch_for(identity.generation) if home.listed else 0
         identity = identity.taken_over_by(world.me.id, seen=seen)
         _write(turn, home, identity, f"taken over, epoch {identity.epoch}")
-    turn.homes[turn.homes.index(home)] = home = replace(home, identity=identity)
-    if home.listed is None:
-        return
-    if home.listed.epoch < identity.epoch:
-        world.volumes.write_epoch(home.volume, identity.epoch, world.me.id)
-    _mark(turn, home)
+    if home.listed is not None:
+        if home.listed.epoch_for(identity.generation) < identity.epoch:
+            world.volumes.write_epoch(home.volume, identity.epoch, world.me.id, generation=identity.generation)
+        _mark(turn, home)
+    if home.mount is not None:
+        verified.note(world, home.volume, home.mount)  # last: what was cut short before is checked again
+    turn.homes[turn.homes.index(home)] = replace(home, identity=identity, verified=True)
+    _forget_acceptance(turn, home)
+
+
+def _reset_mark(turn: Turn, home: Home, identity: Identity) -> None:
+    """A person accepted this older copy: what was recorded about the newer one no longer counts."""
+    position = turn.world.logs.position(raftmarks.wal_folder(home))
+    raftmarks.reset(turn, home.etcd.key, identity.generation, position)
+
+
+def _forget_acceptance(turn: Turn, home: Home) -> None:
+    """It was for one use."""
+    generation = generations.recent(turn, home.etcd.key)
+    if generation is not None and home.volume in generation.accepted:
+        generations.change(turn, home.etcd.key, lambda known: known.without_accepted(home.volume))
+        turn.report.done(STEP, "started with older data, as a person accepted; that was for one use", home.name)
 
 
 def _write(turn: Turn, home: Home, identity: Identity, what: str) -> None:

@@ -18,6 +18,7 @@ from protokube.agent import (
     names,
     nodekeys,
     podnetwork,
+    raftmarks,
     volumes,
 )
 from protokube.agent.report import Report
@@ -35,6 +36,7 @@ ROUND: tuple[tuple[str, Step], ...] = (
     ("names", names.sync),  # peers must find us before etcd starts
     ("hosts", hosts.sync),  # the same without a zone: everybody keeps its own hosts file
     ("etcd", etcd.sync),  # one manifest for each member we hold
+    ("raft mark", raftmarks.sync),  # how far each log has come, kept off the disk: older copies are known by it
     ("components", components.sync),  # the control plane beside it
     ("lost", lost.sync),  # a disk that is gone is made anew, by one of us
     ("agreement", agreement.sync),  # do the members hold the same data? a person is told if not

@@ -6,7 +6,7 @@ round starts it, a later one collects it.
 
 from __future__ import annotations
 
-from protokube.agent import generations, homes, settling
+from protokube.agent import generations, homes, links, settling, unused, verified
 from protokube.agent.claims import plan_claims
 from protokube.agent.preparing import FormatIt, MarkIt, MountIt, next_step, wrong_device
 from protokube.agent.world import Turn
@@ -27,10 +27,10 @@ def sync(turn: Turn) -> None:
             claim(turn)
         except TryLater as why:
             turn.waiting(STEP, "", why.message)
-        kept = _kept(turn)
+        turn.kept = _kept(turn)
         for volume in turn.volumes or ():
             if volume.attached_to == turn.world.me.id:
-                _one(turn, volume, kept[volume.etcd_cluster])
+                _one(turn, volume)
             else:
                 turn.world.memory.checked.pop(f"device {volume.id}", None)
     turn.homes = homes.observe(turn)
@@ -41,7 +41,12 @@ def claim(turn: Turn) -> None:
     """Reach for free volumes; after attaching, believe only what a fresh list says."""
     world, report = turn.world, turn.report
     chosen = plan_claims(
-        turn.volumes or (), world.me, turn.wanted, zonal=world.volumes.zonal, leaving=turn.leaving.values()
+        turn.volumes or (),
+        world.me,
+        turn.wanted,
+        zonal=world.volumes.zonal,
+        leaving=turn.leaving.values(),
+        unused=unused.volumes(turn),
     )
     taken: set[str] = set()
     for volume in chosen.attach:
@@ -64,15 +69,15 @@ def claim(turn: Turn) -> None:
         turn.list_volumes()
 
 
-def _one(turn: Turn, volume: Volume, kept: str) -> None:
+def _one(turn: Turn, volume: Volume) -> None:
     name = f"{volume.etcd_cluster}/{volume.member}"
     try:
-        if volume.id != kept:
-            raise Refused(
-                f"{volume.id} is attached here beside {kept}, and a machine serves one member of {volume.etcd_cluster}",
-                hint=f"detach {volume.id}, and another master takes it",
-            )
-        prepare(turn, volume, name)
+        if why := unused.volumes(turn).get(volume.id):
+            unused.give_away(turn, volume, why)
+        elif beside := settling.beside_another(turn, volume.id, volume.etcd_cluster):
+            raise Refused(beside.why, hint=beside.hint)
+        else:
+            prepare(turn, volume, name)
     except TryLater as why:
         turn.waiting(STEP, name, why.message)
     except Refused as why:
@@ -80,11 +85,24 @@ def _one(turn: Turn, volume: Volume, kept: str) -> None:
 
 
 def _kept(turn: Turn) -> dict[str, str]:
-    """By etcd cluster, the volume of it that is served here; tags that come back can leave a machine with two."""
-    mounted = homes.mounted(turn.world)
-    ours = [each for each in turn.volumes or () if each.attached_to == turn.world.me.id]
-    in_use_last = sorted(ours, key=lambda each: (each.id in mounted, each.epoch, each.id))
-    return {each.etcd_cluster: each.id for each in in_use_last}
+    """By etcd cluster, the volume of it that is served here; tags that come back can leave a machine with two.
+
+    The one that serves goes on, whatever the record says; else the recorded one; else the one that is mounted.
+    """
+    world, mounted = turn.world, homes.mounted(turn.world)
+    not_used = unused.volumes(turn)
+
+    def rank(volume: Volume) -> tuple[bool, bool, bool, bool, int, str]:
+        mount = mounted.get(volume.id)
+        serves = mount is not None and bool(links.pointing_into(world, mount.point))
+        generation = generations.recent(turn, volume.etcd_cluster)
+        recorded = generation is not None and generation.home_of(volume.member) == volume.id
+        return (serves, volume.id not in not_used, recorded, mount is not None, volume.epoch, volume.id)
+
+    ours = [each for each in turn.volumes or () if each.attached_to == world.me.id]
+    if len({each.etcd_cluster for each in ours}) == len(ours):
+        return {each.etcd_cluster: each.id for each in ours}  # as in nearly every round
+    return {each.etcd_cluster: each.id for each in sorted(ours, key=rank)}
 
 
 def prepare(turn: Turn, volume: Volume, name: str) -> None:
@@ -104,6 +122,7 @@ def prepare(turn: Turn, volume: Volume, name: str) -> None:
     if here and not at_point:
         raise Refused(f"{volume.id} is mounted at {here[0].point}, not at {point}", hint="unmount it there")
     if not here:
+        verified.forget(world, volume.id)  # before anything is mounted: what comes next is checked
         _bring_up(turn, volume, block, name)
 
 

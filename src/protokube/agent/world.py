@@ -16,10 +16,13 @@ from protokube.agent.report import Report
 from protokube.agent.wanted import EtcdCluster, MasterConfig, Member
 from protokube.errors import ProtokubeError, Refused, TryLater
 from protokube.etcd import Etcd
-from protokube.host import Block, Disks, Routes, Units
+from protokube.etcd.logs import MemberLogs
+from protokube.host import Block, Disks, Mount, Routes, Units
+from protokube.host.background import Background, Threads
 from protokube.members.agreement import Disagree
 from protokube.members.generation import Generation
 from protokube.members.identity import Identity, Unreadable
+from protokube.members.raftmark import LogPosition
 from protokube.members.start import Data, Decision
 from protokube.providers.dns import DnsProvider
 from protokube.providers.machines import Machine, MachineProvider
@@ -73,6 +76,19 @@ class Agreement(Protocol):
     def alarms(self) -> Mapping[str, Disagree]:
         """By etcd cluster, where they certainly do not."""
 
+    def suspected(self, key: str, /) -> bool:
+        """Whether the last comparison that could be made of this etcd cluster found a difference."""
+
+
+class Logs(Protocol):
+    """etcd's logs on mounted volumes. Raises UnreadableLog, or OSError."""
+
+    def position(self, folder: Path) -> LogPosition:
+        """How far the log in this folder has come."""
+
+    def flushed(self, folder: Path) -> LogPosition:
+        """The same, once everything up to there is certainly on the disk; that may take as long as the disk takes."""
+
 
 class Kube(Protocol):
     """The API server of this very machine: objects as plain trees, by their paths.
@@ -97,6 +113,9 @@ class NobodyLooks:
     def alarms(self) -> Mapping[str, Disagree]:
         return {}
 
+    def suspected(self, _key: str) -> bool:
+        return False
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Home:
@@ -114,6 +133,9 @@ class Home:
     empty: bool
     """Nothing at all on it yet, but what mkfs makes."""
     uuid: str | None
+    verified: bool = False
+    """This mount was checked, and its epoch raised: `agent.verified`."""
+    mount: Mount | None = None
 
     @property
     def name(self) -> str:
@@ -181,6 +203,8 @@ class World:
     """The UUID in the superblock of an ext4, mounted or not."""
     new_nonce: Callable[[], str]
     agreement: Agreement = field(default_factory=NobodyLooks)
+    logs: Logs = field(default_factory=MemberLogs)
+    background: Background = field(default_factory=Threads)
     routes: Routes | None = None
     """This machine's; nothing where others see to the network of pods."""
     kube: Kube | None = None
@@ -203,6 +227,10 @@ class Turn:
     report: Report
     volumes: Sequence[Volume] | None = None
     """The complete list; None if the provider did not answer this round."""
+    kept: dict[str, str] = field(default_factory=dict)
+    """By etcd cluster, the one attached volume of it that this machine may serve."""
+    unused: dict[str, str] | None = None
+    """Volumes that are nobody's home, with the reason; None until it was found out in this round."""
     homes: list[Home] = field(default_factory=list)
     decisions: dict[str, Decision] = field(default_factory=dict)
     """By volume: what may be done with etcd on it."""

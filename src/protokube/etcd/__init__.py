@@ -60,6 +60,9 @@ class Etcd(Protocol):
 
     def status(self, endpoint: str) -> Status: ...
 
+    def survey(self, seconds: float) -> Mapping[str, Status]:
+        """The status of each member that answers within this time; all are asked at once."""
+
     def hash(self, endpoint: str, revision: int) -> Hash: ...
 
     def add_learner(self, peer_url: str) -> Listed:

@@ -7,7 +7,9 @@ sent again behind the caller's back: another member is asked only if nothing was
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -53,6 +55,23 @@ class GatewayEtcd:
 
     def status(self, endpoint: str) -> Status:
         return messages.status(self._at(endpoint, "/v3/maintenance/status", {}))
+
+    def survey(self, seconds: float) -> Mapping[str, Status]:
+        found: dict[str, Status] = {}
+
+        def ask(name: str) -> None:
+            with suppress(ProtokubeError):
+                found[name] = messages.status(self._at(name, "/v3/maintenance/status", {}, timeout=seconds))
+
+        # Threads that nobody waits for any longer than this: looking up a name cannot be interrupted.
+        asking = [threading.Thread(target=ask, args=(name,), daemon=True) for name in self._targets]
+        for each in asking:
+            each.start()
+        deadline = Deadline.after(seconds)
+        for each in asking:
+            with suppress(TimeoutError):
+                each.join(deadline.left())
+        return dict(found)
 
     def hash(self, endpoint: str, revision: int) -> Hash:
         contexts = self._contexts()
@@ -159,9 +178,9 @@ class GatewayEtcd:
 
         self._anywhere(doing, work)
 
-    def _at(self, endpoint: str, path: str, body: Mapping[str, Any]) -> Any:
+    def _at(self, endpoint: str, path: str, body: Mapping[str, Any], *, timeout: float | None = None) -> Any:
         """Ask one member alone."""
-        deadline = Deadline.after(self._timeout)
+        deadline = Deadline.after(timeout or self._timeout)
         self._target(endpoint)
         try:
             return self._ask(endpoint, path, body, by=deadline)

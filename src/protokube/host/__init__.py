@@ -42,6 +42,8 @@ class Mount:
     point: Path
     type: str
     options: frozenset[str]
+    id: int = 0
+    """The kernel's number of this mount; a later mount may get it again."""
 
 
 class Content(Enum):

@@ -24,4 +24,4 @@ def parse(text: str) -> tuple[Mount, ...]:
 
 
 def translated(line: mountinfo.Line) -> Mount:
-    return Mount(number=line.number, point=Path(line.point), type=line.type, options=line.options)
+    return Mount(number=line.number, point=Path(line.point), type=line.type, options=line.options, id=line.id)

@@ -36,7 +36,10 @@ def host_calls(cloud: Cloud, host: str) -> Mapping[str, Call]:
         "attach": lambda volume: cloud.attach(host, volume),
         "device": device,
         "write_mark": lambda volume, mark: cloud.write_mark(host, volume, mark),
-        "write_epoch": lambda volume, epoch, holder: cloud.write_epoch(host, volume, epoch, holder),
+        "write_epoch": lambda volume, epoch, holder, generation: cloud.write_epoch(
+            host, volume, epoch, holder, generation
+        ),
+        "release": lambda volume: cloud.release(host, volume),
         "create_volume": create_volume,
     }
 

@@ -95,10 +95,22 @@ class Cloud:
         if self.volumes.write_mark(volume, mark):
             self.changed()
 
-    def write_epoch(self, host: str, volume: str, epoch: int, holder: str) -> None:
+    def write_epoch(self, host: str, volume: str, epoch: int, holder: str, generation: str) -> None:
         self._living(host)
-        if self.volumes.write_epoch(volume, epoch, holder):
+        if self.volumes.write_epoch(volume, epoch, holder, generation):
             self.changed()
+
+    def release(self, host: str, volume: str) -> None:
+        """The host gives its own volume away; TryLater while it has the volume mounted."""
+        with self._alone(volume):
+            found = self.volumes.find(volume)
+            if found.attached_to != host:
+                return
+            image = self.paths.image(volume)
+            if users := disks.who_mounts(image):
+                raise TryLater(f"{volume} is still mounted", saw="; ".join(users), want="nobody has it mounted")
+            self._detach(found, host, disks.PATIENCE)
+        self.changed()
 
     def create_volume(self, host: str, like: Volume, request: str) -> Volume:
         self._living(host)

@@ -41,6 +41,7 @@ CREATE TABLE IF NOT EXISTS volumes (
     mark TEXT NOT NULL DEFAULT '',
     epoch INTEGER NOT NULL DEFAULT 0,
     last_holder TEXT NOT NULL DEFAULT '',
+    epoch_of TEXT NOT NULL DEFAULT '',  -- the volume and generation that the epoch was written for
     founder INTEGER NOT NULL,           -- made by the operator, for a cluster to begin with
     request TEXT NOT NULL,
     deleted INTEGER NOT NULL DEFAULT 0, -- the row stays: an id is never used again
@@ -66,6 +67,14 @@ class Database:
         self._connection.execute("PRAGMA synchronous = FULL")  # a mark or an epoch must not be forgotten
         self._connection.execute("PRAGMA foreign_keys = ON")
         self._connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
+        self._add_columns()
+
+    def _add_columns(self) -> None:
+        """What a database of a former version lacks."""
+        with self.transaction() as connection:
+            known = {row["name"] for row in connection.execute("PRAGMA table_info(volumes)")}
+            if "epoch_of" not in known:
+                connection.execute("ALTER TABLE volumes ADD COLUMN epoch_of TEXT NOT NULL DEFAULT ''")
 
     def close(self) -> None:
         with self._lock:

@@ -55,9 +55,13 @@ def who_uses(image: Path) -> Sequence[str]:
 
     A device that was cut is no danger, but a mount of it means that somebody still believes to hold the disk.
     """
-    bound = loops.bound(image)
-    mounted = [f"{mount.number[0]}:{mount.number[1]} {mount}" for mount in mounts.who_has({x.number for x in bound})]
-    return [*mounted, *(f"bound to {loop.path}" for loop in bound if not loop.is_cut)]
+    return [*who_mounts(image), *(f"bound to {loop.path}" for loop in loops.bound(image) if not loop.is_cut)]
+
+
+def who_mounts(image: Path) -> Sequence[str]:
+    """Every mount of this disk, in words."""
+    numbers = {loop.number for loop in loops.bound(image)}
+    return [f"{mount.number[0]}:{mount.number[1]} {mount}" for mount in mounts.who_has(numbers)]
 
 
 def detach(image: Path, *, patience: float = PATIENCE) -> None:

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from protokube.errors import Refused
 from protokube.local.db import Database
-from protokube.providers.volumes import Volume, VolumeTaken
+from protokube.providers.volumes import Volume, VolumeTaken, epoch_key
 
 ONE = "SELECT * FROM volumes WHERE id = ? AND NOT deleted"
 
@@ -85,14 +85,16 @@ class Volumes:
             connection.execute("UPDATE volumes SET mark = ? WHERE id = ?", (mark, volume))
             return before.mark != mark
 
-    def write_epoch(self, volume: str, epoch: int, holder: str) -> bool:
+    def write_epoch(self, volume: str, epoch: int, holder: str, generation: str) -> bool:
         with self.database.transaction() as connection:
-            _one(connection.execute(ONE, (volume,)).fetchall(), volume)
-            raised = connection.execute(
-                "UPDATE volumes SET epoch = ?, last_holder = ? WHERE id = ? AND epoch < ?",
-                (epoch, holder, volume, epoch),
+            before = _one(connection.execute(ONE, (volume,)).fetchall(), volume)
+            if epoch <= before.epoch_for(generation):
+                return False
+            connection.execute(
+                "UPDATE volumes SET epoch = ?, epoch_of = ?, last_holder = ? WHERE id = ?",
+                (epoch, epoch_key(volume, generation), holder, volume),
             )
-            return raised.rowcount > 0
+            return True
 
     def delete(self, volume: str) -> None:
         with self.database.transaction() as connection:
@@ -117,6 +119,7 @@ def _volume(row: sqlite3.Row) -> Volume:
         attached_to=row["attached_to"],
         mark=row["mark"],
         epoch=row["epoch"],
+        epoch_of=row["epoch_of"],
         last_holder=row["last_holder"],
         request=_request(row),
     )
@@ -128,4 +131,4 @@ def _request(row: sqlite3.Row) -> str:
 
 def _as_made(volume: Volume) -> Volume:
     """As it was when nobody had touched it."""
-    return replace(volume, attached_to=None, mark="", epoch=0, last_holder="")
+    return replace(volume, attached_to=None, mark="", epoch=0, epoch_of="", last_holder="")

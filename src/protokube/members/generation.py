@@ -7,13 +7,25 @@ mark. Only a founder may start `new`, and only while store and provider both pos
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from protokube.members.identity import said_once
+from protokube.members.identity import said_once, take_version
 
 FORMING, FORMED, FORMATTING = "forming", "formed", "formatting"
 FIELDS = {"id", "etcdCluster", "token", "founders", "replacements", "open"}
+VERSION = 2
+SINCE_2 = {"superseded", "rejoined", "accepted"}
+"""What version 1 did not have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """A person's word that an older copy may be started: with exactly these figures on the disk, once."""
+
+    epoch: int
+    term: int
+    commit: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +40,12 @@ class Generation:
     replacements: dict[str, str]
     """Volume by member: disks that we made later for lost ones; they join, they never found."""
     open: bool
+    superseded: dict[str, str] = field(default_factory=dict)
+    """Member by volume: disks whose member id is no longer in etcd's list. Kept, and neither claimed nor served."""
+    rejoined: dict[str, str] = field(default_factory=dict)
+    """By member, the older copy that was set aside for it to join anew. It happens once; then a person decides."""
+    accepted: dict[str, Accepted] = field(default_factory=dict)
+    """By volume."""
 
     def is_founder(self, member: str, volume: str) -> bool:
         return self.founders.get(member) == volume
@@ -36,8 +54,24 @@ class Generation:
         """Whether this very disk was made, empty, for this member: a condition of ever formatting it."""
         return self.is_founder(member, volume) or self.replacements.get(member) == volume
 
+    def home_of(self, member: str) -> str:
+        """The volume that was last recorded for a member; "" if there is none."""
+        return self.replacements.get(member) or self.founders.get(member, "")
+
     def closed(self) -> Generation:
         return replace(self, open=False)
+
+    def with_superseded(self, volume: str, member: str) -> Generation:
+        return replace(self, superseded={**self.superseded, volume: member})
+
+    def with_rejoined(self, member: str, evidence: str) -> Generation:
+        return replace(self, rejoined={**self.rejoined, member: evidence})
+
+    def with_accepted(self, volume: str, figures: Accepted) -> Generation:
+        return replace(self, accepted={**self.accepted, volume: figures})
+
+    def without_accepted(self, volume: str) -> Generation:
+        return replace(self, accepted={each: figures for each, figures in self.accepted.items() if each != volume})
 
     def with_replacement(self, member: str, volume: str) -> Generation:
         return replace(self, replacements={**self.replacements, member: volume})
@@ -51,6 +85,10 @@ def encode(generation: Generation) -> bytes:
         "founders": generation.founders,
         "replacements": generation.replacements,
         "open": generation.open,
+        "superseded": generation.superseded,
+        "rejoined": generation.rejoined,
+        "accepted": {volume: asdict(each) for volume, each in generation.accepted.items()},
+        "version": VERSION,
     }
     return (json.dumps(told, indent=2, sort_keys=True) + "\n").encode()
 
@@ -61,7 +99,14 @@ def decode(data: bytes) -> Generation | None:
         told: Any = json.loads(data, object_pairs_hook=said_once)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(told, dict) or set(told) != FIELDS or not _well_formed(told):
+    if not isinstance(told, dict):
+        return None
+    first_form = "version" not in told
+    if take_version(told, VERSION) or (first_form and set(told) != FIELDS):
+        return None
+    if first_form:
+        told |= {name: {} for name in SINCE_2}
+    if set(told) != FIELDS | SINCE_2 or not _well_formed(told):
         return None
     return Generation(
         id=told["id"],
@@ -70,13 +115,26 @@ def decode(data: bytes) -> Generation | None:
         founders=told["founders"],
         replacements=told["replacements"],
         open=told["open"],
+        superseded=told["superseded"],
+        rejoined=told["rejoined"],
+        accepted={volume: Accepted(**figures) for volume, figures in told["accepted"].items()},
     )
 
 
 def _well_formed(told: dict[str, Any]) -> bool:
     texts = all(isinstance(told.get(name), str) and told[name] for name in ("id", "etcdCluster", "token"))
-    return (
-        texts and type(told.get("open")) is bool and _names(told.get("founders")) and _names(told.get("replacements"))
+    maps = all(_names(told.get(name)) for name in ("founders", "replacements", "superseded", "rejoined"))
+    return texts and maps and type(told.get("open")) is bool and _figures(told["accepted"])
+
+
+def _figures(told: Any) -> bool:
+    wanted = {"epoch", "term", "commit"}
+    return isinstance(told, dict) and all(
+        volume
+        and isinstance(each, dict)
+        and set(each) == wanted
+        and all(type(n) is int and n >= 0 for n in each.values())
+        for volume, each in told.items()
     )
 
 

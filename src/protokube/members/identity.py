@@ -11,6 +11,8 @@ from typing import Any
 
 FILE = "protokube.json"
 """In the root of the volume."""
+VERSION = 2
+"""Of the file's form. Version 1 had no such field; its other fields are the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +25,7 @@ class Identity:
     volume: str
     generation: str
     epoch: int
-    """Rises with each takeover and never falls; whoever sees a greater one stops serving."""
+    """Rises with every mount and never falls. Lower on the disk than at the provider: an older copy of the disk."""
     holder: str
 
     def taken_over_by(self, holder: str, seen: int = 0) -> Identity:
@@ -39,7 +41,8 @@ class Unreadable:
 
 
 def encode(identity: Identity) -> bytes:
-    return (json.dumps(asdict(identity), indent=2, sort_keys=True) + "\n").encode()
+    document = {**asdict(identity), "version": VERSION}
+    return (json.dumps(document, indent=2, sort_keys=True) + "\n").encode()
 
 
 def said_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -56,6 +59,8 @@ def decode(data: bytes) -> Identity | Unreadable:
         told: Any = json.loads(data, object_pairs_hook=said_once)
     except (ValueError, RecursionError) as error:
         return Unreadable(f"not JSON: {error}")
+    if isinstance(told, dict) and (wrong_version := take_version(told, VERSION)):
+        return Unreadable(wrong_version)
     wanted = {each.name: int if each.name == "epoch" else str for each in fields(Identity)}
     if not isinstance(told, dict) or set(told) != set(wanted):
         return Unreadable(f"has not exactly the fields {', '.join(sorted(wanted))}")
@@ -63,6 +68,14 @@ def decode(data: bytes) -> Identity | Unreadable:
     if wrong or told["epoch"] < 0:
         return Unreadable(f"{', '.join(wrong) or 'epoch'} cannot be")
     return Identity(**told)
+
+
+def take_version(document: dict[str, Any], newest: int) -> str:
+    """Take the version out of a document; say what is wrong with it, "" if nothing. The first form had none."""
+    version = document.pop("version", 1)
+    if type(version) is not int or version < 1:
+        return f"version {version!r} cannot be"
+    return f"version {version} is of a newer protokube, this one reads up to {newest}" if version > newest else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

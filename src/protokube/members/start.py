@@ -12,6 +12,8 @@ from enum import Enum
 
 from protokube.members.generation import Generation, is_open, is_unformed, is_untouched
 from protokube.members.identity import Identity, Nominated, Unreadable, mismatch
+from protokube.members.older import Majority, Older, why_not_rejoin
+from protokube.members.raftmark import LogPosition
 
 
 class Data(Enum):
@@ -60,6 +62,24 @@ class Seen:
     """The others' member list, read from a quorum; None without one."""
     lost: tuple[str, ...] = ()
     """Members whose volumes the provider has positively said to be gone."""
+    verified: bool = False
+    """The checks below passed earlier for this very mount, and its epoch was raised: what runs on it goes on."""
+    position: LogPosition | None = None
+    """Where etcd's log on the disk ends; None if it could not be read."""
+    unreadable_log: str = ""
+    """Why it could not."""
+    older: Older | None = None
+    """How the disk is behind what was recorded about it."""
+    majority: Majority | None = None
+    """What the other voters have committed, if more than half of all voters follow one leader without this member."""
+    agreed: bool = True
+    """Whether no comparison of the other members' data found a difference."""
+    answers_elsewhere: bool = False
+    """A running etcd has this disk's member id: of two disks with one id, at most one is the member's."""
+    rejoined: bool = False
+    """An older copy of this member was set aside before; the second time is a person's."""
+    accepted: bool = False
+    """A person accepted an older copy with exactly the figures of this disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +88,8 @@ class Start:
 
     fresh: bool
     write_identity: bool = False
+    accepted: bool = False
+    """On an older copy, by a person's word."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +99,8 @@ class Join:
     remove: int | None
     write_identity: bool = False
     move_aside: bool = False
+    older: Older | None = None
+    """The data that is set aside is an older copy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +110,23 @@ class Wait:
     why: str
 
 
+class Kind(Enum):
+    """What a refused volume is, where that is known."""
+
+    OTHER = "refused"
+    OLDER = "older copy"
+    CLONE = "clone"
+    SUPERSEDED = "superseded"
+    REMOVED = "removed"
+
+
 @dataclass(frozen=True, slots=True)
 class Refuse:
     """Touch nothing; a person reads why."""
 
     why: str
     hint: str = ""
+    kind: Kind = Kind.OTHER
 
 
 Decision = Start | Join | Wait | Refuse
@@ -108,7 +143,9 @@ def decide_start(seen: Seen) -> Decision:
                 f"the identity on {seen.tags.volume} cannot be read: {why}", "restore it, or replace the volume"
             )
         case Identity() as identity if wrong := mismatch(identity, seen.tags):
-            return Refuse(wrong, f"correct the tags of {seen.tags.volume}, or detach it")
+            is_copy = identity.volume != seen.tags.volume
+            kind = Kind.CLONE if is_copy else Kind.OTHER
+            return Refuse(wrong, f"correct the tags of {seen.tags.volume}, or detach it", kind)
         case Identity(generation=old) if seen.generation is not None and old != seen.generation.id:
             # left behind by a restore: two such members would bring the old cluster back beside the new one
             return Refuse(
@@ -124,7 +161,7 @@ def decide_start(seen: Seen) -> Decision:
 def _ours(seen: Seen, name: str) -> Decision:
     match seen.data:
         case Data.PRESENT:
-            return Start(fresh=False)
+            return Start(fresh=False) if seen.verified else _with_data(seen, name)
         case Data.CORRUPT:
             return Refuse(
                 f"etcd says the data of {name} is corrupt",
@@ -144,6 +181,73 @@ def _ours(seen: Seen, name: str) -> Decision:
             "bring the others back; a command that rebuilds the cluster without them is not built yet: docs/limits.md",
         )
     return _alone(seen, name) or _join(seen, name, write_identity=False, move_aside=True)
+
+
+def _with_data(seen: Seen, name: str) -> Decision:
+    """A disk that was mounted only just now: which disk it is comes first, how far it has come after that."""
+    volume, position = seen.tags.volume, seen.position
+    if position is None:
+        return Refuse(
+            f"etcd's log on {volume} cannot be read: {seen.unreadable_log}",
+            f"restore {volume} from a newer copy, or delete it: the other members then make {name} anew",
+        )
+    if stranger := _not_listed(seen, position, name):
+        return stranger
+    if seen.answers_elsewhere:
+        return Refuse(
+            f"member {position.member_id:x} of {name} runs elsewhere: {volume} is a copy of its disk",
+            f"detach {volume}; the running member was left alone",
+            Kind.CLONE,
+        )
+    if seen.older is None:
+        return Start(fresh=False)
+    return _older(seen, seen.older, position, name)
+
+
+def _not_listed(seen: Seen, position: LogPosition, name: str) -> Refuse | None:
+    """Whether a quorum knows nothing of the member whose data this is; None without a quorum."""
+    volume = seen.tags.volume
+    if seen.majority is not None and seen.majority.cluster_id != position.cluster_id:
+        return Refuse(
+            f"{volume} holds data of etcd cluster {position.cluster_id:x}, the members of {seen.tags.etcd_cluster} are"
+            f" of {seen.majority.cluster_id:x}",
+            f"correct the tags of {volume}, or detach it",
+        )
+    if not seen.members or any(each.id == position.member_id for each in seen.members):
+        return None
+    current = listed(seen)
+    if current is not None:
+        return Refuse(
+            f"{volume} is superseded: its member {position.member_id:x} was replaced by {current.id:x}",
+            f"{volume} is kept as it is; delete it once nobody needs its data",
+            Kind.SUPERSEDED,
+        )
+    return Refuse(
+        f"member {position.member_id:x} of {name} was removed from etcd's member list",
+        f"if that was not meant, delete {volume}: a new disk then joins under the same name",
+        Kind.REMOVED,
+    )
+
+
+def _older(seen: Seen, copy: Older, position: LogPosition, name: str) -> Decision:
+    volume = seen.tags.volume
+    if seen.accepted:
+        return Start(fresh=False, accepted=True)
+    why_not = why_not_rejoin(copy, position, seen.majority, agreed=seen.agreed)
+    if seen.generation is None or seen.generation.open:
+        why_not = why_not or "the generation record does not say that the cluster is formed"
+    if seen.rejoined:
+        why_not = why_not or f"an older copy of {name} was set aside once already"
+    old = listed(seen)
+    if not why_not and old is not None:
+        return Join(remove=old.id, move_aside=True, older=copy)
+    disk = copy.disk
+    return Refuse(
+        f"{volume} is an older copy of the disk of {name}: {copy}; {why_not or 'etcd does not list it'}",
+        f"attach the newer disk or bring the other members back; to start with the older data all the same: protokube"
+        f" etcd accept {volume} --older --epoch {disk.epoch} --term {disk.term} --commit {disk.commit}",
+        Kind.OLDER,
+    )
 
 
 def _no_identity(seen: Seen, name: str) -> Decision:

@@ -90,6 +90,11 @@ def etcd_generation(cluster: str, etcd_cluster: str) -> str:
     return _below(cluster, "etcd", etcd_cluster, "generation.json")
 
 
+def etcd_raft_mark(cluster: str, etcd_cluster: str, generation: str, cluster_id: int, member_id: int) -> str:
+    """How far the log of one member had come when it was last recorded."""
+    return _below(cluster, "etcd", etcd_cluster, "raft", f"{generation}-{cluster_id:x}-{member_id:x}")
+
+
 def clusters(store: Store) -> Sequence[str]:
     """The names of the clusters in a store: every folder at its top that holds a config."""
     tops = (path.split("/") for path in store.list_paths())

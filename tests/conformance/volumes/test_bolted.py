@@ -46,12 +46,12 @@ def test_only_its_own_machine_writes_about_a_disk(rack: FileWorld) -> None:
     with pytest.raises(Refused, match="not ours"):
         volumes.write_mark("Sb", "formed")
     with pytest.raises(Refused, match="not ours"):
-        volumes.write_epoch("Sb", 4, "rack-a")
+        volumes.write_epoch("Sb", 4, "rack-a", generation="g1")
 
 
 def test_what_a_machine_wrote_outlives_its_agent(rack: FileWorld) -> None:
     rack.seen_from("rack-a").write_mark("Sa", "forming")
-    rack.seen_from("rack-a").write_epoch("Sa", 3, "rack-a")
+    rack.seen_from("rack-a").write_epoch("Sa", 3, "rack-a", generation="g1")
 
     again = rack.seen_from("rack-a").list_volumes()[0]
 
@@ -69,7 +69,7 @@ def test_a_mark_that_cannot_be_read_permits_nothing_and_is_not_written_over(rack
     with pytest.raises(Refused, match=r"Sa\.json cannot be read"):
         volumes.write_mark("Sa", "forming")
     with pytest.raises(Refused, match=r"Sa\.json cannot be read"):
-        volumes.write_epoch("Sa", 9, "rack-a")
+        volumes.write_epoch("Sa", 9, "rack-a", generation="g1")
     assert kept.read_text() == content
 
 
@@ -79,7 +79,7 @@ def test_half_a_write_is_never_read(rack: FileWorld) -> None:
     (rack.folder / "rack-a" / ".Sa.json.new").write_text('{"mark": "for')
 
     assert volumes.list_volumes()[0].mark == "formed"
-    volumes.write_epoch("Sa", 2, "rack-a")
+    volumes.write_epoch("Sa", 2, "rack-a", generation="g1")
     assert json.loads((rack.folder / "rack-a" / "Sa.json").read_text())["epoch"] == 2
 
 

@@ -83,7 +83,7 @@ def test_an_epoch_never_goes_down(world: World) -> None:
     assert seen() == (0, "")
     told = []
     for epoch, holder in ((1, "x"), (5, "y"), (5, "z"), (4, "z"), (0, "z"), (6, "z")):
-        volumes.write_epoch(volume.id, epoch, holder)
+        volumes.write_epoch(volume.id, epoch, holder, generation="g1")
         told.append(seen())
 
     assert told == [(1, "x"), (5, "y"), (5, "y"), (5, "y"), (5, "y"), (6, "z")]
@@ -93,7 +93,7 @@ def test_a_mark_leaves_the_epoch_alone_and_an_epoch_the_mark(world: World) -> No
     volumes, volume = held(world)
 
     volumes.write_mark(volume.id, "forming")
-    volumes.write_epoch(volume.id, 3, "me")
+    volumes.write_epoch(volume.id, 3, "me", generation="g1")
     volumes.write_mark(volume.id, "formed")
 
     found = next(each for each in volumes.list_volumes() if each.id == volume.id)
@@ -107,7 +107,7 @@ def test_a_volume_that_is_not_there_is_refused_by_every_call(world: World) -> No
         lambda: volumes.attach("vol-none"),
         lambda: volumes.device("vol-none"),
         lambda: volumes.write_mark("vol-none", "forming"),
-        lambda: volumes.write_epoch("vol-none", 1, "me"),
+        lambda: volumes.write_epoch("vol-none", 1, "me", generation="g1"),
     ):
         with pytest.raises(Refused, match="vol-none"):
             call()

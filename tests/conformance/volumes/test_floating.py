@@ -101,7 +101,7 @@ def test_of_epochs_written_at_once_the_greatest_stays(floating: FloatingWorld) -
     volume = floating.one_volume()
     views = [floating.seen_from(floating.add_machine()) for _ in range(8)]
 
-    all_at_once(8, lambda me: views[me].write_epoch(volume.id, me + 1, f"holder-{me + 1}"))
+    all_at_once(8, lambda me: views[me].write_epoch(volume.id, me + 1, f"holder-{me + 1}", generation="g1"))
 
     found = views[0].list_volumes()[0]
     assert (found.epoch, found.last_holder) == (8, "holder-8")
@@ -123,7 +123,7 @@ def test_what_a_dead_machine_held_is_free_and_remembers_its_past(floating: Float
     volumes = floating.seen_from(dead)
     volumes.attach(volume.id)
     volumes.write_mark(volume.id, "formed")
-    volumes.write_epoch(volume.id, 2, dead)
+    volumes.write_epoch(volume.id, 2, dead, generation="g1")
 
     floating.declare_dead(dead)
 
@@ -145,7 +145,7 @@ def test_a_machine_that_was_declared_dead_may_look_but_change_nothing(floating: 
     for call in (
         lambda: volumes.attach(volume.id),
         lambda: volumes.write_mark(volume.id, "forming"),
-        lambda: volumes.write_epoch(volume.id, 1, dead),
+        lambda: volumes.write_epoch(volume.id, 1, dead, generation="g1"),
         lambda: volumes.create_volume(a_volume(), request="late"),
         lambda: volumes.device(volume.id),
     ):
@@ -205,7 +205,7 @@ def test_a_cloud_that_does_not_answer_is_asked_again_later_and_has_changed_nothi
         lambda: volumes.attach(volume.id),
         lambda: volumes.device(volume.id),
         lambda: volumes.write_mark(volume.id, "forming"),
-        lambda: volumes.write_epoch(volume.id, 1, "me"),
+        lambda: volumes.write_epoch(volume.id, 1, "me", generation="g1"),
         lambda: volumes.create_volume(a_volume(), request="r"),
     ):
         began = time.monotonic()

@@ -58,7 +58,7 @@ class History:
             case "mark":
                 view.write_mark(name, MARKS[number])
             case "epoch":
-                view.write_epoch(name, number, self.machines[machine])
+                view.write_epoch(name, number, self.machines[machine], generation="g1")
             case "die":
                 self.world.declare_dead(self.machines[machine])
             case "lose":

@@ -71,7 +71,7 @@ def test_only_what_really_changed_is_told(cloud: Cloud) -> None:
     (volume,) = cloud.create_founders([a_volume()])
     for _ in range(3):
         cloud.write_mark(host, volume.id, "forming")
-        cloud.write_epoch(host, volume.id, 1, host)
+        cloud.write_epoch(host, volume.id, 1, host, generation="g1")
         cloud.list_volumes()
         cloud.create_founders([a_volume()])
 

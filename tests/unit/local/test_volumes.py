@@ -101,7 +101,7 @@ def test_what_a_request_was_answered_with_is_told_without_what_happened_since(
 ) -> None:
     volumes.claim("vol-1", hosts[0])
     volumes.write_mark("vol-1", "formed")
-    volumes.write_epoch("vol-1", 3, hosts[0])
+    volumes.write_epoch("vol-1", 3, hosts[0], generation="g1")
 
     assert volumes.made_for("r1", founder=True) == a_volume("vol-1")
     assert volumes.made_for("r1", founder=False) is None

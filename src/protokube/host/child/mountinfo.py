@@ -22,6 +22,7 @@ class Line(NamedTuple):
     point: str
     type: str
     options: frozenset[str]
+    id: int = 0
 
 
 def parse(text: str) -> list[Line]:
@@ -31,11 +32,11 @@ def parse(text: str) -> list[Line]:
 
 def parse_line(line: str) -> Line:
     about_mount, _, about_system = line.partition(" - ")
-    _, _, number, _, point, mount_options, *_ = about_mount.split(" ")
+    id_, _, number, _, point, mount_options, *_ = about_mount.split(" ")
     kind, _, system_options = about_system.split(" ", maxsplit=2)
     major, minor = (int(part) for part in number.split(":"))
     options = frozenset(mount_options.split(",")) | frozenset(system_options.split(","))
-    return Line((major, minor), unescape(point), unescape(kind), options)
+    return Line((major, minor), unescape(point), unescape(kind), options, int(id_))
 
 
 def unescape(text: str) -> str:

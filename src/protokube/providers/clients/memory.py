@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from protokube.errors import InvalidRequest, Refused, TryLater
 from protokube.providers.machines import Machine
 from protokube.providers.machines.memory import MemoryMachines
-from protokube.providers.volumes import Volume, VolumeTaken
+from protokube.providers.volumes import Volume, VolumeTaken, epoch_key
 from protokube.providers.volumes.memory import MemoryVolumes
 
 
@@ -157,11 +157,18 @@ class MemoryCloud:
         with self._lock:
             self._keep(replace(self._find(volume), mark=mark))
 
-    def write_epoch(self, volume: str, epoch: int, holder: str) -> None:
+    def write_epoch(self, volume: str, epoch: int, holder: str, generation: str) -> None:
         with self._lock:
             found = self._find(volume)
-            if epoch > found.epoch:
-                self._keep(replace(found, epoch=epoch, last_holder=holder))
+            if epoch > found.epoch_for(generation):
+                key = epoch_key(volume, generation)
+                self._keep(replace(found, epoch=epoch, epoch_of=key, last_holder=holder))
+
+    def release(self, volume: str, machine: str) -> None:
+        with self._lock:
+            found = self._find(volume)
+            if found.attached_to == machine:
+                self._keep(replace(found, attached_to=None))
 
     def create_volume(self, like: Volume, request: str) -> Volume:
         if not request:
@@ -172,7 +179,7 @@ class MemoryCloud:
     def _create(self, like: Volume, key: tuple[str, str], request: str) -> Volume:
         if key not in self._requests:
             made = self._never_used(f"vol-{next(self._numbers):08x}")
-            untouched = replace(like, attached_to=None, mark="", epoch=0, last_holder="")
+            untouched = replace(like, attached_to=None, mark="", epoch=0, epoch_of="", last_holder="")
             self._requests[key] = replace(untouched, id=made, made_empty=True, request=request)
             self._keep(self._requests[key])
         return self._requests[key]

@@ -43,10 +43,21 @@ class Volume:
     """"", "formatting:NONCE", "forming" or "formed"."""
     epoch: int = 0
     """The greatest epoch anybody wrote at the provider; 0 before the first holder."""
+    epoch_of: str = ""
+    """What that epoch was written for, as `epoch_key` has it; "" in records that former versions wrote."""
     last_holder: str = ""
     """The id of the machine that wrote that epoch."""
     request: str = ""
     """What `create_volume` was asked with; "" for a volume that somebody else made."""
+
+    def epoch_for(self, generation: str) -> int:
+        """The recorded epoch of this very volume; 0 for one that came here with the tags of another."""
+        return self.epoch if self.epoch_of in ("", epoch_key(self.id, generation)) else 0
+
+
+def epoch_key(volume: str, generation: str) -> str:
+    """Names what an epoch belongs to: tags get copied from one volume to another."""
+    return f"{volume}/{generation}"
 
 
 class VolumeTaken(TryLater):
@@ -79,8 +90,17 @@ class VolumeProvider(Protocol):
     def write_mark(self, volume: str, mark: str) -> None:
         """Set the mark; reading it back is the caller's. A volume that is gone raises Refused."""
 
-    def write_epoch(self, volume: str, epoch: int, holder: str) -> None:
-        """Raise the epoch. A lower or equal one than what is there is left alone, silently: it never goes down."""
+    def write_epoch(self, volume: str, epoch: int, holder: str, *, generation: str) -> None:
+        """Raise the epoch of this volume in this generation. It never goes down: a lower or equal one is ignored.
+
+        A recorded epoch of another volume or generation is overwritten.
+        """
+
+    def release(self, volume: str) -> None:
+        """Detach a volume from this machine, which has unmounted it. One that is not ours is left alone.
+
+        TryLater while the volume is in use; Refused where volumes do not float.
+        """
 
     def create_volume(self, like: Volume, *, request: str) -> Volume:
         """Make an empty volume for the member, zone and size of `like`; its id is the provider's choice.

@@ -16,7 +16,7 @@ from pathlib import Path
 from protokube.errors import InvalidRequest, Refused
 from protokube.host import Device
 from protokube.providers.clients.file import Disk, Inventory, read_inventory
-from protokube.providers.volumes import Lock, Volume, VolumeTaken
+from protokube.providers.volumes import Lock, Volume, VolumeTaken, epoch_key
 
 UNKNOWN = "unknown"
 
@@ -28,6 +28,7 @@ class Kept:
     mark: str = ""
     epoch: int = 0
     last_holder: str = ""
+    epoch_of: str = ""
 
 
 class FileVolumes:
@@ -57,11 +58,15 @@ class FileVolumes:
         self._own(volume)
         self._write(volume, replace(self._read(volume), mark=mark))
 
-    def write_epoch(self, volume: str, epoch: int, holder: str) -> None:
+    def write_epoch(self, volume: str, epoch: int, holder: str, *, generation: str) -> None:
         self._own(volume)
-        kept = self._read(volume)
-        if epoch > kept.epoch:
-            self._write(volume, replace(kept, epoch=epoch, last_holder=holder))
+        kept, key = self._read(volume), epoch_key(volume, generation)
+        if epoch > (kept.epoch if kept.epoch_of in ("", key) else 0):
+            self._write(volume, replace(kept, epoch=epoch, epoch_of=key, last_holder=holder))
+
+    def release(self, volume: str) -> None:
+        self._own(volume)
+        raise Refused(f"{volume} is bolted to {self.machine}", hint="a person moves it to another machine")
 
     def create_volume(self, like: Volume, *, request: str) -> Volume:
         raise Refused(
@@ -107,6 +112,7 @@ class FileVolumes:
             attached_to=disk.machine,
             mark=kept.mark,
             epoch=kept.epoch,
+            epoch_of=kept.epoch_of,
             last_holder=kept.last_holder,
         )
 
@@ -115,8 +121,14 @@ class FileVolumes:
         path = self.state / f"{volume}.json"
         try:
             told = json.loads(path.read_bytes())
-            kept = Kept(mark=told["mark"], epoch=told["epoch"], last_holder=told["last_holder"])
-            if not (type(kept.mark) is type(kept.last_holder) is str and type(kept.epoch) is int):
+            kept = Kept(
+                mark=told["mark"],
+                epoch=told["epoch"],
+                last_holder=told["last_holder"],
+                epoch_of=told.get("epoch_of", ""),
+            )
+            texts = (kept.mark, kept.last_holder, kept.epoch_of)
+            if not all(type(each) is str for each in texts) or type(kept.epoch) is not int:
                 raise TypeError("fields of the wrong type")
         except FileNotFoundError:
             return Kept()

@@ -38,8 +38,11 @@ class LocalVolumes:
     def write_mark(self, volume: str, mark: str) -> None:
         self.client.call("write_mark", volume=volume, mark=mark)
 
-    def write_epoch(self, volume: str, epoch: int, holder: str) -> None:
-        self.client.call("write_epoch", volume=volume, epoch=epoch, holder=holder)
+    def write_epoch(self, volume: str, epoch: int, holder: str, *, generation: str) -> None:
+        self.client.call("write_epoch", volume=volume, epoch=epoch, holder=holder, generation=generation)
+
+    def release(self, volume: str) -> None:
+        self.client.call("release", volume=volume)
 
     def create_volume(self, like: Volume, *, request: str) -> Volume:
         return decode_volume(self.client.call("create_volume", like=asdict(like), request=request))

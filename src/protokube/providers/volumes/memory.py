@@ -47,9 +47,13 @@ class MemoryVolumes:
         with self.cloud.call("write_mark", self.machine, writes=True):
             self.cloud.write_mark(volume, mark)
 
-    def write_epoch(self, volume: str, epoch: int, holder: str) -> None:
+    def write_epoch(self, volume: str, epoch: int, holder: str, *, generation: str) -> None:
         with self.cloud.call("write_epoch", self.machine, writes=True):
-            self.cloud.write_epoch(volume, epoch, holder)
+            self.cloud.write_epoch(volume, epoch, holder, generation)
+
+    def release(self, volume: str) -> None:
+        with self.cloud.call("release", self.machine, writes=True):
+            self.cloud.release(volume, self.machine)
 
     def create_volume(self, like: Volume, *, request: str) -> Volume:
         with self.cloud.call("create_volume", self.machine, writes=True):

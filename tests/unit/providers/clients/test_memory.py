@@ -133,7 +133,7 @@ def test_every_call_is_counted_and_only_changes_count_as_changes() -> None:
         seen.list_volumes()
         seen.attach("vol-1")
         seen.write_mark("vol-1", "forming")
-        seen.write_epoch("vol-1", 1, "me")
+        seen.write_epoch("vol-1", 1, "me", generation="g1")
 
     assert cloud.calls["list_volumes"] == cloud.calls["attach"] == 3
     assert cloud.changes == before + 3
