@@ -128,13 +128,15 @@ def decide(turn: Turn, home: Home) -> Decision:
     # An etcd that we started a moment ago may have written its data since we looked, and be in the list by now: looking
     # again after the list was read keeps us from taking a member that lives for one that lost its data.
     data = home.data if goes_on else homes.data_on(home)
-    generation = generations.recent(turn, home.etcd.key) if goes_on else generations.read(turn, home.etcd.key)
+    generation = _generation(turn, home, goes_on=goes_on)
     proven = home.identity is None and home.empty and home.listed is not None and _made_by_us(home)
     said = home.listed or home.identity
     assert isinstance(said, Volume | Identity)
     found = Evidence(members=others)
     if goes_on and not home.verified:
         found = gather(turn, home, generation)
+        if found.older is not None:
+            turn.older[home.volume] = found.older
     seen = Seen(
         tags=Nominated(
             cluster=turn.wanted.cluster, etcd_cluster=said.etcd_cluster, member=said.member, volume=home.volume
@@ -160,6 +162,18 @@ def decide(turn: Turn, home: Home) -> Decision:
         accepted=found.accepted,
     )
     return decide_start(seen)
+
+
+def _generation(turn: Turn, home: Home, *, goes_on: bool) -> Generation | None:
+    """A disk with data may be started without the record; one that was not checked yet is judged by the newest."""
+    if not goes_on:
+        return generations.read(turn, home.etcd.key)
+    if home.verified:
+        return generations.recent(turn, home.etcd.key)
+    try:
+        return generations.read(turn, home.etcd.key)
+    except (TryLater, Refused):
+        return None
 
 
 def _made_by_us(home: Home) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import asdict
 from typing import Any
 
-from protokube.agent import homes
+from protokube.agent import homes, unused
 from protokube.agent.etcd import is_linked
 from protokube.agent.world import Home, Turn
 from protokube.members.identity import Identity
+from protokube.members.phases import Phase, phase_of
 from protokube.members.start import Join, Refuse, Start, Wait
 from protokube.providers.volumes import Volume
 
@@ -42,22 +44,23 @@ def _volume(turn: Turn, volume: Volume, mounted: Collection[str]) -> dict[str, A
         "attachedTo": volume.attached_to,
         "epoch": volume.epoch,
         "mark": volume.mark,
-        "phase": _phase(turn, volume, mounted=volume.id in mounted),
+        "phase": _phase(turn, volume, mounted=volume.id in mounted).value,
     }
 
 
-def _phase(turn: Turn, volume: Volume, *, mounted: bool) -> str:
-    """free, taken, attached, mounted or serving; refused says itself in the report."""
-    if volume.attached_to is None:
-        return "free"
-    if volume.attached_to != turn.world.me.id:
-        return "taken"
+def _phase(turn: Turn, volume: Volume, *, mounted: bool) -> Phase:
     home = next((each for each in turn.homes if each.volume == volume.id), None)
-    if isinstance(turn.decisions.get(volume.id), Refuse):
-        return "refused"
-    if home is not None and is_linked(turn, home):
-        return "serving"
-    return "mounted" if mounted else "attached"
+    not_used = volume.id in unused.volumes(turn)
+    superseded = not_used and volume.id in unused.superseded(turn)
+    return phase_of(
+        volume.attached_to,
+        turn.world.me.id,
+        mounted=mounted,
+        linked=home is not None and is_linked(turn, home),
+        decision=turn.decisions.get(volume.id),
+        superseded=superseded,
+        spare=not_used and not superseded,
+    )
 
 
 def _home(turn: Turn, home: Home) -> dict[str, Any]:
@@ -86,4 +89,5 @@ def _home(turn: Turn, home: Home) -> dict[str, Any]:
         "data": home.data.value,
         "doing": doing,
         "linked": is_linked(turn, home),
+        "older": asdict(older) if (older := turn.older.get(home.volume)) is not None else None,
     }

@@ -22,6 +22,7 @@ from protokube.host.background import Background, Threads
 from protokube.members.agreement import Disagree
 from protokube.members.generation import Generation
 from protokube.members.identity import Identity, Unreadable
+from protokube.members.older import Older
 from protokube.members.raftmark import LogPosition
 from protokube.members.start import Data, Decision
 from protokube.providers.dns import DnsProvider
@@ -234,6 +235,8 @@ class Turn:
     homes: list[Home] = field(default_factory=list)
     decisions: dict[str, Decision] = field(default_factory=dict)
     """By volume: what may be done with etcd on it."""
+    older: dict[str, Older] = field(default_factory=dict)
+    """By volume: how its disk is behind what was recorded about it."""
     named: set[str] = field(default_factory=set)
     """DNS names that the authoritative side answers with our address."""
     generations: dict[str, Generation | None] = field(default_factory=dict)

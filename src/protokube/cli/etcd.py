@@ -24,6 +24,7 @@ def etcd() -> None:
     \b
       protokube etcd members
       protokube etcd adopt vol-1
+      protokube etcd accept vol-1 --older --epoch 1 --term 2 --commit 31
     """
 
 
@@ -91,6 +92,49 @@ def adopt(volume: str, cluster: str | None, yes: bool, output: str) -> int:
         show_painted(render_found(volume, key, found, decision))
         show_painted(done or (["hint: --yes does it"] if isinstance(decision, Adopt) else []))
     return ExitCode.REFUSED if isinstance(decision, Refuse) else ExitCode.OK
+
+
+@etcd.command()
+@click.argument("volume")
+@click.option("--older", is_flag=True, required=True, help="The disk is an older copy, and its data shall be used.")
+@click.option("--epoch", type=click.IntRange(0), required=True, help="The epoch on the disk, as `status` shows it.")
+@click.option("--term", type=click.IntRange(0), required=True, help="The term of the log on the disk.")
+@click.option("--commit", type=click.IntRange(0), required=True, help="The commit index of the log on the disk.")
+@cluster_option
+@click.option("--yes", is_flag=True, help="Record it; without this, only what would happen is shown.")
+@output_option(default="text", choices=("text", "json"))
+def accept(
+    volume: str, older: bool, epoch: int, term: int, commit: int, cluster: str | None, yes: bool, output: str
+) -> int:
+    """Start a member on an older copy of its disk.
+
+    Everything that was written after the copy was made may be lost: do this only if no newer disk of the member can be
+    had. The figures name exactly one state of the disk; it is accepted once.
+
+    \b
+      protokube etcd accept vol-1f2e3d4c --older --epoch 1 --term 2 --commit 31
+      protokube etcd accept vol-1f2e3d4c --older --epoch 1 --term 2 --commit 31 --yes
+    """
+    from protokube.cli.cluster_view import find_cluster
+    from protokube.cli.render_screen import show_painted
+    from protokube.local.accepting import carry_out, find_older
+    from protokube.local.view import look
+    from protokube.members.generation import Accepted
+    from protokube.store.file import FileStore
+
+    assert older
+    paths = find_cluster(cluster)
+    view = look(paths)
+    disk, _ = find_volume(view, volume)
+    found = find_older(view, disk, Accepted(epoch=epoch, term=term, commit=commit))
+    key, _, _ = disk.member.partition("/")
+    if yes:
+        carry_out(FileStore(paths.store), paths.cluster, key, volume, found.accepted)
+    if output == "json":
+        click.echo(json.dumps(found.tree(done=yes), indent=2))
+    else:
+        show_painted(found.lines(done=yes))
+    return ExitCode.OK
 
 
 def find_volume(view: ClusterView, volume: str) -> tuple[DiskView, MemberView]:

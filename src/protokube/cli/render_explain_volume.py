@@ -7,6 +7,7 @@ from protokube.cli.render_status import host_state
 from protokube.cli.render_table import size
 from protokube.local.view_values import ClusterView, DiskView, HomeView
 from protokube.members.generation import FORMED, FORMING
+from protokube.members.phases import Phase, from_text
 
 MARKS = {
     "": "none: nothing of ours was on it yet",
@@ -33,6 +34,8 @@ def explain_volume(view: ClusterView, name: str) -> Explanation:
         linked = "linked" if home.linked else "not linked"
         identity = f"epoch {home.epoch}, holder {home.holder}" if home.epoch is not None else "no identity"
         facts.append(("on the disk", f"{identity}, data {home.data}"))
+        if home.older is not None:
+            facts.append(("older copy", str(home.older)))
         facts.append(("etcd", f"{home.doing}; its manifest is {linked}"))
     notes = about(view, {disk.id, disk.member, *names_of(member)})
     return Explanation(
@@ -47,6 +50,8 @@ def explain_volume(view: ClusterView, name: str) -> Explanation:
 
 def next_for_volume(view: ClusterView, disk: DiskView) -> str:
     """What will happen to it if nothing else does."""
+    if disk.attached_to is None and disk.phase == Phase.SUPERSEDED.value:
+        return "nothing: it is kept, and neither claimed nor deleted"
     if disk.attached_to is None:
         if not any(each.alive and not each.dead for each in view.hosts):
             return "a host has to come up; it then attaches the volume"
@@ -63,7 +68,9 @@ def next_for_volume(view: ClusterView, disk: DiskView) -> str:
             )
         case "mounted":
             return "its manifest is linked once its name answers with the holder's address"
-        case "refused":
+        case Phase.SUPERSEDED.value | Phase.UNUSED.value:
+            return "nothing: it is kept, and neither served nor deleted; its holder gives it away"
+        case phase if (known := from_text(phase)) is not None and known.is_refusal:
             return "nothing, until a person acts"
     if disk.mark != FORMED:
         return "it is marked formed once its cluster has a quorum and it has data"
@@ -92,6 +99,8 @@ def _in_the_record(view: ClusterView, disk: DiskView) -> str:
     if generation is None:
         return "missing or unreadable: nothing may be founded"
     state = "still open" if generation.open else "closed"
+    if disk.id in generation.superseded:
+        return f"superseded in generation {generation.id}: its member has another disk now"
     if generation.is_founder(short, disk.id):
         return f"a founder of generation {generation.id}, {state}"
     if generation.made_by_us(short, disk.id):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Self
 
 from protokube.agent.wanted import MasterConfig
@@ -22,12 +22,15 @@ from protokube.etcd.tls import TlsFiles
 from protokube.local import view_sources as sources
 from protokube.local.paths import Paths
 from protokube.local.view_values import AgentView, ClusterView, DiskView, HostView, MemberView
+from protokube.members.generation import Generation
+from protokube.members.phases import OWN, Phase, from_text, phase_of
 from protokube.providers.clients.local import LocalClient
 
 SECONDS = 0.8
 """For each of the two questions a member is asked."""
 PATIENCE = 2 * SECONDS
 MOST_AT_ONCE = 16
+NOT_ITS_HOME = (Phase.SUPERSEDED.value, Phase.UNUSED.value)
 
 
 def look(paths: Paths) -> ClusterView:
@@ -65,7 +68,9 @@ class Looker:
         wanted = sources.master_config(self.paths, names)
         peer_ports = [each.pod.peer_port for each in wanted.etcd] if wanted else []
         agents = [found for name in names if (found := sources.agent_view(self.paths, name)) is not None]
-        disks = disk_views(seen.volumes, agents)
+        keys = sorted({str(each["etcd_cluster"]) for each in seen.volumes})
+        records = sources.generations(self.paths, keys)
+        disks = disk_views(seen.volumes, agents, records)
         ports = sources.ports(self.cloud, seen, client_ports(wanted)) if wanted else seen.ports
         expected = expect(wanted, disks, self.paths.cluster, ports)
         return ClusterView(
@@ -76,7 +81,7 @@ class Looker:
             disks=disks,
             members=tuple(self.answers(expected, patience) if seen.daemon.alive else map(unasked, expected)),
             records=seen.records,
-            generations=sources.generations(self.paths, list(dict.fromkeys(each.key for each in expected))),
+            generations={key: records.get(key) for key in dict.fromkeys(each.key for each in expected)},
             agents=tuple(agents),
             api_names=wanted.api_names if wanted else (f"api.internal.{self.paths.cluster}",),
             notes=seen.notes,
@@ -144,8 +149,12 @@ def client_files(paths: Paths) -> TlsFiles:
     return TlsFiles(ca=folder / "ca.crt", cert=folder / "client.crt", key=folder / "client.key")
 
 
-def disk_views(volumes: Iterable[sources.Row], agents: Sequence[AgentView]) -> tuple[DiskView, ...]:
-    """Volumes in the order of their members; the phase is the holder's own word."""
+def disk_views(
+    volumes: Iterable[sources.Row],
+    agents: Sequence[AgentView],
+    records: Mapping[str, Generation | None] = MappingProxyType({}),
+) -> tuple[DiskView, ...]:
+    """Volumes in the order of their members; the phase is the holder's own word, and of a free one the record's."""
     said = {agent.host: agent.phases for agent in agents}
     found = [
         DiskView(
@@ -156,7 +165,9 @@ def disk_views(volumes: Iterable[sources.Row], agents: Sequence[AgentView]) -> t
             mark=each["mark"],
             epoch=each["epoch"],
             last_holder=each["last_holder"],
-            phase=phase(said.get(each["attached_to"], {}).get(each["id"], "")) if each["attached_to"] else "free",
+            phase=phase(said.get(each["attached_to"], {}).get(each["id"], ""))
+            if each["attached_to"]
+            else _free(records.get(each["etcd_cluster"]), each["id"]).value,
         )
         for each in volumes
     ]
@@ -165,7 +176,11 @@ def disk_views(volumes: Iterable[sources.Row], agents: Sequence[AgentView]) -> t
 
 def phase(said: str) -> str:
     """What a holder says of its own volume; a word from before it held it says nothing."""
-    return said if said in ("attached", "mounted", "serving", "refused") else ""
+    return said if from_text(said) in OWN else ""
+
+
+def _free(record: Generation | None, volume: str) -> Phase:
+    return phase_of(None, "", superseded=record is not None and volume in record.superseded)
 
 
 def client_ports(wanted: MasterConfig) -> list[tuple[str, int]]:
@@ -193,7 +208,8 @@ def _tagged(disks: Sequence[DiskView]) -> list[str]:
 
 
 def _placed(member: str, name: str, cluster: str, disks: Sequence[DiskView]) -> MemberView:
-    homes = sorted((each for each in disks if each.member == member), key=lambda disk: disk.attached_to is None)
+    current = (each for each in disks if each.member == member and each.phase not in NOT_ITS_HOME)
+    homes = sorted(current, key=lambda disk: disk.attached_to is None)
     home = homes[0] if homes else None
     return MemberView(
         member=member,

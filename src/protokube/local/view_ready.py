@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from protokube.agent import agreement
 from protokube.local.view_values import ClusterView, MemberView
 from protokube.members.generation import FORMED
+from protokube.members.phases import Phase
 
 
 def lacks(view: ClusterView) -> Iterator[str]:
@@ -30,7 +31,7 @@ def lacks(view: ClusterView) -> Iterator[str]:
             yield f"the creation of {key} is not closed yet"
     yield from _alarms(view)
     for disk in view.disks:
-        if disk.mark != FORMED:
+        if disk.mark != FORMED and disk.phase not in (Phase.SUPERSEDED.value, Phase.UNUSED.value):
             yield f"{disk.id} ({disk.member}) is marked {disk.mark.partition(':')[0] or 'nothing'}, not {FORMED}"
     yield from _lacks_of_the_api(view)
 

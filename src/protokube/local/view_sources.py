@@ -25,6 +25,7 @@ from protokube.local.paths import Paths
 from protokube.local.view_values import AgentView, DaemonView, HomeView, HostView
 from protokube.local.volumes import Volumes
 from protokube.members.generation import Generation, decode
+from protokube.members.older import Figures, Older
 from protokube.providers.clients.local import LocalClient
 from protokube.records import Record
 from protokube.store import layout
@@ -208,4 +209,10 @@ def _notes(told: Sequence[Row]) -> tuple[Note, ...]:
 
 def _home(told: Row) -> HomeView:
     names = ("member", "volume", "epoch", "holder", "generation", "data", "doing", "linked")
-    return HomeView(**{name: told[name] for name in names})
+    return HomeView(**{name: told[name] for name in names}, older=_older(told.get("older")))
+
+
+def _older(document: Row | None) -> Older | None:
+    if document is None:
+        return None
+    return Older(disk=Figures(**document["disk"]), recorded=Figures(**document["recorded"]))

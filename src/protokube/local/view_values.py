@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from protokube.agent.report import Note
 from protokube.members.generation import Generation
+from protokube.members.older import Older
 from protokube.members.start import Listed
 from protokube.records import Record
 
@@ -60,7 +61,7 @@ class DiskView:
     epoch: int
     last_holder: str
     phase: str
-    """free, attached, mounted, serving or refused; "" while its holder says nothing."""
+    """A value of `members.phases.Phase`; "" while its holder says nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +115,8 @@ class HomeView:
     data: str
     doing: str
     linked: bool
+    older: Older | None = None
+    """How its disk is behind what was recorded about it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,71 @@
+"""How far a volume has come: one enum and one function, for the agent, `status` and `explain` alike. Pure.
+
+free → attached → mounted → serving; `taken` is another machine's. What leads away from that line says why.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from protokube.members.start import Decision, Kind, Refuse
+
+
+class Phase(Enum):
+    """Of one volume, as one machine sees it."""
+
+    FREE = "free"
+    TAKEN = "taken"  # attached to another machine
+    ATTACHED = "attached"
+    MOUNTED = "mounted"
+    SERVING = "serving"  # its manifest is linked, so etcd may run on it
+    REFUSED = "refused"
+    OLDER = "older copy"
+    CLONE = "clone"
+    SUPERSEDED = "superseded"  # kept, and neither claimed nor served nor deleted
+    REMOVED = "removed"  # its member is no longer in etcd's list
+    UNUSED = "unused"  # a blank replacement whose member has its former volume
+
+    @property
+    def is_refusal(self) -> bool:
+        return self in REFUSALS.values()
+
+
+REFUSALS = {
+    Kind.OTHER: Phase.REFUSED,
+    Kind.OLDER: Phase.OLDER,
+    Kind.CLONE: Phase.CLONE,
+    Kind.SUPERSEDED: Phase.SUPERSEDED,
+    Kind.REMOVED: Phase.REMOVED,
+}
+OWN = frozenset(Phase) - {Phase.FREE, Phase.TAKEN}
+"""What a holder can say of its own volume."""
+
+
+def phase_of(
+    attached_to: str | None,
+    me: str,
+    *,
+    mounted: bool = False,
+    linked: bool = False,
+    decision: Decision | None = None,
+    superseded: bool = False,
+    spare: bool = False,
+) -> Phase:
+    """What runs comes first: a volume that serves is not made better or worse by what a record says of it."""
+    if attached_to == me and linked:
+        return Phase.SERVING
+    if superseded:
+        return Phase.SUPERSEDED
+    if spare:
+        return Phase.UNUSED
+    if attached_to is None:
+        return Phase.FREE
+    if attached_to != me:
+        return Phase.TAKEN
+    if isinstance(decision, Refuse):
+        return REFUSALS[decision.kind]
+    return Phase.MOUNTED if mounted else Phase.ATTACHED
+
+
+def from_text(text: str) -> Phase | None:
+    return next((each for each in Phase if each.value == text), None)
