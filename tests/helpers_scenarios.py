@@ -212,7 +212,7 @@ class Stage:
     def show(self, volume: str) -> None:
         shown = self.hidden.pop(volume)
         if any(
-            (each.attached_to, each.etcd_cluster) == (shown.attached_to, shown.etcd_cluster)
+            (each.attached_to, self.cluster_of(each)) == (shown.attached_to, self.cluster_of(shown))
             for each in self.cloud.volumes()
         ):
             self.beside.add(volume)
@@ -223,6 +223,14 @@ class Stage:
         key, _, short = f"main/{member}".rpartition("/") if "/" not in member else member.rpartition("/")
         (found,) = (each.id for each in self.cloud.volumes() if (each.etcd_cluster, each.member) == (key, short))
         return found
+
+    def cluster_of(self, volume: Volume) -> str:
+        """The etcd cluster that a volume was made for, whatever its tags say."""
+        for key in self.etcd:
+            record = self.generation(key)
+            if volume.id in (*record.founders.values(), *record.replacements.values()):
+                return key
+        return volume.etcd_cluster
 
     def holder_of(self, member: str) -> Host:
         holder = self.holder(self.volume_of(member))
@@ -246,7 +254,7 @@ class Stage:
         identity = copied.identity
         if identity is None:
             return False
-        paths = self.store.inner.list_paths(f"{self.wanted.cluster}/etcd/{volume.etcd_cluster}/raft")
+        paths = self.store.inner.list_paths(f"{self.wanted.cluster}/etcd/{self.cluster_of(volume)}/raft")
         marks = [decode_mark(self.store.inner.read(each).data.decode().strip()) for each in paths]
         ids = {(db.cluster, db.member): db.state.sequence for dbs in copied.dbs for db in dbs.values()}
         behind = any(mark and mark.commit > ids.get((mark.cluster_id, mark.member_id), mark.commit) for mark in marks)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from helpers_scenarios import Stage
 from helpers_scenarios_host import Host
+from protokube.agent.inventory import is_gone
 from protokube.agent.world import Turn
 from protokube.members.identity import FILE, Identity, decode
 from protokube.members.start import Join, Start
@@ -52,7 +53,7 @@ class Watch:
     def _volumes(self) -> None:
         stage = self.stage
         held = Counter(
-            (each.attached_to, each.etcd_cluster)
+            (each.attached_to, stage.cluster_of(each))
             for each in stage.cloud.volumes()
             if each.attached_to and each.id not in stage.beside
         )
@@ -118,8 +119,11 @@ class Watch:
             if turn.volumes is not None:
                 listed = turn.volume(volume)
                 demand(
-                    listed is not None and listed.attached_to == host.id,
-                    f"{host.id} links {file} from {volume}, which was not attached to it: {listed}",
+                    listed is None or listed.attached_to in (host.id, None),
+                    f"{host.id} links {file} from {volume}, which was attached to another machine: {listed}",
+                )
+                demand(
+                    not is_gone(turn, volume), f"{host.id} links {file} from {volume}, which does not exist any more"
                 )
             if host.reaches(volume):
                 identity = self.stage.identity(volume)

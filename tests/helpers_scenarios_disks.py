@@ -137,6 +137,10 @@ class MemoryDisks:
             return None
         return Block(path=device.path, number=platter.number, size=platter.size, serial=platter.serial)
 
+    def present(self, number: tuple[int, int]) -> bool:
+        platter = self.platters.numbered(number)
+        return platter is not None and self.reaches(platter.volume)
+
     def mounts(self) -> Sequence[Mount]:
         self.progress()
         root = Mount(number=(254, 0), point=Path("/"), type="ext4", options=frozenset({"rw"}))

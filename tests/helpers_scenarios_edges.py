@@ -7,13 +7,14 @@ last thing that agent does: see `Fuse`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from protokube.errors import Refused, TryLater
 from protokube.providers.clients.memory import MemoryCloud
 from protokube.providers.dns.memory import MemoryDns
 from protokube.providers.machines import Machine
+from protokube.providers.volumes import Volume
 from protokube.records import Change
 from protokube.store import Store, Stored, Unsure, Version
 
@@ -156,11 +157,25 @@ class MemoryKeys:
 
 
 class ShakyCloud(MemoryCloud):
-    """A cloud that can also refuse to attach a volume."""
+    """A cloud that can also refuse to attach a volume, and whose lists can lie."""
 
     def __init__(self, *, zonal: bool = False) -> None:
         super().__init__(zonal=zonal)
         self.refused: dict[str, str] = {}
+        self.left_out: set[str] = set()
+        """Volumes that lists lack."""
+        self.nobodys: set[str] = set()
+        """Volumes that lists show as attached to nobody."""
+        self.stale: list[Volume] | None = None
+        """What lists say, whatever happened since."""
+
+    def listed(self) -> list[Volume]:
+        found = super().listed() if self.stale is None else self.stale
+        shown = [each for each in found if each.id not in self.left_out]
+        return [replace(each, attached_to=None) if each.id in self.nobodys else each for each in shown]
+
+    def tell_the_truth(self) -> None:
+        self.left_out, self.nobodys, self.stale = set(), set(), None
 
     def attach(self, volume: str, machine: Machine) -> None:
         if volume in self.refused:

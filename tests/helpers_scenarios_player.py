@@ -218,6 +218,7 @@ class Player:
         stage = self.stage
         stage.cloud.down = stage.cloud.answers_lost = stage.dns.unreachable = stage.dns.answers_lost = False
         stage.store.down = stage.store.answers_lost = False
+        stage.cloud.tell_the_truth()
         for model in stage.etcd.values():
             model.answers_lost = False
         for host in stage.hosts.values():
@@ -259,7 +260,7 @@ class Player:
             return
         volume = volumes[first % len(volumes)]
         holder = self.stage.hosts.get(volume.attached_to or "")
-        if holder is None or not holder.links() or holder.is_guarded(volume.etcd_cluster):
+        if holder is None or not holder.links() or holder.is_guarded(self.stage.cluster_of(volume)):
             self.forget(volume.id)
 
     def forget(self, volume: str) -> None:
@@ -309,6 +310,35 @@ class Player:
             self.stage.put_back(volume.id, copied)
             self.for_a_person.add(volume.id)
             self.watch.wiped(volume.id)
+
+    def do_untag(self, first: int, second: int) -> None:
+        """A tool takes the tags of one volume away, or of all; they are not put back."""
+        volumes = self.stage.cloud.volumes()
+        for volume in volumes if second % 4 == 0 else volumes[first % (len(volumes) or 1) :][:1]:
+            self.stage.cloud.strip_tags(volume.id)
+
+    def do_swap(self, first: int, second: int) -> None:
+        """Somebody mixes up the tags of two volumes of one etcd cluster."""
+        volumes = [each for each in self.stage.cloud.volumes() if each.tagged and each.etcd_cluster == "main"]
+        if len(volumes) > 1:
+            one, other = volumes[first % len(volumes)], volumes[(first + 1) % len(volumes)]
+            self.stage.change_tags(one.id, member=other.member)
+            self.stage.change_tags(other.id, member=one.member)
+
+    def do_lie(self, first: int, second: int) -> None:
+        """Lists lack a volume or all of them, say that nobody has one, or come from an old replica."""
+        cloud, volumes = self.stage.cloud, self.stage.cloud.volumes()
+        cloud.consistent = False
+        one = {each.id for each in volumes[first % (len(volumes) or 1) :][:1]}
+        match second % 4:
+            case 0:
+                cloud.left_out = one
+            case 1:
+                cloud.left_out = {each.id for each in volumes}
+            case 2:
+                cloud.nobodys = one
+            case _:
+                cloud.stale = volumes
 
     def do_clone(self, first: int, second: int) -> None:
         """Somebody restores a snapshot onto the wrong volume."""
@@ -422,7 +452,7 @@ class Player:
         return all(self.is_well_in(key) for key in self.stage.etcd if self.can_heal(key))
 
     def is_well_in(self, key: str) -> bool:
-        volumes = [each for each in self.stage.cloud.volumes() if each.etcd_cluster == key]
+        volumes = [each for each in self.stage.cloud.volumes() if self.stage.cluster_of(each) == key]
         if self.for_a_person & {each.id for each in volumes} or not self.can_heal("main"):
             return self.stage.etcd[key].progress() is not None  # a person is asked about the rest
         return self.stage.healthy(key) and all(each.epoch == self.stage.identity(each.id).epoch for each in volumes)

@@ -1,13 +1,14 @@
 """Do we still hold what we serve? The first step of every round.
 
-A master that slept, or was cut off, may have lost its volume to another one. Whoever takes a volume raises its epoch;
-who sees a greater epoch, or sees the volume attached elsewhere, stops: manifest away, etcd gone, unmounted. A provider
-that does not answer is no reason to stop: its attachment is the lock, and nobody else can have it.
+A master that slept, or was cut off, may have lost its volume to another one. Every mount raises the epoch of a volume;
+a holder that sees a greater epoch, or sees the volume attached elsewhere, stops: manifest away, etcd gone, unmounted.
+Stopping needs a positive word. A provider that does not answer, or a list that lacks the volume, is none: the
+attachment is the lock, and nobody else can have it.
 """
 
 from __future__ import annotations
 
-from protokube.agent import homes, links, verified
+from protokube.agent import homes, inventory, links, verified
 from protokube.agent.world import Turn
 from protokube.errors import TryLater
 from protokube.host import Failed, Mount, Unmount
@@ -29,12 +30,35 @@ def sync(turn: Turn) -> None:
     except TryLater as why:
         kept = f"; serving {', '.join(held)} goes on, since the attachment is the lock" if held else ""
         raise TryLater(f"{why.message}{kept}", saw=why.saw, hint=why.hint) from why
+    inventory.count_gone(turn)
     for volume, mount in held.items():
         identity = _identity(mount)
         checked = verified.is_verified(world, volume, mount, identity)
-        if why_leave_it := reason(turn.volume(volume), identity, world.me.id, verified=checked):
+        listed = turn.volume(volume)
+        if listed is None and not inventory.is_gone(turn, volume):
+            unclear = turn.unclear.get(volume, "it says that the volume does not exist; it may come back")
+            turn.waiting(STEP, volume, f"the provider does not list it, and it is served on: {unclear}")
+            continue
+        if listed is not None and listed.attached_to is None and _answers(turn, mount):
+            turn.waiting(STEP, volume, "the provider says that it is attached to nobody, and its device still answers")
+            continue
+        if why_leave_it := reason(listed, identity, world.me.id, verified=checked):
+            if listed is not None and listed.attached_to not in (None, world.me.id):
+                _confirm(turn, listed)
             turn.leaving[volume] = identity.etcd_cluster if isinstance(identity, Identity) else ""
             leave(turn, volume, mount, why_leave_it)
+
+
+def _answers(turn: Turn, mount: Mount) -> bool:
+    """Whether the kernel still shows the device that is mounted."""
+    return turn.world.disks.present(mount.number)
+
+
+def _confirm(turn: Turn, listed: Volume) -> None:
+    """A list may be older than our own attachment. Asked for this very volume, the provider has to say it again."""
+    found = turn.world.volumes.look_up(listed.id)
+    if found is not None and found.attached_to == turn.world.me.id:
+        raise TryLater(f"{listed.id} is listed as attached to {listed.attached_to}, and by itself as attached to us")
 
 
 def _identity(mount: Mount) -> Identity | Unreadable | None:
@@ -52,7 +76,7 @@ def reason(listed: Volume | None, identity: Identity | Unreadable | None, me: st
     stays mounted: to unmount it would only mount it again, round after round.
     """
     if listed is None:
-        return "the provider does not list it any more"
+        return "the provider says that it does not exist"
     if listed.attached_to != me:
         return f"it is attached to {listed.attached_to or 'nobody'}"
     seen = listed.epoch_for(identity.generation) if isinstance(identity, Identity) and verified else 0

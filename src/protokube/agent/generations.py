@@ -44,6 +44,12 @@ def recent(turn: Turn, key: str) -> Generation | None:
         return None
 
 
+def remembered(turn: Turn, key: str) -> Generation | None:
+    """The record as it was last read, however long ago; nobody is asked."""
+    known, _ = turn.world.memory.checked.get(f"generation {key}", (None, 0.0))
+    return known if isinstance(known, Generation) else None
+
+
 def change(turn: Turn, key: str, how: Callable[[Generation], Generation]) -> Generation:
     """Write a changed record over the one just read; TryLater if somebody else was faster."""
     stored = _stored(turn, key)

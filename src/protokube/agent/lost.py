@@ -1,16 +1,15 @@
 """A disk that is gone is made anew: by the elected master alone, and only while the others hold a quorum.
 
-"Gone" is never one missing line: the provider has to leave the volume out of several complete lists. The id of the new
-volume goes into the generation record before anybody may format it.
+"Gone" is never one missing line: asked for the very id that the record names, the provider has to say several times
+running that there is no such volume. The id of the new volume goes into the record before anybody may format it.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from protokube.agent import generations, quorum, unused
+from protokube.agent import generations, inventory, quorum, unused
 from protokube.agent.api import living
-from protokube.agent.settling import is_gone
 from protokube.agent.wanted import EtcdCluster, Member
 from protokube.agent.world import Turn
 from protokube.errors import Refused, TryLater
@@ -25,18 +24,17 @@ def sync(turn: Turn) -> None:
         return
     for etcd in turn.wanted.etcd:
         for member in etcd.members:
-            times = turn.world.memory.missing.get((etcd.key, member.short), 0)
-            if times:
-                _one(turn, etcd, member, times)
+            if inventory.volume_of(turn, etcd, member) is None:
+                _one(turn, etcd, member)
             elif turn.world.presence.elected():
                 _record(turn, etcd, member)
 
 
-def _one(turn: Turn, etcd: EtcdCluster, member: Member, times: int) -> None:
+def _one(turn: Turn, etcd: EtcdCluster, member: Member) -> None:
     name = f"{etcd.key}/{member.short}"
     try:
-        if not is_gone(turn, etcd.key, member.short):
-            turn.waiting(STEP, name, f"its volume was missing from the last {times} complete lists; it may come back")
+        if not inventory.member_is_gone(turn, etcd, member):
+            turn.waiting(STEP, name, _not_proven(turn, etcd, member))
         elif not etcd.replace_lost_volumes:
             raise Refused(
                 f"the volume of {name} is gone, and the spec forbids to make a new one",
@@ -50,6 +48,19 @@ def _one(turn: Turn, etcd: EtcdCluster, member: Member, times: int) -> None:
         turn.waiting(STEP, name, why.message)
     except Refused as why:
         turn.report.needs_a_person(STEP, why, name)
+
+
+def _not_proven(turn: Turn, etcd: EtcdCluster, member: Member) -> str:
+    """Why a volume that is in no list does not count as gone. Absence from a list is no evidence."""
+    record = generations.recent(turn, etcd.key)
+    if record is None:
+        return "no volume is listed for it, and the record that names its volume cannot be read"
+    home = record.home_of(member.short)
+    if home in turn.gone:
+        return f"the provider says that {home} does not exist; it may come back"
+    return f"no volume is listed for it, and the provider does not say whether {home} exists: " + turn.unclear.get(
+        home, "it was not asked yet"
+    )
 
 
 def _replace(turn: Turn, etcd: EtcdCluster, member: Member, name: str) -> None:

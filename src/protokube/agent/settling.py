@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from protokube.agent import generations, homes, names, quorum, raftmarks, unused, verified
+from protokube.agent import generations, homes, inventory, names, quorum, raftmarks, unused, verified
 from protokube.agent.evidence import Evidence, gather, rejoin_note
 from protokube.agent.preparing import nonce_of
 from protokube.agent.wanted import EtcdCluster, Member
@@ -22,13 +22,9 @@ from protokube.members.start import Data, Decision, Join, Kind, Listed, Refuse, 
 from protokube.providers.volumes import Volume
 
 STEP = "volumes"
-GONE_AFTER, GONE_SECONDS = 3, 5.0
-"""Complete lists running without a member's volume, and seconds from the first to the last of them, before it counts as
-gone: a list may come from a replica that is a little behind."""
 
 
 def sync(turn: Turn) -> None:
-    count_missing(turn)
     for home in list(turn.homes):
         if home.volume in turn.leaving:
             continue
@@ -38,31 +34,6 @@ def sync(turn: Turn) -> None:
             turn.waiting(STEP, home.name, why.message)
         except Refused as why:
             turn.report.needs_a_person(STEP, why, home.name)
-
-
-def count_missing(turn: Turn) -> None:
-    """Only complete lists count, and one sighting starts the count again."""
-    if turn.volumes is None:
-        return
-    not_used = unused.superseded(turn)
-    there = {(each.etcd_cluster, each.member) for each in turn.volumes if each.id not in not_used}
-    missing = turn.world.memory.missing
-    for etcd in turn.wanted.etcd:
-        for member in etcd.members:
-            key = (etcd.key, member.short)
-            missing[key] = 0 if key in there else missing.get(key, 0) + 1
-            if missing[key]:
-                turn.waited(_missing(*key))
-
-
-def _missing(key: str, short: str) -> str:
-    return f"missing {key}/{short}"
-
-
-def is_gone(turn: Turn, key: str, short: str) -> bool:
-    """Whether the provider has said often and long enough that this member has no volume."""
-    often = turn.world.memory.missing.get((key, short), 0) >= GONE_AFTER
-    return often and turn.waited(_missing(key, short)) >= GONE_SECONDS
 
 
 def settle(turn: Turn, home: Home) -> None:
@@ -221,7 +192,7 @@ def _members(turn: Turn, etcd: EtcdCluster) -> tuple[Listed, ...] | None:
 
 
 def _lost(turn: Turn, etcd: EtcdCluster) -> tuple[str, ...]:
-    return tuple(each.short for each in etcd.members if is_gone(turn, etcd.key, each.short))
+    return tuple(each.short for each in etcd.members if inventory.member_is_gone(turn, etcd, each))
 
 
 def _own(turn: Turn, home: Home, decision: Start | Join) -> None:
@@ -248,6 +219,7 @@ def _own(turn: Turn, home: Home, decision: Start | Join) -> None:
         if home.listed.epoch_for(identity.generation) < identity.epoch:
             world.volumes.write_epoch(home.volume, identity.epoch, world.me.id, generation=identity.generation)
         _mark(turn, home)
+        inventory.tag_again(turn, home.listed)
     if home.mount is not None:
         verified.note(world, home.volume, home.mount)  # last: what was cut short before is checked again
     turn.homes[turn.homes.index(home)] = replace(home, identity=identity, verified=True)

@@ -6,7 +6,7 @@ round starts it, a later one collects it.
 
 from __future__ import annotations
 
-from protokube.agent import generations, homes, links, settling, unused, verified
+from protokube.agent import generations, homes, inventory, links, settling, unused, verified
 from protokube.agent.claims import plan_claims
 from protokube.agent.preparing import FormatIt, MarkIt, MountIt, next_step, wrong_device
 from protokube.agent.world import Turn
@@ -22,6 +22,7 @@ PROBE_AGAIN = 30.0
 
 
 def sync(turn: Turn) -> None:
+    inventory.complete(turn)
     if turn.volumes is not None:
         try:
             claim(turn)
@@ -54,6 +55,9 @@ def claim(turn: Turn) -> None:
             continue
         name = f"{volume.etcd_cluster}/{volume.member}"
         try:
+            if held := _held_after_all(turn, volume.etcd_cluster):
+                turn.waiting(STEP, name, f"the list is old: {held} is attached here, and is not shown so")
+                continue
             world.volumes.attach(volume.id)
         except VolumeTaken as lost:  # every master races for it; losing is normal
             report.done(STEP, f"went to another master ({lost.message})", name)
@@ -67,6 +71,22 @@ def claim(turn: Turn) -> None:
             report.done(STEP, f"attached {volume.id}", name)
     if taken:
         turn.list_volumes()
+
+
+def _held_after_all(turn: Turn, key: str) -> str:
+    """A volume of this etcd cluster that is ours although the list does not say so; "" if there is none.
+
+    Asked for by id before anything is attached, where lists may be old: a machine with two members of one etcd cluster
+    would take both along when it fails.
+    """
+    if turn.world.volumes.consistent:
+        return ""
+    for each in turn.volumes or ():
+        if each.etcd_cluster == key:
+            found = turn.world.volumes.look_up(each.id)
+            if found is not None and found.attached_to == turn.world.me.id:
+                return each.id
+    return ""
 
 
 def _one(turn: Turn, volume: Volume) -> None:

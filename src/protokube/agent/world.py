@@ -159,8 +159,8 @@ class Memory:
     """When each thing that is waited for was first waited for."""
     checked: dict[str, tuple[object, float]] = field(default_factory=dict)
     """What was last confirmed at a far side, and when."""
-    missing: dict[tuple[str, str], int] = field(default_factory=dict)
-    """In how many complete lists running a member had no volume."""
+    gone: dict[str, Missed] = field(default_factory=dict)
+    """By volume: how long the provider has said that there is no such volume."""
     missed_nodes: dict[str, Missed] = field(default_factory=dict)
     """By the uid of a Node: how long its machine has been in no list."""
     authorities: dict[str, float] = field(default_factory=dict)
@@ -228,6 +228,10 @@ class Turn:
     report: Report
     volumes: Sequence[Volume] | None = None
     """The complete list; None if the provider did not answer this round."""
+    gone: set[str] = field(default_factory=set)
+    """Volumes that are mounted here or named by the record, and that do not exist, as the provider said."""
+    unclear: dict[str, str] = field(default_factory=dict)
+    """Such volumes of which the provider said neither, and why."""
     kept: dict[str, str] = field(default_factory=dict)
     """By etcd cluster, the one attached volume of it that this machine may serve."""
     unused: dict[str, str] | None = None
@@ -274,8 +278,10 @@ class Turn:
 
     def list_volumes(self) -> Sequence[Volume]:
         """Ask the provider anew, and believe only what it says now."""
+        from protokube.agent import inventory  # which knows this class
+
         self.volumes = None
-        self.volumes = tuple(self.world.volumes.list_volumes())
+        self.volumes = inventory.list_volumes(self)
         return self.volumes
 
     def volume(self, id: str) -> Volume | None:  # noqa: A002

@@ -121,6 +121,9 @@ class Disks(Protocol):
     def find(self, device: Device) -> Block | None:
         """The device, if it is there now; links are followed. Serial and size are reported, not judged."""
 
+    def present(self, number: tuple[int, int]) -> bool:
+        """Whether the kernel shows a device of this number that has something behind it."""
+
     def mounts(self) -> Sequence[Mount]:
         """This machine's mount table as it is now."""
 

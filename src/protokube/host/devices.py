@@ -44,6 +44,9 @@ class Devices:
         right = [block for block in self.disks() if block.serial == device.serial]
         return right[0] if len(right) == 1 else named
 
+    def present(self, number: Number) -> bool:
+        return sysfs.size(number, self.root) > 0
+
     def at(self, path: Path) -> Block | None:
         """The block device at a path, links followed within the root."""
         place = self.resolve(path)

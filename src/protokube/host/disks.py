@@ -42,6 +42,9 @@ class HostDisks:
     def find(self, device: Device) -> Block | None:
         return self._devices.find(device)
 
+    def present(self, number: tuple[int, int]) -> bool:
+        return self._devices.present(number)
+
     def mounts(self) -> Sequence[Mount]:
         return mounts()
 

@@ -29,10 +29,16 @@ def host_calls(cloud: Cloud, host: str) -> Mapping[str, Call]:
     def create_volume(like: dict[str, Any], request: str) -> dict[str, Any]:
         return asdict(cloud.create_volume(host, read_volume(like), request))
 
+    def look_up(volume: str) -> dict[str, Any] | None:
+        found = cloud.look_up(volume)
+        return asdict(found) if found else None
+
     return {
         "me": lambda: asdict(cloud.me(host)),
         "list_machines": lambda: [asdict(machine) for machine in cloud.list_machines()],
         "list_volumes": lambda: [asdict(volume) for volume in cloud.list_volumes()],
+        "look_up": look_up,
+        "write_tags": lambda volume, like: cloud.write_tags(host, volume, read_volume(like)),
         "attach": lambda volume: cloud.attach(host, volume),
         "device": device,
         "write_mark": lambda volume, mark: cloud.write_mark(host, volume, mark),
@@ -56,7 +62,8 @@ class Operator:
         return [{**asdict(host), "running": running} for host, running in found if running or not host.dead]
 
     def volumes(self) -> list[dict[str, Any]]:
-        return [self._volume(volume) for volume in self.cloud.list_volumes()]
+        """Also those without tags."""
+        return [self._volume(volume) for volume in self.cloud.volumes.everything()]
 
     def records(self) -> list[dict[str, Any]]:
         return [asdict(record) for record in KeptRecords(self.cloud.database).load()]
@@ -72,6 +79,10 @@ class Operator:
 
     def declare_dead(self, host: str, kill: bool = True) -> None:
         self.cloud.declare_dead(host, kill=kill)
+
+    def set_tags(self, volume: str, etcd_cluster: str, member: str, members: list[str]) -> None:
+        """Change what a volume is tagged as; empty texts take its tags away."""
+        self.cloud.set_tags(volume, etcd_cluster, member, members)
 
     def delete_volume(self, volume: str) -> None:
         self.cloud.delete_volume(volume)

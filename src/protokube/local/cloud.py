@@ -64,7 +64,20 @@ class Cloud:
         return sorted((host.machine() for host in self.census.living()), key=lambda machine: machine.id)
 
     def list_volumes(self) -> Sequence[Volume]:
-        return self.volumes.everything()
+        """By tags."""
+        return [each for each in self.volumes.everything() if each.tagged]
+
+    def look_up(self, volume: str) -> Volume | None:
+        """Exactly this one, tagged or not."""
+        return self.volumes.look_up(volume)
+
+    def write_tags(self, host: str, volume: str, like: Volume) -> None:
+        """The host that holds a volume says again what it is."""
+        self._living(host)
+        holder = self.volumes.find(volume).attached_to
+        if holder != host:
+            raise Refused(f"{volume} is not attached to {host}", saw=f"attached to {holder or 'nobody'}")
+        self.set_tags(volume, like.etcd_cluster, like.member, like.members)
 
     def attach(self, host: str, volume: str) -> None:
         """The host's own; raises VolumeTaken, or TryLater while somebody may still write to the disk."""
@@ -121,6 +134,11 @@ class Cloud:
     def create_founders(self, likes: Sequence[Volume]) -> Sequence[Volume]:
         """The volumes a cluster begins with; asked again, the same."""
         return [self._create(like, f"{like.etcd_cluster}/{like.member}", founder=True) for like in likes]
+
+    def set_tags(self, volume: str, etcd_cluster: str, member: str, members: Sequence[str]) -> None:
+        """What a tool or a person does to tags; empty ones take them away."""
+        self.volumes.write_tags(volume, etcd_cluster, member, members)
+        self.changed()
 
     def delete_volume(self, volume: str) -> None:
         """Lose a disk: whoever has it is cut off first, and nothing of it is left."""

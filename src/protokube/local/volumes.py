@@ -27,6 +27,19 @@ class Volumes:
     def everything(self) -> Sequence[Volume]:
         return [_volume(row) for row in self.database.rows("SELECT * FROM volumes WHERE NOT deleted ORDER BY id")]
 
+    def look_up(self, volume: str) -> Volume | None:
+        found = self.database.rows(ONE, (volume,))
+        return _volume(found[0]) if found else None
+
+    def write_tags(self, volume: str, etcd_cluster: str, member: str, members: Sequence[str]) -> None:
+        """Empty ones make it a volume that nobody lists."""
+        with self.database.transaction() as connection:
+            _one(connection.execute(ONE, (volume,)).fetchall(), volume)
+            connection.execute(
+                "UPDATE volumes SET etcd_cluster = ?, member = ?, members = ? WHERE id = ?",
+                (etcd_cluster, member, json.dumps(list(members)), volume),
+            )
+
     def deleted(self) -> Sequence[str]:
         return [row["id"] for row in self.database.rows("SELECT id FROM volumes WHERE deleted")]
 
@@ -121,6 +134,7 @@ def _volume(row: sqlite3.Row) -> Volume:
         epoch=row["epoch"],
         epoch_of=row["epoch_of"],
         last_holder=row["last_holder"],
+        tagged=bool(row["etcd_cluster"]),
         request=_request(row),
     )
 

@@ -40,6 +40,8 @@ class MemoryCloud:
 
     def __init__(self, *volumes: Volume, machines: Iterable[Machine] = (), zonal: bool = False) -> None:
         self.zonal = zonal
+        self.consistent = True
+        """Whether every read shows all earlier writes; a test that lets lists lie says that it does not."""
         self.down = False
         """Nobody reaches the cloud: every call raises TryLater and does nothing."""
         self.answers_lost = False
@@ -132,6 +134,27 @@ class MemoryCloud:
     def volumes(self) -> list[Volume]:
         with self._lock:
             return sorted(self._volumes.values(), key=lambda volume: volume.id)
+
+    def listed(self) -> list[Volume]:
+        """By tags."""
+        return [each for each in self.volumes() if each.tagged]
+
+    def look_up(self, volume: str) -> Volume | None:
+        with self._lock:
+            return self._volumes.get(volume)
+
+    def strip_tags(self, volume: str) -> None:
+        """A tool takes the tags away: the volume stays where it is, and is in no list."""
+        with self._lock:
+            self._keep(replace(self._find(volume), etcd_cluster="", member="", members=(), tagged=False))
+
+    def write_tags(self, volume: Volume, machine: str) -> None:
+        with self._lock:
+            found = self._find(volume.id)
+            if found.attached_to != machine:
+                raise Refused(f"{volume.id} is not ours", saw=f"attached to {found.attached_to or 'nobody'}")
+            tags = {name: getattr(volume, name) for name in ("etcd_cluster", "member", "members")}
+            self._keep(replace(found, **tags, tagged=True))
 
     def machines(self) -> list[Machine]:
         with self._lock:

@@ -47,6 +47,8 @@ class Volume:
     """What that epoch was written for, as `epoch_key` has it; "" in records that former versions wrote."""
     last_holder: str = ""
     """The id of the machine that wrote that epoch."""
+    tagged: bool = True
+    """Whether its tags say what it is. Without them, `etcd_cluster` and `member` are "" unless a record says it."""
     request: str = ""
     """What `create_volume` was asked with; "" for a volume that somebody else made."""
 
@@ -78,8 +80,21 @@ class VolumeProvider(Protocol):
     def zonal(self) -> bool:
         """Whether a volume can be attached only within its own zone."""
 
+    @property
+    def consistent(self) -> bool:
+        """Whether every read shows all that was written before it. Most clouds answer from replicas that lag."""
+
     def list_volumes(self) -> Sequence[Volume]:
         """Every tagged volume, in any zone, held or free, sorted by id: the complete list or an error, never a part."""
+
+    def look_up(self, volume: str) -> Volume | None:
+        """Exactly this volume, tagged or not; None if the provider says that there is no such volume.
+
+        TryLater while it is neither there nor gone, as when it is being deleted.
+        """
+
+    def write_tags(self, volume: Volume) -> None:
+        """Have a volume that we hold carry its tags: etcd cluster, member, all members."""
 
     def attach(self, volume: str) -> None:
         """Attach to this machine. Attaching what we hold is nothing. Raises VolumeTaken."""

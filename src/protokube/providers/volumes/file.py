@@ -36,6 +36,7 @@ class FileVolumes:
 
     lock = Lock.PIN
     zonal = False
+    consistent = True
 
     def __init__(self, inventory: Path, machine: str, state: Path) -> None:
         self.path, self.machine, self.state = inventory, machine, state
@@ -44,6 +45,12 @@ class FileVolumes:
     def list_volumes(self) -> Sequence[Volume]:
         inventory = self._inventory()
         return [self._volume(disk, inventory) for disk in inventory.disks]
+
+    def look_up(self, volume: str) -> Volume | None:
+        return next((each for each in self.list_volumes() if each.id == volume), None)
+
+    def write_tags(self, volume: Volume) -> None:
+        raise Refused(f"what {volume.id} is, a person writes", hint=f"see {self.path}")
 
     def attach(self, volume: str) -> None:
         disk = self._find(volume)

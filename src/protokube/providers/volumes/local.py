@@ -21,12 +21,20 @@ class LocalVolumes:
 
     lock = Lock.ATTACHMENT
     zonal = False
+    consistent = True
 
     def __init__(self, client: LocalClient) -> None:
         self.client = client
 
     def list_volumes(self) -> Sequence[Volume]:
         return [decode_volume(told) for told in self.client.call("list_volumes")]
+
+    def look_up(self, volume: str) -> Volume | None:
+        found = self.client.call("look_up", volume=volume)
+        return decode_volume(found) if found else None
+
+    def write_tags(self, volume: Volume) -> None:
+        self.client.call("write_tags", volume=volume.id, like=asdict(volume))
 
     def attach(self, volume: str) -> None:
         self.client.call("attach", volume=volume)

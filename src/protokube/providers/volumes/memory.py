@@ -28,9 +28,21 @@ class MemoryVolumes:
     def zonal(self) -> bool:
         return self.cloud.zonal
 
+    @property
+    def consistent(self) -> bool:
+        return self.cloud.consistent
+
     def list_volumes(self) -> Sequence[Volume]:
         with self.cloud.call("list_volumes", self.machine):
-            return self.cloud.volumes()
+            return self.cloud.listed()
+
+    def look_up(self, volume: str) -> Volume | None:
+        with self.cloud.call("look_up", self.machine):
+            return self.cloud.look_up(volume)
+
+    def write_tags(self, volume: Volume) -> None:
+        with self.cloud.call("write_tags", self.machine, writes=True):
+            self.cloud.write_tags(volume, self.machine)
 
     def attach(self, volume: str) -> None:
         with self.cloud.call("attach", self.machine, writes=True) as machine:
