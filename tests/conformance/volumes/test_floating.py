@@ -11,7 +11,7 @@ import pytest
 from conformance.volumes.worlds import FloatingWorld
 from helpers_volumes import SIZE, a_volume, all_at_once
 from protokube.errors import InvalidRequest, Refused, TryLater
-from protokube.providers.volumes import Lock, VolumeTaken
+from protokube.providers.volumes import Lock, VolumeTaken, epoch_key
 
 
 def test_the_attachment_is_the_lock(floating: FloatingWorld) -> None:
@@ -129,7 +129,9 @@ def test_what_a_dead_machine_held_is_free_and_remembers_its_past(floating: Float
 
     successor = floating.add_machine()
     seen = floating.seen_from(successor)
-    assert seen.list_volumes() == [replace(volume, mark="formed", epoch=2, last_holder=dead)]
+    assert seen.list_volumes() == [
+        replace(volume, mark="formed", epoch=2, epoch_of=epoch_key(volume.id, "g1"), last_holder=dead)
+    ]
     seen.attach(volume.id)
     assert seen.list_volumes()[0].attached_to == successor
 

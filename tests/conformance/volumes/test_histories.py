@@ -71,7 +71,8 @@ class History:
         if isinstance(result, Volume):
             holder = self.machines.index(result.attached_to) if result.attached_to else None
             last = self.machines.index(result.last_holder) if result.last_holder else ""
-            return replace(result, id="", attached_to=str(holder), last_holder=str(last))
+            epoch_of = result.epoch_of.replace(result.id, "this volume")
+            return replace(result, id="", attached_to=str(holder), last_holder=str(last), epoch_of=epoch_of)
         return self.volumes.index(result) if result in self.volumes else result
 
     def state(self) -> Sequence[object]:

@@ -13,6 +13,7 @@ from helpers_original import manifest_of_the_original
 from protokube.members.adopt import Adopt, AdoptDecision, Adopted, Layout, Said, decide_adopt, read_manifest
 from protokube.members.generation import Generation
 from protokube.members.identity import Identity, Nominated, Unreadable
+from protokube.members.raftmark import LogPosition
 from protokube.members.start import Data, Refuse, Seen, Start, decide_start
 
 TAGS = Nominated(cluster="dev.local", etcd_cluster="main", member="a", volume="vol-1")
@@ -51,6 +52,7 @@ def test_etcd_goes_on_with_the_data_of_an_adopted_volume_and_never_founds() -> N
     seen = Seen(
         tags=TAGS, name="etcd-a", peer_url="https://etcd-a:2380", identity=decision.identity, proven_blank=False,
         data=Data.PRESENT, generation=decision.generation, mark="", siblings=(), members=None,
+        position=LogPosition(cluster_id=1, member_id=2, term=3, commit=4, last_index=4),
     )  # fmt: skip
 
     assert decide_start(seen) == Start(fresh=False)

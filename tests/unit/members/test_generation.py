@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protokube.members.generation import Generation, decode, encode, is_open, is_unformed, is_untouched
+from protokube.members.generation import Accepted, Generation, decode, encode, is_open, is_unformed, is_untouched
 from unit.members.worlds import FOUNDERS, a_generation
 
 steady = settings(derandomize=True, deadline=None)
 words = st.text(min_size=1)
+counts = st.integers(min_value=0)
 generations = st.builds(
     Generation,
     id=words,
@@ -22,8 +23,12 @@ generations = st.builds(
     founders=st.dictionaries(words, words, max_size=5),
     replacements=st.dictionaries(words, words, max_size=5),
     open=st.booleans(),
+    superseded=st.dictionaries(words, words, max_size=2),
+    rejoined=st.dictionaries(words, words, max_size=2),
+    accepted=st.dictionaries(words, st.builds(Accepted, epoch=counts, term=counts, commit=counts), max_size=2),
 )
-FIELDS = ["etcdCluster", "founders", "id", "open", "replacements", "token"]
+FIRST_FIELDS = ["etcdCluster", "founders", "id", "open", "replacements", "token"]
+FIELDS = [*FIRST_FIELDS, "accepted", "rejoined", "superseded"]
 OPEN_MARKS = ["", "forming", "formatting:5f1c"]
 OTHER_MARKS = [None, "formed", "Formed", "forming ", "formatting", "open", "true", "?"]
 
@@ -46,7 +51,83 @@ def test_the_record_says_its_fields_as_a_person_expects_them() -> None:
         "founders": FOUNDERS,
         "replacements": {"a": "vol-a2"},
         "open": True,
+        "superseded": {},
+        "rejoined": {},
+        "accepted": {},
+        "version": 2,
     }
+
+
+FIRST_FORM = b"""\
+{
+  "etcdCluster": "main",
+  "founders": {
+    "a": "vol-a",
+    "b": "vol-b",
+    "c": "vol-c"
+  },
+  "id": "g1",
+  "open": true,
+  "replacements": {},
+  "token": "token-1"
+}
+"""
+"""As version 1 wrote it, which had no version in it."""
+
+
+def test_a_record_of_version_1_is_still_read() -> None:
+    assert decode(FIRST_FORM) == a_generation(is_open=True)
+
+
+@pytest.mark.parametrize("field", FIRST_FIELDS)
+def test_a_missing_field_of_version_1_is_never_filled_in(field: str) -> None:
+    told = json.loads(FIRST_FORM)
+    del told[field]
+
+    assert decode(json.dumps(told).encode()) is None
+
+
+@pytest.mark.parametrize("field", ["accepted", "rejoined", "superseded"])
+def test_half_of_version_2_in_a_record_without_a_version_is_not_believed(field: str) -> None:
+    assert decode(json.dumps({**json.loads(FIRST_FORM), field: {}}).encode()) is None
+
+
+@pytest.mark.parametrize("version", [3, 99, 0, -1, None, "2", 2.0, True])
+def test_a_record_of_a_newer_or_impossible_version_is_nothing_and_so_closed(version: Any) -> None:
+    assert decode(written(version=version)) is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None, [], {"vol-a": None}, {"vol-a": {}}, {"": {"epoch": 1, "term": 1, "commit": 1}},
+        {"vol-a": {"epoch": 1, "term": 1}}, {"vol-a": {"epoch": 1, "term": 1, "commit": 1, "x": 1}},
+        {"vol-a": {"epoch": -1, "term": 1, "commit": 1}}, {"vol-a": {"epoch": True, "term": 1, "commit": 1}},
+        {"vol-a": {"epoch": "1", "term": 1, "commit": 1}}, {"vol-a": {"epoch": 1.0, "term": 1, "commit": 1}},
+    ],
+)  # fmt: skip
+def test_an_acceptance_names_a_volume_and_all_three_figures(value: Any) -> None:
+    assert decode(written(accepted=value)) is None
+
+
+def test_an_acceptance_is_for_one_volume_and_is_taken_back_alone() -> None:
+    one, other = Accepted(epoch=1, term=2, commit=3), Accepted(epoch=4, term=5, commit=6)
+
+    both = a_generation().with_accepted("vol-a", one).with_accepted("vol-b", other)
+
+    assert both.without_accepted("vol-a").accepted == {"vol-b": other}
+    assert both.without_accepted("vol-x") == both
+    assert decode(encode(both)) == both
+
+
+def test_what_is_recorded_later_leaves_the_rest_as_it_is() -> None:
+    record = a_generation().with_superseded("vol-a", "a").with_rejoined("b", "vol-b: epoch 1")
+
+    again = record.with_replacement("a", "vol-a2").closed()
+
+    assert (again.superseded, again.rejoined) == ({"vol-a": "a"}, {"b": "vol-b: epoch 1"})
+    assert again.home_of("a") == "vol-a2"
+    assert decode(encode(again)) == again
 
 
 def test_every_truncated_record_is_nothing_and_so_closed() -> None:
@@ -119,7 +200,7 @@ def test_a_name_is_a_text_with_something_in_it(field: str, value: Any) -> None:
 @pytest.mark.parametrize(
     "value", [None, "vol-a", [], ["vol-a"], {"a": None}, {"a": ""}, {"": "vol-a"}, {"a": 1}, {"a": ["vol-a"]}]
 )
-@pytest.mark.parametrize("field", ["founders", "replacements"])
+@pytest.mark.parametrize("field", ["founders", "replacements", "superseded", "rejoined"])
 def test_volumes_are_named_by_member(field: str, value: Any) -> None:
     assert decode(written(**{field: value})) is None
 

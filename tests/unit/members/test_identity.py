@@ -46,7 +46,7 @@ def test_the_file_is_json_that_a_person_can_read() -> None:
     told = encode(an_identity()).decode()
 
     assert told.endswith("\n")
-    assert json.loads(told) == asdict(an_identity())
+    assert json.loads(told) == {**asdict(an_identity()), "version": 2}
     assert '\n  "epoch": 3,\n' in told
 
 
@@ -111,6 +111,54 @@ def test_a_number_too_long_to_read_is_unreadable() -> None:
 @pytest.mark.parametrize("field", FIELDS)
 def test_a_missing_field_is_never_filled_in(field: str) -> None:
     told = asdict(an_identity())
+    del told[field]
+
+    read = decode(json.dumps(told).encode())
+
+    assert isinstance(read, Unreadable)
+    assert field in read.why
+
+
+FIRST_FORM = b"""\
+{
+  "cluster": "dev",
+  "epoch": 3,
+  "etcd_cluster": "main",
+  "generation": "g1",
+  "holder": "i-1",
+  "member": "a",
+  "volume": "vol-a"
+}
+"""
+"""As version 1 wrote it, which had no version in it."""
+
+
+def test_a_file_of_version_1_is_still_read() -> None:
+    assert decode(FIRST_FORM) == an_identity()
+
+
+def test_a_file_of_version_1_is_written_again_as_version_2() -> None:
+    read = decode(FIRST_FORM)
+
+    assert isinstance(read, Identity)
+    assert json.loads(encode(read)) == {**json.loads(FIRST_FORM), "version": 2}
+
+
+def test_a_newer_version_is_unreadable_and_named_whatever_else_it_holds() -> None:
+    for extra in ({}, {"seal": "x"}):
+        read = decode(written(version=3, **extra))
+
+        assert read == Unreadable("version 3 is of a newer protokube, this one reads up to 2")
+
+
+@pytest.mark.parametrize("version", [None, "2", 2.0, True, [], 0, -1])
+def test_a_version_that_is_no_count_is_unreadable_and_named(version: Any) -> None:
+    assert decode(written(version=version)) == Unreadable(f"version {version!r} cannot be")
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_missing_field_of_version_2_is_never_filled_in(field: str) -> None:
+    told = json.loads(encode(an_identity()))
     del told[field]
 
     read = decode(json.dumps(told).encode())

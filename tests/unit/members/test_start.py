@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from typing import Any
 
 import pytest
 
 from protokube.members.generation import Generation
 from protokube.members.identity import Identity, Unreadable
-from protokube.members.start import Data, Join, Listed, Refuse, Seen, Start, Wait, decide_start
+from protokube.members.start import Data, Join, Kind, Listed, Refuse, Seen, Start, Wait, decide_start
 from unit.members.worlds import (
+    AHEAD,
     LATE,
+    OLDER,
     QUORUM,
     B,
     C,
@@ -19,6 +22,7 @@ from unit.members.worlds import (
     a_member,
     a_mounted,
     an_identity,
+    just_mounted,
 )
 
 OPEN, CLOSED = a_generation(is_open=True), a_generation()
@@ -56,13 +60,119 @@ def waiting(seen: Seen) -> Wait:
 
 @pytest.mark.parametrize("members", [None, QUORUM, LATE, (B, C)], ids=["no quorum", "listed", "late", "not listed"])
 @pytest.mark.parametrize("generation", [None, OPEN, CLOSED], ids=["unreadable", "open", "closed"])
-def test_a_volume_of_ours_with_its_data_goes_on_with_it_whatever_else_is_seen(
+def test_a_verified_mount_of_ours_goes_on_with_its_data_whatever_else_is_seen(
     generation: Generation | None, members: tuple[Listed, ...] | None
 ) -> None:
     for mark in (None, "", "forming", "formed"):
         for siblings in (None, (), ("vol-x",)):
             seen = ours(Data.PRESENT, generation, mark=mark, members=members, siblings=siblings)
-            assert decide_start(seen) == Start(fresh=False)
+            for older in (None, OLDER):
+                assert decide_start(replace(seen, verified=True, older=older)) == Start(fresh=False)
+
+
+@pytest.mark.parametrize("members", [None, QUORUM, LATE], ids=["no quorum", "listed", "late"])
+@pytest.mark.parametrize("generation", [None, OPEN, CLOSED], ids=["unreadable", "open", "closed"])
+def test_a_disk_that_is_not_behind_its_records_goes_on_with_its_data(
+    generation: Generation | None, members: tuple[Listed, ...] | None
+) -> None:
+    for mark in (None, "", "forming", "formed"):
+        for siblings in (None, (), ("vol-x",)):
+            for majority in (None, AHEAD):
+                seen = just_mounted(
+                    generation=generation, members=members, mark=mark, siblings=siblings, majority=majority
+                )
+                assert decide_start(seen) == Start(fresh=False)
+
+
+# ours, an older copy
+
+
+def test_an_older_copy_is_set_aside_where_the_others_prove_that_they_have_everything() -> None:
+    assert decide_start(just_mounted(older=OLDER, majority=AHEAD)) == Join(remove=1, move_aside=True, older=OLDER)
+
+
+@pytest.mark.parametrize(
+    ("found", "why"),
+    [
+        ({"majority": None}, "no majority of the other voters"),
+        ({"majority": replace(AHEAD, term=3)}, "of an earlier term"),
+        ({"majority": replace(AHEAD, commit=999)}, "have committed less"),
+        ({"agreed": False}, "do not agree with each other"),
+        ({"generation": None}, "does not say that the cluster is formed"),
+        ({"generation": OPEN}, "does not say that the cluster is formed"),
+        ({"rejoined": True}, "was set aside once already"),
+        ({"members": None}, "etcd does not list it"),
+    ],
+    ids=lambda each: next(iter(each)) if isinstance(each, dict) else "",
+)
+def test_an_older_copy_is_a_persons_without_that_proof_and_both_figures_are_shown(
+    found: dict[str, Any], why: str
+) -> None:
+    told = refusal(just_mounted(**{"older": OLDER, "majority": AHEAD, **found}))
+
+    assert told.kind is Kind.OLDER
+    assert why in told.why
+    assert "the disk has epoch 3, term 4, commit 900; recorded are epoch 5, term 4, commit 1000" in told.why
+    assert "protokube etcd accept vol-a --older --epoch 3 --term 4 --commit 900" in told.hint
+
+
+def test_an_older_copy_that_a_person_accepted_starts_with_or_without_the_others() -> None:
+    for majority in (None, AHEAD):
+        for members in (None, QUORUM):
+            seen = just_mounted(older=OLDER, accepted=True, majority=majority, members=members)
+            assert decide_start(seen) == Start(fresh=False, accepted=True)
+
+
+def test_a_disk_whose_member_was_replaced_is_superseded() -> None:
+    members = (a_member("a", 9), B, C)
+    for older in (None, OLDER):
+        told = refusal(just_mounted(members=members, majority=AHEAD, older=older, accepted=True))
+
+        assert told.kind is Kind.SUPERSEDED
+        assert told.why == "vol-a is superseded: its member 1 was replaced by 9"
+        assert told.hint == "vol-a is kept as it is; delete it once nobody needs its data"
+
+
+def test_a_disk_whose_member_was_removed_and_not_replaced_is_a_persons() -> None:
+    for older in (None, OLDER):
+        told = refusal(just_mounted(members=(B, C), majority=AHEAD, older=older, accepted=True))
+
+        assert told.kind is Kind.REMOVED
+        assert told.why == "member 1 of main/a was removed from etcd's member list"
+        assert told.hint
+
+
+def test_a_copy_of_a_disk_whose_member_runs_elsewhere_is_a_clone_and_changes_no_member() -> None:
+    for older in (None, OLDER):
+        told = refusal(just_mounted(answers_elsewhere=True, majority=AHEAD, older=older, accepted=True))
+
+        assert told.kind is Kind.CLONE
+        assert told.why == "member 1 of main/a runs elsewhere: vol-a is a copy of its disk"
+        assert told.hint == "detach vol-a; the running member was left alone"
+
+
+def test_a_disk_that_names_another_volume_is_a_clone_whatever_else_is_seen() -> None:
+    for majority, members in ((None, None), (AHEAD, QUORUM)):
+        seen = just_mounted(identity=an_identity(volume="vol-x"), majority=majority, members=members, older=OLDER)
+        assert refusal(seen).kind is Kind.CLONE
+
+
+def test_data_of_another_etcd_cluster_is_refused_naming_both() -> None:
+    for older in (None, OLDER):
+        told = refusal(just_mounted(majority=replace(AHEAD, cluster_id=0xC2), older=older, accepted=True))
+
+        assert told.kind is Kind.OTHER
+        assert told.why == "vol-a holds data of etcd cluster c1, the members of main are of c2"
+
+
+def test_a_log_that_cannot_be_read_is_refused_with_the_reason() -> None:
+    for majority, members in ((None, None), (AHEAD, QUORUM)):
+        told = refusal(
+            just_mounted(position=None, unreadable_log="no segment begins", majority=majority, members=members)
+        )
+
+        assert told.why == "etcd's log on vol-a cannot be read: no segment begins"
+        assert told.hint
 
 
 def test_a_volume_that_a_restore_left_behind_does_not_bring_the_old_cluster_back() -> None:

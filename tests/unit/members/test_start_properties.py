@@ -15,8 +15,24 @@ from hypothesis import strategies as st
 
 from protokube.members.generation import Generation, is_open
 from protokube.members.identity import Identity, Nominated, Unreadable, mismatch
-from protokube.members.start import Data, Decision, Join, Listed, Refuse, Seen, Start, Wait, decide_start
-from unit.members.worlds import LATE, QUORUM, a_blank, a_generation, a_mounted, an_identity, etcd_name, peer_url
+from protokube.members.older import Figures, Majority, Older, why_not_rejoin
+from protokube.members.raftmark import LogPosition
+from protokube.members.start import Data, Decision, Join, Kind, Listed, Refuse, Seen, Start, Wait, decide_start
+from unit.members.worlds import (
+    AHEAD,
+    CLUSTER,
+    LATE,
+    OLDER,
+    POSITION,
+    QUORUM,
+    a_blank,
+    a_generation,
+    a_mounted,
+    an_identity,
+    etcd_name,
+    just_mounted,
+    peer_url,
+)
 
 T = TypeVar("T")
 steady = settings(derandomize=True, deadline=None, max_examples=500)
@@ -62,6 +78,7 @@ LISTED = [
 MARKS = ["", "", "", "forming", "forming", "formed", None, "formatting:5f1c", "formatting", "?"]
 SIBLINGS: list[tuple[str, ...] | None] = [(), (), None, ("vol-x",)]
 LOST: list[tuple[str, ...]] = [(), ("b",), ("b", "c")]
+SELDOM = [False, False, False, True]
 MEMBERS: list[tuple[Listed, ...] | None] = [
     *[None] * 2 * len(LISTED),
     (),
@@ -69,6 +86,16 @@ MEMBERS: list[tuple[Listed, ...] | None] = [
     *((*QUORUM[1:], each) for each in LISTED),
     *((each, QUORUM[0]) for each in LISTED),
 ]
+POSITIONS: list[LogPosition | None] = [
+    POSITION, POSITION, POSITION, None, replace(POSITION, member_id=5), replace(POSITION, cluster_id=CLUSTER + 1)
+]  # fmt: skip
+OLDERS: list[Older | None] = [
+    None, None, None, OLDER, OLDER, replace(OLDER, recorded=Figures(epoch=3, term=6, commit=900))
+]  # fmt: skip
+MAJORITIES: list[Majority | None] = [
+    None, AHEAD, AHEAD, AHEAD, replace(AHEAD, term=3), replace(AHEAD, commit=999),
+    replace(AHEAD, cluster_id=CLUSTER + 1),
+]  # fmt: skip
 
 
 def one_of(rolled: int, pool: Sequence[T]) -> tuple[int, T]:
@@ -90,6 +117,14 @@ def observed(rolled: int) -> Seen:
     rolled, siblings = one_of(rolled, SIBLINGS)
     rolled, members = one_of(rolled, MEMBERS)
     rolled, lost = one_of(rolled, LOST)
+    rolled, position = one_of(rolled, POSITIONS)
+    rolled, older = one_of(rolled, OLDERS)
+    rolled, majority = one_of(rolled, MAJORITIES)
+    rolled, verified = one_of(rolled, SELDOM)
+    rolled, answers_elsewhere = one_of(rolled, SELDOM)
+    rolled, rejoined = one_of(rolled, SELDOM)
+    rolled, accepted = one_of(rolled, SELDOM)
+    rolled, disagreed = one_of(rolled, SELDOM)
     return Seen(
         tags=tags,
         name=etcd_name(tags.member),
@@ -102,6 +137,15 @@ def observed(rolled: int) -> Seen:
         siblings=siblings,
         members=members,
         lost=lost,
+        verified=verified,
+        position=position,
+        unreadable_log="" if position else "torn",
+        older=older,
+        majority=majority,
+        agreed=not disagreed,
+        answers_elsewhere=answers_elsewhere,
+        rejoined=rejoined,
+        accepted=accepted,
     )
 
 
@@ -112,8 +156,18 @@ CRASHED = a_mounted(
     identity=an_identity(), data=Data.MISSING, generation=a_generation(is_open=True), mark="forming", siblings=()
 )
 EMPTIED = a_mounted(identity=an_identity(), data=Data.MISSING, generation=a_generation(), members=QUORUM)
-SERVING = a_mounted(identity=an_identity(), data=Data.PRESENT, generation=a_generation(), members=QUORUM)
-SENSIBLE = [FOUNDING, COMING_LATE, REPLACING, CRASHED, EMPTIED, SERVING]
+SERVING = replace(just_mounted(), verified=True)
+ORIGINAL = just_mounted(majority=AHEAD)
+REJOINING = just_mounted(older=OLDER, majority=AHEAD)
+ACCEPTED = just_mounted(older=OLDER, accepted=True)
+CLONED = just_mounted(older=OLDER, majority=AHEAD, answers_elsewhere=True)
+KEPT_OLD = just_mounted(older=OLDER)
+SUPERSEDED = just_mounted(position=replace(POSITION, member_id=5))
+REMOVED = just_mounted(members=QUORUM[1:])
+SENSIBLE = [
+    FOUNDING, COMING_LATE, REPLACING, CRASHED, EMPTIED, SERVING, ORIGINAL, REJOINING, ACCEPTED, CLONED, KEPT_OLD,
+    SUPERSEDED, REMOVED,
+]  # fmt: skip
 
 
 def almost(rolled: int, seen: Seen) -> Seen:
@@ -180,11 +234,11 @@ def test_nothing_is_fresh_that_a_quorum_knows_to_have_started(seen: Seen) -> Non
 @given(OBSERVATIONS)
 @example(FOUNDING)
 @steady
-def test_nothing_is_fresh_and_nothing_joins_where_anything_lies(seen: Seen) -> None:
+def test_nothing_is_fresh_where_anything_lies_and_nothing_joins_there_but_an_older_copy(seen: Seen) -> None:
     if seen.data is not Data.MISSING:
         decision = decide_start(seen)
         assert not is_fresh(decision)
-        assert not isinstance(decision, Join)
+        assert not isinstance(decision, Join) or (seen.data is Data.PRESENT and decision.older is not None)
 
 
 @given(OBSERVATIONS)
@@ -210,7 +264,7 @@ def test_nobody_joins_without_the_list_of_a_quorum_or_beside_another_volume(seen
     decision = decide_start(seen)
     if isinstance(decision, Join):
         assert seen.members
-        assert seen.siblings == ()
+        assert seen.siblings == () or decision.older is not None
 
 
 @given(OBSERVATIONS)
@@ -256,10 +310,71 @@ def test_only_a_volume_with_an_identity_of_ours_has_anything_moved_aside(seen: S
 @given(OBSERVATIONS)
 @steady
 def test_etcd_goes_on_with_data_only_where_there_is_data_and_an_identity(seen: Seen) -> None:
-    if decide_start(seen) == Start(fresh=False):
+    decision = decide_start(seen)
+    if isinstance(decision, Start) and not decision.fresh:
         assert seen.data is Data.PRESENT
         assert isinstance(seen.identity, Identity)
         assert mismatch(seen.identity, seen.tags) is None
+
+
+@given(OBSERVATIONS)
+@example(ORIGINAL)
+@example(REJOINING)
+@example(ACCEPTED)
+@steady
+def test_data_that_was_not_verified_is_started_only_if_it_is_no_older_copy_or_a_person_accepted_it(seen: Seen) -> None:
+    decision = decide_start(seen)
+    if isinstance(decision, Start) and not decision.fresh and not seen.verified:
+        assert seen.position is not None
+        assert seen.older is None or seen.accepted
+        assert decision.accepted == (seen.older is not None)
+        assert not seen.answers_elsewhere
+        assert not seen.members or any(each.id == seen.position.member_id for each in seen.members)
+        assert seen.majority is None or seen.majority.cluster_id == seen.position.cluster_id
+
+
+@given(OBSERVATIONS)
+@example(SERVING)
+@steady
+def test_verified_data_of_ours_goes_on_whatever_the_evidence(seen: Seen) -> None:
+    if not seen.verified or seen.data is not Data.PRESENT or not isinstance(seen.identity, Identity):
+        return
+    record = seen.generation
+    other = record and record.etcd_cluster == seen.tags.etcd_cluster and record.id != seen.identity.generation
+    if mismatch(seen.identity, seen.tags) is None and not other:
+        assert decide_start(seen) == Start(fresh=False)
+
+
+@given(OBSERVATIONS)
+@example(REJOINING)
+@steady
+def test_an_older_copy_joins_only_by_proof_once_and_in_a_formed_cluster(seen: Seen) -> None:
+    decision = decide_start(seen)
+    if not isinstance(decision, Join) or decision.older is None:
+        return
+    assert decision.older == seen.older
+    assert decision.move_aside
+    assert seen.position is not None
+    assert not seen.accepted
+    assert not seen.verified
+    assert why_not_rejoin(decision.older, seen.position, seen.majority, agreed=seen.agreed) == ""
+    assert not seen.rejoined
+    assert seen.generation is not None
+    assert not seen.generation.open
+    assert seen.generation.etcd_cluster == seen.tags.etcd_cluster
+    assert decision.remove == seen.position.member_id
+
+
+@given(OBSERVATIONS)
+@example(CLONED)
+@steady
+def test_no_member_is_changed_for_a_clone(seen: Seen) -> None:
+    decision = decide_start(seen)
+    is_clone = isinstance(seen.identity, Identity) and seen.identity.volume != seen.tags.volume
+    if is_clone or (isinstance(decision, Refuse) and decision.kind is Kind.CLONE):
+        assert isinstance(decision, Refuse)
+    if seen.answers_elsewhere and seen.data is Data.PRESENT and not seen.verified:
+        assert isinstance(decision, Refuse)
 
 
 @given(OBSERVATIONS)
@@ -350,7 +465,14 @@ def test_the_random_observations_reach_every_kind_of_decision() -> None:
     def look(seen: Seen) -> None:
         decision = decide_start(seen)
         reached["fresh" if is_fresh(decision) else type(decision).__name__] += 1
+        if isinstance(decision, Refuse) and decision.kind is not Kind.OTHER:
+            reached[decision.kind.value] += 1
+        if isinstance(decision, Join) and decision.older:
+            reached["rejoin"] += 1
+        if isinstance(decision, Start) and decision.accepted:
+            reached["accepted"] += 1
 
     look()
-    assert set(reached) == {"fresh", "Start", "Join", "Wait", "Refuse"}
-    assert min(reached.values()) >= 20, reached
+    kinds = {each.value for each in Kind} - {Kind.OTHER.value}
+    assert set(reached) == {"fresh", "Start", "Join", "Wait", "Refuse", "rejoin", "accepted"} | kinds
+    assert min(reached.values()) >= 5, reached

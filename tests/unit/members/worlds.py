@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from protokube.members.generation import Generation
 from protokube.members.identity import Identity, Nominated, Unreadable
+from protokube.members.older import Figures, Majority, Older
+from protokube.members.raftmark import LogPosition
 from protokube.members.start import Data, Listed, Seen
 
 FOUNDERS = {"a": "vol-a", "b": "vol-b", "c": "vol-c"}
@@ -63,6 +68,20 @@ B, C = a_member("b", 2), a_member("c", 3)
 QUORUM = (a_member("a", 1), B, C)
 LATE = (a_member("a", 1, started=False), B, C)
 """The others formed the cluster while founder a was away: it has a name there, and no client URL."""
+
+
+CLUSTER = 0xC1
+POSITION = LogPosition(cluster_id=CLUSTER, member_id=1, term=4, commit=900, last_index=903)
+"""Of the log on vol-a: the data of member 1, which QUORUM lists as a."""
+OLDER = Older(disk=Figures(epoch=3, term=4, commit=900), recorded=Figures(epoch=5, term=4, commit=1000))
+AHEAD = Majority(cluster_id=CLUSTER, term=5, commit=1000)
+"""The others have everything that this disk and its records know of."""
+
+
+def just_mounted(**found: Any) -> Seen:
+    """vol-a with data of its own, mounted a moment ago; `found` is what else speaks for or against it."""
+    seen = a_mounted(identity=an_identity(), data=Data.PRESENT, generation=a_generation(), members=QUORUM)
+    return replace(seen, **{"position": POSITION, **found})
 
 
 def a_mounted(

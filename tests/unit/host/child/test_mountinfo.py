@@ -49,7 +49,10 @@ def test_no_mounts_are_an_empty_table() -> None:
     assert parse("") == []
 
 
-@pytest.mark.parametrize("line", ["nonsense", "1 2 3 4 5 6", "1 2 a:b / /x rw - ext4 x rw", "1 2 1:1 / /x rw - ext4"])
+@pytest.mark.parametrize(
+    "line",
+    ["nonsense", "1 2 3 4 5 6", "1 2 a:b / /x rw - ext4 x rw", "1 2 1:1 / /x rw - ext4", "x 2 1:1 / /x rw - ext4 x rw"],
+)
 def test_a_line_that_is_not_understood_is_an_error_and_not_left_out(line: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         parse(TABLE + line)
@@ -67,7 +70,8 @@ def test_whatever_the_kernel_escapes_is_read_back(name: str) -> None:
 def test_mounts_are_given_as_values() -> None:
     found = parse_mounts("36 35 98:0 / /mnt/a rw - ext4 /dev/root rw,x=y\n")
 
-    assert found == (Mount(number=(98, 0), point=Path("/mnt/a"), type="ext4", options=frozenset({"rw", "x=y"})),)
+    options = frozenset({"rw", "x=y"})
+    assert found == (Mount(number=(98, 0), point=Path("/mnt/a"), type="ext4", options=options, id=36),)
 
 
 def test_the_table_of_this_machine_has_its_root() -> None:
@@ -156,4 +160,4 @@ def test_a_zombie_is_passed_over() -> None:
 
 
 def test_a_line_is_a_value() -> None:
-    assert parse(SHOWN) == [Line((7, 3), "/mnt/a", "ext4", frozenset({"rw"}))]
+    assert parse(SHOWN) == [Line((7, 3), "/mnt/a", "ext4", frozenset({"rw"}), 36)]
