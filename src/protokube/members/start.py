@@ -239,11 +239,12 @@ def _older(seen: Seen, copy: Older, position: LogPosition, name: str) -> Decisio
     if seen.rejoined:
         why_not = why_not or f"an older copy of {name} was set aside once already"
     old = listed(seen)
-    if not why_not and old is not None:
+    if not why_not and old is not None and old.id == position.member_id:
         return Join(remove=old.id, move_aside=True, older=copy)
     disk = copy.disk
+    why_not = why_not or "etcd does not list its member id under this name"
     return Refuse(
-        f"{volume} is an older copy of the disk of {name}: {copy}; {why_not or 'etcd does not list it'}",
+        f"{volume} is an older copy of the disk of {name}: {copy}; {why_not}",
         f"attach the newer disk or bring the other members back; to start with the older data all the same: protokube"
         f" etcd accept {volume} --older --epoch {disk.epoch} --term {disk.term} --commit {disk.commit}",
         Kind.OLDER,

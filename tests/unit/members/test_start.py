@@ -101,7 +101,7 @@ def test_an_older_copy_is_set_aside_where_the_others_prove_that_they_have_everyt
         ({"generation": None}, "does not say that the cluster is formed"),
         ({"generation": OPEN}, "does not say that the cluster is formed"),
         ({"rejoined": True}, "was set aside once already"),
-        ({"members": None}, "etcd does not list it"),
+        ({"members": None}, "etcd does not list its member id under this name"),
     ],
     ids=lambda each: next(iter(each)) if isinstance(each, dict) else "",
 )
@@ -114,6 +114,13 @@ def test_an_older_copy_is_a_persons_without_that_proof_and_both_figures_are_show
     assert why in told.why
     assert "the disk has epoch 3, term 4, commit 900; recorded are epoch 5, term 4, commit 1000" in told.why
     assert "protokube etcd accept vol-a --older --epoch 3 --term 4 --commit 900" in told.hint
+
+
+def test_an_older_copy_removes_no_member_whose_data_it_is_not() -> None:
+    """The list has the id of this log under another peer URL, and another id under ours."""
+    members = (a_member("a", 7), a_member("b", 1), C)
+
+    assert refusal(just_mounted(older=OLDER, majority=AHEAD, members=members)).kind is Kind.OLDER
 
 
 def test_an_older_copy_that_a_person_accepted_starts_with_or_without_the_others() -> None:
