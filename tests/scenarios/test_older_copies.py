@@ -226,6 +226,22 @@ def test_a_person_accepts_an_older_copy_by_naming_what_is_on_it_and_only_once(fo
     formed.etcd["main"].started_old.clear()  # as that person wanted
 
 
+def test_an_acceptance_counts_from_the_next_round_on(formed: Stage) -> None:
+    """The record that was read a minute ago does not know of it."""
+    volume, copied = formed.volume_of("b"), formed.copy_disk(formed.volume_of("b"))
+    take_over(formed, "b")
+    power_off(formed, "a", "b", "c")
+    formed.put_back(volume, copied)
+    (host,) = boot(formed, "b")
+    formed.run(30)
+    assert any("is an older copy" in text for text in refusals(formed))
+    commit = next(iter(copied.dbs[0].values())).state.sequence
+    accept(formed, volume, Accepted(epoch=1, term=1, commit=commit))
+    formed.round(host)
+    assert host.links() != {}
+    formed.etcd["main"].started_old.clear()  # as that person wanted
+
+
 def test_a_clone_of_another_members_disk_is_refused_and_no_member_is_changed(formed: Stage) -> None:
     formed.run(70)
     before = formed.etcd["main"].led()[0].db.state.members

@@ -7,6 +7,7 @@ at the provider are written again by the holder.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from protokube.agent import generations, homes, inventory, names, quorum, raftmarks, unused, verified
@@ -99,7 +100,7 @@ def decide(turn: Turn, home: Home) -> Decision:
     # An etcd that we started a moment ago may have written its data since we looked, and be in the list by now: looking
     # again after the list was read keeps us from taking a member that lives for one that lost its data.
     data = home.data if goes_on else homes.data_on(home)
-    generation = _generation(turn, home, goes_on=goes_on)
+    generation = _record(turn, home) if goes_on else generations.read(turn, home.etcd.key)
     proven = home.identity is None and home.empty and home.listed is not None and _made_by_us(home)
     said = home.listed or home.identity
     assert isinstance(said, Volume | Identity)
@@ -135,16 +136,15 @@ def decide(turn: Turn, home: Home) -> Decision:
     return decide_start(seen)
 
 
-def _generation(turn: Turn, home: Home, *, goes_on: bool) -> Generation | None:
-    """A disk with data may be started without the record; one that was not checked yet is judged by the newest."""
-    if not goes_on:
-        return generations.read(turn, home.etcd.key)
-    if home.verified:
-        return generations.recent(turn, home.etcd.key)
-    try:
-        return generations.read(turn, home.etcd.key)
-    except (TryLater, Refused):
-        return None
+def _record(turn: Turn, home: Home) -> Generation | None:
+    """The record for a member that has its data: read anew while its disk is being checked, if the store answers.
+
+    A copy may have been accepted, or set aside for this member elsewhere, since the record was last read.
+    """
+    if not home.verified:
+        with suppress(TryLater, Refused):
+            return generations.read(turn, home.etcd.key)
+    return generations.recent(turn, home.etcd.key)
 
 
 def _made_by_us(home: Home) -> bool:
