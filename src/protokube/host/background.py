@@ -33,7 +33,7 @@ class Threads:
             self._under_way[name] = _Work(work, name, self._on_done)
             self._under_way[name].start()
             return None
-        if known.is_alive():
+        if not known.finished:
             return None
         del self._under_way[name]
         return cast(T, known.outcome())
@@ -45,12 +45,15 @@ class _Work(threading.Thread):
         self._work, self._on_done = work, on_done
         self._result: object = None
         self._error: BaseException | None = None
+        self.finished = False
+        """Before `on_done` is called, when the thread itself still lives."""
 
     def run(self) -> None:
         try:
             self._result = self._work()
         except BaseException as error:  # noqa: BLE001 (raised again where the result is collected)
             self._error = error
+        self.finished = True
         self._on_done()
 
     def outcome(self) -> object:
