@@ -1,0 +1,54 @@
+"""What several scenarios do to a cluster: machines that go and come, disks that are restored, and what came of it."""
+
+from __future__ import annotations
+
+from helpers_scenarios import Stage
+from helpers_scenarios_copies import DiskCopy
+from helpers_scenarios_host import Host
+
+
+def take_over(stage: Stage, member: str) -> Host:
+    """Its machine dies and a new one takes the disk: the epoch rises."""
+    host = stage.holder_of(member)
+    stage.kill(host)
+    new = stage.replace_machine(host)
+    stage.until(stage.healthy)
+    return new
+
+
+def power_off(stage: Stage, *members: str) -> None:
+    for member in members:
+        host = stage.holder_of(member)
+        stage.kill(host)
+        stage.declare_dead(host)
+
+
+def boot(stage: Stage, *members: str) -> list[Host]:
+    return [stage.boot(f"master-{member}") for member in members]
+
+
+def restore_while_down(stage: Stage, member: str, copied: DiskCopy) -> None:
+    """Its machine is dead; somebody restores the snapshot in place; a new machine comes up."""
+    volume = stage.volume_of(member)
+    power_off(stage, member)
+    stage.put_back(volume, copied)
+    boot(stage, member)
+
+
+def refusals(stage: Stage) -> set[str]:
+    return {
+        note.text
+        for host in stage.hosts.values()
+        if host.runs and host.turn is not None
+        for note in host.turn.report.person
+    }
+
+
+def asides(stage: Stage, member: str) -> list[str]:
+    folder = stage.platters[stage.volume_of(member)].folder
+    assert folder is not None
+    return sorted(each.name for each in folder.glob("**/*.aside-*"))
+
+
+def started_old(stage: Stage) -> list[str]:
+    return stage.etcd["main"].started_old
