@@ -265,7 +265,7 @@ def test_a_volume_that_was_used_and_turns_up_blank_is_never_formatted(place: Pla
 def test_a_volume_that_was_held_before_and_lost_its_mark_is_never_formatted(place: Place) -> None:
     task = place.new_volume()
     assert task.agent(kill="after attach").code == KILLED
-    place.cloud.client(task.name).call("write_epoch", volume=task.volume.id, epoch=3, holder="somebody")
+    place.cloud.change_tags(task.volume.id, epoch=3, last_holder="somebody")
     before = digest(task.image)
 
     life = task.agent()

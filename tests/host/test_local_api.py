@@ -102,6 +102,7 @@ def test_a_long_question_is_heard_whole(local: CloudWithoutHosts) -> None:
     host = local.add_machine()
     mark = "x" * 1_000_000
     (volume,) = local.cloud.create_founders([a_volume()])
+    local.client(host).call("attach", volume=volume.id)
 
     local.client(host).call("write_mark", volume=volume.id, mark=mark)
 

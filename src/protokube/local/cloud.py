@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -73,14 +74,12 @@ class Cloud:
 
     def write_tags(self, host: str, volume: str, like: Volume) -> None:
         """The host that holds a volume says again what it is."""
-        self._living(host)
-        holder = self.volumes.find(volume).attached_to
-        if holder != host:
-            raise Refused(f"{volume} is not attached to {host}", saw=f"attached to {holder or 'nobody'}")
-        self.set_tags(volume, like.etcd_cluster, like.member, like.members)
+        self.volumes.write_tags(volume, like, host)
+        self.changed()
 
     def attach(self, host: str, volume: str) -> None:
         """The host's own; raises VolumeTaken, or TryLater while somebody may still write to the disk."""
+        self._living_master(host)
         with self._alone(volume):
             found = self.volumes.find(volume)
             image = self.paths.image(volume)
@@ -104,13 +103,11 @@ class Cloud:
         return Device(path=Path("/dev") / device_name(volume), serial=volume)
 
     def write_mark(self, host: str, volume: str, mark: str) -> None:
-        self._living(host)
-        if self.volumes.write_mark(volume, mark):
+        if self.volumes.write_mark(volume, mark, host):
             self.changed()
 
     def write_epoch(self, host: str, volume: str, epoch: int, holder: str, generation: str) -> None:
-        self._living(host)
-        if self.volumes.write_epoch(volume, epoch, holder, generation):
+        if self.volumes.write_epoch(volume, epoch, holder, host, generation=generation):
             self.changed()
 
     def release(self, host: str, volume: str) -> None:
@@ -126,7 +123,7 @@ class Cloud:
         self.changed()
 
     def create_volume(self, host: str, like: Volume, request: str) -> Volume:
-        self._living(host)
+        self._living_master(host)
         return self._create(like, request, founder=False)
 
     # What the operator does.
@@ -137,7 +134,8 @@ class Cloud:
 
     def set_tags(self, volume: str, etcd_cluster: str, member: str, members: Sequence[str]) -> None:
         """What a tool or a person does to tags; empty ones take them away."""
-        self.volumes.write_tags(volume, etcd_cluster, member, members)
+        like = replace(self.volumes.find(volume), etcd_cluster=etcd_cluster, member=member, members=tuple(members))
+        self.volumes.write_tags(volume, like)
         self.changed()
 
     def delete_volume(self, volume: str) -> None:
@@ -264,11 +262,13 @@ class Cloud:
                 self._hide(volume)
                 self.volumes.free(volume.id, host)
 
-    def _living(self, host: str) -> Host:
+    def _living_master(self, host: str) -> None:
+        """Refused for any other host, before anything slow is begun for it."""
         found = self.census.find(host)
         if found.dead:
             raise Refused(f"{host} was declared dead", want="a host that exists")
-        return found
+        if not found.master:
+            raise Refused(f"{host} is no master", want="only masters make and attach volumes")
 
     def _running(self, host: str) -> int:
         found = self.census.find(host)

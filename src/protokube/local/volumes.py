@@ -1,6 +1,7 @@
 """The table of volumes: tags, marks, epochs, and who holds what. Disks themselves are not touched here.
 
 `claim` is the lock between masters: it is decided in one transaction, together with whether the claimant still lives.
+Mark and epoch belong to the holder: whether the writer holds the volume is decided in the transaction that writes.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import replace
 
 from protokube.errors import Refused
 from protokube.local.db import Database
-from protokube.providers.volumes import Volume, VolumeTaken, epoch_key
+from protokube.providers.volumes import Volume, VolumeTaken, epoch_key, need_holder
 
 ONE = "SELECT * FROM volumes WHERE id = ? AND NOT deleted"
 
@@ -31,13 +32,14 @@ class Volumes:
         found = self.database.rows(ONE, (volume,))
         return _volume(found[0]) if found else None
 
-    def write_tags(self, volume: str, etcd_cluster: str, member: str, members: Sequence[str]) -> None:
-        """Empty ones make it a volume that nobody lists."""
+    def write_tags(self, volume: str, like: Volume, host: str | None = None) -> None:
+        """For the host that holds the volume, or for the operator. Empty tags make a volume that no list shows."""
         with self.database.transaction() as connection:
-            _one(connection.execute(ONE, (volume,)).fetchall(), volume)
+            if host is not None:
+                _held(connection, volume, host)
             connection.execute(
-                "UPDATE volumes SET etcd_cluster = ?, member = ?, members = ? WHERE id = ?",
-                (etcd_cluster, member, json.dumps(list(members)), volume),
+                "UPDATE volumes SET etcd_cluster = ?, member = ?, members = ? WHERE id = ? AND NOT deleted",
+                (like.etcd_cluster, like.member, json.dumps(like.members), volume),
             )
 
     def deleted(self) -> Sequence[str]:
@@ -71,8 +73,8 @@ class Volumes:
         """Attach it to this host, or raise VolumeTaken; says whether it was not before."""
         with self.database.transaction() as connection:
             holder = _one(connection.execute(ONE, (volume,)).fetchall(), volume).attached_to
-            if connection.execute("SELECT 1 FROM hosts WHERE name = ? AND NOT dead", (host,)).fetchone() is None:
-                raise Refused(f"{host} was declared dead", want="a host that exists")
+            if not _living_master(connection, host):
+                raise Refused(f"{host} takes no volume", want="a master that was not declared dead")
             if holder == host:
                 return False
             if holder is not None:
@@ -92,15 +94,17 @@ class Volumes:
         found = self.database.rows("SELECT * FROM volumes WHERE attached_to = ? AND NOT deleted ORDER BY id", (host,))
         return [_volume(row) for row in found]
 
-    def write_mark(self, volume: str, mark: str) -> bool:
+    def write_mark(self, volume: str, mark: str, host: str) -> bool:
+        """Set the mark for the host that holds the volume; return whether that changed anything."""
         with self.database.transaction() as connection:
-            before = _one(connection.execute(ONE, (volume,)).fetchall(), volume)
+            before = _held(connection, volume, host)
             connection.execute("UPDATE volumes SET mark = ? WHERE id = ?", (mark, volume))
             return before.mark != mark
 
-    def write_epoch(self, volume: str, epoch: int, holder: str, generation: str) -> bool:
+    def write_epoch(self, volume: str, epoch: int, holder: str, host: str, *, generation: str) -> bool:
+        """Raise the epoch for the host that holds the volume; return whether that changed anything."""
         with self.database.transaction() as connection:
-            before = _one(connection.execute(ONE, (volume,)).fetchall(), volume)
+            before = _held(connection, volume, host, holder)
             if epoch <= before.epoch_for(generation):
                 return False
             connection.execute(
@@ -112,6 +116,20 @@ class Volumes:
     def delete(self, volume: str) -> None:
         with self.database.transaction() as connection:
             connection.execute("UPDATE volumes SET deleted = 1, attached_to = NULL WHERE id = ?", (volume,))
+
+
+def _living_master(connection: sqlite3.Connection, host: str) -> bool:
+    query = "SELECT 1 FROM hosts WHERE name = ? AND master AND NOT dead"
+    return connection.execute(query, (host,)).fetchone() is not None
+
+
+def _held(connection: sqlite3.Connection, volume: str, host: str, holder: str | None = None) -> Volume:
+    """The volume, if this host holds it now and was not declared dead; Refused otherwise."""
+    found = _one(connection.execute(ONE, (volume,)).fetchall(), volume)
+    need_holder(found, host, holder)
+    if not _living_master(connection, host):  # declared dead, and its volumes are being taken away
+        raise Refused(f"{host} writes nothing about {volume}", want="a master that was not declared dead")
+    return found
 
 
 def _one(found: Sequence[sqlite3.Row], volume: str) -> Volume:

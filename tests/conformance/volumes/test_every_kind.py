@@ -82,22 +82,48 @@ def test_an_epoch_never_goes_down(world: World) -> None:
 
     assert seen() == (0, "")
     told = []
-    for epoch, holder in ((1, "x"), (5, "y"), (5, "z"), (4, "z"), (0, "z"), (6, "z")):
-        volumes.write_epoch(volume.id, epoch, holder, generation="g1")
+    for epoch in (1, 5, 5, 4, 0, 6):
+        volumes.write_epoch(volume.id, epoch, world.mine, generation="g1")
         told.append(seen())
 
-    assert told == [(1, "x"), (5, "y"), (5, "y"), (5, "y"), (5, "y"), (6, "z")]
+    assert told == [(epoch, world.mine) for epoch in (1, 5, 5, 5, 5, 6)]
+
+
+def test_only_the_machine_that_holds_a_volume_writes_its_mark_and_its_epoch(world: World) -> None:
+    volumes, volume = held(world)
+    volumes.write_mark(volume.id, "forming")
+    volumes.write_epoch(volume.id, 2, world.mine, generation="g1")
+    before = volumes.list_volumes()
+    other = world.seen_from(world.other)
+
+    with pytest.raises(Refused, match=volume.id):
+        other.write_mark(volume.id, "formed")
+    with pytest.raises(Refused, match=volume.id):
+        other.write_epoch(volume.id, 3, world.other, generation="g1")
+    with pytest.raises(Refused, match=volume.id):
+        other.write_epoch(volume.id, 3, world.mine, generation="g1")
+
+    assert volumes.list_volumes() == before
+
+
+def test_a_holder_names_no_other_machine_as_the_holder(world: World) -> None:
+    volumes, volume = held(world)
+
+    with pytest.raises(Refused, match=f"may not name another machine as the holder of {volume.id}"):
+        volumes.write_epoch(volume.id, 1, world.other, generation="g1")
+
+    assert [(each.epoch, each.last_holder) for each in volumes.list_volumes() if each.id == volume.id] == [(0, "")]
 
 
 def test_a_mark_leaves_the_epoch_alone_and_an_epoch_the_mark(world: World) -> None:
     volumes, volume = held(world)
 
     volumes.write_mark(volume.id, "forming")
-    volumes.write_epoch(volume.id, 3, "me", generation="g1")
+    volumes.write_epoch(volume.id, 3, world.mine, generation="g1")
     volumes.write_mark(volume.id, "formed")
 
     found = next(each for each in volumes.list_volumes() if each.id == volume.id)
-    assert (found.mark, found.epoch, found.last_holder) == ("formed", 3, "me")
+    assert (found.mark, found.epoch, found.last_holder) == ("formed", 3, world.mine)
 
 
 def test_a_volume_that_is_not_there_is_refused_by_every_call(world: World) -> None:

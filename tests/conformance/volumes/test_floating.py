@@ -98,23 +98,60 @@ def test_one_request_of_many_at_once_makes_one_volume(floating: FloatingWorld) -
 
 
 def test_of_epochs_written_at_once_the_greatest_stays(floating: FloatingWorld) -> None:
+    volume, holder = floating.one_volume(), floating.add_machine()
+    view = floating.seen_from(holder)
+    view.attach(volume.id)
+
+    all_at_once(8, lambda number: view.write_epoch(volume.id, number + 1, holder, generation="g1"))
+
+    found = view.list_volumes()[0]
+    assert (found.epoch, found.last_holder) == (8, holder)
+
+
+def test_nobody_writes_about_a_volume_that_is_attached_to_nobody(floating: FloatingWorld) -> None:
+    volume, machine = floating.one_volume(), floating.add_machine()
+    view = floating.seen_from(machine)
+
+    with pytest.raises(Refused, match=f"{machine} may not write the mark or the epoch of {volume.id}") as refused:
+        view.write_mark(volume.id, "formed")
+    assert refused.value.saw == f"{volume.id} is attached to nobody"
+    with pytest.raises(Refused, match=f"{machine} may not write"):
+        view.write_epoch(volume.id, 1, machine, generation="g1")
+
+    assert view.list_volumes() == [volume]
+
+
+def test_a_holder_that_lost_its_volume_to_a_successor_writes_nothing_about_it(floating: FloatingWorld) -> None:
     volume = floating.one_volume()
-    views = [floating.seen_from(floating.add_machine()) for _ in range(8)]
-
-    all_at_once(8, lambda me: views[me].write_epoch(volume.id, me + 1, f"holder-{me + 1}", generation="g1"))
-
-    found = views[0].list_volumes()[0]
-    assert (found.epoch, found.last_holder) == (8, "holder-8")
-
-
-def test_a_mark_can_be_written_by_a_machine_that_does_not_hold_the_volume(floating: FloatingWorld) -> None:
-    volume = floating.one_volume()
-    holder, elected = (floating.seen_from(floating.add_machine()) for _ in range(2))
+    first, second = floating.add_machine(), floating.add_machine()
+    former, holder = floating.seen_from(first), floating.seen_from(second)
+    former.attach(volume.id)
+    former.write_epoch(volume.id, 1, first, generation="g1")
+    floating.declare_dead(first)
     holder.attach(volume.id)
+    holder.write_epoch(volume.id, 2, second, generation="g1")
+    before = holder.list_volumes()
 
-    elected.write_mark(volume.id, "formed")
+    with pytest.raises(Refused):
+        former.write_mark(volume.id, "formed")
+    with pytest.raises(Refused):
+        former.write_epoch(volume.id, 3, first, generation="g1")
 
-    assert holder.list_volumes()[0].mark == "formed"
+    assert holder.list_volumes() == before
+
+
+def test_a_machine_that_is_no_master_sees_volumes_and_neither_attaches_nor_makes_any(floating: FloatingWorld) -> None:
+    volume = floating.one_volume()
+    view = floating.seen_from(floating.add_machine(master=False))
+
+    with pytest.raises(Refused, match="is no master"):
+        view.attach(volume.id)
+    with pytest.raises(Refused, match="is no master"):
+        view.create_volume(a_volume(), request="r")
+    with pytest.raises(Refused):
+        view.write_mark(volume.id, "formed")
+
+    assert view.list_volumes() == [volume]
 
 
 def test_what_a_dead_machine_held_is_free_and_remembers_its_past(floating: FloatingWorld) -> None:

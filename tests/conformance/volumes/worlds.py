@@ -34,7 +34,7 @@ class FloatingWorld(ABC):
     mine = other = ""
 
     @abstractmethod
-    def add_machine(self) -> str: ...
+    def add_machine(self, *, master: bool = True) -> str: ...
     @abstractmethod
     def seen_from(self, machine: str) -> VolumeProvider: ...
     @abstractmethod
@@ -61,8 +61,8 @@ class MemoryWorld(FloatingWorld):
     def __init__(self) -> None:
         self.cloud = MemoryCloud()
 
-    def add_machine(self) -> str:
-        return self.cloud.add_machine().id
+    def add_machine(self, *, master: bool = True) -> str:
+        return self.cloud.add_machine(master=master).id
 
     def seen_from(self, machine: str) -> VolumeProvider:
         return self.cloud.seen_from(machine)
@@ -89,8 +89,8 @@ class LocalWorld(FloatingWorld):
     def __init__(self, folder: Path) -> None:
         self.local = CloudWithoutHosts(folder)
 
-    def add_machine(self) -> str:
-        return self.local.add_machine()
+    def add_machine(self, *, master: bool = True) -> str:
+        return self.local.add_machine(master=master)
 
     def seen_from(self, machine: str) -> VolumeProvider:
         return LocalVolumes(self.local.client(machine))

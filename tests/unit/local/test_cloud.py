@@ -69,6 +69,7 @@ def test_only_what_really_changed_is_told(cloud: Cloud) -> None:
     cloud.on_change.append(lambda: told.append(cloud.changes))
     host = a_host(cloud)
     (volume,) = cloud.create_founders([a_volume()])
+    assert cloud.volumes.claim(volume.id, host)
     for _ in range(3):
         cloud.write_mark(host, volume.id, "forming")
         cloud.write_epoch(host, volume.id, 1, host, generation="g1")

@@ -63,10 +63,46 @@ def test_a_dead_host_claims_nothing_not_even_what_it_held(
     volumes.claim("vol-1", hosts[0])
     Census(database).bury(hosts[0])
 
-    with pytest.raises(Refused, match="declared dead"):
+    with pytest.raises(Refused, match=f"{hosts[0]} takes no volume"):
         volumes.claim("vol-1", hosts[0])
-    with pytest.raises(Refused, match="declared dead"):
+    with pytest.raises(Refused, match="never was takes no volume"):
         volumes.claim("vol-1", "never was")
+
+
+def test_a_host_that_was_declared_dead_writes_nothing_about_what_it_still_holds(
+    volumes: Volumes, hosts: list[str], database: Database
+) -> None:
+    volumes.claim("vol-1", hosts[0])
+    Census(database).bury(hosts[0])
+
+    with pytest.raises(Refused, match="writes nothing about vol-1"):
+        volumes.write_mark("vol-1", "formed", hosts[0])
+    with pytest.raises(Refused, match="writes nothing about vol-1"):
+        volumes.write_epoch("vol-1", 1, hosts[0], hosts[0], generation="g1")
+
+    assert (volumes.find("vol-1").mark, volumes.find("vol-1").epoch) == ("", 0)
+
+
+def test_of_a_mark_and_a_successor_at_once_the_mark_is_never_written_after_the_volume_moved(
+    volumes: Volumes, database: Database
+) -> None:
+    census = Census(database)
+    for number in range(20):
+        volume = f"vol-w{number}"
+        first, second = (census.admit("m", zone="local").name for _ in range(2))
+        volumes.add(volume, a_volume(), volume, founder=False)
+        volumes.claim(volume, first)
+
+        def move(volume: str = volume, first: str = first, second: str = second) -> str:
+            volumes.free(volume, first)
+            volumes.claim(volume, second)
+            return volumes.find(volume).mark
+
+        works = (move, partial(volumes.write_mark, volume, "late", first))
+        seen, written = all_at_once(2, lambda me, works=works: works[me]())  # type: ignore[misc]
+
+        assert volumes.find(volume).mark == seen
+        assert (seen == "") == isinstance(written, Refused)
 
 
 def test_of_claims_and_a_death_at_once_a_dead_host_never_comes_out_as_a_new_holder(
@@ -91,7 +127,11 @@ def test_a_deleted_volume_is_held_by_nobody_and_its_row_stays(volumes: Volumes, 
 
     assert volumes.everything() == volumes.held_by(hosts[0]) == []
     assert volumes.deleted() == ["vol-1"]
-    for call in (volumes.find, lambda name: volumes.claim(name, hosts[1]), lambda name: volumes.write_mark(name, "x")):
+    for call in (
+        volumes.find,
+        lambda name: volumes.claim(name, hosts[1]),
+        lambda name: volumes.write_mark(name, "x", hosts[0]),
+    ):
         with pytest.raises(Refused, match="no volume vol-1"):
             call("vol-1")
 
@@ -100,8 +140,8 @@ def test_what_a_request_was_answered_with_is_told_without_what_happened_since(
     volumes: Volumes, hosts: list[str]
 ) -> None:
     volumes.claim("vol-1", hosts[0])
-    volumes.write_mark("vol-1", "formed")
-    volumes.write_epoch("vol-1", 3, hosts[0], generation="g1")
+    volumes.write_mark("vol-1", "formed", hosts[0])
+    volumes.write_epoch("vol-1", 3, hosts[0], hosts[0], generation="g1")
 
     assert volumes.made_for("r1", founder=True) == a_volume("vol-1")
     assert volumes.made_for("r1", founder=False) is None

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from protokube.errors import InvalidRequest, Refused, TryLater
 from protokube.providers.machines import Machine
 from protokube.providers.machines.memory import MemoryMachines
-from protokube.providers.volumes import Volume, VolumeTaken, epoch_key
+from protokube.providers.volumes import Volume, VolumeTaken, epoch_key, need_holder
 from protokube.providers.volumes.memory import MemoryVolumes
 
 
@@ -60,14 +60,21 @@ class MemoryCloud:
     # What a test does to the world.
 
     def add_machine(
-        self, named: str = "", *, name: str = "", zone: str = "local", group: str = "masters", address: str = ""
+        self,
+        named: str = "",
+        *,
+        name: str = "",
+        zone: str = "local",
+        group: str = "masters",
+        address: str = "",
+        master: bool = True,
     ) -> Machine:
         """A new machine; what is left out is made up, and no address or id is given twice."""
         with self._lock:
             number = next(self._numbers)
             made = self._never_used(named or f"i-{number:08x}")
             address = address or f"10.77.{number // 250}.{number % 250 + 1}"
-            machine = Machine(id=made, name=name or made, zone=zone, address=address, group=group)
+            machine = Machine(id=made, name=name or made, zone=zone, address=address, group=group, master=master)
             self._lives[made] = Life(machine)
             self.changes += 1
             return machine
@@ -151,8 +158,7 @@ class MemoryCloud:
     def write_tags(self, volume: Volume, machine: str) -> None:
         with self._lock:
             found = self._find(volume.id)
-            if found.attached_to != machine:
-                raise Refused(f"{volume.id} is not ours", saw=f"attached to {found.attached_to or 'nobody'}")
+            need_holder(found, machine)
             tags = {name: getattr(volume, name) for name in ("etcd_cluster", "member", "members")}
             self._keep(replace(found, **tags, tagged=True))
 
@@ -164,6 +170,7 @@ class MemoryCloud:
     def attach(self, volume: str, machine: Machine) -> None:
         with self._lock:
             found = self._find(volume)
+            _need_master(machine)
             if found.attached_to == machine.id:
                 return
             if self.zonal and found.zone != machine.zone:
@@ -176,13 +183,16 @@ class MemoryCloud:
         with self._lock:
             return self._find(volume)
 
-    def write_mark(self, volume: str, mark: str) -> None:
-        with self._lock:
-            self._keep(replace(self._find(volume), mark=mark))
-
-    def write_epoch(self, volume: str, epoch: int, holder: str, generation: str) -> None:
+    def write_mark(self, volume: str, mark: str, machine: Machine) -> None:
         with self._lock:
             found = self._find(volume)
+            need_holder(found, machine.id)
+            self._keep(replace(found, mark=mark))
+
+    def write_epoch(self, volume: str, epoch: int, holder: str, machine: Machine, *, generation: str) -> None:
+        with self._lock:
+            found = self._find(volume)
+            need_holder(found, machine.id, holder)
             if epoch > found.epoch_for(generation):
                 key = epoch_key(volume, generation)
                 self._keep(replace(found, epoch=epoch, epoch_of=key, last_holder=holder))
@@ -193,7 +203,8 @@ class MemoryCloud:
             if found.attached_to == machine:
                 self._keep(replace(found, attached_to=None))
 
-    def create_volume(self, like: Volume, request: str) -> Volume:
+    def create_volume(self, like: Volume, request: str, machine: Machine) -> Volume:
+        _need_master(machine)
         if not request:
             raise InvalidRequest("a volume is made for a request", want="a request that is not empty")
         with self._lock:
@@ -229,3 +240,8 @@ class MemoryCloud:
             return self._volumes[volume]
         except KeyError:
             raise Refused(f"there is no volume {volume}") from None
+
+
+def _need_master(machine: Machine) -> None:
+    if not machine.master:
+        raise Refused(f"{machine.id} is no master", want="only masters make and attach volumes")

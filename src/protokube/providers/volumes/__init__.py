@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-from protokube.errors import TryLater
+from protokube.errors import Refused, TryLater
 from protokube.host import Device
 
 
@@ -97,18 +97,22 @@ class VolumeProvider(Protocol):
         """Have a volume that we hold carry its tags: etcd cluster, member, all members."""
 
     def attach(self, volume: str) -> None:
-        """Attach to this machine. Attaching what we hold is nothing. Raises VolumeTaken."""
+        """Attach to this machine. Attaching what we hold is nothing. Raises VolumeTaken.
+
+        Refused where volumes float and this machine is no master.
+        """
 
     def device(self, volume: str) -> Device:
         """Where a volume that we hold shows up; it may not be there yet. Refused if we do not hold it."""
 
     def write_mark(self, volume: str, mark: str) -> None:
-        """Set the mark; reading it back is the caller's. A volume that is gone raises Refused."""
+        """Set the mark; the caller reads it back. Refused unless the volume is attached to this machine now."""
 
     def write_epoch(self, volume: str, epoch: int, holder: str, *, generation: str) -> None:
         """Raise the epoch of this volume in this generation. It never goes down: a lower or equal one is ignored.
 
-        A recorded epoch of another volume or generation is overwritten.
+        A recorded epoch of another volume or generation is overwritten. Refused unless the volume is attached to this
+        machine now, and `holder` is this machine.
         """
 
     def release(self, volume: str) -> None:
@@ -120,5 +124,22 @@ class VolumeProvider(Protocol):
     def create_volume(self, like: Volume, *, request: str) -> Volume:
         """Make an empty volume for the member, zone and size of `like`; its id is the provider's choice.
 
-        Asked twice with one `request`, it returns the first answer again. Refused where the provider cannot make any.
+        Asked twice with one `request`, it returns the first answer again. Refused where the provider cannot make any,
+        and to a machine that is no master.
         """
+
+
+def need_holder(volume: Volume, machine: str, holder: str | None = None) -> None:
+    """Refused unless the volume is attached to this machine; `holder`, if given, must name this machine too.
+
+    For providers, inside their lock or transaction: mark and epoch decide about a member's data, so only the machine
+    that holds the volume now may write them.
+    """
+    if volume.attached_to != machine:
+        raise Refused(
+            f"{machine} may not write the mark or the epoch of {volume.id}",
+            saw=f"{volume.id} is attached to {volume.attached_to or 'nobody'}",
+            want=f"{volume.id} attached to {machine}",
+        )
+    if holder is not None and holder != machine:
+        raise Refused(f"{machine} may not name another machine as the holder of {volume.id}", saw=holder, want=machine)

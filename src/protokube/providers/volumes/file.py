@@ -67,6 +67,10 @@ class FileVolumes:
 
     def write_epoch(self, volume: str, epoch: int, holder: str, *, generation: str) -> None:
         self._own(volume)
+        if holder != self.machine:
+            raise Refused(
+                f"{self.machine} may not name another machine as the holder of {volume}", saw=holder, want=self.machine
+            )
         kept, key = self._read(volume), epoch_key(volume, generation)
         if epoch > (kept.epoch if kept.epoch_of in ("", key) else 0):
             self._write(volume, replace(kept, epoch=epoch, epoch_of=key, last_holder=holder))

@@ -56,17 +56,17 @@ class MemoryVolumes:
             return Device(path=DEVICES / volume, serial=volume)
 
     def write_mark(self, volume: str, mark: str) -> None:
-        with self.cloud.call("write_mark", self.machine, writes=True):
-            self.cloud.write_mark(volume, mark)
+        with self.cloud.call("write_mark", self.machine, writes=True) as machine:
+            self.cloud.write_mark(volume, mark, machine)
 
     def write_epoch(self, volume: str, epoch: int, holder: str, *, generation: str) -> None:
-        with self.cloud.call("write_epoch", self.machine, writes=True):
-            self.cloud.write_epoch(volume, epoch, holder, generation)
+        with self.cloud.call("write_epoch", self.machine, writes=True) as machine:
+            self.cloud.write_epoch(volume, epoch, holder, machine, generation=generation)
 
     def release(self, volume: str) -> None:
         with self.cloud.call("release", self.machine, writes=True):
             self.cloud.release(volume, self.machine)
 
     def create_volume(self, like: Volume, *, request: str) -> Volume:
-        with self.cloud.call("create_volume", self.machine, writes=True):
-            return self.cloud.create_volume(like, request)
+        with self.cloud.call("create_volume", self.machine, writes=True) as machine:
+            return self.cloud.create_volume(like, request, machine)

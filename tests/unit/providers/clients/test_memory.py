@@ -126,14 +126,15 @@ def test_a_zonal_volume_stays_in_its_zone() -> None:
 
 def test_every_call_is_counted_and_only_changes_count_as_changes() -> None:
     cloud = MemoryCloud(a_volume("vol-1"))
-    seen = cloud.seen_from(cloud.add_machine().id)
+    machine = cloud.add_machine()
+    seen = cloud.seen_from(machine.id)
     before = cloud.changes
 
     for _ in range(3):
         seen.list_volumes()
         seen.attach("vol-1")
         seen.write_mark("vol-1", "forming")
-        seen.write_epoch("vol-1", 1, "me", generation="g1")
+        seen.write_epoch("vol-1", 1, machine.id, generation="g1")
 
     assert cloud.calls["list_volumes"] == cloud.calls["attach"] == 3
     assert cloud.changes == before + 3
