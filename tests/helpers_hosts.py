@@ -95,6 +95,7 @@ class Cloud:
             "folder": self.root / "hosts" / name,
             "address": f"10.77.0.{number}",
             "switch": self.switch,
+            "state": self.root,
             "store": self.root / "store",
             "units": {},
             "startable": {"kubelet.service": []},

@@ -314,3 +314,28 @@ def test_called_without_a_folder_it_says_how() -> None:
 
     assert ran.returncode == 2
     assert "usage" in ran.stderr
+
+
+def test_a_daemon_closes_what_an_older_version_left_open_to_every_user(cloud: RealCloud) -> None:
+    cloud.group("masters", master=True)
+    cloud.founder()
+    cloud.end()
+    closed = [cloud.paths.root, cloud.paths.hosts, cloud.paths.database, cloud.paths.log, *cloud.paths.hosts.glob("*")]
+    for each in closed:
+        each.chmod(0o755 if each.is_dir() else 0o644)
+
+    cloud.start()
+
+    assert [each for each in closed if each.stat().st_mode & 0o077] == []
+    assert "could be read by others, no longer: cloud.sqlite, daemon.log, hosts/masters-" in cloud.log()
+
+
+def test_only_a_master_has_the_state_store(cloud: RealCloud) -> None:
+    (cloud.paths.store / "key").write_text("a secret")
+    (master,) = cloud.group("masters", master=True)
+    (worker,) = cloud.group("workers", master=False)
+
+    assert cloud.inside(master, "cat", "/srv/protokube/store/key").stdout == "a secret"
+    assert cloud.inside(worker, "find", "/srv", "/run/protokube", "-name", "key").stdout == ""
+    with pytest.raises(Refused, match="is no master"):
+        cloud.client(worker).call("attach", volume=cloud.founder())

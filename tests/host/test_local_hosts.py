@@ -167,6 +167,47 @@ def test_the_store_is_the_same_for_all(cloud: Cloud) -> None:
     assert (cloud.root / "store" / "note").read_text() == "shared\n"
 
 
+def test_a_host_that_is_no_master_has_no_store(cloud: Cloud) -> None:
+    (cloud.root / "store" / "key").write_text("a secret")
+    worker = cloud.start("worker", 11, store=None)
+
+    assert worker.run("ls", "/srv/protokube/store", check=False).returncode != 0
+    assert worker.run("find", "/srv", "-name", "key").stdout == ""
+    assert not [line for line in worker.run("cat", "/proc/self/mountinfo").stdout.splitlines() if "/store " in line]
+
+
+def test_nothing_of_the_cloud_is_seen_inside_wherever_its_folder_lies() -> None:
+    """Below a folder of the machine that hosts see, unlike /var and /tmp: that of this very file."""
+    with a_cloud(str(Path(__file__).parent)) as cloud:
+        (cloud.root / "store" / "key").write_text("a secret")
+        (cloud.root / "admin.sock").touch()
+        (cloud.root / "bin").mkdir()
+        (cloud.root / "bin" / "greet").write_text("#!/bin/sh\necho greetings\n")
+        (cloud.root / "bin" / "greet").chmod(0o755)
+        path = f"{cloud.root / 'bin'}:{PATH}"
+        worker = cloud.start("worker", 11, store=None, path=path)
+        master = cloud.start("master", 12, path=path)
+
+        for host in (worker, master):
+            assert host.run("ls", str(cloud.root)).stdout.split() == ["bin"]
+            assert host.run(str(cloud.root / "bin" / "greet")).stdout == "greetings\n"
+        assert master.run("cat", "/srv/protokube/store/key").stdout == "a secret"
+
+
+def test_a_host_boots_with_the_umask_of_a_machine_and_its_folder_is_closed(cloud: Cloud) -> None:
+    before = os.umask(0o077)
+    try:
+        host = cloud.start("masked", 11, units={"mask.service": ["sh", "-c", "umask; exec sleep 1000"]})
+    finally:
+        os.umask(before)
+
+    log = host.outside("/var/log/mask.service.log")
+    assert eventually(lambda: log.read_text()) == "0022\n"
+    assert host.spec.folder.stat().st_mode & 0o777 == 0o700
+    assert host.outside("/etc").stat().st_mode & 0o777 == 0o755
+    assert log.stat().st_mode & 0o777 == 0o600
+
+
 def test_programs_that_lie_where_a_host_has_its_own_folder_are_seen(cloud: Cloud) -> None:
     tools = cloud.root / "tools"  # below a folder that every host has of its own
     tools.mkdir()

@@ -6,6 +6,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -56,11 +57,19 @@ def find_cluster(name: str | None) -> Paths:
     from protokube.local.paths import Paths
 
     paths = Paths.of(one_cluster(name))
-    if paths.admin_socket.exists() and not os.access(paths.admin_socket, os.R_OK | os.W_OK, effective_ids=True):
+    if not may_open(paths.admin_socket):
         raise Refused(
             f"{paths.cluster} is not yours to look at", saw=f"{paths.admin_socket} may not be opened", hint="sudo"
         )
     return paths
+
+
+def may_open(socket: Path) -> bool:
+    """Whether a socket may be used, or is not there; one in a folder that is closed to us may not."""
+    try:
+        return not socket.exists() or os.access(socket, os.R_OK | os.W_OK, effective_ids=True)
+    except PermissionError:
+        return False
 
 
 def follow(

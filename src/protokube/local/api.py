@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from protokube.errors import ProtokubeError, TryLater
+from protokube.local import private
 from protokube.local.calls import Call, Operator, answer, host_calls
 from protokube.local.cloud import Cloud
 from protokube.local.paths import Paths
@@ -49,7 +50,7 @@ class Api:
 
     async def serve_host(self, host: str) -> None:
         """Before the host starts, and again in each life of the daemon."""
-        self.paths.host(host).mkdir(parents=True, exist_ok=True)
+        private.make_folder(self.paths.host(host))
         await self._serve(self.paths.host_socket(host), host_calls(self.cloud, host), {}, admin=False)
 
     def forget_host(self, host: str) -> None:
@@ -83,8 +84,7 @@ class Api:
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         path.unlink(missing_ok=True)
         with reachable(path) as address:
-            listener.bind(address)
-        path.chmod(0o600)
+            private.bind(listener, address)
         self._servers[path] = await asyncio.start_unix_server(talk, sock=listener, limit=LONGEST, backlog=100)
 
     async def _talk(

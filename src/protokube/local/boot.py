@@ -34,13 +34,14 @@ def main() -> None:
 
 
 def boot(order: dict[str, Any], report: int) -> None:
-    folder = Path(order["folder"])
+    os.umask(0o022)  # as a machine boots, whatever the umask of the person who typed `up`
+    folder, store = Path(order["folder"]), order["store"]
     rootfs.lay_out(folder, order["name"], order["address"])
     (folder / "run/protokube/init.json").write_text(json.dumps(order["init"]))
     syscalls.unshare(CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS)
     socket.sethostname(order["name"])
     network.plug(order["switch"], order["name"], order["address"])
-    rootfs.build(folder, Path(order["store"]), order["programs"])
+    rootfs.build(folder, Path(order["state"]), Path(store) if store else None, order["programs"])
     gate, opener = os.pipe()
     syscalls.unshare(CLONE_NEWPID)  # last: the next child, whatever it is, is the first of the namespace
     child = os.fork()

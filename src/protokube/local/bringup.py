@@ -24,7 +24,7 @@ from protokube.agent.wanted import EtcdCluster, MasterConfig, to_tree
 from protokube.config.dnscontroller import KEY_SECRET, LOCAL_SERVER
 from protokube.errors import Refused, TryLater
 from protokube.host.files import write_atomic
-from protokube.local import client_files
+from protokube.local import client_files, private
 from protokube.local.paths import Paths
 from protokube.manifests.kubeconfig import by_content
 from protokube.members.founding import first_generation
@@ -66,7 +66,7 @@ def ensure_authorities(store: Store, wanted: MasterConfig) -> None:
 def write_client(store: Store, paths: Paths, wanted: MasterConfig) -> None:
     """A certificate for the person who typed `up`."""
     folder = client_files.folder(paths)
-    folder.mkdir(mode=0o700, exist_ok=True)
+    private.make_folder(folder)
     told = CertificateWanted.read({**wanted.certificates[CLIENT], "commonName": "operator"})
     authorities = Authorities(Shelf(store=store, layout=layout, cluster=wanted.cluster))
     sync_certificates(folder, {"client": told}, authorities, time.time())
@@ -78,7 +78,7 @@ def start_daemon(paths: Paths) -> bool:
     client = LocalClient(paths.admin_socket, patience=1.0)
     if answers(client):
         return False
-    with paths.log.open("ab") as log:
+    with os.fdopen(private.open_file(paths.log, os.O_WRONLY | os.O_APPEND), "ab") as log:
         process = subprocess.Popen(  # noqa: S603
             [sys.executable, "-m", "protokube.local.daemon", str(paths.root)],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/",

@@ -14,7 +14,15 @@ def clusters() -> list[str]:
     parent = Path(os.environ.get("PROTOKUBE_STATE") or PARENT)
     if not parent.is_dir():
         return []
-    return sorted(each.name for each in parent.iterdir() if Paths.at(each).is_ours())
+    return sorted(each.name for each in parent.iterdir() if _is_cluster(Paths.at(each)))
+
+
+def _is_cluster(paths: Paths) -> bool:
+    """A folder that is closed to us counts: a cluster of root is, and commands say then that it is not for us."""
+    try:
+        return paths.is_ours()
+    except PermissionError:
+        return True
 
 
 def one_cluster(name: str | None) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from protokube.host.files import write_atomic
 from protokube.local.paths import Paths
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def folder(paths: Paths) -> Path:
-    return paths.root / "client"
+    return paths.client
 
 
 def environment(paths: Paths, endpoints: Mapping[str, str]) -> dict[str, str]:
@@ -31,7 +32,8 @@ def environment(paths: Paths, endpoints: Mapping[str, str]) -> dict[str, str]:
 
 def write_environment(paths: Paths, variables: Mapping[str, str]) -> Path:
     file = folder(paths) / "env"
-    file.write_text("".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items()))
+    text = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
+    write_atomic(file, text.encode(), 0o600)
     return file
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from protokube.errors import InvalidRequest, ProtokubeError, Refused
-from protokube.local import cgroups, hosts, network, remains
+from protokube.local import cgroups, hosts, network, private, remains, rights
 from protokube.local.api import Api
 from protokube.local.census import Host
 from protokube.local.cloud import Cloud
@@ -116,7 +116,8 @@ class Daemon:
                 folder=folder,
                 address=host.address,
                 switch=self.paths.switch,
-                store=self.paths.store,
+                state=self.paths.root,
+                store=self.paths.store if host.master else None,
                 units=template.units,
                 startable=template.startable,
                 path=template.path,
@@ -177,8 +178,12 @@ def main(arguments: list[str]) -> int:
     try:
         paths.create()
         take_lock(paths)
+        closed = rights.tighten(paths)
         paths.pid_file.unlink(missing_ok=True)
+        os.close(private.open_file(paths.log, os.O_WRONLY))
         logging.basicConfig(filename=paths.log, format="%(asctime)s %(message)s", level=logging.INFO)
+        if closed:
+            log.warning("could be read by others, no longer: %s", ", ".join(map(str, closed)))
         database = Database(paths.database)
         with suppress(KeyboardInterrupt):
             asyncio.run(serve(paths, database))

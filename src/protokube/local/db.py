@@ -2,11 +2,15 @@
 
 Whatever decides between two machines happens inside one `BEGIN IMMEDIATE` transaction. What the kernel knows better
 (which processes live, which devices are bound) is not kept here.
+
+The file holds the DNS update key, so it is private before SQLite opens it: SQLite creates the files beside it (-wal,
+-shm) with the mode of the database itself, whatever the umask is.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,8 +18,11 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from protokube.local import private
 from protokube.records import Change, Record
 
+IN_MEMORY = Path(":memory:")
+"""SQLite's name for a database without a file."""
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS settings (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS groups (name TEXT PRIMARY KEY, size INTEGER NOT NULL, template TEXT NOT NULL);
@@ -61,6 +68,8 @@ class Database:
 
     def __init__(self, path: Path) -> None:
         self._lock = threading.RLock()
+        if path != IN_MEMORY:
+            os.close(private.open_file(path, os.O_RDWR))
         self._connection = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False)
         self._connection.row_factory = sqlite3.Row
         self._connection.execute("PRAGMA journal_mode = WAL")

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from protokube.errors import ProtokubeError, Refused, TryLater
+from protokube.local import private
 from protokube.local.boot import LIFE
 from protokube.local.processes import alive, freeze, kill, processes, started_at, thaw
 
@@ -42,7 +43,10 @@ class HostSpec:
     folder: Path
     address: str
     switch: str
-    store: Path
+    state: Path
+    """The folder of the cloud: nothing of it is seen inside but what is named here."""
+    store: Path | None
+    """The state store; None for a host that is no master."""
     units: Mapping[str, Sequence[str]]
     """Commands by unit that run from the start; an empty command is the built-in runner of static pods."""
     startable: Mapping[str, Sequence[str]]
@@ -65,8 +69,8 @@ def python(module: str) -> list[str]:
 def start(spec: HostSpec) -> int:
     """Bring a host up: its first process's pid, once that serves. Nothing is left of a host that did not come up."""
     _check(spec)
-    spec.folder.mkdir(parents=True, exist_ok=True)
-    (spec.folder / "log").mkdir(exist_ok=True)
+    for folder in (spec.folder, spec.folder / "log"):
+        private.make_folder(folder)
     reader, writer = os.pipe()
     try:
         try:
@@ -85,7 +89,7 @@ def start(spec: HostSpec) -> int:
 
 
 def _run_boot(spec: HostSpec, report: int) -> subprocess.Popen[bytes]:
-    with (spec.folder / "log" / "init.log").open("ab") as log:
+    with os.fdopen(private.open_file(spec.folder / "log" / "init.log", os.O_WRONLY | os.O_APPEND), "ab") as log:
         return subprocess.Popen(  # noqa: S603
             [*python("protokube.local.boot"), str(report)],
             stdin=subprocess.PIPE,
@@ -116,7 +120,8 @@ def _order(spec: HostSpec) -> dict[str, Any]:
         "folder": str(spec.folder.resolve()),
         "address": spec.address,
         "switch": spec.switch,
-        "store": str(spec.store.resolve()),
+        "state": str(spec.state.resolve()),
+        "store": str(spec.store.resolve()) if spec.store else None,
         "programs": sorted({*programs, *(str(Path(program).resolve()) for program in programs)}),
         "command": python("protokube.local.init"),
         "environment": environment,

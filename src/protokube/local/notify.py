@@ -6,6 +6,7 @@ import socket
 from contextlib import suppress
 from pathlib import Path
 
+from protokube.local import private
 from protokube.local.reactor import Reactor
 
 
@@ -21,8 +22,7 @@ class Notices:
     def listen(self, path: Path, reactor: Reactor) -> None:
         path.unlink(missing_ok=True)
         server = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
-        server.bind(str(path))
-        path.chmod(0o600)
+        private.bind(server, str(path))
 
         def heard() -> None:
             with suppress(BlockingIOError):

@@ -1,6 +1,7 @@
 """Where everything of one local cloud lies: one folder, so that `down` knows what is ours.
 
-The folder carries a mark from its first moment on; nothing that lacks it is ever removed.
+The folder carries a mark from its first moment on; nothing that lacks it is ever removed. It is closed to everybody but
+its owner: keys, the database and the sockets lie in it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from protokube.errors import Refused
+from protokube.local import private
 
 PARENT = Path("/var/lib/protokube/local")
 MARK = "protokube-local-cloud"
@@ -70,6 +72,11 @@ class Paths:
         return self.root / "store"
 
     @property
+    def client(self) -> Path:
+        """Certificates and the kubeconfig of the person who typed `up`."""
+        return self.root / "client"
+
+    @property
     def hosts(self) -> Path:
         return self.root / "hosts"
 
@@ -89,14 +96,16 @@ class Paths:
         return self.disks / f"{volume}.img"
 
     def create(self) -> None:
-        """Make the folders; a folder with other things in it is left alone."""
-        self.root.mkdir(mode=0o755, parents=True, exist_ok=True)
+        """Make the folders; a folder with other things in it, or of another user, is left alone."""
+        self.root.mkdir(mode=private.FOLDER, parents=True, exist_ok=True)
+        if (owner := self.root.stat().st_uid) != os.geteuid():  # who could open it again whenever he likes
+            raise Refused(f"{self.root} belongs to user {owner}", want=f"a folder of user {os.geteuid()}, or none")
         if not self.is_ours():
             if any(found.name not in BEFORE_US for found in self.root.iterdir()):
                 raise Refused(f"{self.root} is in use for something else", want="an empty folder, or one of ours")
             (self.root / MARK).write_text("The state of a local cloud; `protokube down` removes all of it.\n")
-        for folder in (self.disks, self.store, self.hosts):
-            folder.mkdir(mode=0o700, exist_ok=True)
+        for folder in (self.root, self.disks, self.store, self.hosts):
+            private.make_folder(folder)
 
     def is_ours(self) -> bool:
         return (self.root / MARK).is_file()

@@ -1,7 +1,8 @@
 """The root of a host: the machine's programs, read-only, and everything a host writes of its own.
 
 The programs are the machine's own, bound and not copied, so a host costs no disk and no time. /etc, /var, /srv, /mnt
-and /run are folders of the host's folder: whoever stands outside can read them while it runs.
+and /run are folders of the host's folder: root can read them from outside while it runs. The folder of the cloud, with
+its keys and its admin socket, is not seen inside; a master gets the state store from it, and no other host does.
 
 `lay_out` runs outside, before the host exists; `build` in its new mount namespace, where nobody else sees a mount;
 `enter` as its first process. When that process ends, every mount goes with the namespace.
@@ -14,7 +15,7 @@ import secrets
 import shutil
 import stat
 from collections.abc import Iterable, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from protokube.local import syscalls
 from protokube.local.network import GATEWAY
@@ -44,7 +45,7 @@ def lay_out(folder: Path, name: str, address: str) -> None:
     shutil.rmtree(folder / "run", ignore_errors=True)
     for own in (*OWN, "log"):
         (folder / own).mkdir(parents=True, exist_ok=True)
-    for inside in ("run/protokube", "run/lock", OUTSIDE, "var/log", "var/lib", "var/cache", "srv/protokube/store"):
+    for inside in ("run/protokube", "run/lock", OUTSIDE, "var/log", "var/lib", "var/cache"):
         (folder / inside).mkdir(parents=True, exist_ok=True)
     (folder / "var" / "tmp").mkdir(exist_ok=True)
     (folder / "var" / "tmp").chmod(0o1777)
@@ -72,16 +73,20 @@ def _write_etc(etc: Path, name: str, address: str) -> None:
     (etc / "resolv.conf").write_text(f"nameserver {GATEWAY}\noptions timeout:1 attempts:3\n")
 
 
-def hidden(paths: Iterable[str]) -> Sequence[str]:
-    """Which of these a host would not see, since they lie below what it has of its own; outermost only."""
-    parts = {path: PurePosixPath(path).parts for path in paths if path.startswith("/")}
-    below = {path for path, names in parts.items() if len(names) > 2 and names[1] in (*OWN, *FRESH)}
+def hidden(paths: Iterable[str], state: Path) -> Sequence[str]:
+    """Which of these a host would not see: below what it has of its own, or below `state`; outermost only."""
+    parts = {path: Path(path) for path in paths if path.startswith("/")}
+    below = {path for path, place in parts.items() if _is_own(place) or state in place.parents}
     there = sorted(path for path in below if Path(path).exists())
     return [path for path in there if not any(path.startswith(f"{other}/") for other in there)]
 
 
-def build(folder: Path, store: Path, programs: Iterable[str]) -> None:
-    """Put the root together at SITE; `programs` are needed inside wherever they lie."""
+def _is_own(path: Path) -> bool:
+    return len(path.parts) > 2 and path.parts[1] in (*OWN, *FRESH)
+
+
+def build(folder: Path, state: Path, store: Path | None, programs: Iterable[str]) -> None:
+    """Put the root together at SITE; `programs` are needed inside wherever they lie, and `state` is not to be seen."""
     syscalls.mount(None, "/", None, MS_REC | MS_SLAVE)  # what we mount is nobody else's; what others unmount goes
     syscalls.mount("protokube", str(SITE), "tmpfs", MS_NOSUID, "mode=755,size=64m")
     for entry in os.scandir("/"):
@@ -93,10 +98,13 @@ def build(folder: Path, store: Path, programs: Iterable[str]) -> None:
     for shown in SHOWN:
         if Path("/etc", shown).is_dir():
             _bind(Path("/etc", shown), SITE / "etc" / shown, writable=False)
-    for program in hidden(programs):
+    if not _is_own(state):  # it lies in a folder of the machine that hosts see
+        syscalls.mount("hidden", str(SITE / state.relative_to("/")), "tmpfs", MS_NOSUID | MS_NODEV, "mode=700,size=64k")
+    for program in hidden(programs, state):
         _bind(Path(program), SITE / program.lstrip("/"), writable=False)
     _bind(folder, SITE / OUTSIDE, writable=False)
-    _bind(store, SITE / "srv/protokube/store")
+    if store:
+        _bind(store, SITE / "srv/protokube/store")
 
 
 def _show(entry: os.DirEntry[str], target: Path) -> None:

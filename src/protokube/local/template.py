@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from protokube.errors import InvalidRequest
+from protokube.host.files import write_atomic
 
 FOLDERS = ("etc", "srv")
 """Where a template may put files: folders of the host's own."""
@@ -52,8 +53,7 @@ class Template:
         for path, content in self.files.items():
             place = folder / PurePosixPath(path).relative_to("/")
             place.parent.mkdir(parents=True, exist_ok=True)
-            place.touch(mode=0o600)
-            place.write_text(content)
+            write_atomic(place, content.encode(), 0o600, durable=False)
 
 
 def _inside(path: str) -> bool:

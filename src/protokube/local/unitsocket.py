@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
+from protokube.local import private
 from protokube.local.reactor import Reactor
 
 Answer = Mapping[str, object]
@@ -25,8 +26,7 @@ class UnitSocket:
         self._reactor, self._answer = reactor, answer
         path.unlink(missing_ok=True)
         self._server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
-        self._server.bind(str(path))
-        path.chmod(0o600)
+        private.bind(self._server, str(path))
         self._server.listen(64)
         reactor.watch(self._server.fileno(), self._accept)
 

@@ -58,6 +58,30 @@ def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["thesis.tex"]  # noqa: PTH208
 
 
+@pytest.mark.parametrize("before", [None, 0o755, 0o777])
+def test_a_state_is_closed_to_others_also_where_its_folder_was_there_and_open(
+    tmp_path: Path, before: int | None
+) -> None:
+    paths = Paths.at(tmp_path / "dev")
+    if before is not None:
+        paths.root.mkdir()
+        paths.root.chmod(before)
+
+    paths.create()
+
+    for folder in (paths.root, paths.disks, paths.store, paths.hosts):
+        assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_folder_that_another_user_made_first_is_not_used(tmp_path: Path) -> None:
+    os.chown(tmp_path, 65534, 65534)
+
+    with pytest.raises(Refused, match="belongs to user 65534"):
+        Paths.at(tmp_path).create()
+
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_what_up_wrote_before_the_cloud_began_is_no_hindrance(tmp_path: Path) -> None:
     (tmp_path / "daemon.log").write_text("")
     (tmp_path / "store").mkdir()

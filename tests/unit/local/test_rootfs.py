@@ -13,16 +13,19 @@ def test_only_what_a_host_has_of_its_own_hides_programs(tmp_path: Path) -> None:
     (tmp_path / "tools" / "deep").mkdir(parents=True)
     assert tmp_path.parts[1] in ("tmp", "var"), "these tests run in a folder that every host has of its own"
     tools, deep = str(tmp_path / "tools"), str(tmp_path / "tools" / "deep")
-    assert hidden([deep, "/usr/bin", tools, "/bin", "", "relative/a/b", "/tmp", "/var", str(tmp_path / "none")]) == [
-        tools
-    ]
+    paths = [deep, "/usr/bin", tools, "/bin", "", "relative/a/b", "/tmp", "/var", str(tmp_path / "none")]
+    assert hidden(paths, Path("/state")) == [tools]
 
 
 def test_neighbours_with_a_common_beginning_are_both_shown(tmp_path: Path) -> None:
     for name in ("bin", "bin2"):
         (tmp_path / name).mkdir()
     both = [str(tmp_path / "bin"), str(tmp_path / "bin2")]
-    assert hidden(both) == both
+    assert hidden(both, Path("/state")) == both
+
+
+def test_programs_below_the_folder_of_the_cloud_are_hidden_wherever_it_lies() -> None:
+    assert hidden(["/usr/bin", "/usr/sbin", "/usr"], Path("/usr")) == ["/usr/bin", "/usr/sbin"]
 
 
 def test_a_new_host_gets_its_files(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ def test_a_log_is_appended_to_and_its_folder_made(tmp_path: Path) -> None:
         os.write(handle, text)
         os.close(handle)
     assert path.read_text() == "one\ntwo\n"
-    assert path.stat().st_mode & 0o777 == 0o640
+    assert path.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_log_that_has_grown_is_kept_beside_and_goes_on_from_nothing(tmp_path: Path) -> None:
