@@ -61,6 +61,10 @@ def test_a_stranger_can_do_nothing_to_any_file_folder_or_socket_of_a_cluster(tri
     assert tried.verdict.inside(tried.cluster.paths.root) == {}
 
 
+def test_nothing_had_to_be_closed_afterwards(tried: Tried) -> None:
+    assert "could be read by others" not in tried.cluster.paths.log.read_text()
+
+
 def test_a_stranger_finds_no_secret_of_a_cluster_anywhere_on_the_machine(tried: Tried) -> None:
     """But the one that was left open for it, so that it is known to look."""
     assert tried.verdict.secrets == [str(tried.control)]

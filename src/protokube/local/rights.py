@@ -31,7 +31,7 @@ def _private(paths: Paths) -> Iterator[Path]:
     yield from (paths.root, paths.disks, paths.store, paths.hosts, paths.client)
     yield from (*database_files(paths.database), paths.lock_file, paths.log, paths.pid_file, paths.admin_socket)
     yield from paths.disks.glob("*.img")
-    yield from paths.client.glob("*")
+    yield from (*paths.client.glob("*.key"), paths.client / "kubeconfig")
     for host in paths.hosts.glob("*"):
         yield from (host, paths.host_socket(host.name), host / "log", *host.glob("log/*"))
     for folder in PRIVATE:
