@@ -10,8 +10,8 @@ from protokube.store import Store
 
 PRIVATE, KEY, SECRETS = "/pki/private/", ".key", "/secrets/"
 """Beside each private key there is a list of all, which holds them in base64."""
-PUBLIC = ("name", "algorithm")
-"""Parts of a key for updates that are no secret."""
+PUBLIC = ("name", "algorithm", "apiVersion", "kind")
+"""Parts of a key for updates, or of a configuration with keys, that are no secret."""
 SHORTEST = 8
 """Letters; what is shorter may be anywhere by chance."""
 

@@ -8,7 +8,7 @@ import secrets
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,8 +73,13 @@ def update_key(cluster: RealCluster) -> dict[str, str]:
     return found
 
 
-def try_everything(cluster: RealCluster, since: float, *elsewhere: Path) -> Verdict:
-    """Have a stranger at all of a cluster that runs, and at what was written elsewhere."""
+def try_everything(
+    cluster: RealCluster, since: float, *elsewhere: Path, known: Collection[str] | None = None
+) -> Verdict:
+    """Have a stranger at all of a cluster that runs, and at what was written elsewhere.
+
+    `known` are the secrets to look for, by default those that are in the store and on hosts.
+    """
     folders = (cluster.paths.root, *(each for each in elsewhere if each.exists()))
     paths = [found for folder in folders for found in everything(folder)]
     for pid, _ in Census.of(cluster.paths).processes:
@@ -84,8 +89,8 @@ def try_everything(cluster: RealCluster, since: float, *elsewhere: Path) -> Verd
     host, _, port = dns_address(cluster.admin).rpartition(":")
     key = update_key(cluster)
     dns = {"host": host, "port": int(port), "zone": cluster.name, "key": key["name"], "secret": new_key("x").secret}
-    known = sorted(all_secrets(cluster))
-    answer = ask({"paths": paths, "secrets": known, "tops": TOPS, "newer": since, "dns": dns})
+    texts_of_all = sorted(all_secrets(cluster) if known is None else known)
+    answer = ask({"paths": paths, "secrets": texts_of_all, "tops": TOPS, "newer": since, "dns": dns})
     assert (answer["user"], answer["groups"]) == (65534, [])
     return Verdict(answer["could"], answer["secrets"], answer["updates"], len(paths))
 

@@ -19,6 +19,7 @@ import dns.update
 import pytest
 
 from helpers_cluster import RealCluster, until
+from helpers_keys import differences, missing
 from helpers_stranger import Verdict, all_secrets, an_open_file, everything, just_now, try_everything, update_key
 from protokube.local.bringup import CACHE, dns_address
 from protokube.local.rights import database_files
@@ -122,3 +123,10 @@ def test_a_host_that_is_no_master_finds_no_secret_of_the_store_in_its_root(tried
     ran = tried.cluster.inside(worker, *search)
 
     assert (ran.stdout, ran.stderr) == ("", "")
+
+
+def test_the_page_about_keys_is_right_about_this_cluster(tried: Tried) -> None:
+    root, name = tried.cluster.paths.root, tried.cluster.name
+
+    assert differences(root, name, {"always"}) == []
+    assert missing(root, name, all_secrets(tried.cluster)) == []

@@ -9,6 +9,7 @@ from types import ModuleType
 
 import pytest
 
+import helpers_keys
 from protokube.cli.main import run
 from protokube.spec.kops_table import their_fields, verdict
 
@@ -108,3 +109,11 @@ def test_no_test_is_skipped_and_no_code_of_ours_is_patched() -> None:
         if forbidden.search(line)
     ]
     assert found == []
+
+
+def test_the_page_about_keys_names_files_for_every_secret() -> None:
+    found = helpers_keys.rows()
+
+    assert len(found) > 20
+    assert [row.secret for row in found if not row.patterns] == []
+    assert {row.there for row in found} == {"always", "Kubernetes", "up --kubelet", "with encryptionConfig"}
