@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from protokube.errors import TryLater
+from protokube.members.alarms import Alarm, AlarmKind
 from protokube.members.start import Listed
+
+__all__ = ["Alarm", "AlarmKind", "Endpoints", "Etcd", "Hash", "KeyValue", "MaintainedEtcd", "NoSpace", "Status"]
+
+
+class NoSpace(TryLater):
+    """etcd refused a put or a new lease: the NOSPACE alarm is raised, or this write would raise it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +33,11 @@ class Status:
     version: str
     learner: bool
     errors: tuple[str, ...] = ()
+    """Free text: an entry for each alarm of any member, and one if there is no leader. `alarms` has them as values."""
+    db_size_in_use: int = 0
+    """Bytes of the database file that hold data; the rest is free pages, which only defragmenting gives back."""
+    quota: int = 0
+    """As etcd reports it, since 3.6; 0 if it does not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +103,34 @@ class Etcd(Protocol):
 
     def create(self, key: str, value: str, lease: int = 0) -> bool:
         """Write only if the key is not there; False if it is."""
+
+
+class MaintainedEtcd(Etcd, Protocol):
+    """What keeping one etcd cluster within its quota needs. All of it works while the NOSPACE alarm is raised."""
+
+    def alarms(self) -> Sequence[Alarm]:
+        """Of all members, sorted, behind a quorum."""
+
+    def disarm(self, alarm: Alarm) -> None:
+        """Clear one alarm; clearing one that is not raised is nothing."""
+
+    def compact(self, revision: int, *, physical: bool = True) -> None:
+        """Delete what is older than a revision and not current; nothing if that was done before.
+
+        `physical`: come back only when the member that answers has deleted it from its database.
+        """
+
+    def defragment(self, endpoint: str) -> None:
+        """Rewrite the database file of one member without free pages. The member answers nothing meanwhile.
+
+        Minutes for a large database. TryLater without an answer: it may still be going on.
+        """
+
+    def move_leader(self, endpoint: str, target: int) -> None:
+        """Make the member `target` lead; `endpoint` is the present leader. TryLater if it does not lead."""
+
+    def page(self, endpoint: str, start: str, limit: int, *, values: bool = False) -> Sequence[KeyValue]:
+        """Some keys from `start` on, sorted, as that member alone has them; without `values`, values are empty."""
 
 
 Endpoints = Mapping[str, str]

@@ -14,10 +14,10 @@ from functools import partial
 from typing import Any, TypeVar
 
 from protokube.errors import ProtokubeError, Refused, TryLater
-from protokube.etcd import Hash, KeyValue, Status, messages
+from protokube.etcd import Alarm, Hash, KeyValue, Status, messages
 from protokube.etcd.deadline import Deadline
 from protokube.etcd.dial import Target
-from protokube.etcd.faults import NOT_A_LEARNER, Code, Fault, fault_in
+from protokube.etcd.faults import Cause, Code, Fault, fault_in
 from protokube.etcd.hashkv import hash_at
 from protokube.etcd.messages import to_wire
 from protokube.etcd.tls import Contexts, TlsFiles, Trust
@@ -29,10 +29,14 @@ Ask = Callable[[str, Mapping[str, Any]], Any]
 """Post a document to a path of one member."""
 MOST_IDLE = 4
 """Connections kept for each member; more are in use only if as many threads call at once."""
+DEFRAGMENTING = 300.0
+"""Seconds for a whole database: 8 GiB, the largest quota etcd advises, at 30 MB a second."""
+COMPACTING = 60.0
+"""Seconds for a member to delete what a compaction leaves over."""
 
 
 class GatewayEtcd:
-    """Implements Etcd. Endpoints are named by their members; threads may share it."""
+    """Implements MaintainedEtcd. Endpoints are named by their members; threads may share it."""
 
     def __init__(self, endpoints: Mapping[str, str], tls: TlsFiles | None = None, *, timeout: float = 2.0) -> None:
         self._targets = {name: Target.of(url) for name, url in endpoints.items()}
@@ -86,15 +90,11 @@ class GatewayEtcd:
 
     def promote(self, member: int) -> None:
         """Promoting a voter is nothing."""
-        told = {"ID": str(member)}
-        try:
-            self._anywhere(f"cannot promote {member:x}", lambda ask: ask("/v3/cluster/member/promote", told))
-        except Refused as why:
-            if NOT_A_LEARNER not in why.message:
-                raise
+        wanted = {"ID": str(member)}
+        self._unless(Cause.NOT_A_LEARNER, f"cannot promote {member:x}", "/v3/cluster/member/promote", wanted)
 
     def remove(self, member: int) -> None:
-        self._unless_gone(f"cannot remove {member:x}", "/v3/cluster/member/remove", {"ID": str(member)})
+        self._unless(Code.NOT_FOUND, f"cannot remove {member:x}", "/v3/cluster/member/remove", {"ID": str(member)})
 
     def grant(self, ttl: int) -> int:
         told = self._anywhere("cannot take a lease", lambda ask: ask("/v3/lease/grant", {"TTL": str(ttl)}))
@@ -105,7 +105,7 @@ class GatewayEtcd:
         return int(told["result"].get("TTL", 0)) > 0
 
     def revoke(self, lease: int) -> None:
-        self._unless_gone("cannot give a lease back", "/v3/lease/revoke", {"ID": str(lease)})
+        self._unless(Code.NOT_FOUND, "cannot give a lease back", "/v3/lease/revoke", {"ID": str(lease)})
 
     def read(self, prefix: str) -> Sequence[KeyValue]:
         wanted = messages.prefix_range(prefix) | {"sort_order": "ASCEND", "sort_target": "KEY"}
@@ -121,15 +121,45 @@ class GatewayEtcd:
         wanted = {"compare": [absent], "success": [{"request_put": _written(key, value, lease)}]}
         return bool(self._once(f"cannot create {key!r}", "/v3/kv/txn", wanted).get("succeeded"))
 
+    def alarms(self) -> Sequence[Alarm]:
+        def read(ask: Ask) -> Sequence[Alarm]:
+            ask("/v3/kv/range", {"key": to_wire("\0"), "count_only": True})  # the alarm list alone needs no quorum
+            return messages.alarms(ask("/v3/maintenance/alarm", {"action": "GET"}))
+
+        return self._anywhere("cannot list the alarms", read)
+
+    def disarm(self, alarm: Alarm) -> None:
+        wanted = {"action": "DEACTIVATE", "memberID": str(alarm.member), "alarm": alarm.name}
+        self._anywhere(f"cannot clear {alarm.name}", lambda ask: ask("/v3/maintenance/alarm", wanted))
+
+    def compact(self, revision: int, *, physical: bool = True) -> None:
+        wanted = {"revision": str(revision), "physical": physical}
+        doing = f"cannot compact up to revision {revision}"
+        self._unless(Cause.COMPACTED, doing, "/v3/kv/compaction", wanted, timeout=max(COMPACTING, self._timeout))
+
+    def defragment(self, endpoint: str) -> None:
+        self._at(endpoint, "/v3/maintenance/defragment", {}, timeout=max(DEFRAGMENTING, self._timeout))
+
+    def move_leader(self, endpoint: str, target: int) -> None:
+        self._at(endpoint, "/v3/maintenance/transfer-leadership", {"targetID": str(target)})
+
+    def page(self, endpoint: str, start: str, limit: int, *, values: bool = False) -> Sequence[KeyValue]:
+        wanted = {
+            "key": to_wire(start or "\0"), "range_end": to_wire("\0"), "limit": str(limit), "keys_only": not values,
+            "serializable": True,
+        }  # fmt: skip
+        told = self._at(endpoint, "/v3/kv/range", wanted)
+        return tuple(messages.key_value(each) for each in told.get("kvs", ()))
+
     def close(self) -> None:
         """Give the connections back. It may be used again afterwards."""
         for idle in self._idle.values():
             while idle:
                 idle.pop().close()
 
-    def _anywhere(self, doing: str, work: Callable[[Ask], T]) -> T:
+    def _anywhere(self, doing: str, work: Callable[[Ask], T], timeout: float | None = None) -> T:
         """Ask one member after the other until one answers; for what may be asked twice."""
-        deadline, failures = Deadline.after(self._timeout), []
+        deadline, failures = Deadline.after(timeout or self._timeout), []
         order = self._order
         for tried, name in enumerate(order):
             try:
@@ -168,15 +198,19 @@ class GatewayEtcd:
                 failures.append(f"{name}: {fault.message}")
         raise _nobody(doing, failures)
 
-    def _unless_gone(self, doing: str, path: str, body: Mapping[str, Any]) -> None:
+    def _unless(
+        self, done: Cause | Code, doing: str, path: str, body: Mapping[str, Any], *, timeout: float | None = None
+    ) -> None:
+        """Ask for something until it is so; `done` is etcd's answer if it was so before."""
+
         def work(ask: Ask) -> None:
             try:
                 ask(path, body)
             except Fault as fault:
-                if fault.code != Code.NOT_FOUND:
+                if done not in (fault.cause, fault.code):
                     raise
 
-        self._anywhere(doing, work)
+        self._anywhere(doing, work, timeout)
 
     def _at(self, endpoint: str, path: str, body: Mapping[str, Any], *, timeout: float | None = None) -> Any:
         """Ask one member alone."""

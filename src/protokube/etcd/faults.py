@@ -1,14 +1,17 @@
-"""What etcd's errors mean to the caller: ask again later, or a person decides.
+"""etcd's error answers, and what each means to the caller: ask again later, or a person decides.
 
-etcd has few codes and tells the important cases apart by their text alone, which has been the same since 3.4.
+The gRPC code decides where it can. etcd uses one code for several causes, and those are told apart by text alone: every
+such text stands in `KNOWN`, nowhere else, and each row is tested against the real etcd.
 """
 
 from __future__ import annotations
 
-from enum import IntEnum
+from dataclasses import dataclass
+from enum import Enum, IntEnum, auto
 from typing import Any
 
 from protokube.errors import ProtokubeError, Refused, TryLater
+from protokube.etcd import NoSpace
 
 
 class Code(IntEnum):
@@ -26,27 +29,71 @@ class Code(IntEnum):
     UNIMPLEMENTED = 12
     INTERNAL = 13
     UNAVAILABLE = 14
+    DATA_LOSS = 15
 
 
 PASSING = frozenset({
     Code.CANCELLED, Code.UNKNOWN, Code.DEADLINE_EXCEEDED, Code.RESOURCE_EXHAUSTED, Code.ABORTED, Code.OUT_OF_RANGE,
     Code.INTERNAL, Code.UNAVAILABLE,
 })  # fmt: skip
-PASSING_TEXTS = (
-    "too many learner members",
-    "which is in sync with leader",
-    "not enough started members",
-    "lease not found",
-)
 LOCAL = frozenset({Code.CANCELLED, Code.UNKNOWN, Code.DEADLINE_EXCEEDED, Code.INTERNAL, Code.UNAVAILABLE})
-"""What may be the trouble of the one member that answered."""
-LEARNER = "rpc not supported for learner"
-NOT_A_LEARNER = "can only promote a learner member"
-HINTS = {
-    "space exceeded": "etcd is full: compact and defragment it, then clear its alarm",
-    "unhealthy cluster": "etcd changes its members only after all of them have been connected for 5 s",
-    "lease not found": "the lease expired; take a new one",
-}
+"""Codes that may concern only the member that answered."""
+
+
+class Cause(Enum):
+    """Why etcd refused, where its code alone does not tell."""
+
+    NO_SPACE = auto()
+    CORRUPT = auto()
+    TOO_MANY_LEARNERS = auto()
+    NOT_IN_SYNC = auto()
+    NOT_A_LEARNER = auto()
+    IS_A_LEARNER = auto()
+    NOT_ENOUGH_STARTED = auto()
+    NOT_CONNECTED = auto()
+    LEASE_GONE = auto()
+    COMPACTED = auto()
+    NOT_LEADER = auto()
+    BAD_TRANSFEREE = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """One row: an error of etcd."""
+
+    code: Code
+    text: str
+    """Part of the message; the same in 3.4 and 3.5."""
+    cause: Cause
+    passes: bool
+    """Whether asking again later may help."""
+    hint: str = ""
+
+
+KNOWN = (
+    Known(
+        Code.RESOURCE_EXHAUSTED, "database space exceeded", Cause.NO_SPACE, True,
+        "etcd is full: the agents compact and defragment it, then clear its alarm; see `protokube status`",
+    ),
+    Known(
+        Code.DATA_LOSS, "corrupt cluster", Cause.CORRUPT, False,
+        "a member's data differs from the others': see `protokube etcd members`, and keep every disk as it is",
+    ),
+    Known(Code.FAILED_PRECONDITION, "too many learner members", Cause.TOO_MANY_LEARNERS, True),
+    # before NOT_A_LEARNER, whose text is the beginning of this one
+    Known(Code.FAILED_PRECONDITION, "which is in sync with leader", Cause.NOT_IN_SYNC, True),
+    Known(Code.FAILED_PRECONDITION, "can only promote a learner member", Cause.NOT_A_LEARNER, False),
+    Known(Code.UNAVAILABLE, "rpc not supported for learner", Cause.IS_A_LEARNER, True),
+    Known(Code.FAILED_PRECONDITION, "not enough started members", Cause.NOT_ENOUGH_STARTED, True),
+    Known(
+        Code.UNAVAILABLE, "unhealthy cluster", Cause.NOT_CONNECTED, True,
+        "etcd changes its members only after all of them have been connected for 5 s",
+    ),
+    Known(Code.NOT_FOUND, "lease not found", Cause.LEASE_GONE, True, "the lease expired; take a new one"),
+    Known(Code.OUT_OF_RANGE, "revision has been compacted", Cause.COMPACTED, True),
+    Known(Code.FAILED_PRECONDITION, "not leader", Cause.NOT_LEADER, True),
+    Known(Code.FAILED_PRECONDITION, "bad leader transferee", Cause.BAD_TRANSFEREE, True),
+)  # fmt: skip
 
 
 class Fault(Exception):
@@ -57,6 +104,18 @@ class Fault(Exception):
         self.code, self.message = code, message
 
     @property
+    def known(self) -> Known | None:
+        """Its row in the table."""
+        # 3.4 has no code of its own for some of them
+        return next(
+            (each for each in KNOWN if self.code in (each.code, Code.UNKNOWN) and each.text in self.message), None
+        )
+
+    @property
+    def cause(self) -> Cause | None:
+        return self.known.cause if self.known else None
+
+    @property
     def elsewhere(self) -> bool:
         """Another member may know better."""
         return self.code in LOCAL
@@ -64,12 +123,15 @@ class Fault(Exception):
     @property
     def untouched(self) -> bool:
         """The request was certainly not carried out."""
-        return LEARNER in self.message
+        return self.cause is Cause.IS_A_LEARNER
 
     def explained(self, doing: str) -> ProtokubeError:
-        """For the caller, in the words of who has to act."""
-        hint = next((hint for text, hint in HINTS.items() if text in self.message), "")
-        if self.code in PASSING or any(text in self.message for text in PASSING_TEXTS):
+        """The error to raise, by who has to act."""
+        known = self.known
+        hint, passes = (known.hint, known.passes) if known else ("", self.code in PASSING)
+        if known is not None and known.cause is Cause.NO_SPACE:
+            return NoSpace(f"{doing}: {self.message}", hint=hint)
+        if passes:
             return TryLater(f"{doing}: {self.message}", hint=hint)
         return Refused(f"{doing}: {self.message}", hint=hint or "see the log of etcd for more")
 

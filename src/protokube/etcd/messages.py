@@ -6,7 +6,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from typing import Any
 
-from protokube.etcd import KeyValue, Status
+from protokube.etcd import Alarm, KeyValue, Status
 from protokube.members.start import Listed
 
 BYTES = "surrogateescape"
@@ -57,7 +57,14 @@ def status(told: Mapping[str, Any]) -> Status:
         version=told.get("version", ""),
         learner=bool(told.get("isLearner")),
         errors=tuple(told.get("errors", ())),
+        db_size_in_use=int(told.get("dbSizeInUse", 0)),
+        quota=int(told.get("dbSizeQuota", 0)),
     )
+
+
+def alarms(told: Mapping[str, Any]) -> tuple[Alarm, ...]:
+    found = told.get("alarms", ())
+    return tuple(sorted(Alarm(int(each.get("memberID", 0)), str(each.get("alarm", ""))) for each in found))
 
 
 def key_value(told: Mapping[str, Any]) -> KeyValue:
