@@ -1,0 +1,321 @@
+"""What to do about an etcd cluster that raised an alarm: one decision from what is seen now.
+
+A full etcd (NOSPACE) is healed in this order: compact old revisions, defragment one member after the other and the
+leader last, clear the alarm. What is hard: a member that is defragmented answers nothing, so a second one at the same
+time, or one beside an unhealthy voter, would cost the quorum. Every master computes this decision; the record of the
+remedy (`members.remedy`) and the rule who acts keep them from acting twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from protokube.members.alarms import Alarm, AlarmKind
+from protokube.members.remedy import Remedy
+from protokube.members.start import Listed
+
+DEFAULT_QUOTA = 2 * 2**30
+"""etcd's own, where `quota-backend-bytes` is 0."""
+FULL = 0.8
+"""Share of its quota below which a database has room again, and above which a person is warned."""
+OLD_ENOUGH = 600.0
+"""Seconds: nobody who reads or watches a revision that recent loses it. Kubernetes keeps five minutes itself."""
+DAY = 86400.0
+"""One remedy a day: what fills etcd again sooner is for a person to find."""
+SETTLING = 60.0
+"""Seconds after a compaction in which followers still delete old revisions from their files."""
+ROOM = 1.2
+"""Free bytes needed for each byte of the database file: defragmenting writes a second file beside it."""
+MOST_BEHIND = 1000
+"""Entries of the log by which a voter that keeps up may be behind another, since they are asked one after the other."""
+SOUND = {(3, 4): 22, (3, 5): 6}
+"""Patch releases since which an etcd that is killed while it defragments does not lose entries (etcd issue 14685)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What one member says of itself."""
+
+    leader: int
+    term: int
+    applied: int
+    size: int
+    in_use: int
+    version: str
+    learner: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A revision, and how many seconds ago it was the newest."""
+
+    age: float
+    revision: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Space:
+    """One etcd cluster, as one master sees it."""
+
+    members: tuple[Listed, ...]
+    """As a quorum lists them."""
+    readings: Mapping[int, Reading]
+    """By member id; one that did not answer is absent."""
+    alarms: tuple[Alarm, ...]
+    quotas: Mapping[int, int]
+    """By member id: `quota-backend-bytes` as configured; 0 is etcd's default, negative is none."""
+    own: int
+    """The member that this master holds."""
+    own_free: int
+    """Free bytes of the file system it lies on."""
+    may_compact: bool
+    samples: tuple[Sample, ...]
+    record: Remedy | None
+    now: float
+    """Seconds since 1970."""
+
+    @property
+    def leader(self) -> int:
+        """The member that all who answered follow; 0 if they do not agree."""
+        led = {each.leader for each in self.readings.values()}
+        (leader,) = led if len(led) == 1 else {0}
+        return leader
+
+    @property
+    def directs(self) -> bool:
+        """Whether this master acts for the whole cluster: it holds the leader, and there is one leader only."""
+        return self.own == self.leader
+
+    def quota(self, member: int) -> float:
+        configured = self.quotas.get(member, 0)
+        return float("inf") if configured < 0 else configured or DEFAULT_QUOTA
+
+    def name(self, member: int) -> str:
+        return next((each.name for each in self.members if each.id == member and each.name), f"{member:x}")
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """No alarm is raised."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compact:
+    """Delete everything older than a revision that is not current."""
+
+    revision: int
+    before: Remedy
+    """The record to have in force before acting."""
+    after: Remedy
+    """The record to write when it has succeeded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Defragment:
+    """Rewrite the file of one member, which is ours."""
+
+    member: int
+    before: Remedy
+    after: Remedy
+
+
+@dataclass(frozen=True, slots=True)
+class MoveLeader:
+    """Give the leadership of our member away, so that it can be defragmented."""
+
+    member: int
+    target: int
+    before: Remedy
+
+
+@dataclass(frozen=True, slots=True)
+class Disarm:
+    """Every database has room again."""
+
+    alarms: tuple[Alarm, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A later round, or another master, goes on."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class NeedsPerson:
+    """Touch nothing."""
+
+    why: str
+    hint: str
+
+
+Decision = Nothing | Compact | Defragment | MoveLeader | Disarm | Wait | NeedsPerson
+
+
+def plan(space: Space) -> Decision:
+    """The next step, for this master. At most one master gets a step to carry out."""
+    if not space.alarms:
+        return Nothing()
+    if why := _not_ours(space):
+        return why
+    unseen = [each.name or f"{each.id:x}" for each in space.members if each.id not in space.readings]
+    if unseen:
+        return Wait(f"{', '.join(unseen)} must answer before anything is done about it")
+    if not space.leader:
+        return Wait("the members must follow one leader before anything is done about it")
+    if all(each.size < FULL * space.quota(member) for member, each in space.readings.items()):
+        return Disarm(space.alarms) if space.directs else _directors(space, "clears the alarm")
+    return _hindrance(space) or _remedy(space)
+
+
+def _not_ours(space: Space) -> NeedsPerson | None:
+    """Alarms about which nothing may be done."""
+    kinds = {each.kind for each in space.alarms}
+    if AlarmKind.CORRUPT in kinds:
+        names = ", ".join(space.name(each.member) for each in space.alarms if each.kind is AlarmKind.CORRUPT)
+        return NeedsPerson(
+            f"etcd found that the data of {names} differs from the others' and takes no writes",
+            "nothing was changed; keep every disk as it is, compare with `protokube etcd members`, and replace that"
+            " member; etcd takes writes again after `etcdctl alarm disarm`",
+        )
+    if AlarmKind.UNKNOWN in kinds:
+        names = ", ".join(f"{each.name} of {space.name(each.member)}" for each in space.alarms)
+        return NeedsPerson(f"etcd raised an alarm that is not known here: {names}", "see etcd's documentation of it")
+    return None
+
+
+def _hindrance(space: Space) -> Wait | NeedsPerson | None:
+    """What forbids to defragment any member now."""
+    old = sorted({each.version for each in space.readings.values() if not is_sound(each.version)})
+    if old:
+        return NeedsPerson(
+            f"etcd {', '.join(old)} may lose data if it is killed while it is defragmented: not done unattended",
+            "update etcd to 3.4.22, 3.5.6 or later; or compact, defragment one member after the other and clear the"
+            " alarm with etcdctl",
+        )
+    learners = [space.name(each.id) for each in space.members if each.learner or space.readings[each.id].learner]
+    if learners:
+        return Wait(f"{', '.join(learners)} must become a voter before a member is defragmented")
+    newest = max(each.applied for each in space.readings.values())
+    terms = max(each.term for each in space.readings.values())
+    behind = [
+        space.name(member)
+        for member, each in sorted(space.readings.items())
+        if newest - each.applied > MOST_BEHIND or each.term != terms
+    ]
+    return Wait(f"{', '.join(behind)} must catch up before a member is defragmented") if behind else None
+
+
+def _remedy(space: Space) -> Decision:
+    began = _in_force(space)
+    if began.is_over(space.members):
+        return NeedsPerson(
+            "it is full again less than a day after it was compacted and defragmented",
+            "find what writes so much; delete keys or raise quotaBackendBytes. After a day the agents try again",
+        )
+    if space.may_compact and not began.revision:
+        return _compact(space, began) or Wait(_when(space))
+    if any(each.in_use >= FULL * space.quota(member) for member, each in space.readings.items()):
+        return _crowded(space, began)
+    return _next_member(space, began)
+
+
+def _in_force(space: Space) -> Remedy:
+    """The record, or a new one if it is of a former remedy. Clocks of masters may be wrong: one from the future counts,
+    and a turn is kept whatever its age, since that member may be defragmented at this moment."""
+    record = space.record
+    if record is None:
+        return Remedy(began=space.now)
+    return record if space.now - record.began < DAY else Remedy(began=space.now, turn=record.turn)
+
+
+def _compact(space: Space, began: Remedy) -> Compact | Wait | None:
+    """Up to the newest revision that is old enough; None if none is known."""
+    revision = max((each.revision for each in space.samples if each.age >= OLD_ENOUGH), default=0)
+    if revision <= began.revision:
+        return None
+    if not space.directs:
+        return _directors(space, "compacts old revisions")
+    return Compact(revision, before=began, after=began.with_compaction(revision, space.now))
+
+
+def _when(space: Space) -> str:
+    oldest = max((each.age for each in space.samples), default=0.0)
+    return (
+        f"old revisions are compacted up to one that is 10 minutes old, which is known in {OLD_ENOUGH - oldest:.0f} s"
+    )
+
+
+def _crowded(space: Space, began: Remedy) -> Decision:
+    """Defragmenting would not make enough room: current data fills it, or revisions that may not be compacted."""
+    if not space.may_compact:
+        return NeedsPerson(
+            "data and old revisions fill it, and the agents may not compact it",
+            "set maintenance.compact: true for this etcd cluster, or let its user compact; then delete keys if needed",
+        )
+    since = space.now - began.compacted
+    if 0 <= since < SETTLING:
+        return Wait("the members delete old revisions")
+    # somebody may have deleted keys meanwhile: they leave the file only with the next compaction
+    again = _compact(space, began) if since >= OLD_ENOUGH else None
+    return again or NeedsPerson(
+        "current data fills it, not old revisions",
+        "delete keys that are not needed (etcd still takes deletes; they take effect within 20 minutes), or raise"
+        " quotaBackendBytes",
+    )
+
+
+def _next_member(space: Space, began: Remedy) -> Decision:
+    """Followers first, by name; the leader last, after it has given its leadership away."""
+    ids = [each.id for each in sorted(space.members, key=lambda each: (each.id == space.leader, each.name, each.id))]
+    waiting = [each for each in ids if each not in began.done]
+    member = began.turn if began.turn in ids else waiting[0]
+    if member != space.own:
+        return Wait(f"{space.name(member)} is defragmented first, by the master that holds it")
+    reading = space.readings[member]
+    if space.own_free < ROOM * reading.size:
+        return NeedsPerson(
+            f"{space.name(member)} cannot be defragmented: its volume has {megabytes(space.own_free)} free, and"
+            f" {megabytes(int(ROOM * reading.size))} are needed",
+            "remove what else lies on its volume, or enlarge it",
+        )
+    mine = began.with_turn(member)
+    others = [each for each in reversed(ids) if each != member]
+    if member == space.leader and others:
+        return MoveLeader(member, others[0], before=mine)
+    return Defragment(member, before=mine, after=mine.with_done(member))
+
+
+def _directors(space: Space, does: str) -> Wait:
+    return Wait(f"the master that holds the leader, {space.name(space.leader)}, {does}")
+
+
+def is_sound(version: str) -> bool:
+    """Whether this etcd may be defragmented unattended."""
+    parts = version.partition("-")[0].partition("+")[0].split(".")
+    if len(parts) != 3 or not all(each.isdigit() for each in parts):
+        return False
+    major, minor, patch = (int(each) for each in parts)
+    return (major, minor) > max(SOUND) or patch >= SOUND.get((major, minor), patch + 1)
+
+
+def megabytes(count: float) -> str:
+    return f"{count / 2**20:.1f} MiB" if count < 2**30 else f"{count / 2**30:.1f} GiB"
+
+
+def figures(space: Space) -> str:
+    """The databases, as numbers: `etcd-a 16.1 of 16.0 MiB, 15.9 in use`."""
+    told = []
+    for each in sorted(space.members, key=lambda each: each.name):
+        reading = space.readings.get(each.id)
+        if reading is None:
+            told.append(f"{space.name(each.id)} does not answer")
+            continue
+        quota = space.quota(each.id)
+        of = "no quota" if quota == float("inf") else f"a quota of {megabytes(quota)}"
+        told.append(
+            f"{space.name(each.id)} {megabytes(reading.size)} of {of}, {megabytes(reading.in_use)} of it in use"
+        )
+    return "; ".join(told)
