@@ -6,7 +6,7 @@ that no living master owns: a machine that was declared dead and woke up again d
 
 from __future__ import annotations
 
-from protokube.agent import generations
+from protokube.agent import generations, space
 from protokube.agent.agreement import out_of_service
 from protokube.agent.world import Turn
 from protokube.errors import Refused
@@ -22,7 +22,8 @@ def sync(turn: Turn) -> None:
         return
     live = world.presence.live()
     if live is None:
-        turn.waiting(STEP, "", "etcd has no quorum, so nobody writes the names of the API")
+        why = "etcd is out of space and grants no leases" if space.is_full(turn) else "etcd has no quorum"
+        turn.waiting(STEP, "", f"{why}, so nobody writes the names of the API")
         return
     if not world.presence.elected():
         world.memory.checked.pop("api", None)  # whoever is elected writes what we then do not know

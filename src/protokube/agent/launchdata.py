@@ -28,7 +28,7 @@ def from_config(config: Config, *, kubernetes: bool = True, nodes: bool | None =
     """
     tree = config.cluster
     nodes = tree["cloud"] != "local" if nodes is None else nodes
-    etcd = tuple(_etcd_cluster(config, key, told) for key, told in tree["etcdClusters"].items())
+    etcd = tuple(_etcd_cluster(config, key, told, kubernetes) for key, told in tree["etcdClusters"].items())
     names = tuple(dict.fromkeys((tree["masterInternalName"], tree["masterPublicName"])))
     certificates = {name: dict(told) for name, told in tree["pki"]["certificates"].items()}
     whole = MasterConfig(
@@ -64,7 +64,7 @@ def _kubelet_reloads(config: Config) -> bool:
     return version >= since and not any(str(each.get(gate)).lower() == "false" for each in gates)
 
 
-def _etcd_cluster(config: Config, key: str, told: dict[str, Any]) -> EtcdCluster:
+def _etcd_cluster(config: Config, key: str, told: dict[str, Any], kubernetes: bool) -> EtcdCluster:
     rendered = config.rendered[""]["etcd"][key]
     first = rendered[next(iter(told["members"]))]
     store = "etcd" if key == "main" else f"etcd-{key}"
@@ -83,8 +83,19 @@ def _etcd_cluster(config: Config, key: str, told: dict[str, Any]) -> EtcdCluster
     )
     members = tuple(_member(config, key, short, each, rendered[short]) for short, each in told["members"].items())
     return EtcdCluster(
-        key=key, pod=pod, members=members, token=told["token"], replace_lost_volumes=told["replaceLostVolumes"]
+        key=key,
+        pod=pod,
+        members=members,
+        token=told["token"],
+        replace_lost_volumes=told["replaceLostVolumes"],
+        compact=_may_compact(config, key, told, kubernetes),
     )
+
+
+def _may_compact(config: Config, key: str, told: dict[str, Any], kubernetes: bool) -> bool:
+    """The default holds for the etcd of a Kubernetes; where none runs, only the user can know who reads what."""
+    origin = config.ledger.origin(f"etcdClusters.{key}.maintenance.compact")
+    return bool(told["maintenance"]["compact"]) and (kubernetes or (origin is not None and origin.kind == "user"))
 
 
 def _member(config: Config, key: str, short: str, told: dict[str, Any], rendered: dict[str, Any]) -> Member:

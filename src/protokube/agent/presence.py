@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from protokube.agent.leave import Leave
 from protokube.agent.world import Clock
 from protokube.errors import Refused, TryLater
-from protokube.etcd import Etcd
+from protokube.etcd import Etcd, NoSpace
 from protokube.providers.machines import Machine
 
 PREFIX = "/protokube/"
@@ -69,10 +69,11 @@ class LeasePresence:
         serving = self._is_serving()
         told = json.dumps({"address": self._me.address, "name": self._me.name, "serving": serving}, sort_keys=True)
         if mine not in keys or keys[mine].lease != self._lease or keys[mine].value != told:
-            self._etcd.put(mine, told, self._lease)
+            with contextlib.suppress(NoSpace):  # a full etcd keeps leases: what the others read of us stays as it was
+                self._etcd.put(mine, told, self._lease)
         elected = keys[ELECTED].value if ELECTED in keys else ""
-        if not elected and self._etcd.create(ELECTED, self._me.id, self._lease):
-            elected = self._me.id
+        if not elected:
+            elected = self._stand()
         elif elected == self._me.id and keys[ELECTED].lease != self._lease:
             elected = ""  # an office of a lease that we lost: it ends by itself
         masters = {
@@ -85,6 +86,14 @@ class LeasePresence:
         may_go = self._leave.beat(LEAVE in keys, serving)
         if may_go or before is None or (before.live, before.elected, before.serving) != (live, elected, apis):
             self._changed()
+
+    def _stand(self) -> str:
+        """Be elected, if nobody is; a full etcd elects nobody."""
+        assert self._lease is not None
+        try:
+            return self._me.id if self._etcd.create(ELECTED, self._me.id, self._lease) else ""
+        except NoSpace:
+            return ""
 
     def _fresh(self) -> _Seen | None:
         seen = self._seen

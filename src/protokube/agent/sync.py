@@ -19,6 +19,7 @@ from protokube.agent import (
     nodekeys,
     podnetwork,
     raftmarks,
+    space,
     volumes,
 )
 from protokube.agent.report import Report
@@ -40,6 +41,7 @@ ROUND: tuple[tuple[str, Step], ...] = (
     ("components", components.sync),  # the control plane beside it
     ("lost", lost.sync),  # a disk that is gone is made anew, by one of us
     ("agreement", agreement.sync),  # do the members hold the same data? a person is told if not
+    ("space", space.sync),  # an etcd that is full is compacted, defragmented and takes writes again
     ("api", api.sync),  # the elected master publishes who answers
     ("cluster", cluster.sync),  # what the cluster itself is told, once its API answers
     ("podnetwork", podnetwork.sync),  # addresses for our pods, and the ways to all others'

@@ -43,6 +43,8 @@ class EtcdCluster:
     members: tuple[Member, ...]
     token: str
     replace_lost_volumes: bool
+    compact: bool = False
+    """Whether old revisions may be deleted when it is full."""
 
     def member(self, short: str) -> Member | None:
         return next((each for each in self.members if each.short == short), None)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from protokube.agent.report import Report
 from protokube.agent.wanted import EtcdCluster, MasterConfig, Member
@@ -29,6 +29,9 @@ from protokube.providers.dns import DnsProvider
 from protokube.providers.machines import Machine, MachineProvider
 from protokube.providers.volumes import Volume, VolumeProvider
 from protokube.store import Store
+
+if TYPE_CHECKING:
+    from protokube.agent.spacewatch import SpaceWatch
 
 
 class Clock(Protocol):
@@ -206,6 +209,8 @@ class World:
     agreement: Agreement = field(default_factory=NobodyLooks)
     logs: Logs = field(default_factory=MemberLogs)
     background: Background = field(default_factory=Threads)
+    space: SpaceWatch | None = None
+    """Alarms of the members held here, watched beside the rounds; None where nobody watches."""
     routes: Routes | None = None
     """This machine's; nothing where others see to the network of pods."""
     kube: Kube | None = None

@@ -79,6 +79,7 @@ def build(told: dict[str, Any], status: Path) -> Any:
     from protokube.agent.apiserver import ApiWatch
     from protokube.agent.loop import Loop
     from protokube.agent.presence import LeasePresence
+    from protokube.agent.spacewatch import SpaceWatch
     from protokube.agent.wanted import from_tree
     from protokube.agent.world import World
     from protokube.cli import wiring
@@ -100,20 +101,21 @@ def build(told: dict[str, Any], status: Path) -> Any:
     api = ApiWatch(wiring.kube_api(wanted, keys), wake.set)  # a connection of its own: whoever is slow holds up nobody
     presence = LeasePresence(etcd[wanted.etcd[0].key], me, clock, wake.set, api.ready)
     watching = Watching(etcd, {each.key: [member.name for member in each.members] for each in wanted.etcd}, wake.set)
+    space = SpaceWatch(etcd, clock, wake.set)
     world = World(
         me=me, clock=clock, volumes=cloud.volumes, machines=cloud.machines, dns=dns, zone_mode=zone_mode,
         disks=HostDisks(on_done=wake.set), units=wiring.units(told["units"]), store=store, etcd=etcd,
-        keys=wiring.StoreKeys(store, wanted, keys, clock), presence=presence, agreement=watching, root=root,
-        uuid_of=lambda block: ext4_uuid(block.number), new_nonce=lambda: str(uuid.uuid4()),
+        keys=wiring.StoreKeys(store, wanted, keys, clock), presence=presence, agreement=watching, space=space,
+        root=root, uuid_of=lambda block: ext4_uuid(block.number), new_nonce=lambda: str(uuid.uuid4()),
         routes=HostRoutes() if wanted.pod_network else None, kube=kube if wanted.components else None,
     )  # fmt: skip
     loop = Loop(world, wanted, status=status, wake=wake)
-    loop.beside = [presence.run, watching.run]
+    loop.beside = [presence.run, watching.run, space.run]
     if wanted.components:
         loop.beside.append(api.run)
     if (watch := cloud.watch) is not None:
         loop.beside.append(lambda: watch(wake.set))
-    loop.at_end = [api.stop, watching.stop, presence.retire]
+    loop.at_end = [api.stop, watching.stop, space.stop, presence.retire]
     return loop
 
 

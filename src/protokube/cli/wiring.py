@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from protokube.agent.wanted import MasterConfig
 from protokube.errors import InvalidRequest, Refused
-from protokube.etcd import Etcd
+from protokube.etcd import MaintainedEtcd
 from protokube.host import Units
 from protokube.providers.dns import DnsProvider
 from protokube.providers.machines import MachineProvider
@@ -186,7 +186,7 @@ class StoreKeys:
         return Place()
 
 
-def etcd_clients(wanted: MasterConfig, directory: Path) -> dict[str, Etcd]:
+def etcd_clients(wanted: MasterConfig, directory: Path) -> dict[str, MaintainedEtcd]:
     from protokube.agent.keys import CLIENT
     from protokube.etcd.client import GatewayEtcd
     from protokube.etcd.tls import TlsFiles

@@ -10,6 +10,8 @@ from protokube.spec.version import Version, parse
 FIRST_CLIENT, FIRST_PEER, FIRST_METRICS = 4001, 2380, 2390
 """`main` has these, `events` the next ones, any further cluster the next but one."""
 GIBIBYTE = 2**30
+OF_KUBERNETES = ("main", "events")
+"""Etcd clusters that API servers use."""
 VOLUME_TYPES = {"aws": "gp3", "gce": "pd-ssd"}
 
 
@@ -60,6 +62,9 @@ def _settings(etcd: Draft, cluster: Draft, key: str, slot: int, version: Version
     etcd.decide("cpuRequest", "200m" if key == "main" else "100m", "what it needs when idle")
     etcd.decide("memoryRequest", "100Mi", "what it needs when idle")
     etcd.decide("replaceLostVolumes", True, "a lost disk heals without a person")
+    used = key in OF_KUBERNETES
+    because = "Kubernetes reads no revision that is minutes old" if used else "Kubernetes is not its user"
+    etcd.under("maintenance").decide("compact", used, because)
     backups = etcd.under("backups")
     base, of = in_store(cluster)
     backups.decide("backupStore", f"{base}backups/etcd/{key}", "beside the configuration", *of)

@@ -88,8 +88,7 @@ class Space:
         return self.own == self.leader
 
     def quota(self, member: int) -> float:
-        configured = self.quotas.get(member, 0)
-        return float("inf") if configured < 0 else configured or DEFAULT_QUOTA
+        return in_force(self.quotas.get(member, 0))
 
     def name(self, member: int) -> str:
         return next((each.name for each in self.members if each.id == member and each.name), f"{member:x}")
@@ -149,6 +148,8 @@ class NeedsPerson:
 
     why: str
     hint: str
+    mine: bool = False
+    """Only this master sees it: it is about its own volume."""
 
 
 Decision = Nothing | Compact | Defragment | MoveLeader | Disarm | Wait | NeedsPerson
@@ -280,6 +281,7 @@ def _next_member(space: Space, began: Remedy) -> Decision:
             f"{space.name(member)} cannot be defragmented: its volume has {megabytes(space.own_free)} free, and"
             f" {megabytes(int(ROOM * reading.size))} are needed",
             "remove what else lies on its volume, or enlarge it",
+            mine=True,
         )
     mine = began.with_turn(member)
     others = [each for each in reversed(ids) if each != member]
@@ -290,6 +292,11 @@ def _next_member(space: Space, began: Remedy) -> Decision:
 
 def _directors(space: Space, does: str) -> Wait:
     return Wait(f"the master that holds the leader, {space.name(space.leader)}, {does}")
+
+
+def in_force(configured: int) -> float:
+    """The quota that etcd makes of `quota-backend-bytes`."""
+    return float("inf") if configured < 0 else configured or DEFAULT_QUOTA
 
 
 def is_sound(version: str) -> bool:

@@ -32,6 +32,13 @@ class EtcdBackups:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EtcdMaintenance:
+    """What the agents may do to an etcd that reached its quota."""
+
+    compact: bool = said("Whether they may delete old revisions, those that were replaced 10 minutes ago or earlier")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EtcdCluster:
     """One etcd: `main` holds everything, `events` only the events, which may be lost."""
 
@@ -50,6 +57,7 @@ class EtcdCluster:
     memory_request: str = said("Memory each member is sure of", check=quantity)
     backups: EtcdBackups = said()
     replace_lost_volumes: bool = said("Whether a disk that the cloud lost is made anew without asking")
+    maintenance: EtcdMaintenance = said()
     log_level: str | None = said("How much it logs")
     env: list[dict[str, Any]] | None = said("More environment for etcd")
     extra_flags: dict[str, Any] | None = said("Any other setting of this etcd version, without the dashes")

@@ -95,6 +95,11 @@ def etcd_raft_mark(cluster: str, etcd_cluster: str, generation: str, cluster_id:
     return _below(cluster, "etcd", etcd_cluster, "raft", f"{generation}-{cluster_id:x}-{member_id:x}")
 
 
+def etcd_maintenance(cluster: str, etcd_cluster: str) -> str:
+    """The record of the last remedy of a full etcd cluster: when it began, and whose turn it is."""
+    return _below(cluster, "etcd", etcd_cluster, "maintenance.json")
+
+
 def clusters(store: Store) -> Sequence[str]:
     """The names of the clusters in a store: every folder at its top that holds a config."""
     tops = (path.split("/") for path in store.list_paths())

@@ -86,3 +86,14 @@ def test_how_long_certificates_live_and_what_else_has_a_key_is_told_in_seconds_a
     wanted = told_by(LOCAL)
     assert wanted.certificate_lifetime == 365 * 86400
     assert wanted.key_pairs == ("service-account",)
+
+
+def test_without_kubernetes_old_revisions_are_deleted_only_where_the_spec_says_so() -> None:
+    def may_compact(more: str, *, kubernetes: bool) -> bool:
+        text = LOCAL.read_text().replace("spec:\n", f"spec:\n  etcdClusters: [{{name: main{more}}}]\n", 1)
+        return from_config(complete(parse([("spec.yaml", text)])), kubernetes=kubernetes).etcd[0].compact
+
+    assert may_compact("", kubernetes=True)
+    assert not may_compact("", kubernetes=False)
+    assert may_compact(", maintenance: {compact: true}", kubernetes=False)
+    assert not may_compact(", maintenance: {compact: false}", kubernetes=True)

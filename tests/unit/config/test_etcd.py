@@ -143,3 +143,13 @@ def test_a_zone_of_a_member_follows_from_its_group_and_says_so() -> None:
     path = "etcdClusters.main.members.1.zone"
     assert config.cluster["etcdClusters"]["main"]["members"]["1"]["zone"] == "us-east-1b"
     assert origin(config, path).of == ("instanceGroups.m1.zones",)
+
+
+def test_old_revisions_may_be_deleted_where_kubernetes_is_the_user_and_nowhere_else_unless_said() -> None:
+    found = completed(etcdClusters=[{"name": "main"}, {"name": "events"}, {"name": "cilium"}])
+    may = {key: told["maintenance"]["compact"] for key, told in found.cluster["etcdClusters"].items()}
+
+    assert may == {"main": True, "events": True, "cilium": False}
+    assert origin(found, "etcdClusters.cilium.maintenance.compact").because == "Kubernetes is not its user"
+    said = completed(etcdClusters=[{"name": "main", "maintenance": {"compact": False}}])
+    assert said.cluster["etcdClusters"]["main"]["maintenance"]["compact"] is False

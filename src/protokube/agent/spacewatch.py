@@ -1,0 +1,234 @@
+"""Watch this master's etcd members for alarms, and run what heals them, beside the rounds.
+
+Calm, it costs one status call to the own member every 30 s: etcd reports the alarms of all members there. What is hard
+is slow work: a member that is defragmented answers nothing for minutes, and a round must not wait for it. So each piece
+of work has a thread of its own, and a later round collects its result; a thread that ended without one is a bug and
+reported as such.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from protokube.agent.world import Clock
+from protokube.errors import ProtokubeError, Refused, TryLater
+from protokube.etcd import Alarm, MaintainedEtcd, Status
+from protokube.etcd.filling import biggest
+from protokube.members.filling import Share
+from protokube.members.remedy import Remedy
+from protokube.members.space import OLD_ENOUGH, Sample
+from protokube.members.start import Listed
+
+EVERY, ALARMED = 30.0, 2.0
+"""Seconds between two looks; between two while an alarm is raised."""
+FRESH = 15.0
+"""Seconds for which a look at an alarm is good enough to act on."""
+TRIES = 3
+"""Attempts to find what fills an etcd, for each alarm: reading it costs something."""
+SHOWN = 3
+"""Prefixes that are worth naming."""
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """The member of one etcd cluster that this master holds."""
+
+    name: str
+    point: Path
+    """Where its volume is mounted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """One look at an etcd cluster. Without an alarm only the own member was asked."""
+
+    when: float
+    own: Status
+    members: tuple[Listed, ...] = ()
+    statuses: Mapping[int, Status] = field(default_factory=dict)
+    alarms: tuple[Alarm, ...] = ()
+    free: int = 0
+    """Bytes free on the file system of the own member."""
+
+
+@dataclass(slots=True)
+class Job:
+    """Work that runs beside the rounds."""
+
+    what: str
+    """`defragmenting etcd-b`."""
+    done: str
+    """`defragmented etcd-b`."""
+    before: Remedy | None
+    after: Remedy | None
+    """The record to write over `before` once it has succeeded."""
+    ended: bool = False
+    succeeded: bool = False
+    error: ProtokubeError | None = None
+
+
+@dataclass(slots=True)
+class _Watched:
+    """What is known of one etcd cluster; safe to lose."""
+
+    sight: Sight | None = None
+    due: float = 0.0
+    samples: list[tuple[float, int]] = field(default_factory=list)
+    cluster_id: int = 0
+    shares: tuple[Share, ...] | None = None
+    tries: int = 0
+    job: Job | None = None
+    jobs_ended: int = 0
+
+
+def in_thread(work: Callable[[], None]) -> None:
+    threading.Thread(target=work, name="etcd maintenance", daemon=True).start()
+
+
+class SpaceWatch:
+    """Looks at the members that rounds say are ours, and runs one job at a time for each etcd cluster."""
+
+    def __init__(
+        self,
+        etcd: Mapping[str, MaintainedEtcd],
+        clock: Clock,
+        changed: Callable[[], None] = lambda: None,
+        spawn: Callable[[Callable[[], None]], None] = in_thread,
+    ) -> None:
+        self.etcd = etcd
+        self._clock, self._changed, self._spawn = clock, changed, spawn
+        self._own: Mapping[str, Own] = {}
+        self._watched = {key: _Watched() for key in etcd}
+        self._stop = threading.Event()
+        self.died = False
+        """The watch ended by a bug; its traceback is in the log."""
+
+    # For the rounds.
+
+    def hold(self, own: Mapping[str, Own]) -> None:
+        """The members that this master serves now, by etcd cluster."""
+        self._own = dict(own)
+
+    def sight(self, key: str) -> Sight | None:
+        """The last look, if it is fresh."""
+        seen = self._watched[key].sight
+        lasts = FRESH if seen is not None and seen.alarms else 3 * EVERY
+        return seen if seen is not None and self._clock.monotonic() - seen.when < lasts else None
+
+    def samples(self, key: str) -> tuple[Sample, ...]:
+        now = self._clock.monotonic()
+        return tuple(Sample(now - when, revision) for when, revision in self._watched[key].samples)
+
+    def shares(self, key: str) -> tuple[Share, ...]:
+        """What fills it, the largest first; nothing while that is not known."""
+        return (self._watched[key].shares or ())[:SHOWN]
+
+    def start(self, key: str, job: Job, work: Callable[[], None]) -> None:
+        watched = self._watched[key]
+        assert watched.job is None
+        watched.job = job
+
+        def run() -> None:
+            try:
+                work()
+                job.succeeded = True
+            except (TryLater, Refused) as why:
+                job.error = why
+            finally:
+                watched.jobs_ended += 1
+                watched.sight, watched.due = None, 0.0  # what was seen before it says nothing now
+                job.ended = True
+                self._changed()
+
+        self._spawn(run)
+
+    def job(self, key: str) -> Job | None:
+        return self._watched[key].job
+
+    def collected(self, key: str) -> None:
+        """The job has ended, and its result was taken."""
+        self._watched[key].job = None
+
+    # Beside the rounds.
+
+    def run(self) -> None:
+        try:
+            while not self._stop.wait(1.0):
+                self.tick()
+        finally:
+            self.died = not self._stop.is_set()
+
+    def stop(self) -> None:
+        self._stop.set()
+
+    def tick(self) -> None:
+        """Look at each etcd cluster whose time has come."""
+        for key, own in self._own.items():
+            watched = self._watched[key]
+            if self._clock.monotonic() < watched.due:
+                continue
+            before, ended = watched.sight, watched.jobs_ended
+            try:
+                seen = self._look(key, own, watched)
+            except (TryLater, Refused):  # the etcd step reports a member that does not answer
+                seen = None
+            except OSError:  # its volume was taken away meanwhile
+                seen = None
+            if ended != watched.jobs_ended:
+                continue  # a job ended in the middle of this look: it saw both before and after
+            watched.sight = seen
+            watched.due = self._clock.monotonic() + (ALARMED if self._is_alarmed(watched) else EVERY)
+            if (before.alarms if before else ()) != (seen.alarms if seen else ()):
+                self._changed()
+
+    @staticmethod
+    def _is_alarmed(watched: _Watched) -> bool:
+        """A look that failed while an alarm is raised is repeated soon as well."""
+        return watched.job is not None or watched.shares is not None or bool(watched.sight and watched.sight.alarms)
+
+    def _look(self, key: str, own: Own, watched: _Watched) -> Sight:
+        etcd, now = self.etcd[key], self._clock.monotonic()
+        status = etcd.status(own.name)
+        _sample(watched, status, now)
+        if not status.errors:
+            watched.shares, watched.tries = None, 0
+            return Sight(when=now, own=status)
+        members, alarms = tuple(etcd.members()), tuple(etcd.alarms())
+        statuses = {}
+        for each in members:
+            try:
+                told = etcd.status(each.name)
+            except (TryLater, Refused):
+                continue
+            if told.member_id == each.id:
+                statuses[each.id] = told
+        if alarms and status.leader == status.member_id:
+            self._weigh(etcd, own, watched)
+        room = os.statvfs(own.point)
+        return Sight(
+            when=now, own=status, members=members, statuses=statuses, alarms=alarms, free=room.f_bavail * room.f_frsize
+        )
+
+    def _weigh(self, etcd: MaintainedEtcd, own: Own, watched: _Watched) -> None:
+        """Once for each alarm, and by the master that holds the leader only."""
+        if watched.shares is not None or watched.tries >= TRIES:
+            return
+        watched.tries += 1
+        try:
+            watched.shares = biggest(etcd, own.name)
+        except (TryLater, Refused):
+            return
+
+
+def _sample(watched: _Watched, status: Status, now: float) -> None:
+    """Keep a revision every half minute, for as long as one may be needed."""
+    if watched.cluster_id != status.cluster_id or any(status.revision < each for _, each in watched.samples):
+        watched.samples.clear()  # another cluster answers under this name: its revisions are others
+        watched.cluster_id = status.cluster_id
+    if not watched.samples or now - watched.samples[-1][0] >= EVERY - 1:
+        watched.samples.append((now, status.revision))
+    watched.samples[:] = [each for each in watched.samples if now - each[0] <= 2 * OLD_ENOUGH]

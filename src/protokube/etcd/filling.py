@@ -1,0 +1,46 @@
+"""Find which prefixes fill an etcd, at a bounded cost: keys in pages, and values of a few keys of each prefix.
+
+Asked of one member alone (a serializable read), so it costs no round of Raft and works on a full etcd.
+"""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+
+from protokube.etcd import MaintainedEtcd
+from protokube.members.filling import Examples, Share, prefix_of, shares
+
+PAGE, PAGES = 1000, 300
+"""Keys in one answer; answers. Of more keys the rest is not counted."""
+PREFIXES, MOST_BYTES = 200, 32 * 2**20
+"""Prefixes that are weighed, those with the most keys first; bytes of values that are read in all."""
+
+
+def biggest(etcd: MaintainedEtcd, endpoint: str) -> tuple[Share, ...]:
+    """All prefixes that were weighed, the largest first. TryLater if the member does not answer."""
+    counted: dict[str, Examples] = {}
+    start = ""
+    for _ in range(PAGES):
+        found = etcd.page(endpoint, start, PAGE)
+        for each in found:
+            counted.setdefault(prefix_of(each.key), Examples()).add(each.key)
+        if len(found) < PAGE:
+            break
+        start = found[-1].key + "\0"
+    return shares(counted, _sizes(etcd, endpoint, counted))
+
+
+def _sizes(etcd: MaintainedEtcd, endpoint: str, counted: dict[str, Examples]) -> dict[str, int]:
+    """One example of every prefix before the second of any, so that the bound on bytes hides no prefix."""
+    often = sorted(counted.values(), key=lambda each: -each.count)[:PREFIXES]
+    sizes: dict[str, int] = {}
+    read = 0
+    for keys in zip_longest(*(each.keys for each in often)):
+        for key in keys:
+            if key is None or read >= MOST_BYTES:
+                continue
+            for each in etcd.page(endpoint, key, 1, values=True):
+                if each.key == key:
+                    sizes[key] = len((each.key + each.value).encode(errors="surrogateescape"))
+                    read += sizes[key]
+    return sizes
