@@ -37,6 +37,7 @@ from helpers_scenarios_etcd import EtcdModel
 from helpers_scenarios_host import GENERATION, Host, full_disk, noted, unlimited, wanted_of
 from protokube.agent.loop import Loop
 from protokube.agent.presence import EVERY, LeasePresence
+from protokube.agent.spacewatch import SpaceWatch
 from protokube.agent.sync import run_round
 from protokube.agent.world import Turn, World
 from protokube.errors import Refused
@@ -129,7 +130,9 @@ class Stage:
             host.due = self.clock.seconds
 
         host.presence = LeasePresence(clients[self.wanted.etcd[0].key], host.machine, host.clock, wake)
+        host.beside.clear()
         host.world = World(
+            space=SpaceWatch(clients, host.clock, wake, host.beside.append),
             me=host.machine, clock=host.clock, volumes=cloud, machines=cloud, dns=fused(dns, "dns"),
             disks=fused(host.disks, "disks"), units=fused(host.units, "units"), store=fused(self.store, "store"),
             etcd={key: fused(each, "etcd") for key, each in clients.items()}, keys=fused(host.keys, "keys"),
@@ -304,6 +307,10 @@ class Stage:
         if host.runs and self.clock.seconds >= host.beat_due:
             host.beat_due = self.clock.seconds + EVERY
             host.presence.beat()
+            while host.beside:
+                host.beside.pop(0)()
+            if host.world.space is not None:
+                host.world.space.tick()
 
     def round(self, host: Host, *, kubelet: bool = True) -> Turn | None:
         """One round of a machine's agent, whatever its pace; None if it died in the middle or does not run.

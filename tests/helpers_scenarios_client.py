@@ -9,14 +9,14 @@ from functools import partial
 
 from helpers_scenarios_etcd import EtcdModel, Found, Machine, Process, State, with_member, without_leases
 from protokube.errors import TryLater
-from protokube.etcd import Hash, KeyValue, Status
+from protokube.etcd import Alarm, Hash, KeyValue, NoSpace, Status
 from protokube.members.start import Listed
 
 MOST_LEARNERS = 1
 
 
 class ModelEtcd:
-    """Implements Etcd for one machine, which reaches members by their names."""
+    """Implements MaintainedEtcd for one machine, which reaches members by their names."""
 
     def __init__(self, model: EtcdModel, machine: Machine) -> None:
         self.model, self.machine = model, machine
@@ -37,8 +37,9 @@ class ModelEtcd:
         leader = found[0].db.member if found and process in found[1] else 0
         return Status(
             cluster_id=process.db.cluster, member_id=process.db.member, leader=leader, revision=state.sequence,
-            raft_term=1, raft_index=state.sequence, applied_index=state.sequence, db_size=1, version="3.5.21",
-            learner=bool(me and me.learner),
+            raft_term=1, raft_index=state.sequence, applied_index=state.sequence, db_size=process.db.size,
+            version="3.5.21", learner=bool(me and me.learner), db_size_in_use=state.live + state.old,
+            errors=tuple(f"memberID:{each.member} alarm:{each.name} " for each in sorted(state.alarms)),
         )  # fmt: skip
 
     def survey(self, seconds: float) -> Mapping[str, Status]:
@@ -78,8 +79,34 @@ class ModelEtcd:
         left = tuple(each for each in found[0].db.state.members if each.id != member)
         self._carry_out(found, lambda known: replace(known, members=left))
 
+    def alarms(self) -> Sequence[Alarm]:
+        return sorted(self._led()[0].db.state.alarms)
+
+    def disarm(self, alarm: Alarm) -> None:
+        self._carry_out(self._led(), lambda known: replace(known, alarms=known.alarms - {alarm}))
+
+    def compact(self, revision: int, *, physical: bool = True) -> None:
+        def deleted(known: State) -> State:
+            return replace(known, old=0) if revision >= known.old_until else known
+
+        self._carry_out(self._led(), deleted)
+
+    def defragment(self, endpoint: str) -> None:
+        db = self._one(endpoint).db
+        db.size = db.state.live + db.state.old
+
+    def move_leader(self, endpoint: str, target: int) -> None:
+        found = self._led()
+        if found[0].name != endpoint:
+            raise TryLater("etcdserver: not leader")
+        self.model.preferred = target
+
+    def page(self, endpoint: str, start: str, limit: int, *, values: bool = False) -> Sequence[KeyValue]:
+        keys = self._one(endpoint).db.state.keys
+        return [keys[key] for key in sorted(keys) if key >= start][:limit]
+
     def grant(self, ttl: int) -> int:
-        found, lease = self._led(), self.model.number()
+        found, lease = self._room(), self.model.number()
         self._lease(found, lease, ttl)
         return lease
 
@@ -103,10 +130,10 @@ class ModelEtcd:
         return tuple(keys[key] for key in sorted(keys) if key.startswith(prefix))
 
     def put(self, key: str, value: str, lease: int = 0) -> int:
-        return self._put(self._led(), key, value, lease)
+        return self._put(self._room(), key, value, lease)
 
     def create(self, key: str, value: str, lease: int = 0) -> bool:
-        found = self._led()
+        found = self._room()
         if key in found[0].db.state.keys:
             return False
         self._put(found, key, value, lease)
@@ -132,6 +159,13 @@ class ModelEtcd:
         if not reached:
             raise TryLater("no member of etcd answers")
         self._connected = reached
+        return found
+
+    def _room(self) -> Found:
+        """Who leads, if etcd takes writes."""
+        found = self._led()
+        if any(each.name == "NOSPACE" for each in found[0].db.state.alarms):
+            raise NoSpace("etcdserver: mvcc: database space exceeded")
         return found
 
     def _reaches(self, process: Process) -> bool:

@@ -23,7 +23,7 @@ import yaml
 
 from helpers_scenarios_edges import FakeClock
 from protokube.errors import TryLater
-from protokube.etcd import KeyValue
+from protokube.etcd import Alarm, KeyValue
 from protokube.members.start import Listed
 
 Lease = tuple[int, float]
@@ -75,6 +75,11 @@ class State:
     keys: Mapping[str, KeyValue] = field(default_factory=dict)
     leases: Mapping[int, Lease] = field(default_factory=dict)
     writes: frozenset[int] = frozenset()
+    alarms: frozenset[Alarm] = frozenset()
+    live: int = 0
+    """Bytes of current values; `old` are bytes of revisions up to `old_until` that were replaced."""
+    old: int = 0
+    old_until: int = 0
 
     @property
     def voters(self) -> set[int]:
@@ -97,6 +102,8 @@ class Db:
     state: State
     old_copy: bool = False
     """It was put back from a copy that its records tell from the newest data."""
+    size: int = 1
+    """Bytes of the file: it grows, and shrinks only when it is defragmented."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +158,10 @@ class EtcdModel:
         self.dbs: dict[Path, Db] = {}
         self.starts = 0
         self.answers_lost = False
+        self.quota = 0
+        """Bytes; 0 is none."""
+        self.preferred = 0
+        """Who leads if it can."""
         self._numbers = itertools.count(1)
 
     def number(self) -> int:
@@ -296,7 +307,9 @@ class EtcdModel:
     def leader(self) -> Found | None:
         """Who leads, and all who follow."""
         able = self.able()
-        for candidate in sorted(able, key=lambda each: (-each.db.state.sequence, each.name)):
+        for candidate in sorted(
+            able, key=lambda each: (-each.db.state.sequence, each.db.member != self.preferred, each.name)
+        ):
             state, cluster = candidate.db.state, candidate.db.cluster
             voters = state.voters
             if candidate.db.member not in voters:
@@ -348,6 +361,19 @@ class EtcdModel:
         for process in group:
             process.db.state = after
         return after
+
+    def fill(self, *, live: int = 0, old: int = 0) -> None:
+        """Somebody writes so many bytes more, of which `old` are replaced at once; the quota stops it."""
+        found = self.led()
+        until = found[0].db.state.sequence + 1
+        after = self.carry_out(
+            found, lambda state: replace(state, live=state.live + live, old=state.old + old, old_until=until)
+        )
+        for process in found[1]:
+            process.db.size = max(process.db.size, after.live + after.old)
+            if self.quota and process.db.size >= self.quota:
+                raised = Alarm(process.db.member, "NOSPACE")
+                self.carry_out(found, lambda state: replace(state, alarms=state.alarms | {raised}))  # noqa: B023
 
     def led(self) -> Found:
         """Who answers a question that needs a majority; TryLater without one."""

@@ -6,9 +6,9 @@ import json
 import resource
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -120,6 +120,8 @@ class Host:
     """Its agent is in the middle of a round: it cannot begin another one."""
     due: float = 0.0
     beat_due: float = 0.0
+    beside: list[Callable[[], None]] = field(default_factory=list)
+    """Work for threads of the agent's own: each is done at its next beat."""
     turn: Turn | None = None
     """The last round that came to its end."""
 

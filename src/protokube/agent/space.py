@@ -175,7 +175,7 @@ def _person(turn: Turn, watch: SpaceWatch, key: str, space: Space, found: NeedsP
 
 
 def _named(space: Space) -> str:
-    return ", ".join(f"{each.name} of {space.name(each.member)}" for each in space.alarms)
+    return ", ".join(sorted(f"{each.name} of {space.name(each.member)}" for each in space.alarms))
 
 
 def _warn(turn: Turn, home: Home, sight: Sight) -> None:
