@@ -86,7 +86,7 @@ def test_an_agent_that_lost_its_lease_says_the_true_cause_and_the_remedy_goes_on
     assert sum(host.presence.elected() for host in small.hosts.values()) == 1
 
 
-def test_live_data_that_fills_it_is_reported_once_with_figures_and_nothing_is_defragmented(small: Stage) -> None:
+def test_live_data_that_fills_it_is_reported_once_with_figures(small: Stage) -> None:
     small.etcd["main"].fill(live=18 * MB)
     small.run(1500)
     told = [note for host in small.hosts.values() if host.turn for note in host.turn.report.person]

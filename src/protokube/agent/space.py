@@ -79,8 +79,22 @@ def _one(turn: Turn, watch: SpaceWatch, home: Home) -> None:
         _warn(turn, home, sight)
         return
     stored = _stored(turn, key)
+    if not _is_newer(turn, key, sight, stored):
+        watch.look_again(key)
+        turn.waiting(STEP, key, "the members are asked again, since the record of the remedy changed")
+        return
     space = _space(turn, watch, home, sight, stored)
     _carry_out(turn, watch, home, space, stored)
+
+
+def _is_newer(turn: Turn, key: str, sight: Sight, stored: Stored | None) -> bool:
+    """Whether the members were asked after the record came to say what it says: another master may have acted."""
+    memory, now = turn.world.memory, turn.world.clock.monotonic()
+    version = stored.version if stored is not None else ""
+    known = memory.checked.get(f"maintenance {key}")
+    if known is None or known[0] != version:
+        memory.confirm(f"maintenance {key}", version, now)
+    return known is None or sight.when >= memory.checked[f"maintenance {key}"][1]
 
 
 def _collect(turn: Turn, key: str, job: Job) -> None:
@@ -143,7 +157,9 @@ def _carry_out(turn: Turn, watch: SpaceWatch, home: Home, space: Space, stored: 
             name = space.name(target)
             job = Job(f"moving leadership from {own} to {name}", f"{name} leads now, no longer {own}", None, None)
             _start(turn, watch, key, job, lambda: etcd.move_leader(own, target))
-        case Disarm(alarms=alarms):
+        case Disarm(alarms=alarms, before=ended):
+            if ended is not None:
+                _begin(turn, key, stored, ended)
             names = _named(space)
             job = Job(f"clearing {names}", f"takes writes again: {names} cleared; {figures(space)}", None, None)
             _start(turn, watch, key, job, lambda: _disarm(etcd.disarm, alarms))

@@ -119,6 +119,10 @@ class SpaceWatch:
         lasts = FRESH if seen is not None and seen.alarms else 3 * EVERY
         return seen if seen is not None and self._clock.monotonic() - seen.when < lasts else None
 
+    def look_again(self, key: str) -> None:
+        """Ask the members at the next tick."""
+        self._watched[key].due = 0.0
+
     def samples(self, key: str) -> tuple[Sample, ...]:
         now = self._clock.monotonic()
         return tuple(Sample(now - when, revision) for when, revision in self._watched[key].samples)

@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, replace
 
-from protokube.members.start import Listed
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remedy:
@@ -25,10 +23,12 @@ class Remedy:
     turn: int = 0
     """The id of the member that is being defragmented; 0 for none."""
     done: tuple[int, ...] = ()
-    """Ids of the members that are defragmented."""
+    """Ids of the members that were defragmented since the last compaction."""
+    cleared: float = 0.0
+    """When the alarm was cleared after it, which ends it; 0 before."""
 
     def with_compaction(self, revision: int, now: float) -> Remedy:
-        return replace(self, revision=revision, compacted=now)
+        return replace(self, revision=revision, compacted=now, done=())
 
     def with_turn(self, member: int) -> Remedy:
         return replace(self, turn=member)
@@ -36,9 +36,8 @@ class Remedy:
     def with_done(self, member: int) -> Remedy:
         return replace(self, turn=0, done=tuple(sorted({*self.done, member})))
 
-    def is_over(self, members: tuple[Listed, ...]) -> bool:
-        """Whether every member was defragmented."""
-        return {each.id for each in members} <= set(self.done)
+    def with_end(self, now: float) -> Remedy:
+        return replace(self, cleared=now)
 
 
 def encode(remedy: Remedy) -> bytes:
@@ -55,6 +54,7 @@ def decode(content: bytes) -> Remedy | None:
             compacted=float(tree["compacted"]),
             turn=int(tree["turn"]),
             done=tuple(sorted(int(each) for each in tree["done"])),
+            cleared=float(tree["cleared"]),
         )
     except (ValueError, KeyError, TypeError):
         return None

@@ -4,12 +4,15 @@ A full etcd (NOSPACE) is healed in this order: compact old revisions, defragment
 leader last, clear the alarm. What is hard: a member that is defragmented answers nothing, so a second one at the same
 time, or one beside an unhealthy voter, would cost the quorum. Every master computes this decision; the record of the
 remedy (`members.remedy`) and the rule who acts keep them from acting twice.
+
+How much of a file is current data is known only once it is defragmented: etcd counts pages that a compaction gave up as
+in use until its next write, and a full etcd takes none. So the first follower shows whether the others are worth it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from protokube.members.alarms import Alarm, AlarmKind
 from protokube.members.remedy import Remedy
@@ -24,7 +27,7 @@ OLD_ENOUGH = 600.0
 DAY = 86400.0
 """One remedy a day: what fills etcd again sooner is for a person to find."""
 SETTLING = 60.0
-"""Seconds after a compaction in which followers still delete old revisions from their files."""
+"""Seconds after a compaction in which followers still delete old revisions from their files: not a time to judge."""
 ROOM = 1.2
 """Free bytes needed for each byte of the database file: defragmenting writes a second file beside it."""
 MOST_BEHIND = 1000
@@ -133,6 +136,8 @@ class Disarm:
     """Every database has room again."""
 
     alarms: tuple[Alarm, ...]
+    before: Remedy | None
+    """The record of the remedy that made the room, ended; None if it was none of ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +172,14 @@ def plan(space: Space) -> Decision:
     if not space.leader:
         return Wait("the members must follow one leader before anything is done about it")
     if all(each.size < FULL * space.quota(member) for member, each in space.readings.items()):
-        return Disarm(space.alarms) if space.directs else _directors(space, "clears the alarm")
+        return _disarm(space) if space.directs else _directors(space, "clears the alarm")
     return _hindrance(space) or _remedy(space)
+
+
+def _disarm(space: Space) -> Disarm:
+    record = space.record
+    ended = record.with_end(space.now) if record is not None and not record.cleared else record
+    return Disarm(space.alarms, before=ended)
 
 
 def _not_ours(space: Space) -> NeedsPerson | None:
@@ -211,16 +222,25 @@ def _hindrance(space: Space) -> Wait | NeedsPerson | None:
 
 def _remedy(space: Space) -> Decision:
     began = _in_force(space)
-    if began.is_over(space.members):
+    if began.cleared:
         return NeedsPerson(
             "it is full again less than a day after it was compacted and defragmented",
             "find what writes so much; delete keys or raise quotaBackendBytes. After a day the agents try again",
         )
     if space.may_compact and not began.revision:
         return _compact(space, began) or Wait(_when(space))
-    if any(each.in_use >= FULL * space.quota(member) for member, each in space.readings.items()):
+    if space.may_compact and not began.done and not began.turn and 0 <= space.now - began.compacted < SETTLING:
+        return Wait("the members delete old revisions")
+    still = [each for each in began.done if _is_full(space, each)]
+    if any(space.readings[each].in_use >= FULL * space.quota(each) for each in still):
         return _crowded(space, began)
-    return _next_member(space, began)
+    # what was given up only after it was defragmented is still in the file
+    return _next_member(space, replace(began, done=tuple(each for each in began.done if each not in still)))
+
+
+def _is_full(space: Space, member: int) -> bool:
+    reading = space.readings.get(member)
+    return reading is not None and reading.size >= FULL * space.quota(member)
 
 
 def _in_force(space: Space) -> Remedy:
@@ -253,14 +273,11 @@ def _crowded(space: Space, began: Remedy) -> Decision:
     """Defragmenting would not make enough room: current data fills it, or revisions that may not be compacted."""
     if not space.may_compact:
         return NeedsPerson(
-            "data and old revisions fill it, and the agents may not compact it",
+            "current data or old revisions fill it, and the agents may not compact it",
             "set maintenance.compact: true for this etcd cluster, or let its user compact; then delete keys if needed",
         )
-    since = space.now - began.compacted
-    if 0 <= since < SETTLING:
-        return Wait("the members delete old revisions")
     # somebody may have deleted keys meanwhile: they leave the file only with the next compaction
-    again = _compact(space, began) if since >= OLD_ENOUGH else None
+    again = _compact(space, began) if not began.turn and space.now - began.compacted >= OLD_ENOUGH else None
     return again or NeedsPerson(
         "current data fills it, not old revisions",
         "delete keys that are not needed (etcd still takes deletes; they take effect within 20 minutes), or raise"

@@ -15,6 +15,7 @@ from protokube.members.space import (
     MOST_BEHIND,
     OLD_ENOUGH,
     ROOM,
+    SETTLING,
     Compact,
     Decision,
     Defragment,
@@ -55,6 +56,7 @@ remedies = st.builds(
     compacted=st.sampled_from((0.0, 2 * DAY - 700, 2 * DAY - 30, 2 * DAY)),
     turn=st.sampled_from((0, 0, *MEMBERS, 9)),
     done=st.sets(st.sampled_from((*MEMBERS, 9))).map(lambda found: tuple(sorted(found))),
+    cleared=st.sampled_from((0.0, 0.0, 2 * DAY)),
 )
 samples = st.lists(st.builds(Sample, st.floats(0, 2000), st.integers(1, 100)), max_size=5).map(tuple)
 spaces = st.builds(
@@ -190,8 +192,8 @@ class Cluster:
                 self.record = before
                 self.jobs[own] = decision
                 self.busy.add(member)
-            case Disarm():
-                self.alarms = ()
+            case Disarm(before=ended):
+                self.alarms, self.record = (), ended or self.record
 
     def finish(self, own: int) -> None:
         job = self.jobs.pop(own, None)
@@ -244,7 +246,8 @@ def test_never_two_members_are_defragmented_at_a_time_whatever_happens(
 ) -> None:
     cluster = Cluster()
     if compacted:  # begin where members are defragmented: few histories come so far by chance
-        cluster.record, cluster.in_use = Remedy(began=cluster.now).with_compaction(50, cluster.now), cluster.live
+        cluster.record = Remedy(began=cluster.now).with_compaction(50, cluster.now - SETTLING)
+        cluster.in_use = cluster.live
         for own in MEMBERS:
             cluster.look(own)
     for step, member in steps:
@@ -259,6 +262,7 @@ def test_never_two_members_are_defragmented_at_a_time_whatever_happens(
 def test_left_in_peace_the_masters_heal_it_in_a_few_rounds() -> None:
     cluster = Cluster()
     for _ in range(12):
+        cluster.now += SETTLING
         for own in MEMBERS:
             cluster.look(own)
             cluster.act(own)
