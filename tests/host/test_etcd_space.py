@@ -54,7 +54,8 @@ class Masters:
 
     def rounds(self, until: Callable[[list[Report]], object]) -> list[Report]:
         """Rounds of all masters, one after the other, until their reports say something."""
-        deadline, log = time.monotonic() + PATIENCE, []
+        deadline = time.monotonic() + PATIENCE
+        log: list[str] = []
         while time.monotonic() < deadline:
             reports = [master.round() for master in self.each]
             log += [report.sentence() for report in reports if report.sentence() not in log[-9:]]

@@ -11,6 +11,8 @@ import pytest
 
 from helpers_cluster import until
 from helpers_etcd import EtcdCluster, make_cluster
+from protokube.etcd import NoSpace
+from protokube.etcd.client import GatewayEtcd
 from protokube.local.drill_ground import PREFIX, LocalGround
 from protokube.local.paths import Paths
 from protokube.local.view import Looker
@@ -126,3 +128,43 @@ def test_a_drill_writes_to_real_etcd_reads_all_of_it_back_and_leaves_nothing(pat
     assert len(log.acknowledged) >= 20
     assert (lost(log, found), there, absent) == ((), True, False)
     assert etcd.client().read(PREFIX) == ()
+
+
+def test_a_full_etcd_is_seen_as_out_of_space_and_its_members_are_still_listed(tmp_path: Path) -> None:
+    (tmp_path / "etcd").mkdir()
+    cluster = make_cluster(tmp_path / "etcd", "3.5")
+    try:
+        for each in cluster.members.values():
+            each.start(quota_backend_bytes=str(16 * 2**20))
+        cluster.wait()
+        client = cluster.client()
+        with pytest.raises(NoSpace):
+            fill(client)
+        seen = look_at(cluster, tmp_path)
+    finally:
+        cluster.close()
+
+    assert [each.healthy for each in seen] == [False] * 3
+    assert all("NOSPACE of " in each.why and "a database reached its quota" in each.why for each in seen)
+    assert all({one.name for one in each.listed} == {"a", "b", "c"} for each in seen)
+    assert all(each.db_in_use > 8 * 2**20 and each.alarms for each in seen)
+
+
+def fill(client: GatewayEtcd) -> None:
+    for number in range(200):
+        client.put(f"full/{number}", "x" * 300_000)
+
+
+def look_at(cluster: EtcdCluster, folder: Path) -> list[MemberView]:
+    made = Paths.at(folder / "dev.local")
+    made.create()
+    (made.root / "client").mkdir()
+    files = (("ca.crt", cluster.tls.ca), ("client.crt", cluster.tls.cert), ("client.key", cluster.tls.key))
+    for name, file in files:
+        shutil.copy(file, made.root / "client" / name)
+    with Looker(made) as looker:
+        return until(lambda: all_alarmed([looker.ask(member(cluster, name)) for name in "abc"]), "all report it")
+
+
+def all_alarmed(seen: list[MemberView]) -> list[MemberView] | None:
+    return seen if all(each.alarms for each in seen) else None

@@ -44,14 +44,14 @@ class Explanation:
                 "next": self.next}  # fmt: skip
 
 
-def about(view: ClusterView, names: Iterable[str]) -> list[tuple[str, Told]]:
-    """What agents said about any of these names, with how they said it."""
+def about(view: ClusterView, names: Iterable[str], etcd_cluster: str = "") -> list[tuple[str, Told]]:
+    """What agents said about any of these names, or of the whole etcd cluster, with how they said it."""
     known = {each for each in names if each}
     # as a whole word: etcd-c is not meant by etcd-client-ca
     mentioned = re.compile(r"(?<![\w./-])(" + "|".join(map(re.escape, sorted(known))) + r")(?![\w-])")
 
     def concerns(each: Told) -> bool:
-        return each.note.about in known or mentioned.search(each.note.text) is not None
+        return each.note.about in (known | {etcd_cluster} - {""}) or mentioned.search(each.note.text) is not None
 
     did = [Told(host=agent.host, note=note) for agent in view.agents for note in agent.did]
     ways = (("did", did), ("waits", view.waits), ("person", view.person), ("broken", view.bugs))

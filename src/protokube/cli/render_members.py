@@ -9,7 +9,9 @@ from urllib.parse import urlsplit
 from protokube.cli.render_table import several, size, table
 from protokube.local.listing import list_tree
 from protokube.local.view_values import ClusterView, MemberView
+from protokube.members import alarms
 from protokube.members.adopt import Adopt, AdoptDecision, Adopted, Layout, data_folder, manifest_file, read_manifest
+from protokube.members.alarms import Alarm
 from protokube.members.start import Refuse
 
 HEADER = ("ID", "NAME", "STATUS", "ROLE", "REVISION", "HOST", "VOLUME", "PEER URLS", "CLIENT URLS")
@@ -32,10 +34,12 @@ def _who(view: ClusterView, told: Mapping[str, Any]) -> MemberView | None:
 def _place(member: MemberView | None, told: Mapping[str, Any]) -> dict[str, Any]:
     started = bool(told["clientURLs"])
     if member is None:
-        return {"started": started, "healthy": False, "leader": False, "revision": 0, "host": None, "volume": None}
+        gone = {"healthy": False, "alarms": [], "leader": False, "revision": 0, "host": None, "volume": None}
+        return {"started": started, **gone}
     return {
         "started": started,
         "healthy": member.healthy,
+        "alarms": [each.name for each in member.alarms],
         "leader": member.leader,
         "revision": member.revision,
         "host": member.host,
@@ -50,7 +54,7 @@ def render_members(view: ClusterView) -> list[str]:
             (
                 each["id"],
                 each["name"],
-                ("healthy" if each["healthy"] else "not healthy") if each["started"] else "unstarted",
+                _status(each),
                 "learner" if each["learner"] else "leader" if each["leader"] else "voter",
                 str(each["revision"] or ""),
                 each["host"] or "",
@@ -62,7 +66,15 @@ def render_members(view: ClusterView) -> list[str]:
         ]
         lines += [*([""] if lines else []), f"{key}:" if members else f"{key}: no member answers behind a quorum"]
         lines += table(HEADER, rows)
+        raised = dict.fromkeys(each.why for each in view.members if each.key == key and each.alarms)
+        lines += [f"alarm: {each}" for each in raised]
     return lines
+
+
+def _status(told: Mapping[str, Any]) -> str:
+    if not told["started"]:
+        return "unstarted"
+    return alarms.state(Alarm(0, name) for name in told["alarms"]) or ("healthy" if told["healthy"] else "not healthy")
 
 
 def render_found(volume: str, etcd_cluster: str, layout: Layout, decision: AdoptDecision) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TypeVar
 from protokube.cli.render_table import lasting, several, size, table
 from protokube.errors import ExitCode
 from protokube.local.view_values import AgentView, ClusterView, DiskView, HostView, MemberView, Told
+from protokube.members import alarms
 
 T = TypeVar("T")
 PERSON = "needs a person:"
@@ -93,7 +94,7 @@ def members(view: ClusterView) -> list[str]:
 
 def member_state(member: MemberView) -> str:
     if not member.healthy:
-        return "not healthy" if member.asked else "unknown"
+        return alarms.state(member.alarms) or ("not healthy" if member.asked else "unknown")
     return "learner" if member.learner else "leader" if member.leader else "follower"
 
 

@@ -77,6 +77,8 @@ def member_tree(member: MemberView) -> Tree:
         "raftTerm": member.raft_term,
         "revision": member.revision,
         "dbSize": member.db_size,
+        "dbInUse": member.db_in_use,
+        "alarms": [each.name for each in member.alarms],
         "version": member.version,
     }
 

@@ -22,6 +22,7 @@ from protokube.etcd.tls import TlsFiles
 from protokube.local import view_sources as sources
 from protokube.local.paths import Paths
 from protokube.local.view_values import AgentView, ClusterView, DiskView, HostView, MemberView
+from protokube.members.alarms import meaning
 from protokube.members.generation import Generation
 from protokube.members.phases import OWN, Phase, from_text, phase_of
 from protokube.providers.clients.local import LocalClient
@@ -111,16 +112,21 @@ class Looker:
         member = replace(
             member, id=said.member_id, cluster_id=said.cluster_id, leader_id=said.leader, raft_term=said.raft_term,
             revision=said.revision, learner=said.learner, version=said.version, db_size=said.db_size,
+            db_in_use=said.db_size_in_use,
         )  # fmt: skip
-        if said.errors or not said.leader:
-            return replace(member, why="; ".join(said.errors) or "it knows no leader")
+        if not said.leader:
+            return replace(member, why="it knows no leader")
         try:
             listed = tuple(client.listed_by(member.name) if said.learner else client.members())
+            alarms = tuple(client.alarms()) if said.errors else ()
         except ProtokubeError as why:
             return replace(member, why=reason(why, member))
         who = next((each.name for each in listed if each.id == said.member_id), "")
         if who != member.name:
             return replace(member, why=f"{who or f'member {said.member_id:x}'} answers in its place")
+        if said.errors:
+            raised = meaning(alarms, {each.id: each.name for each in listed})
+            return replace(member, alarms=alarms, listed=listed, why=raised or "; ".join(said.errors))
         return replace(member, healthy=True, listed=listed)
 
     def _client(self, name: str, url: str) -> GatewayEtcd:

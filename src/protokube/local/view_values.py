@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from protokube.agent.report import Note
+from protokube.members.alarms import Alarm
 from protokube.members.generation import Generation
 from protokube.members.older import Older
 from protokube.members.start import Listed
@@ -91,6 +92,9 @@ class MemberView:
     learner: bool = False
     version: str = ""
     db_size: int = 0
+    db_in_use: int = 0
+    alarms: tuple[Alarm, ...] = ()
+    """Of the whole etcd cluster: each member reports those of all."""
     listed: tuple[Listed, ...] = ()
     """The members as this one lists them, behind a quorum."""
 
@@ -212,7 +216,8 @@ class ClusterView:
 
     def listed(self, key: str) -> tuple[Listed, ...]:
         """The members of one etcd cluster, as a quorum lists them."""
-        return next((each.listed for each in self.members if each.key == key and each.healthy and each.listed), ())
+        lists = (each.listed for each in self.members if each.key == key and (each.healthy or each.alarms))
+        return next(filter(None, lists), ())
 
     @property
     def not_serving(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -29,3 +30,25 @@ class Alarm:
     def kind(self) -> AlarmKind:
         known = {each.value: each for each in (AlarmKind.NOSPACE, AlarmKind.CORRUPT)}
         return known.get(self.name, AlarmKind.UNKNOWN)
+
+
+STATES = {AlarmKind.NOSPACE: "out of space", AlarmKind.CORRUPT: "corrupt", AlarmKind.UNKNOWN: "alarm"}
+"""What a member of a cluster with an alarm is called."""
+MEANINGS = {
+    AlarmKind.NOSPACE: "a database reached its quota, so etcd takes no writes",
+    AlarmKind.CORRUPT: "its data differs from the others', so etcd takes no writes",
+    AlarmKind.UNKNOWN: "an alarm that is not known here",
+}
+
+
+def state(alarms: Iterable[Alarm]) -> str:
+    """The state of a cluster with these alarms; empty without one."""
+    kinds = {each.kind for each in alarms}
+    worst = [kind for kind in (AlarmKind.CORRUPT, AlarmKind.UNKNOWN, AlarmKind.NOSPACE) if kind in kinds]
+    return STATES[worst[0]] if worst else ""
+
+
+def meaning(alarms: Iterable[Alarm], names: Mapping[int, str]) -> str:
+    """Which alarms are raised and what that means; `names` are members by id."""
+    told = (f"{each.name} of {names.get(each.member) or f'{each.member:x}'}: {MEANINGS[each.kind]}" for each in alarms)
+    return "; ".join(sorted(told))

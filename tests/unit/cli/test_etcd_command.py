@@ -38,7 +38,8 @@ def test_members_are_listed_as_etcd_has_them_with_where_each_lives() -> None:
 
     assert first == {
         "id": "a0", "name": "etcd-a", "peerURLs": [f"{URL}:2380"], "clientURLs": [f"{URL}:4001"], "learner": False,
-        "started": True, "healthy": True, "leader": True, "revision": 10, "host": "master-0", "volume": "vol-aaaa",
+        "started": True, "healthy": True, "alarms": [], "leader": True, "revision": 10, "host": "master-0",
+        "volume": "vol-aaaa",
     }  # fmt: skip
 
 

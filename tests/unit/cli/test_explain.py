@@ -195,6 +195,7 @@ def test_a_member_tells_its_volume_host_name_and_state(name: str) -> None:
         "  etcd        leader",
         "  id          a0 of cluster c1",
         "  state       term 2, revision 10, etcd 3.5.1",
+        "  database    20 KiB",
         "next: nothing: it is in order",
     ]
 
