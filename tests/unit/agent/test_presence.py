@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from helpers_scenarios import Stage
 from helpers_scenarios_host import Host, tmpfs
 from protokube.agent.presence import ELECTED, EVERY, MASTERS, TTL, LeasePresence
-from protokube.etcd import KeyValue
+from protokube.etcd import Alarm, KeyValue
 
 
 @pytest.fixture
@@ -185,3 +186,29 @@ def test_a_key_that_says_nothing_readable_is_a_master_without_an_address(stage: 
         live = host.presence.live()
         assert live is not None
         assert live["i-strange"] == ""
+
+
+def full(stage: Stage) -> None:
+    model = stage.etcd["main"]
+    model.carry_out(model.led(), lambda state: replace(state, alarms=frozenset({Alarm(1, "NOSPACE")})))
+
+
+def test_in_a_full_etcd_leases_are_kept_and_so_are_the_living_and_the_elected(stage: Stage) -> None:
+    (before,) = elected(stage)
+    full(stage)
+    before.presence._is_serving = lambda: True  # what a full etcd cannot be told
+    stage.run(4 * TTL)
+    assert elected(stage) == [before]
+    assert all(len(each.presence.live() or ()) == 3 for each in stage.hosts.values())
+    others = [each for each in stage.hosts.values() if each is not before]
+    assert all(before.id not in (each.presence.serving() or ()) for each in others)
+
+
+def test_a_full_etcd_elects_nobody_in_place_of_one_that_is_gone(stage: Stage) -> None:
+    (gone,) = elected(stage)
+    full(stage)
+    stage.freeze(gone)
+    stage.run(2 * TTL)
+    assert elected(stage) in ([], [gone])
+    living = [each for each in stage.hosts.values() if each is not gone]
+    assert all(len(each.presence.live() or ()) == 2 for each in living)
