@@ -92,10 +92,10 @@ def _etcd_cluster(config: Config, key: str, told: dict[str, Any], kubernetes: bo
     )
 
 
-def _may_compact(config: Config, key: str, told: dict[str, Any], kubernetes: bool) -> bool:
+def _may_compact(config: Config, key: str, etcd: dict[str, Any], kubernetes: bool) -> bool:
     """The default holds for the etcd of a Kubernetes; where none runs, only the user can know who reads what."""
     origin = config.ledger.origin(f"etcdClusters.{key}.maintenance.compact")
-    return bool(told["maintenance"]["compact"]) and (kubernetes or (origin is not None and origin.kind == "user"))
+    return bool(etcd["maintenance"]["compact"]) and (kubernetes or (origin is not None and origin.kind == "user"))
 
 
 def _member(config: Config, key: str, short: str, told: dict[str, Any], rendered: dict[str, Any]) -> Member:

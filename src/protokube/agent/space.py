@@ -98,7 +98,9 @@ def _is_newer(turn: Turn, key: str, sight: Sight, stored: Stored | None) -> bool
 
 
 def _collect(turn: Turn, key: str, job: Job) -> None:
-    if job.error is not None:
+    if isinstance(job.error, Refused):
+        turn.report.needs_a_person(STEP, job.error, key)
+    elif job.error is not None:
         turn.waiting(STEP, key, f"{job.what} failed and is tried again: {job.error.message}")
     elif not job.succeeded:
         turn.report.broken(STEP, f"{job.what}: its thread ended without a result; see the agent's log")

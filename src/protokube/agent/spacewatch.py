@@ -205,11 +205,11 @@ class SpaceWatch:
         statuses = {}
         for each in members:
             try:
-                told = etcd.status(each.name)
+                answer = etcd.status(each.name)
             except (TryLater, Refused):
                 continue
-            if told.member_id == each.id:
-                statuses[each.id] = told
+            if answer.member_id == each.id:
+                statuses[each.id] = answer
         if alarms and status.leader == status.member_id:
             self._weigh(etcd, own, watched)
         room = os.statvfs(own.point)

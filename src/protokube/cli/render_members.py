@@ -71,10 +71,10 @@ def render_members(view: ClusterView) -> list[str]:
     return lines
 
 
-def _status(told: Mapping[str, Any]) -> str:
-    if not told["started"]:
+def _status(row: Mapping[str, Any]) -> str:
+    if not row["started"]:
         return "unstarted"
-    return alarms.state(Alarm(0, name) for name in told["alarms"]) or ("healthy" if told["healthy"] else "not healthy")
+    return alarms.state(Alarm(0, name) for name in row["alarms"]) or ("healthy" if row["healthy"] else "not healthy")
 
 
 def render_found(volume: str, etcd_cluster: str, layout: Layout, decision: AdoptDecision) -> list[str]:

@@ -148,8 +148,8 @@ class GatewayEtcd:
             "key": to_wire(start or "\0"), "range_end": to_wire("\0"), "limit": str(limit), "keys_only": not values,
             "serializable": True,
         }  # fmt: skip
-        told = self._at(endpoint, "/v3/kv/range", wanted)
-        return tuple(messages.key_value(each) for each in told.get("kvs", ()))
+        reply = self._at(endpoint, "/v3/kv/range", wanted)
+        return tuple(messages.key_value(each) for each in reply.get("kvs", ()))
 
     def close(self) -> None:
         """Give the connections back. It may be used again afterwards."""

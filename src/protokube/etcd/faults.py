@@ -1,6 +1,6 @@
 """etcd's error answers, and what each means to the caller: ask again later, or a person decides.
 
-The gRPC code decides where it can. etcd uses one code for several causes, and those are told apart by text alone: every
+The gRPC code decides where it can. etcd uses one code for several causes, and those differ by their text alone: every
 such text stands in `KNOWN`, nowhere else, and each row is tested against the real etcd.
 """
 
@@ -139,12 +139,12 @@ class Fault(Exception):
 def fault_in(status: int, document: Any) -> Fault | None:
     """The error in an answer; None if there is none. A stream wraps its error once more."""
     if isinstance(document, dict):
-        told = document.get("error")
-        if told is None and status == 200:
+        error = document.get("error")
+        if error is None and status == 200:
             return None
-        inner: dict[str, Any] = told if isinstance(told, dict) else document
+        inner: dict[str, Any] = error if isinstance(error, dict) else document
         code = int(inner.get("code") or inner.get("grpc_code") or Code.UNKNOWN)
-        return Fault(code, str(inner.get("message") or told or f"HTTP status {status}"))
+        return Fault(code, str(inner.get("message") or error or f"HTTP status {status}"))
     if status >= 500:
         return Fault(Code.UNAVAILABLE, f"HTTP status {status}: {str(document)[:200]}")
     text = str(document)[:200]

@@ -62,8 +62,8 @@ def status(told: Mapping[str, Any]) -> Status:
     )
 
 
-def alarms(told: Mapping[str, Any]) -> tuple[Alarm, ...]:
-    found = told.get("alarms", ())
+def alarms(reply: Mapping[str, Any]) -> tuple[Alarm, ...]:
+    found = reply.get("alarms", ())
     return tuple(sorted(Alarm(int(each.get("memberID", 0)), str(each.get("alarm", ""))) for each in found))
 
 

@@ -50,5 +50,5 @@ def state(alarms: Iterable[Alarm]) -> str:
 
 def meaning(alarms: Iterable[Alarm], names: Mapping[int, str]) -> str:
     """Which alarms are raised and what that means; `names` are members by id."""
-    told = (f"{each.name} of {names.get(each.member) or f'{each.member:x}'}: {MEANINGS[each.kind]}" for each in alarms)
-    return "; ".join(sorted(told))
+    lines = (f"{each.name} of {names.get(each.member) or f'{each.member:x}'}: {MEANINGS[each.kind]}" for each in alarms)
+    return "; ".join(sorted(lines))

@@ -274,7 +274,8 @@ def _crowded(space: Space, began: Remedy) -> Decision:
     if not space.may_compact:
         return NeedsPerson(
             "current data or old revisions fill it, and the agents may not compact it",
-            "set maintenance.compact: true for this etcd cluster, or let its user compact; then delete keys if needed",
+            "set maintenance.compact: true for this etcd cluster; or let its user compact, then delete what is not needed"
+            " (etcd still takes deletes)",
         )
     # somebody may have deleted keys meanwhile: they leave the file only with the next compaction
     again = _compact(space, began) if not began.turn and space.now - began.compacted >= OLD_ENOUGH else None
@@ -331,15 +332,15 @@ def megabytes(count: float) -> str:
 
 def figures(space: Space) -> str:
     """The databases, as numbers: `etcd-a 16.1 of 16.0 MiB, 15.9 in use`."""
-    told = []
+    lines = []
     for each in sorted(space.members, key=lambda each: each.name):
         reading = space.readings.get(each.id)
         if reading is None:
-            told.append(f"{space.name(each.id)} does not answer")
+            lines.append(f"{space.name(each.id)} does not answer")
             continue
         quota = space.quota(each.id)
         of = "no quota" if quota == float("inf") else f"a quota of {megabytes(quota)}"
-        told.append(
+        lines.append(
             f"{space.name(each.id)} {megabytes(reading.size)} of {of}, {megabytes(reading.in_use)} of it in use"
         )
-    return "; ".join(told)
+    return "; ".join(lines)
