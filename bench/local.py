@@ -18,13 +18,12 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests")]
 
-from soak import idling  # noqa: E402
-from soak.budget import Budget  # noqa: E402
-
 from helpers_dns import debian_environment, debian_program  # noqa: E402
 from host.debian import unpacked  # noqa: E402
 from protokube.local.paths import Paths  # noqa: E402
 from protokube.programs.kubernetes import find  # noqa: E402
+from soak import idling  # noqa: E402
+from soak.budget import Budget  # noqa: E402
 
 ROUNDS = int(os.environ.get("PROTOKUBE_BENCH_ROUNDS", "10"))
 COMMAND = [sys.executable, "-m", "protokube"]

@@ -19,7 +19,7 @@ TIDYING = 120.0
 def pytest(budget: Budget, files: Sequence[str], **variables: str) -> tuple[bool, str]:
     """Whether it came to its end in time, and what it found; interrupted as by a keyboard, so that it tidies up."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files]
-    with subprocess.Popen(  # noqa: S603 (our own tests)
+    with subprocess.Popen(
         command, cwd=ROOT, env={**os.environ, **variables}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as running:
         try:
