@@ -3,6 +3,8 @@
     python soak/run.py                     all of it
     python soak/run.py wiped drills        these sections
     python soak/run.py --minutes 30        as much as fits, and it says what was cut short
+    python soak/run.py chaos               random faults until somebody interrupts; not part of "all of it"
+    python soak/run.py chaos --seed 17 --steps 12      the same faults again
 
 Ends with 1 if a promise was broken, and with 0 otherwise.
 """
@@ -20,25 +22,47 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from protokube.errors import ProtokubeError  # noqa: E402
 from soak.budget import Budget, Outcome, Section, say  # noqa: E402
+from soak.chaos import section as chaos  # noqa: E402
+from soak.chaos.catalog import KINDS  # noqa: E402
+from soak.chaos.options import PER_SEED, Options, read_kinds  # noqa: E402
 from soak.drilling import DRILLS_SECTION  # noqa: E402
 from soak.idling import RSS  # noqa: E402
 from soak.suites import COMPARISONS, FAULTS, HISTORIES, RENEWALS, WIPED  # noqa: E402
 from soak.taking_down import DOWN  # noqa: E402
 
 SECTIONS = {each.name: each for each in (WIPED, HISTORIES, COMPARISONS, DRILLS_SECTION, FAULTS, RENEWALS, RSS, DOWN)}
+BY_NAME = ("chaos",)
+"""Sections that run only if they are named: they do not end by themselves, or touch the whole machine."""
+
+
+def read_arguments(parser: argparse.ArgumentParser, arguments: list[str]) -> tuple[list[Section], float | None]:
+    names = ", ".join([*SECTIONS, *BY_NAME])
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help=names)
+    parser.add_argument("--minutes", type=float, help="stop after this long, and say what was cut short")
+    more = parser.add_argument_group("chaos")
+    more.add_argument("--seed", type=int, help="the first seed; drawn if not given")
+    more.add_argument("--steps", type=int, help=f"steps with each seed ({PER_SEED}); without --minutes, one seed only")
+    more.add_argument("--faults", metavar="KIND,...", default=",".join(KINDS), help=", ".join(KINDS))
+    more.add_argument("--masters", type=int, default=3, help="how many (3)")
+    more.add_argument("--logs", type=Path, metavar="FOLDER", help="copy the logs of clusters that failed into it")
+    asked = parser.parse_args(arguments)
+    if unknown := [name for name in asked.sections if name not in (*SECTIONS, *BY_NAME)]:
+        parser.error(f"there is no section {unknown[0]}; there are {names}")
+    try:
+        kinds = read_kinds(asked.faults)
+    except ValueError as why:
+        parser.error(str(why))
+    options = Options(seed=asked.seed, steps=asked.steps, kinds=kinds, masters=asked.masters, logs=asked.logs)
+    known = {**SECTIONS, "chaos": chaos.section(options)}
+    return [known[name] for name in asked.sections or SECTIONS], asked.minutes
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="soak/run.py", description="What must always hold, for hours.")
-    parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS))
-    parser.add_argument("--minutes", type=float, help="stop after this long, and say what was cut short")
-    told = parser.parse_args(arguments)
-    if unknown := [name for name in told.sections if name not in SECTIONS]:
-        parser.error(f"there is no section {unknown[0]}; there are {', '.join(SECTIONS)}")
+    chosen, minutes = read_arguments(parser, arguments)
     if os.geteuid() != 0:
         parser.error("the local cloud needs root")
-    chosen = [SECTIONS[name] for name in told.sections or SECTIONS]
-    budget = Budget(told.minutes)
+    budget = Budget(minutes)
     for each in chosen:
         say(f"will run {each.name}: {each.says}")
     outcomes = {each.name: soak(each, budget) for each in chosen}

@@ -1,0 +1,40 @@
+"""Every kind of fault, by name; and which of them the cluster is known to survive."""
+
+from __future__ import annotations
+
+from soak.chaos.fault import Fault
+from soak.chaos.faults_cloud import (
+    AgentClock,
+    ApiDown,
+    SilentDns,
+    StoreAway,
+    StoreReadOnly,
+    StrippedTags,
+    SwappedTags,
+    WrongName,
+)
+from soak.chaos.faults_disks import Full, IoErrors, LostDisk, ReadOnly, TwoBlank
+from soak.chaos.faults_hosts import (
+    Freeze,
+    FreezeAgent,
+    FreezeEtcd,
+    Kill,
+    KillAgent,
+    KillEtcd,
+    Partition,
+    PowerOff,
+    Sleeper,
+)
+from soak.chaos.faults_images import Clone, OlderCopy
+
+KINDS: dict[str, type[Fault]] = {
+    each.kind: each
+    for each in (
+        Kill, Freeze, FreezeEtcd, FreezeAgent, KillEtcd, KillAgent, Partition, PowerOff, Sleeper,
+        LostDisk, ReadOnly, IoErrors, Full, TwoBlank, OlderCopy, Clone,
+        ApiDown, SilentDns, WrongName, StoreAway, StoreReadOnly, StrippedTags, SwappedTags, AgentClock,
+    )
+}  # fmt: skip
+
+SURVIVED = ("kill", "freeze", "partition", "power-off", "lost-disk", "api-down")
+"""What every build has to survive: the end-to-end tests run these. A kind that was mended is added here."""

@@ -1,0 +1,194 @@
+"""Faults of disks and their file systems: lost, full, read-only, failing.
+
+The kernel here has no device mapper to inject errors with. A loop device can be moved to a window that its image does
+not reach, so the block layer answers EIO to everything, and back again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import random
+import struct
+import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Self
+
+from helpers_cluster import until
+from protokube.errors import ProtokubeError
+from protokube.local import loops
+from protokube.local.mounts import SHUTDOWN
+from soak.chaos.fault import Fault
+from soak.chaos.field import KEPT, Field
+
+ABORT, STOP = "abort", "shutdown"
+FLUSH_THE_LOG = 1
+FILLER = "filler"
+UNWRITABLE = (r"read-only", r"input/output error", r"\bI/O error", r"cannot be written", r"not writable", r"EIO|EROFS")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostDisk(Fault):
+    """The disk of a member is deleted."""
+
+    kind: ClassVar[str] = "lost-disk"
+    alone: ClassVar[bool] = True
+    heals: ClassVar[float] = 180.0
+
+    def apply(self, field: Field) -> None:
+        field.admin.call("delete_volume", volume=field.volume(self.member)["id"])
+
+
+class _NeedsAReboot(Fault):
+    """A file system that gave up stays so until it is mounted anew; the person reboots the machine."""
+
+    __slots__ = ()
+
+    def mend(self, field: Field) -> None:
+        field.kill_host(field.host_of(self.member))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOnly(_NeedsAReboot):
+    """The file system of a volume gives up, as after an error of the disk."""
+
+    way: str = ABORT
+    kind: ClassVar[str] = "read-only"
+    shortest: ClassVar[float] = 3.0
+    longest: ClassVar[float] = 15.0
+    alone: ClassVar[bool] = True
+    causes: ClassVar[tuple[str, ...]] = UNWRITABLE
+
+    @classmethod
+    def draw(cls, chance: random.Random, members: Sequence[str]) -> Self:
+        lasts = cls.lasting(chance)
+        return cls(member=chance.choice(list(members)), way=chance.choice([ABORT, STOP]), lasts=lasts)
+
+    def apply(self, field: Field) -> None:
+        point = field.until_mounted(self.member)
+        if self.way == ABORT:
+            host, inside = field.host_of(self.member), f"/mnt/{point.name}"
+            ran = field.cluster.inside(host, "mount", "-o", "remount,abort", inside)
+            assert ran.returncode == 0, ran.stderr
+        else:
+            folder = os.open(point, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                fcntl.ioctl(folder, SHUTDOWN, struct.pack("I", FLUSH_THE_LOG))
+            finally:
+                os.close(folder)
+
+    def describe(self) -> str:
+        return f"{self.kind} {self.member} by {self.way}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IoErrors(_NeedsAReboot):
+    """Every read and write of a disk fails for a while."""
+
+    kind: ClassVar[str] = "io-errors"
+    shortest: ClassVar[float] = 3.0
+    longest: ClassVar[float] = 15.0
+    alone: ClassVar[bool] = True
+    causes: ClassVar[tuple[str, ...]] = UNWRITABLE
+
+    def apply(self, field: Field) -> None:
+        image = Path(field.volume(self.member)["image"])
+        (loop,) = loops.bound(image)
+        field.saved[self] = (loop, image.stat().st_size)
+        loops.cut(loop)
+
+    def undo(self, field: Field) -> None:
+        if self not in field.saved:
+            return
+        loop, size = field.saved.pop(self)
+        if loop.number in [each.number for each in loops.bound(loop.image)]:
+            show_whole(loop.path, size)
+
+
+def show_whole(device: Path, size: int) -> None:
+    """Move the window of a loop device back to its image."""
+    handle = os.open(device, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        status = bytearray(loops.INFO.size)
+        fcntl.ioctl(handle, loops.GET_STATUS64, status)
+        fields = list(loops.INFO.unpack(bytes(status)))
+        fields[loops.OFFSET], fields[loops.SIZE_LIMIT] = 0, size
+        fcntl.ioctl(handle, loops.SET_STATUS64, loops.INFO.pack(*fields))
+    finally:
+        os.close(handle)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Full(Fault):
+    """Not one block is left in the file system of a volume, for a while."""
+
+    kind: ClassVar[str] = "full"
+    shortest: ClassVar[float] = 3.0
+    longest: ClassVar[float] = 15.0
+
+    def apply(self, field: Field) -> None:
+        fill(field.until_mounted(self.member) / FILLER)
+
+    def undo(self, field: Field) -> None:
+        def free() -> bool:
+            point = field.mount_point(self.member)
+            if not point.is_mount():
+                return False
+            (point / FILLER).unlink(missing_ok=True)
+            return True
+
+        with suppress(ProtokubeError):
+            until(free, f"the filler on the volume of {self.member} can be removed")
+
+
+def fill(file: Path) -> None:
+    """To the last block, reserved ones included: we are root."""
+    handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        size, end = 1 << 28, 0
+        while size >= 1024:
+            try:
+                os.posix_fallocate(handle, end, size)
+                end += size
+            except OSError:
+                size //= 2
+    finally:
+        os.close(handle)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TwoBlank(Fault):
+    """With the power off, all but one disk are replaced by blank ones: no quorum is left to heal from."""
+
+    kind: ClassVar[str] = "two-blank"
+    alone: ClassVar[bool] = True
+    causes: ClassVar[tuple[str, ...]] = (r"turns up blank", r"was lost outside of us")
+
+    def apply(self, field: Field) -> None:
+        wiped = sorted({each["member"] for each in field.admin.call("volumes")} - {self.member})
+        field.saved[self] = wiped
+        field.cluster.power_off()
+        try:
+            for member in wiped:
+                image = Path(field.volume(member)["image"])
+                size = image.stat().st_size
+                image.rename(image.with_suffix(KEPT))
+                subprocess.run(["truncate", f"--size={size}", image], check=True)
+                image.chmod(0o600)
+        finally:
+            field.cluster.power_on()
+
+    def mend(self, field: Field) -> None:
+        field.cluster.power_off()
+        try:
+            for member in field.saved[self]:
+                image = Path(field.volume(member)["image"])
+                image.with_suffix(KEPT).replace(image)
+        finally:
+            field.cluster.power_on()
+
+    def describe(self) -> str:
+        return f"{self.kind}: all disks but that of {self.member}"

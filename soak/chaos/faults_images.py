@@ -1,0 +1,99 @@
+"""Faults that put another image in the place of a disk: an older copy of itself, or a copy of a sibling.
+
+The right image is put aside; if the member is refused, the person puts it back. A member that the cluster healed by
+itself must not get it back: by then the right image would be an older copy, too.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Self
+
+from soak.chaos.fault import Fault
+from soak.chaos.field import Field, at_rest, copy_image, kept
+
+MOUNTED, DETACHED = "mounted", "detached"
+DRAFT = ".draft"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OlderCopy(Fault):
+    """The disk of a member goes back in time: somebody restores a copy of it that is some seconds old."""
+
+    taken: str = MOUNTED
+    age: float = 5.0
+    """Seconds of writes that the copy lacks."""
+    kind: ClassVar[str] = "older-copy"
+    alone: ClassVar[bool] = True
+    heals: ClassVar[float] = 150.0
+    causes: ClassVar[tuple[str, ...]] = (r"older", r"went back", r"back in time", r"copy", r"epoch", r"restored")
+
+    @classmethod
+    def draw(cls, chance: random.Random, members: Sequence[str]) -> Self:
+        return cls(
+            member=chance.choice(list(members)),
+            lasts=cls.lasting(chance),
+            taken=chance.choice([MOUNTED, DETACHED]),
+            age=round(chance.uniform(3, 15), 1),
+        )
+
+    def apply(self, field: Field) -> None:
+        image = Path(field.volume(self.member)["image"])
+        draft = image.with_suffix(DRAFT)
+        try:
+            if self.taken == MOUNTED:
+                with at_rest(field.until_mounted(self.member)):
+                    copy_image(image, draft)
+            else:
+                with field.powered_off(self.member):
+                    copy_image(image, draft)
+            field.sleep(self.age)
+            with field.powered_off(self.member):
+                image.replace(kept(image))
+                draft.replace(image)
+        finally:
+            draft.unlink(missing_ok=True)
+
+    def mend(self, field: Field) -> None:
+        field.put_back(self.member)
+
+    def describe(self) -> str:
+        return f"{self.kind} {self.member}: {self.age:g} s old, taken while {self.taken}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clone(Fault):
+    """The disk of a member is overwritten with a copy of another member's."""
+
+    source: str = ""
+    kind: ClassVar[str] = "clone"
+    alone: ClassVar[bool] = True
+    heals: ClassVar[float] = 150.0
+    causes: ClassVar[tuple[str, ...]] = (r"says that it is", r"another", r"belongs to", r"copy", r"identity", r"clone")
+
+    @classmethod
+    def draw(cls, chance: random.Random, members: Sequence[str]) -> Self:
+        member, source = chance.sample(list(members), 2) if len(members) > 1 else (members[0], members[0])
+        lasts = cls.lasting(chance)
+        return cls(member=member, source=source, lasts=lasts)
+
+    def apply(self, field: Field) -> None:
+        image = Path(field.volume(self.member)["image"])
+        draft = image.with_suffix(DRAFT)
+        try:
+            with at_rest(field.until_mounted(self.source)):
+                copy_image(Path(field.volume(self.source)["image"]), draft)
+            with field.powered_off(self.member):
+                image.replace(kept(image))
+                draft.replace(image)
+        finally:
+            draft.unlink(missing_ok=True)
+
+    def mend(self, field: Field) -> None:
+        field.put_back(self.member)
+
+    def describe(self) -> str:
+        return f"{self.kind}: the disk of {self.member} becomes a copy of that of {self.source}"

@@ -1,0 +1,174 @@
+"""The cluster under test, as faults reach it: hosts, processes, mounts and images by member, from outside."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import sqlite3
+import struct
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from helpers_cluster import RealCluster, until
+from protokube.errors import ProtokubeError
+from protokube.local import loops
+from protokube.local.bringup import dns_address
+from protokube.local.mounts import FREEZE, THAW
+from protokube.local.processes import processes
+from protokube.providers.dns.keys import TsigKey
+from protokube.providers.dns.rfc2136 import Rfc2136Dns
+
+KEPT = ".kept"
+"""The suffix of an image that was put aside; beside the images, so that it goes with the cluster."""
+
+
+class Field:
+    """One cluster, and what faults have put aside to undo themselves."""
+
+    def __init__(self, cluster: RealCluster, sleep: Callable[[float], None] = time.sleep) -> None:
+        self.cluster, self.paths, self.admin = cluster, cluster.paths, cluster.admin
+        self.sleep = sleep
+        """Ends early, by an exception, once something is found."""
+        self.saved: dict[object, Any] = {}
+        """By fault: what it needs to undo itself."""
+
+    # Hosts and their processes.
+
+    def host_of(self, member: str) -> str:
+        return str(until(lambda: self.volume(member)["attached_to"], f"a host holds the volume of {member}"))
+
+    def pid_of(self, host: str) -> int:
+        """Of the first process of a host; ProcessLookupError if it does not run."""
+        for each in self.admin.call("hosts"):
+            if each["name"] == host and each["running"]:
+                return int(each["pid"])
+        raise ProcessLookupError(f"{host} does not run")
+
+    def etcd_of(self, host: str) -> list[int]:
+        return [each for each in processes(self.pid_of(host)) if program(each) == "etcd"]
+
+    def agent_of(self, host: str) -> list[int]:
+        return [each for each in processes(self.pid_of(host)) if is_agent(each)]
+
+    def kill_host(self, host: str) -> None:
+        with suppress(ProtokubeError):  # it is gone already
+            self.admin.call("kill_host", host=host)
+
+    def poke(self) -> None:
+        """Make every agent run a round now."""
+        self.admin.call("api_down", seconds=0)
+
+    # Volumes.
+
+    def volume(self, member: str) -> dict[str, Any]:
+        """The volume that serves a member; one that nobody holds comes last."""
+        found = [each for each in self.admin.call("volumes") if each["member"] == member]
+        if not found:
+            raise FileNotFoundError(f"no volume is tagged for {member}")
+        return dict(min(found, key=lambda each: each["attached_to"] is None))
+
+    def mount_point(self, member: str) -> Path:
+        """Where the volume is mounted in its host, seen from outside."""
+        volume = self.volume(member)
+        return Path(f"/proc/{self.pid_of(volume['attached_to'])}/root/mnt/master-{volume['id']}")
+
+    def until_mounted(self, member: str) -> Path:
+        def look() -> Path | None:
+            point = self.mount_point(member)
+            return point if point.is_mount() else None
+
+        return until(look, f"the volume of {member} is mounted")
+
+    @contextmanager
+    def powered_off(self, *members: str) -> Iterator[list[Path]]:
+        """Kill the hosts of these members and keep their successors away; the images, with nobody using them."""
+        volumes = [self.volume(member) for member in members]
+        images = [Path(each["image"]) for each in volumes]
+        self.admin.call("pause_group")
+        try:
+            for each in volumes:
+                if each["attached_to"] is not None:
+                    self.kill_host(each["attached_to"])
+            until(lambda: not [x for image in images for x in loops.bound(image)], "the disks are let go")
+            yield images
+        finally:
+            self.admin.call("resume_group")
+
+    def put_back(self, *members: str) -> None:
+        """Restore the images that were put aside, as a person with a backup does."""
+        with self.powered_off(*members) as images:
+            for image in images:
+                if kept(image).exists():
+                    kept(image).replace(image)
+
+    def discard(self) -> None:
+        """Remove what was put aside and is not needed any more."""
+        for each in self.paths.disks.glob(f"*{KEPT}"):
+            each.unlink()
+
+    def change_tags(self, change: Callable[[sqlite3.Connection], None]) -> None:
+        """Edit the table of volumes behind the cloud's back, as an operator does in a console."""
+        connection = sqlite3.connect(self.paths.database, timeout=10)
+        try:
+            with connection:
+                change(connection)
+        finally:
+            connection.close()
+        self.poke()
+
+    # Names and the state store.
+
+    def zone(self) -> Rfc2136Dns:
+        key = json.loads((self.paths.store / self.paths.cluster / "secrets/dns-update-key").read_text())
+        server, _, port = dns_address(self.admin).rpartition(":")
+        return Rfc2136Dns(self.paths.cluster, server, TsigKey(name=key["name"], secret=key["secret"]), port=int(port))
+
+
+def program(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def is_agent(pid: int) -> bool:
+    """However it was started: with another clock, the module is run by a script."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return words[1:4] == [b"-m", b"protokube", b"agent"] or (words[1:2] == [b"-c"] and b'"agent"' in words[2])
+
+
+def send(pids: Sequence[int], number: signal.Signals) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
+def kept(image: Path) -> Path:
+    return image.with_suffix(KEPT)
+
+
+def copy_image(source: Path, target: Path) -> None:
+    subprocess.run(["cp", "--sparse=always", "--reflink=auto", source, target], check=True)
+
+
+@contextmanager
+def at_rest(point: Path) -> Iterator[None]:
+    """A file system with everything on its disk and nothing under way, as a snapshot of a cloud finds it."""
+    folder = os.open(point, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.ioctl(folder, FREEZE, struct.pack("I", 0))
+        try:
+            yield
+        finally:
+            fcntl.ioctl(folder, THAW, struct.pack("I", 0))
+    finally:
+        os.close(folder)

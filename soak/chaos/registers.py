@@ -1,0 +1,80 @@
+"""Registers in etcd: read, write, compare-and-swap through one member, and whether each was carried out.
+
+A failed compare-and-swap reads the value in the same transaction, so it says what it found; the checker needs that.
+Every read is linearizable, as etcd's are unless asked otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from protokube.etcd.client import GatewayEtcd
+from protokube.etcd.deadline import Deadline
+from protokube.etcd.faults import Fault
+from protokube.etcd.messages import from_wire, to_wire
+from protokube.etcd.tls import TlsFiles
+from protokube.etcd.wire import NoAnswer
+from soak.chaos.history import Value
+
+SECONDS = 2.0
+"""For one call."""
+
+
+class NotDone(Exception):
+    """The call was certainly not carried out."""
+
+
+class NoReply(Exception):
+    """The call may have been carried out, or may be later."""
+
+
+class Registers(GatewayEtcd):
+    """One client of one member; for one thread."""
+
+    def __init__(self, member: str, url: str, tls: TlsFiles) -> None:
+        super().__init__({member: url}, tls, timeout=SECONDS)
+        self.member = member
+
+    def get(self, key: str) -> Value:
+        return _first(self._call("/v3/kv/range", {"key": to_wire(key)}))
+
+    def write(self, key: str, value: str) -> None:
+        self._call("/v3/kv/put", _put(key, value))
+
+    def swap(self, key: str, expected: Value, new: str) -> tuple[bool, Value]:
+        """Whether it took effect, and what it found if it did not."""
+        wanted = {
+            "compare": [_is(key, expected)],
+            "success": [{"request_put": _put(key, new)}],
+            "failure": [{"request_range": {"key": to_wire(key)}}],
+        }
+        reply = self._call("/v3/kv/txn", wanted)
+        if reply.get("succeeded"):
+            return True, None
+        return False, _first(reply["responses"][0]["response_range"])
+
+    def _call(self, path: str, body: Mapping[str, Any]) -> Any:
+        try:
+            return self._ask(self.member, path, body, by=Deadline.after(SECONDS))
+        except NoAnswer as why:
+            raise (NoReply if why.sent else NotDone)(str(why)) from why
+        except TimeoutError as why:  # before anything was sent
+            raise NotDone(str(why)) from why
+        except Fault as fault:
+            raise (NotDone if fault.untouched else NoReply)(fault.message) from fault
+
+
+def _put(key: str, value: str) -> dict[str, str]:
+    return {"key": to_wire(key), "value": to_wire(value)}
+
+
+def _is(key: str, expected: Value) -> dict[str, str]:
+    if expected is None:
+        return {"key": to_wire(key), "target": "CREATE", "result": "EQUAL", "create_revision": "0"}
+    return {"key": to_wire(key), "target": "VALUE", "result": "EQUAL", "value": to_wire(expected)}
+
+
+def _first(reply: Mapping[str, Any]) -> Value:
+    found = reply.get("kvs", ())
+    return from_wire(found[0].get("value", "")) if found else None
