@@ -5,6 +5,7 @@
     python soak/run.py --minutes 30        as much as fits, and it says what was cut short
     python soak/run.py chaos               random faults until somebody interrupts; not part of "all of it"
     python soak/run.py chaos --seed 17 --steps 12      the same faults again
+    python soak/run.py clock               the clock of this machine jumps; only if it is named
 
 Ends with 1 if a promise was broken, and with 0 otherwise.
 """
@@ -22,16 +23,16 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from protokube.errors import ProtokubeError  # noqa: E402
 from soak.budget import Budget, Outcome, Section, say  # noqa: E402
-from soak.chaos import section as chaos  # noqa: E402
 from soak.chaos.catalog import KINDS  # noqa: E402
 from soak.chaos.options import PER_SEED, Options, read_kinds  # noqa: E402
+from soak.chaos.section import chaos, clock  # noqa: E402
 from soak.drilling import DRILLS_SECTION  # noqa: E402
 from soak.idling import RSS  # noqa: E402
 from soak.suites import COMPARISONS, FAULTS, HISTORIES, RENEWALS, WIPED  # noqa: E402
 from soak.taking_down import DOWN  # noqa: E402
 
 SECTIONS = {each.name: each for each in (WIPED, HISTORIES, COMPARISONS, DRILLS_SECTION, FAULTS, RENEWALS, RSS, DOWN)}
-BY_NAME = ("chaos",)
+BY_NAME = ("chaos", "clock")
 """Sections that run only if they are named: they do not end by themselves, or touch the whole machine."""
 
 
@@ -39,7 +40,7 @@ def read_arguments(parser: argparse.ArgumentParser, arguments: list[str]) -> tup
     names = ", ".join([*SECTIONS, *BY_NAME])
     parser.add_argument("sections", nargs="*", metavar="SECTION", help=names)
     parser.add_argument("--minutes", type=float, help="stop after this long, and say what was cut short")
-    more = parser.add_argument_group("chaos")
+    more = parser.add_argument_group("chaos and clock")
     more.add_argument("--seed", type=int, help="the first seed; drawn if not given")
     more.add_argument("--steps", type=int, help=f"steps with each seed ({PER_SEED}); without --minutes, one seed only")
     more.add_argument("--faults", metavar="KIND,...", default=",".join(KINDS), help=", ".join(KINDS))
@@ -53,7 +54,7 @@ def read_arguments(parser: argparse.ArgumentParser, arguments: list[str]) -> tup
     except ValueError as why:
         parser.error(str(why))
     options = Options(seed=asked.seed, steps=asked.steps, kinds=kinds, masters=asked.masters, logs=asked.logs)
-    known = {**SECTIONS, "chaos": chaos.section(options)}
+    known = {**SECTIONS, "chaos": chaos(options), "clock": clock(options)}
     return [known[name] for name in asked.sections or SECTIONS], asked.minutes
 
 

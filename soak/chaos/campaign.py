@@ -18,7 +18,7 @@ from protokube.errors import ProtokubeError
 from protokube.local.view import Looker
 from protokube.local.view_values import ClusterView
 from soak.budget import Budget, say
-from soak.chaos.catalog import KINDS
+from soak.chaos.catalog import KINDS, OF_THE_MACHINE
 from soak.chaos.clients import KEYS, Clients
 from soak.chaos.fault import Fault
 from soak.chaos.field import Field
@@ -59,15 +59,25 @@ class Campaign:
     def run(self) -> str:
         """What is broken, with everything that is needed to see it again; nothing if all was kept."""
         self.tally.seeds.append(self.seed)
-        with RealCluster() as cluster:
+        broken = ""
+        try:
+            with RealCluster() as cluster:
+                broken = self._run_on(cluster)
+        except (AssertionError, ProtokubeError) as why:  # it left something behind
+            broken = "\n".join([broken or f"seed {self.seed}", f"the cluster could not be taken down: {why}"])
+        return broken
+
+    def _run_on(self, cluster: RealCluster) -> str:
+        try:
             try:
                 cluster.up("--masters", str(self.options.masters))
-                self._note(f"{cluster.name} with {self.options.masters} masters is up")
-                self._play(cluster)
-            except Broken as why:
-                told = self._report(str(why), cluster)
-                self._keep_logs(cluster)
-                return told
+            except (AssertionError, ProtokubeError) as why:
+                raise Broken(f"the cluster does not come up: {why}") from why
+            self._note(f"{cluster.name} with {self.options.masters} masters is up")
+            self._play(cluster)
+        except Broken as why:
+            self._keep_logs(cluster)
+            return self._report(str(why), cluster)
         return ""
 
     def _play(self, cluster: RealCluster) -> None:
@@ -79,7 +89,7 @@ class Campaign:
             self._watch = stack.enter_context(Watch(self._field, self._clients))
             stack.callback(self._count)
             self._until_whole((), FIRST)
-            chosen = {kind: KINDS[kind] for kind in self.options.kinds}
+            chosen = {kind: {**KINDS, **OF_THE_MACHINE}[kind] for kind in self.options.kinds}
             for step in steps(self.seed, chosen, members):
                 if step.number > self.options.per_seed or self.budget.over:
                     break
@@ -121,7 +131,7 @@ class Campaign:
             fault.apply(self._field)
             ends.append(time.monotonic() + fault.lasts)
         self._sleep(max(ends) - time.monotonic())
-        self._note(f"taken back after {time.monotonic() - start:.1f} s")
+        self._note(f"over after {time.monotonic() - start:.1f} s")
 
     def _undo(self, fault: Fault) -> None:
         try:
@@ -181,7 +191,7 @@ class Campaign:
     def _note(self, text: str) -> None:
         line = f"{time.monotonic() - self._began:7.1f} s  {text}"
         self.trace.append(line)
-        say(f"chaos, seed {self.seed}: {text}")
+        say(f"{self.options.section}, seed {self.seed}: {text}")
 
     def _report(self, why: str, cluster: RealCluster) -> str:
         last = ""

@@ -26,6 +26,7 @@ from soak.chaos.faults_hosts import (
     Sleeper,
 )
 from soak.chaos.faults_images import Clone, OlderCopy
+from soak.chaos.machine_clock import MachineClock
 
 KINDS: dict[str, type[Fault]] = {
     each.kind: each
@@ -35,6 +36,9 @@ KINDS: dict[str, type[Fault]] = {
         ApiDown, SilentDns, WrongName, StoreAway, StoreReadOnly, StrippedTags, SwappedTags, AgentClock,
     )
 }  # fmt: skip
+
+OF_THE_MACHINE: dict[str, type[Fault]] = {MachineClock.kind: MachineClock}
+"""What everything else on the machine notices, too: only in a section of its own."""
 
 SURVIVED = ("kill", "freeze", "partition", "power-off", "lost-disk", "api-down")
 """What every build has to survive: the end-to-end tests run these. A kind that was mended is added here."""

@@ -16,6 +16,7 @@ PER_SEED = 12
 class Options:
     """All of it but the time limit."""
 
+    section: str = "chaos"
     seed: int | None = None
     steps: int | None = None
     kinds: Sequence[str] = field(default_factory=lambda: tuple(KINDS))
@@ -29,8 +30,9 @@ class Options:
 
     def replay(self, seed: int, steps: int) -> str:
         """The command that does the same again, as far as the schedule goes."""
-        words = ["chaos", f"--seed {seed}", f"--steps {steps}"]
-        words += [f"--faults {','.join(self.kinds)}"] if set(self.kinds) != set(KINDS) else []
+        words = [self.section, f"--seed {seed}", f"--steps {steps}"]
+        chosen = self.section == "chaos" and set(self.kinds) != set(KINDS)
+        words += [f"--faults {','.join(self.kinds)}"] if chosen else []
         words += [f"--masters {self.masters}"] if self.masters != 3 else []
         return f'make soak SOAK="{" ".join(words)}"'
 

@@ -6,39 +6,46 @@ import random
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from types import FrameType
 
 from soak.budget import Budget, Outcome, Section, say
 from soak.chaos.campaign import Campaign
-from soak.chaos.options import Options
+from soak.chaos.catalog import OF_THE_MACHINE
+from soak.chaos.options import PER_SEED, Options
 from soak.chaos.tally import Tally
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-def section(options: Options) -> Section:
-    says = (
-        f"faults drawn from {len(options.kinds)} kinds on {options.masters} masters, histories and invariants checked"
-    )
-    return Section("chaos", says, lambda budget: run(options, budget))
+def chaos(options: Options) -> Section:
+    kinds = f"faults drawn from {len(options.kinds)} kinds on {options.masters} masters"
+    return Section("chaos", f"{kinds}, histories and invariants checked", lambda budget: run(options, budget))
+
+
+def clock(options: Options) -> Section:
+    """One seed, unless a time is asked for: a machine should not have a wrong clock for ever."""
+    chosen = replace(options, section="clock", kinds=tuple(OF_THE_MACHINE), steps=options.steps or PER_SEED)
+    says = "the clock of this machine jumps and jumps back; everything on the machine notices"
+    return Section("clock", says, lambda budget: run(chosen, budget))
 
 
 def run(options: Options, budget: Budget) -> Outcome:
     """One seed if a number of steps is asked for and no time; else seed after seed."""
     tally, outcome = Tally(), Outcome(0)
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1, 100_000)
-    say(f"chaos: the first seed is {seed}")
+    say(f"{options.section}: the first seed is {seed}")
     with interrupted_once():
         try:
             while not budget.over:
                 if broken := Campaign(seed, options, budget, tally).run():
                     outcome.found.append(broken)
-                    say(f"chaos: BROKEN {broken}")
+                    say(f"{options.section}: BROKEN {broken}")
                 seed += 1
                 if options.steps is not None and budget.left is None:
                     break
         except KeyboardInterrupt:
-            say("chaos: interrupted; everything was taken back")
+            say(f"{options.section}: interrupted; everything was taken back")
     outcome.wanted = outcome.done = tally.steps
     outcome.measured = tally.lines()
     return outcome
