@@ -25,6 +25,7 @@ from soak.chaos.field import Field
 from soak.chaos.history import by_key, counts
 from soak.chaos.linear import NotLinearizable, Register, TooLarge
 from soak.chaos.options import Options
+from soak.chaos.revisions import Revisions
 from soak.chaos.schedule import Step, steps
 from soak.chaos.tally import Tally
 from soak.chaos.watch import Watch
@@ -55,6 +56,7 @@ class Campaign:
         self._began = time.monotonic()
         self._step = 0
         self._registers = dict.fromkeys(KEYS, Register())
+        self._revisions = Revisions()
 
     def run(self) -> str:
         """What is broken, with everything that is needed to see it again; nothing if all was kept."""
@@ -167,6 +169,8 @@ class Campaign:
         self._clients.read_everything()
         operations = self._clients.take()
         self.tally.operations += counts(operations)
+        if different := self._revisions.feed(operations):
+            raise Broken(different)
         for key, part in by_key(operations).items():
             try:
                 verdict = self._registers[key].feed(part)

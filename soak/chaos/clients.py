@@ -87,21 +87,23 @@ class Client(threading.Thread):
             done = begun
         if done.result is Result.OK:
             self.last_ok = done.returned
-            self._last[done.key] = done.new if done.kind is Kind.WRITE or done.swapped else done.seen
+            self._last[done.key] = done.held
         with self._lock:
             self._operations.append(done)
         return done.result
 
     def _make(self, begun: Operation) -> Operation:
-        seen: Value = None
         swapped = False
         if begun.kind is Kind.READ:
-            seen = self._registers.get(begun.key)
+            found = self._registers.get(begun.key)
         elif begun.kind is Kind.WRITE:
-            self._registers.write(begun.key, begun.new or "")
+            found = self._registers.write(begun.key, begun.new or "")
         else:
-            swapped, seen = self._registers.swap(begun.key, begun.expected, begun.new or "")
-        return replace(begun, returned=time.monotonic(), result=Result.OK, seen=seen, swapped=swapped)
+            swapped, found = self._registers.swap(begun.key, begun.expected, begun.new or "")
+        seen = None if begun.kind is Kind.WRITE or swapped else found.value
+        return replace(
+            begun, returned=time.monotonic(), result=Result.OK, seen=seen, swapped=swapped, revision=found.revision
+        )
 
     def _choose(self) -> Intent:
         kind, key = self._random.choice(KINDS), self._random.choice(KEYS)

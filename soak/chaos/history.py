@@ -49,6 +49,8 @@ class Operation:
     """What a read found, or what a compare-and-swap found instead of `expected`."""
     swapped: bool = False
     """Whether a compare-and-swap with a reply took effect."""
+    revision: int = 0
+    """At which the value that was written or seen was written, as the member that replied counts; 0 for no value."""
 
     @property
     def observed(self) -> tuple[Value, ...]:
@@ -58,6 +60,11 @@ class Operation:
         if self.kind is Kind.CAS and self.swapped:
             return (self.expected,)
         return (self.seen,)
+
+    @property
+    def held(self) -> Value:
+        """The value that `revision` belongs to."""
+        return self.new if self.kind is Kind.WRITE or self.swapped else self.seen
 
     def __str__(self) -> str:
         what = {

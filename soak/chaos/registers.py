@@ -7,7 +7,7 @@ Every read is linearizable, as etcd's are unless asked otherwise.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from protokube.etcd.client import GatewayEtcd
 from protokube.etcd.deadline import Deadline
@@ -19,6 +19,13 @@ from soak.chaos.history import Value
 
 SECONDS = 2.0
 """For one call."""
+
+
+class Found(NamedTuple):
+    """What a register holds, and the revision that wrote it."""
+
+    value: Value
+    revision: int = 0
 
 
 class NotDone(Exception):
@@ -36,14 +43,14 @@ class Registers(GatewayEtcd):
         super().__init__({member: url}, tls, timeout=SECONDS)
         self.member = member
 
-    def get(self, key: str) -> Value:
+    def get(self, key: str) -> Found:
         return _first(self._call("/v3/kv/range", {"key": to_wire(key)}))
 
-    def write(self, key: str, value: str) -> None:
-        self._call("/v3/kv/put", _put(key, value))
+    def write(self, key: str, value: str) -> Found:
+        return _written(self._call("/v3/kv/put", _put(key, value)), value)
 
-    def swap(self, key: str, expected: Value, new: str) -> tuple[bool, Value]:
-        """Whether it took effect, and what it found if it did not."""
+    def swap(self, key: str, expected: Value, new: str) -> tuple[bool, Found]:
+        """Whether it took effect, and what is there now."""
         wanted = {
             "compare": [_is(key, expected)],
             "success": [{"request_put": _put(key, new)}],
@@ -51,7 +58,7 @@ class Registers(GatewayEtcd):
         }
         reply = self._call("/v3/kv/txn", wanted)
         if reply.get("succeeded"):
-            return True, None
+            return True, _written(reply, new)
         return False, _first(reply["responses"][0]["response_range"])
 
     def _call(self, path: str, body: Mapping[str, Any]) -> Any:
@@ -75,6 +82,10 @@ def _is(key: str, expected: Value) -> dict[str, str]:
     return {"key": to_wire(key), "target": "VALUE", "result": "EQUAL", "value": to_wire(expected)}
 
 
-def _first(reply: Mapping[str, Any]) -> Value:
-    found = reply.get("kvs", ())
-    return from_wire(found[0].get("value", "")) if found else None
+def _written(reply: Mapping[str, Any], value: str) -> Found:
+    return Found(value, int(reply["header"]["revision"]))
+
+
+def _first(reply: Mapping[str, Any]) -> Found:
+    pairs = reply.get("kvs", ())
+    return Found(from_wire(pairs[0].get("value", "")), int(pairs[0]["mod_revision"])) if pairs else Found(None)

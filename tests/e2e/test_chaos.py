@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from helpers_cluster_census import Census
+from protokube.local.paths import Paths
 from soak.chaos.catalog import SURVIVED
 
 ROOT = Path(__file__).parent.parent.parent
@@ -27,3 +33,30 @@ def test_a_cluster_survives_some_minutes_of_random_faults() -> None:
     assert "histories not decided: 0" in ran.stdout
     assert "healing after" in ran.stdout
     assert "BROKEN" not in ran.stdout
+
+
+@pytest.mark.parametrize("kind", ["freeze", "io-errors"])
+def test_an_interrupted_run_leaves_nothing_behind(kind: str) -> None:
+    """Interrupted in the middle of a fault, and once more while it takes everything down."""
+    asked = ["--seed", str(SEED), "--steps", str(STEPS), "--faults", kind]
+    with subprocess.Popen(
+        [sys.executable, "soak/run.py", "chaos", *asked], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout is not None
+        shown = ""
+        while "step 1:" not in shown:
+            line = running.stdout.readline()
+            assert line, shown
+            shown += line
+        (name,) = re.findall(r"(t[0-9a-f]{6}) with 3 masters is up", shown)
+        (root,) = Path("/tmp").glob(f"pkc-*/{name}")
+        census = Census.of(Paths.at(root))
+        for _ in range(2):
+            running.send_signal(signal.SIGINT)
+        rest, _ = running.communicate(timeout=SECONDS)
+
+    assert running.returncode == 0, shown + rest
+    assert "interrupted; everything was taken back" in rest
+    assert "faults: " + kind in rest
+    census.nothing_is_left()
+    assert not root.parent.exists()
