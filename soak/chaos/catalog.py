@@ -40,5 +40,8 @@ KINDS: dict[str, type[Fault]] = {
 OF_THE_MACHINE: dict[str, type[Fault]] = {MachineClock.kind: MachineClock}
 """What everything else on the machine notices, too: only in a section of its own."""
 
-SURVIVED = ("kill", "freeze", "partition", "power-off", "lost-disk", "api-down")
+SURVIVED = (
+    "kill", "freeze", "freeze-etcd", "freeze-agent", "kill-etcd", "kill-agent", "partition", "power-off", "sleeper",
+    "lost-disk", "full", "two-blank", "api-down", "silent-dns", "store-away", "store-read-only", "agent-clock",
+)  # fmt: skip
 """What every build has to survive: the end-to-end tests run these. A kind that was mended is added here."""

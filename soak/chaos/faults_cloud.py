@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from protokube.agent import names
 from protokube.errors import ProtokubeError
 from protokube.local import network
 from protokube.records import Change, Record
@@ -69,7 +70,8 @@ class WrongName(Fault):
     name: str = ""
     """`etcd-a.internal`, `api.internal`, without the cluster's zone."""
     kind: ClassVar[str] = "wrong-dns"
-    heals: ClassVar[float] = 180.0
+    heals: ClassVar[float] = names.READ_EVERY + 60
+    """Agents read names that they believe to be right only so often."""
 
     @classmethod
     def draw(cls, chance: random.Random, members: Sequence[str]) -> Self:
@@ -146,7 +148,7 @@ class StrippedTags(Fault):
     shortest: ClassVar[float] = 2.0
     longest: ClassVar[float] = 40.0
     heals: ClassVar[float] = 180.0
-    causes: ClassVar[tuple[str, ...]] = (r"two volumes|2 volumes|more than one volume|another volume|both",)
+    causes: ClassVar[tuple[str, ...]] = (r"has several volumes", r"two volumes", r"more than one volume")
 
     def apply(self, field: Field) -> None:
         volume = field.saved[self] = field.volume(self.member)["id"]

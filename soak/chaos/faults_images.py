@@ -29,7 +29,7 @@ class OlderCopy(Fault):
     kind: ClassVar[str] = "older-copy"
     alone: ClassVar[bool] = True
     heals: ClassVar[float] = 150.0
-    causes: ClassVar[tuple[str, ...]] = (r"older", r"went back", r"back in time", r"copy", r"epoch", r"restored")
+    causes: ClassVar[tuple[str, ...]] = (r"older copy", r"older than", r"went back", r"lacks what")
 
     @classmethod
     def draw(cls, chance: random.Random, members: Sequence[str]) -> Self:
@@ -72,7 +72,7 @@ class Clone(Fault):
     kind: ClassVar[str] = "clone"
     alone: ClassVar[bool] = True
     heals: ClassVar[float] = 150.0
-    causes: ClassVar[tuple[str, ...]] = (r"says that it is", r"another", r"belongs to", r"copy", r"identity", r"clone")
+    causes: ClassVar[tuple[str, ...]] = (r"the disk says", r"the identity on", r"copy of")
 
     @classmethod
     def draw(cls, chance: random.Random, members: Sequence[str]) -> Self:

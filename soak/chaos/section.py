@@ -39,7 +39,7 @@ def run(options: Options, budget: Budget) -> Outcome:
         try:
             while not budget.over:
                 if broken := Campaign(seed, options, budget, tally).run():
-                    outcome.found.append(broken)
+                    outcome.found.append(shortened(broken))
                     say(f"{options.section}: BROKEN {broken}")
                 seed += 1
                 if options.steps is not None and budget.left is None:
@@ -49,6 +49,12 @@ def run(options: Options, budget: Budget) -> Outcome:
     outcome.wanted = outcome.done = tally.steps
     outcome.measured = tally.lines()
     return outcome
+
+
+def shortened(report: str) -> str:
+    """What is broken and how to see it again; the steps were shown when it was found."""
+    first, *_, last = report.splitlines()
+    return f"{first}; {last}"
 
 
 @contextmanager
