@@ -148,7 +148,7 @@ class StrippedTags(Fault):
     shortest: ClassVar[float] = 2.0
     longest: ClassVar[float] = 40.0
     heals: ClassVar[float] = 180.0
-    causes: ClassVar[tuple[str, ...]] = (r"has several volumes", r"two volumes", r"more than one volume")
+    causes: ClassVar[tuple[str, ...]] = (r"has several volumes", r"is attached here beside")
 
     def apply(self, field: Field) -> None:
         volume = field.saved[self] = field.volume(self.member)["id"]
