@@ -39,14 +39,14 @@ def rows() -> list[Row]:
 
 def differences(root: Path, cluster: str, there: Collection[str]) -> list[str]:
     """Where the table is wrong about a cluster that has these kinds of secrets."""
-    told = []
+    wrong = []
     for row in rows():
         for pattern, files in row.files(root, cluster).items():
             if row.there in there and not files:
-                told.append(f"{pattern}: there is none")
+                wrong.append(f"{pattern}: there is none")
             modes = {file: stat.S_IMODE(file.lstat().st_mode) for file in files}
-            told += [f"{file} has mode {mode:04o}" for file, mode in modes.items() if mode != row.mode]
-    return told
+            wrong += [f"{file} has mode {mode:04o}" for file, mode in modes.items() if mode != row.mode]
+    return wrong
 
 
 def missing(root: Path, cluster: str, secrets: Iterable[str]) -> list[str]:

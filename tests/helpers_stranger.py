@@ -101,8 +101,8 @@ def ask(order: dict[str, Any]) -> dict[str, Any]:
         input=json.dumps(order), capture_output=True, text=True, timeout=300, env=environment(), cwd="/",
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
-    told: dict[str, Any] = json.loads(ran.stdout)
-    return told
+    reply: dict[str, Any] = json.loads(ran.stdout)
+    return reply
 
 
 def an_open_file(folder: Path, content: Iterable[str]) -> Path:

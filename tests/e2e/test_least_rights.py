@@ -55,8 +55,8 @@ def tried() -> Iterator[Tried]:
             token = cluster.run("token", "create", "--ttl", "1h", "--cluster", NAME)
             assert token.code == 0, token.err
             exported = state / "exported"
-            said = cluster.run("export", "kubeconfig", "--cluster", NAME, "-o", str(exported))
-            assert said.code == 0, said.err
+            export = cluster.run("export", "kubeconfig", "--cluster", NAME, "-o", str(exported))
+            assert export.code == 0, export.err
             known = {key, token.out.strip().partition(".")[2], *all_secrets(cluster)}
             try:
                 yield Tried(cluster, try_everything(cluster, since, exported, known=known), known)

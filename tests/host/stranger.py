@@ -1,4 +1,4 @@
-"""A user without rights, as a program: becomes user 65534 with no groups, tries everything, and says what it could do.
+"""A user without rights, as a program: becomes user 65534 without groups, tries everything, reports what it could do.
 
 Started as root with an order on stdin, so that it can read its own modules; nothing is tried before the change of user.
 Answers as JSON: for each path what succeeded, and which files that it found by itself hold one of the secrets.
@@ -89,16 +89,16 @@ def updates(host: str, port: int, zone: str, key: str, secret: str) -> dict[str,
         "another secret": dns.tsig.Key(key, secret),
         "another key": dns.tsig.Key("stranger.", secret),
     }
-    told = {}
+    replies = {}
     for how, keyring in wrong.items():
         for way, send in (("udp", dns.query.udp), ("tcp", dns.query.tcp)):
             update = dns.update.UpdateMessage(zone, keyring=keyring)
             update.replace("stranger", 5, "A", "192.0.2.1")
             try:
-                told[f"{how} by {way}"] = dns.rcode.to_text(send(update, host, port=port, timeout=SECONDS).rcode())
+                replies[f"{how} by {way}"] = dns.rcode.to_text(send(update, host, port=port, timeout=SECONDS).rcode())
             except (dns.tsig.PeerError, dns.message.UnknownTSIGKey) as refused:
-                told[f"{how} by {way}"] = type(refused).__name__
-    return told
+                replies[f"{how} by {way}"] = type(refused).__name__
+    return replies
 
 
 def carry_out(order: dict[str, Any]) -> dict[str, Any]:
@@ -115,6 +115,6 @@ def carry_out(order: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    told = json.load(sys.stdin)
+    order = json.load(sys.stdin)
     become(NOBODY)
-    json.dump(carry_out(told), sys.stdout)
+    json.dump(carry_out(order), sys.stdout)

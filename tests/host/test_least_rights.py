@@ -46,8 +46,8 @@ def tried() -> Iterator[Tried]:
             until(lambda: len([x for x in cluster.hosts() if x["running"]]) == 2, "a host that is no master")
             exported = state / "exported"
             server = "https://127.0.0.1:1"
-            said = cluster.run("export", "kubeconfig", "--cluster", "rights", "--server", server, "-o", str(exported))
-            assert said.code == 0, said.err
+            export = cluster.run("export", "kubeconfig", "--cluster", "rights", "--server", server, "-o", str(exported))
+            assert export.code == 0, export.err
             control = an_open_file(state, [update_key(cluster)["secret"]])
             elsewhere = (CACHE, Path("/run/netns", cluster.paths.switch), exported, control)
             try:

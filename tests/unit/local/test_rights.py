@@ -37,10 +37,10 @@ def is_open(path: Path) -> bool:
 
 
 def test_everything_that_holds_a_key_or_leads_to_one_is_closed(old: Paths) -> None:
-    told = {str(each) for each in tighten(old)}
+    closed = {str(each) for each in tighten(old)}
 
-    assert told >= {".", "disks", "store", "hosts", "client", "hosts/master-a-1", "store/dev/pki", *FILES}
-    assert [name for name in told if is_open(old.root / name)] == []
+    assert closed >= {".", "disks", "store", "hosts", "client", "hosts/master-a-1", "store/dev/pki", *FILES}
+    assert [name for name in closed if is_open(old.root / name)] == []
     assert tighten(old) == []
 
 
