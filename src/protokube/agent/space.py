@@ -69,8 +69,8 @@ def _one(turn: Turn, watch: SpaceWatch, home: Home) -> None:
         turn.waiting(STEP, key, job.what)
         return
     if job is not None:
+        _collect(turn, key, job)  # not over before the record says so: without a store the next round tries again
         watch.collected(key)
-        _collect(turn, key, job)
         return  # what is seen now may still be from before
     sight = watch.sight(key)
     if sight is None:
@@ -94,7 +94,7 @@ def _is_newer(turn: Turn, key: str, sight: Sight, stored: Stored | None) -> bool
     known = memory.checked.get(f"maintenance {key}")
     if known is None or known[0] != version:
         memory.confirm(f"maintenance {key}", version, now)
-    return known is None or sight.when >= memory.checked[f"maintenance {key}"][1]
+    return sight.when >= memory.checked[f"maintenance {key}"][1]
 
 
 def _collect(turn: Turn, key: str, job: Job) -> None:
@@ -105,11 +105,10 @@ def _collect(turn: Turn, key: str, job: Job) -> None:
     elif not job.succeeded:
         turn.report.broken(STEP, f"{job.what}: its thread ended without a result; see the agent's log")
     else:
+        stored = _stored(turn, key) if job.after is not None else None
+        if stored is not None and job.after is not None and _decoded(stored) == job.before:
+            _write(turn, key, stored, job.after)
         turn.report.done(STEP, job.done, key)
-        if job.after is not None:
-            stored = _stored(turn, key)
-            if stored is not None and _decoded(stored) == job.before:
-                _write(turn, key, stored, job.after)
 
 
 def _space(turn: Turn, watch: SpaceWatch, home: Home, sight: Sight, stored: Stored | None) -> Space:

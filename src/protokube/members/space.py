@@ -274,8 +274,8 @@ def _crowded(space: Space, began: Remedy) -> Decision:
     if not space.may_compact:
         return NeedsPerson(
             "current data or old revisions fill it, and the agents may not compact it",
-            "set maintenance.compact: true for this etcd cluster; or let its user compact, then delete what is not needed"
-            " (etcd still takes deletes)",
+            "set maintenance.compact: true for this etcd cluster; or let its user compact, then delete keys that are"
+            " not needed (etcd still takes deletes)",
         )
     # somebody may have deleted keys meanwhile: they leave the file only with the next compaction
     again = _compact(space, began) if not began.turn and space.now - began.compacted >= OLD_ENOUGH else None

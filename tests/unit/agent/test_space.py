@@ -12,7 +12,7 @@ import pytest
 
 from helpers_agent import a_home, a_turn
 from helpers_etcd import eventually
-from helpers_scenarios_edges import FakeClock, HostClock
+from helpers_scenarios_edges import FakeClock, HostClock, ShakyStore
 from helpers_scenarios_host import wanted_of
 from protokube.agent import space
 from protokube.agent.report import Report
@@ -172,6 +172,22 @@ def test_a_job_that_fails_keeps_its_turn_and_is_tried_again(make: Callable[..., 
     stage.round()
     stage.round()
     assert stage.far.calls.count("defragment etcd-b") == 3
+    record = decode(stage.store.read(PATH).data)
+    assert record is not None
+    assert record.done == (2,)
+
+
+def test_a_result_is_kept_until_the_store_has_its_record(make: Callable[..., Stage]) -> None:
+    stage = make("b", spawn=inline)
+    full(stage)
+    stage.round()
+    store = ShakyStore(stage.store)
+    store.down = True
+    stage.turn.world.store = store
+    assert "defragmented" not in stage.round().sentence()
+    store.down = False
+    assert "defragmented etcd-b" in stage.round().sentence()
+    assert stage.far.calls == ["defragment etcd-b"]
     record = decode(stage.store.read(PATH).data)
     assert record is not None
     assert record.done == (2,)
