@@ -27,6 +27,8 @@ EVERY, ALARMED = 30.0, 2.0
 """Seconds between two looks; between two while an alarm is raised."""
 FRESH = 15.0
 """Seconds for which a look at an alarm is good enough to act on."""
+HANGS = 180.0
+"""Seconds after which a look that has not ended is reported."""
 TRIES = 3
 """Attempts to find what fills an etcd, for each alarm: reading it costs something."""
 SHOWN = 3
@@ -104,10 +106,16 @@ class SpaceWatch:
         self._own: Mapping[str, Own] = {}
         self._watched = {key: _Watched() for key in etcd}
         self._stop = threading.Event()
+        self._looking_since: float | None = None
         self.died = False
         """The watch ended by a bug; its traceback is in the log."""
 
     # For the rounds.
+
+    def hangs(self) -> bool:
+        """Whether one look takes far longer than its calls may: a disk that hangs knows no deadline."""
+        since = self._looking_since
+        return since is not None and self._clock.monotonic() - since > HANGS
 
     def hold(self, own: Mapping[str, Own]) -> None:
         """The members that this master serves now, by etcd cluster."""
@@ -171,6 +179,13 @@ class SpaceWatch:
 
     def tick(self) -> None:
         """Look at each etcd cluster whose time has come."""
+        self._looking_since = self._clock.monotonic()
+        try:
+            self._look_at_all()
+        finally:
+            self._looking_since = None
+
+    def _look_at_all(self) -> None:
         for key, own in self._own.items():
             watched = self._watched[key]
             if self._clock.monotonic() < watched.due:

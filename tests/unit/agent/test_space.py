@@ -42,8 +42,10 @@ class Far:
     calls: list[str] = field(default_factory=list)
     fails: Exception | None = None
     keys: dict[str, str] = field(default_factory=dict)
+    before_answer: Callable[[], None] = lambda: None
 
     def status(self, endpoint: str) -> Status:
+        self.before_answer()
         errors = tuple(f"alarm:{each.name}" for each in self.raised)
         return Status(
             cluster_id=self.cluster, member_id=NAMES.index(endpoint) + 1, leader=1, revision=self.revision, raft_term=1,
@@ -222,6 +224,25 @@ def test_a_watch_that_dies_is_reported_as_a_bug_and_one_that_was_stopped_is_not(
     stage.turn.world.space = broken
     (bug,) = stage.round(look=False).bugs
     assert "the watch for etcd's alarms ended by a bug" in bug.text
+
+
+def test_a_watch_that_hangs_is_reported(make: Callable[..., Stage]) -> None:
+    stage, asked, go_on = make("b"), threading.Event(), threading.Event()
+
+    def hang() -> None:
+        asked.set()
+        go_on.wait(60)
+
+    stage.far.size, stage.far.before_answer = MB, hang
+    stage.clock.advance(EVERY)
+    thread = threading.Thread(target=stage.watch.tick)
+    thread.start()
+    assert asked.wait(30)
+    stage.clock.advance(181)
+    assert "the watch for etcd's alarms does not come back" in stage.round(look=False).sentence()
+    go_on.set()
+    thread.join(30)
+    assert stage.round(look=False).sentence() == ""
 
 
 def make_broken(stage: Stage) -> SpaceWatch:

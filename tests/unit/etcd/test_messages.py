@@ -7,8 +7,8 @@ from base64 import b64decode
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protokube.etcd import KeyValue, Status
-from protokube.etcd.messages import from_wire, key_value, list_of_members, listed, prefix_range, status, to_wire
+from protokube.etcd import Alarm, KeyValue, Status
+from protokube.etcd.messages import alarms, from_wire, key_value, list_of_members, listed, prefix_range, status, to_wire
 from protokube.members.start import Listed
 
 steady = settings(derandomize=True, deadline=None, max_examples=300)
@@ -86,3 +86,18 @@ def test_a_prefix_covers_exactly_the_keys_that_begin_with_it(prefix: bytes, key:
     key = key or b"k"  # etcd has no empty key
 
     assert (key >= start and (to_the_end or key < end)) == key.startswith(prefix)
+
+
+def test_alarms_are_read_sorted_and_none_is_nothing() -> None:
+    told = {"alarms": [{"memberID": "7", "alarm": "NOSPACE"}, {"memberID": "2", "alarm": "CORRUPT"}]}
+
+    assert alarms(told) == (Alarm(2, "CORRUPT"), Alarm(7, "NOSPACE"))
+    assert alarms({}) == ()
+
+
+def test_a_status_says_how_much_of_the_database_is_in_use_and_since_3_6_its_quota() -> None:
+    told = {"header": {"cluster_id": "1", "member_id": "2"}, "dbSize": "9", "dbSizeInUse": "5", "dbSizeQuota": "20"}
+
+    found = status(told)
+
+    assert (found.db_size, found.db_size_in_use, found.quota) == (9, 5, 20)
