@@ -31,7 +31,7 @@ from soak.chaos.tally import Tally
 from soak.chaos.watch import Watch
 
 TRIED = (ProtokubeError, AssertionError, OSError)
-"""What applying a fault or taking it back may end with; a person would read it."""
+"""What commands, faults and waiting may end with."""
 PERSON_AFTER = 10.0
 """Seconds for which a refusal has to last before the person acts on it."""
 FIRST = 120.0
@@ -71,13 +71,10 @@ class Campaign:
 
     def _run_on(self, cluster: RealCluster) -> str:
         try:
-            try:
-                cluster.up("--masters", str(self.options.masters))
-            except (AssertionError, ProtokubeError) as why:
-                raise Broken(f"the cluster does not come up: {why}") from why
+            cluster.up("--masters", str(self.options.masters))
             self._note(f"{cluster.name} with {self.options.masters} masters is up")
             self._play(cluster)
-        except Broken as why:
+        except (Broken, *TRIED) as why:
             self._keep_logs(cluster)
             return self._report(str(why), cluster)
         return ""
@@ -111,7 +108,7 @@ class Campaign:
         if cause:
             self._note(f"refused: {cause}")
             self.tally.refused[step.faults[0].kind] += 1
-            step.faults[0].mend(self._field)
+            self._mend(step.faults[0])
             self._note("the person did what has to be done")
             begun = time.monotonic()
             self._until_whole((), step.bound)
@@ -140,6 +137,12 @@ class Campaign:
             fault.undo(self._field)
         except TRIED as why:
             self._watch.report(f"{fault.describe()}: {why}")
+
+    def _mend(self, fault: Fault) -> None:
+        try:
+            fault.mend(self._field)
+        except TRIED as why:
+            raise Broken(f"the person could not help: {why}") from why
 
     def _until_whole(self, faults: Sequence[Fault], bound: float) -> str:
         """Empty once the cluster is whole; the cause that it gives if it refuses what the faults may be refused for."""
