@@ -15,7 +15,7 @@ from protokube.local.paths import Paths
 from soak.chaos.catalog import SURVIVED
 
 ROOT = Path(__file__).parent.parent.parent
-MINUTES, SEED, STEPS = 3, 2024, 100
+MINUTES, SEED, STEPS = 3, 41, 100
 """More steps than there is time for, so that all of it happens to one cluster."""
 SECONDS = 900.0
 """For a busy machine; a step that began is seen through."""
