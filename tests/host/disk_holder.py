@@ -24,6 +24,9 @@ class Holder:
     def mount(self, device: str, point: str) -> None:
         subprocess.run(["mount", device, point], check=True, capture_output=True)
 
+    def unmount(self, point: str) -> None:
+        subprocess.run(["umount", point], check=True, capture_output=True)
+
     def open(self, name: str, path: str) -> None:
         self.files[name] = os.open(path, os.O_RDWR | os.O_CREAT)
 

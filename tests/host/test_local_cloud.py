@@ -84,6 +84,30 @@ def test_a_frozen_host_that_is_declared_dead_loses_device_mount_and_disk(
     assert inside.do("write", "data", "late") == "EIO"
 
 
+def test_a_volume_is_given_away_only_after_it_was_unmounted(
+    local: CloudWithoutHosts, tmp_path: Path, stack: ExitStack
+) -> None:
+    volume, host, next_one = a_founder(local), local.add_running_machine(), local.add_running_machine()
+    volumes = LocalVolumes(local.client(host))
+    volumes.attach(volume)
+    format_disk(the_device(local, volume))
+    inside = Holder()
+    stack.callback(inside.end)
+    (tmp_path / "m").mkdir()
+    assert inside.do("mount", str(the_device(local, volume)), str(tmp_path / "m")) == "ok"
+
+    with pytest.raises(TryLater, match=f"{volume} is still mounted"):
+        volumes.release(volume)
+    assert volumes.list_volumes()[0].attached_to == host
+
+    assert inside.do("unmount", str(tmp_path / "m")) == "ok"
+    volumes.release(volume)
+    assert volumes.list_volumes()[0].attached_to is None
+    assert local.machinery.devices == {}
+    assert disks.find(local.paths.image(volume)) is None
+    LocalVolumes(local.client(next_one)).attach(volume)
+
+
 def test_a_disk_that_somebody_still_uses_is_given_to_nobody_and_stays_free(local: CloudWithoutHosts) -> None:
     volume, host = a_founder(local), local.add_machine()
     loops.bind(local.paths.image(volume), SIZE)
@@ -290,7 +314,7 @@ def test_whoever_watches_is_told_of_every_change_and_of_nothing_else(local: Clou
         client.call("attach", volume=volume)
         assert watch.wait(30)
         client.call("attach", volume=volume)
-        client.call("write_epoch", volume=volume, epoch=0, holder=host)
+        client.call("write_epoch", volume=volume, epoch=0, holder=host, generation="g1")
         assert not watch.wait(0.05)
 
         local.cloud.declare_dead(host)

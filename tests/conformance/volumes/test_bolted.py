@@ -47,6 +47,29 @@ def test_only_its_own_machine_writes_about_a_disk(rack: FileWorld) -> None:
         volumes.write_mark("Sb", "formed")
     with pytest.raises(Refused, match="not ours"):
         volumes.write_epoch("Sb", 4, "rack-a", generation="g1")
+    with pytest.raises(Refused, match="not ours"):
+        volumes.release("Sb")
+
+
+def test_a_bolted_disk_is_not_given_away(rack: FileWorld) -> None:
+    volumes = rack.seen_from("rack-a")
+    before = volumes.list_volumes()
+
+    with pytest.raises(Refused, match="bolted to rack-a"):
+        volumes.release("Sa")
+
+    assert volumes.list_volumes() == before
+
+
+def test_what_a_former_version_wrote_about_a_disk_is_read_and_its_epoch_counts(rack: FileWorld) -> None:
+    rack.seen_from("rack-a").write_mark("Sa", "formed")
+    (rack.folder / "rack-a" / "Sa.json").write_text('{"mark": "formed", "epoch": 4, "last_holder": "rack-a"}')
+
+    volume = rack.seen_from("rack-a").list_volumes()[0]
+
+    assert (volume.epoch, volume.epoch_of, volume.epoch_for("g1")) == (4, "", 4)
+    rack.seen_from("rack-a").write_epoch("Sa", 3, "rack-a", generation="g1")
+    assert rack.seen_from("rack-a").list_volumes()[0].epoch == 4
 
 
 def test_what_a_machine_wrote_outlives_its_agent(rack: FileWorld) -> None:

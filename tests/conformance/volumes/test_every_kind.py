@@ -7,7 +7,7 @@ import pytest
 from conformance.volumes.worlds import World
 from helpers_volumes import SIZE
 from protokube.errors import Refused
-from protokube.providers.volumes import Volume, VolumeProvider, VolumeTaken
+from protokube.providers.volumes import Volume, VolumeProvider, VolumeTaken, epoch_key
 
 
 def held(world: World) -> tuple[VolumeProvider, Volume]:
@@ -115,6 +115,31 @@ def test_a_holder_names_no_other_machine_as_the_holder(world: World) -> None:
     assert [(each.epoch, each.last_holder) for each in volumes.list_volumes() if each.id == volume.id] == [(0, "")]
 
 
+def test_an_epoch_says_which_volume_and_generation_it_was_written_for(world: World) -> None:
+    volumes, volume = held(world)
+
+    volumes.write_epoch(volume.id, 3, "me", generation="g1")
+
+    found = next(each for each in volumes.list_volumes() if each.id == volume.id)
+    assert found.epoch_of == epoch_key(volume.id, "g1")
+    assert (found.epoch_for("g1"), found.epoch_for("g2")) == (3, 0)
+
+
+def test_an_epoch_of_another_generation_is_overwritten_and_never_lowered_within_one(world: World) -> None:
+    volumes, volume = held(world)
+
+    def seen() -> tuple[int, str, str]:
+        found = next(each for each in volumes.list_volumes() if each.id == volume.id)
+        return found.epoch, found.epoch_of.removeprefix(f"{volume.id}/"), found.last_holder
+
+    told = []
+    for epoch, holder, generation in ((7, "x", "g1"), (2, "y", "g2"), (1, "z", "g2"), (2, "z", "g2"), (3, "z", "g2")):
+        volumes.write_epoch(volume.id, epoch, holder, generation=generation)
+        told.append(seen())
+
+    assert told == [(7, "g1", "x"), (2, "g2", "y"), (2, "g2", "y"), (2, "g2", "y"), (3, "g2", "z")]
+
+
 def test_a_mark_leaves_the_epoch_alone_and_an_epoch_the_mark(world: World) -> None:
     volumes, volume = held(world)
 
@@ -134,6 +159,7 @@ def test_a_volume_that_is_not_there_is_refused_by_every_call(world: World) -> No
         lambda: volumes.device("vol-none"),
         lambda: volumes.write_mark("vol-none", "forming"),
         lambda: volumes.write_epoch("vol-none", 1, "me", generation="g1"),
+        lambda: volumes.release("vol-none"),
     ):
         with pytest.raises(Refused, match="vol-none"):
             call()

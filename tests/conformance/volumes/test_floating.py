@@ -154,6 +154,43 @@ def test_a_machine_that_is_no_master_sees_volumes_and_neither_attaches_nor_makes
     assert view.list_volumes() == [volume]
 
 
+def test_a_volume_that_its_machine_gives_away_is_free_and_remembers_its_past(floating: FloatingWorld) -> None:
+    volume, mine, other = floating.one_volume(), floating.add_machine(), floating.add_machine()
+    volumes = floating.seen_from(mine)
+    volumes.attach(volume.id)
+    volumes.write_mark(volume.id, "formed")
+    volumes.write_epoch(volume.id, 2, mine, generation="g1")
+
+    volumes.release(volume.id)
+
+    key = epoch_key(volume.id, "g1")
+    assert volumes.list_volumes() == [replace(volume, mark="formed", epoch=2, epoch_of=key, last_holder=mine)]
+    floating.seen_from(other).attach(volume.id)
+    assert volumes.list_volumes()[0].attached_to == other
+
+
+def test_what_another_machine_holds_or_nobody_is_not_given_away(floating: FloatingWorld) -> None:
+    volume, mine, other = floating.one_volume(), floating.add_machine(), floating.add_machine()
+    floating.seen_from(mine).release(volume.id)
+    assert floating.seen_from(mine).list_volumes() == [volume]
+    floating.seen_from(other).attach(volume.id)
+
+    floating.seen_from(mine).release(volume.id)
+
+    assert floating.seen_from(mine).list_volumes()[0].attached_to == other
+
+
+def test_a_volume_that_was_given_away_can_be_taken_again_by_the_same_machine(floating: FloatingWorld) -> None:
+    volume, mine = floating.one_volume(), floating.add_machine()
+    volumes = floating.seen_from(mine)
+    for _ in range(2):
+        volumes.attach(volume.id)
+        assert volumes.device(volume.id).serial == volume.id
+        volumes.release(volume.id)
+        with pytest.raises(Refused):
+            volumes.device(volume.id)
+
+
 def test_what_a_dead_machine_held_is_free_and_remembers_its_past(floating: FloatingWorld) -> None:
     volume = floating.one_volume()
     dead = floating.add_machine()
@@ -185,6 +222,7 @@ def test_a_machine_that_was_declared_dead_may_look_but_change_nothing(floating: 
         lambda: volumes.attach(volume.id),
         lambda: volumes.write_mark(volume.id, "forming"),
         lambda: volumes.write_epoch(volume.id, 1, dead, generation="g1"),
+        lambda: volumes.release(volume.id),
         lambda: volumes.create_volume(a_volume(), request="late"),
         lambda: volumes.device(volume.id),
     ):
@@ -245,6 +283,7 @@ def test_a_cloud_that_does_not_answer_is_asked_again_later_and_has_changed_nothi
         lambda: volumes.device(volume.id),
         lambda: volumes.write_mark(volume.id, "forming"),
         lambda: volumes.write_epoch(volume.id, 1, "me", generation="g1"),
+        lambda: volumes.release(volume.id),
         lambda: volumes.create_volume(a_volume(), request="r"),
     ):
         began = time.monotonic()

@@ -23,7 +23,9 @@ MARKS = ("", "formatting:1", "forming", "formed")
 
 Step = tuple[str, int, int, int]
 steps = st.tuples(
-    st.sampled_from(["attach"] * 4 + ["mark", "epoch", "create", "device", "die", "die", "lose", "down", "up"]),
+    st.sampled_from(
+        ["attach"] * 4 + ["release", "release", "mark", "epoch", "create", "device", "die", "die", "lose", "down", "up"]
+    ),
     st.integers(0, MACHINES - 1),
     st.integers(0, VOLUMES - 1),
     st.integers(0, 3),
@@ -55,10 +57,12 @@ class History:
                 return view.device(name).serial
             case "attach":
                 view.attach(name)
+            case "release":
+                view.release(name)
             case "mark":
                 view.write_mark(name, MARKS[number])
             case "epoch":
-                view.write_epoch(name, number, self.machines[machine], generation="g1")
+                view.write_epoch(name, number + 1, self.machines[machine], generation=f"g{number % 2}")
             case "die":
                 self.world.declare_dead(self.machines[machine])
             case "lose":

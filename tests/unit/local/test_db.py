@@ -7,11 +7,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from protokube.local.db import Database, KeptRecords
+from protokube.local.volumes import Volumes
 from protokube.records import Change, Record
 
 
@@ -39,6 +41,37 @@ def test_a_setting_is_what_was_last_written(database: Database) -> None:
 
     assert database.setting("paused", False) is True
     assert database.setting("zones", []) == ["dev", "test"]
+
+
+FORMER = """
+CREATE TABLE volumes (
+    id TEXT PRIMARY KEY, zone TEXT NOT NULL, etcd_cluster TEXT NOT NULL, member TEXT NOT NULL, members TEXT NOT NULL,
+    size INTEGER NOT NULL, attached_to TEXT, mark TEXT NOT NULL DEFAULT '', epoch INTEGER NOT NULL DEFAULT 0,
+    last_holder TEXT NOT NULL DEFAULT '', founder INTEGER NOT NULL, request TEXT NOT NULL,
+    deleted INTEGER NOT NULL DEFAULT 0, UNIQUE (founder, request)
+);
+INSERT INTO volumes VALUES
+    ('vol-1', 'local', 'main', 'a', '["a", "b", "c"]', 1073741824, NULL, 'formed', 4, 'host-1', 1, 'main/a', 0);
+"""
+"""The volumes as a version without `epoch_of` kept them."""
+
+
+def test_a_database_of_a_former_version_is_opened_and_upgraded(tmp_path: Path) -> None:
+    path = tmp_path / "cloud.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(FORMER)
+
+    for _ in range(2):  # a second opening finds nothing left to do
+        with closing(Database(path)) as database:
+            (volume,) = Volumes(database).everything()
+            assert (volume.id, volume.epoch, volume.last_holder, volume.epoch_of) == ("vol-1", 4, "host-1", "")
+            assert volume.epoch_for("g1") == 4
+
+    with closing(Database(path)) as database:
+        volumes = Volumes(database)
+        assert not volumes.write_epoch("vol-1", 4, "host-2", "g1")
+        assert volumes.write_epoch("vol-1", 5, "host-2", "g1")
+        assert (volumes.find("vol-1").epoch, volumes.find("vol-1").epoch_of) == (5, "vol-1/g1")
 
 
 def test_a_transaction_that_fails_leaves_nothing(database: Database) -> None:
