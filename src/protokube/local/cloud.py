@@ -112,7 +112,7 @@ class Cloud:
 
     def release(self, host: str, volume: str) -> None:
         """The host gives its own volume away; TryLater while it has the volume mounted."""
-        self._living(host)
+        self._living_master(host)
         with self._alone(volume):
             found = self.volumes.find(volume)
             if found.attached_to != host:

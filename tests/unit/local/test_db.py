@@ -69,8 +69,13 @@ def test_a_database_of_a_former_version_is_opened_and_upgraded(tmp_path: Path) -
 
     with closing(Database(path)) as database:
         volumes = Volumes(database)
-        assert not volumes.write_epoch("vol-1", 4, "host-2", "g1")
-        assert volumes.write_epoch("vol-1", 5, "host-2", "g1")
+        with database.transaction() as connection:
+            connection.execute(
+                "INSERT INTO hosts (name, grp, zone, master, address, number) VALUES ('host-2', 'g', 'z', 1, 'x', 1)"
+            )
+        volumes.claim("vol-1", "host-2")
+        assert not volumes.write_epoch("vol-1", 4, "host-2", "host-2", generation="g1")
+        assert volumes.write_epoch("vol-1", 5, "host-2", "host-2", generation="g1")
         assert (volumes.find("vol-1").epoch, volumes.find("vol-1").epoch_of) == (5, "vol-1/g1")
 
 
