@@ -80,6 +80,7 @@ class Watch:
             demand(len(model.histories) <= 1, f"{key} was founded {len(model.histories)} times")
             demand(not model.forgot, f"a voter of {key} was started without its data: {model.forgot}")
             demand(not model.started_old, f"older copies were started in {key}: {model.started_old}")
+            demand(not model.removed_running, f"running members of {key} were removed: {model.removed_running}")
             demand(not model.early, f"a member of {key} was started before its name led to it: {model.early}")
             found = model.leader()
             if found is not None:

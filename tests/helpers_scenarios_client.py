@@ -76,6 +76,7 @@ class ModelEtcd:
 
     def remove(self, member: int) -> None:
         found = self._led()
+        self.model.removed_running += [each.db.member for each in self.model.able() if each.db.member == member]
         left = tuple(each for each in found[0].db.state.members if each.id != member)
         self._carry_out(found, lambda known: replace(known, members=left))
 

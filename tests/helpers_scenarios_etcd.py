@@ -154,6 +154,8 @@ class EtcdModel:
         """Members that were started while their name led elsewhere: their peers turn them away."""
         self.started_old: list[str] = []
         """Members that were started on an older copy of their data."""
+        self.removed_running: list[int] = []
+        """Ids that were removed while their member ran."""
         self.acknowledged: set[int] = set()
         self.dbs: dict[Path, Db] = {}
         self.starts = 0

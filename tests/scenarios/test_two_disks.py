@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from helpers_scenarios import Stage
-from helpers_scenarios_acts import boot, power_off, refusals
+from helpers_scenarios_acts import boot, power_off, refusals, restore_while_down, started_old, take_over
 from protokube.host import Content
 
 MINUTE = 60.0
@@ -117,6 +117,25 @@ def test_a_disk_whose_replacement_was_replaced_in_turn_is_found_out_and_given_aw
     is_kept_and_unused(formed, old)
     assert formed.healthy()
     is_quiet(formed)
+
+
+def test_a_snapshot_of_a_member_that_has_joined_anew_since_is_superseded_and_its_member_gets_a_new_disk(
+    formed: Stage,
+) -> None:
+    """The id on it was removed from etcd when the same snapshot was set aside before."""
+    volume, copied = formed.volume_of("b"), formed.copy_disk(formed.volume_of("b"))
+    take_over(formed, "b")
+    restore_while_down(formed, "b", copied)
+    formed.until(formed.healthy)
+    assert formed.write()
+
+    restore_while_down(formed, "b", copied)
+    formed.until(lambda: len(volumes_of(formed, "b")) == 2 and formed.healthy(), within=2 * MINUTE)
+
+    assert formed.generation().superseded == {volume: "b"}
+    assert not started_old(formed)
+    is_kept_and_unused(formed, volume)
+    assert formed.write()
 
 
 def test_tags_that_are_back_while_the_replacement_is_blank_leave_the_old_disk_in_use(formed: Stage) -> None:
