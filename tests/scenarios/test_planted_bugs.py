@@ -25,6 +25,7 @@ from protokube.agent import (
     evidence,
     fence,
     homes,
+    inventory,
     links,
     lost,
     preparing,
@@ -398,7 +399,9 @@ BUGS: dict[str, tuple[Plant, Scenario]] = {
         formed(a_holder_sleeps_before_it_reads_its_name_and_wakes_up_as_the_former_one),
     ),
     "a volume is replaced as soon as it is missing": (
-        planted(lost, "is_gone", lambda *_: True),
+        planted(
+            inventory, "member_is_gone", lambda turn, etcd, member: inventory.volume_of(turn, etcd, member) is None
+        ),
         formed(a_volume_is_missing_from_one_list),
     ),
     "nobody is asked for a quorum before a volume is made": (

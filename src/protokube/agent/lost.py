@@ -33,6 +33,7 @@ def sync(turn: Turn) -> None:
 def _one(turn: Turn, etcd: EtcdCluster, member: Member) -> None:
     name = f"{etcd.key}/{member.short}"
     try:
+        _refuse_superseded(turn, etcd, member, name)
         if not inventory.member_is_gone(turn, etcd, member):
             turn.waiting(STEP, name, _not_proven(turn, etcd, member))
         elif not etcd.replace_lost_volumes:
@@ -48,6 +49,17 @@ def _one(turn: Turn, etcd: EtcdCluster, member: Member) -> None:
         turn.waiting(STEP, name, why.message)
     except Refused as why:
         turn.report.needs_a_person(STEP, why, name)
+
+
+def _refuse_superseded(turn: Turn, etcd: EtcdCluster, member: Member, name: str) -> None:
+    """The recorded disk is there and superseded: restored from a copy that was made before its member joined anew."""
+    record = generations.recent(turn, etcd.key)
+    home = record.home_of(member.short) if record else ""
+    if record is not None and home in record.superseded and any(each.id == home for each in turn.volumes or ()):
+        raise Refused(
+            f"the only disk of {name} is {home}, which is superseded: its member has joined anew since",
+            hint=f"restore a newer copy of {home}; or delete it, and the agents make a new disk",
+        )
 
 
 def _not_proven(turn: Turn, etcd: EtcdCluster, member: Member) -> str:

@@ -21,7 +21,7 @@ HELD = a_volume(attached_to="i-1", epoch=3)
         (HELD, an_identity(epoch=4), ""),  # the provider is behind: it is written again
         (HELD, None, ""),
         (HELD, Unreadable("not JSON"), ""),  # refused where it is decided what to start, not here
-        (None, an_identity(), "the provider does not list it any more"),
+        (None, an_identity(), "the provider says that it does not exist"),
         (a_volume(attached_to="i-2", epoch=3), an_identity(), "it is attached to i-2"),
         (a_volume(attached_to=None, epoch=3), an_identity(), "it is attached to nobody"),
         (a_volume(attached_to="i-2", epoch=9), Unreadable("no answer"), "it is attached to i-2"),
@@ -45,7 +45,7 @@ def test_a_mount_that_was_not_verified_stays_mounted_though_a_greater_epoch_was_
 
 def test_a_mount_that_was_not_verified_is_left_all_the_same_if_the_volume_is_elsewhere() -> None:
     assert reason(replace(AHEAD, attached_to="i-2"), an_identity(), "i-1", verified=False) == "it is attached to i-2"
-    assert reason(None, an_identity(), "i-1", verified=False) == "the provider does not list it any more"
+    assert reason(None, an_identity(), "i-1", verified=False) == "the provider says that it does not exist"
 
 
 @pytest.mark.parametrize("written_for", ["vol-b/g1", "vol-a/g2", "vol-b/g2"])
