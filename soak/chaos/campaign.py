@@ -52,6 +52,7 @@ class Campaign:
     tally: Tally
 
     def __post_init__(self) -> None:
+        self.interrupted = False
         self.trace: list[str] = []
         self._began = time.monotonic()
         self._step = 0
@@ -64,7 +65,10 @@ class Campaign:
         broken = ""
         try:
             with RealCluster() as cluster:
-                broken = self._run_on(cluster)
+                try:
+                    broken = self._run_on(cluster)
+                except KeyboardInterrupt:  # no failure: leaving by it, the cluster would show every log
+                    self.interrupted = True
         except (AssertionError, ProtokubeError) as why:  # it left something behind
             broken = "\n".join([broken or f"seed {self.seed}", f"the cluster could not be taken down: {why}"])
         return broken

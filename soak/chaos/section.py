@@ -36,16 +36,16 @@ def run(options: Options, budget: Budget) -> Outcome:
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1, 100_000)
     say(f"{options.section}: the first seed is {seed}")
     with interrupted_once():
-        try:
-            while not budget.over:
-                if broken := Campaign(seed, options, budget, tally).run():
-                    outcome.found.append(shortened(broken))
-                    say(f"{options.section}: BROKEN {broken}")
-                seed += 1
-                if options.steps is not None and budget.left is None:
-                    break
-        except KeyboardInterrupt:
-            say(f"{options.section}: interrupted; everything was taken back")
+        while not budget.over:
+            campaign = Campaign(seed, options, budget, tally)
+            if broken := campaign.run():
+                outcome.found.append(shortened(broken))
+                say(f"{options.section}: BROKEN {broken}")
+            if campaign.interrupted:
+                say(f"{options.section}: interrupted; everything was taken back")
+            if campaign.interrupted or (options.steps is not None and budget.left is None):
+                break
+            seed += 1
     outcome.wanted = outcome.done = tally.steps
     outcome.measured = tally.lines()
     return outcome
