@@ -3,7 +3,7 @@
     python soak/run.py                     all of it
     python soak/run.py wiped drills        these sections
     python soak/run.py --minutes 30        as much as fits, and it says what was cut short
-    python soak/run.py chaos               random faults until somebody interrupts; not part of "all of it"
+    python soak/run.py chaos               random faults until interrupted; not part of "all of it"
     python soak/run.py chaos --seed 17 --steps 12      the same faults again
     python soak/run.py clock               the clock of this machine jumps; only if it is named
 

@@ -226,7 +226,7 @@ class Campaign:
 
 
 def is_whole(view: ClusterView) -> bool:
-    """Ready, and nobody asks for a person."""
+    """Ready, and no agent asks for a person."""
     return view.ready and not view.person
 
 
@@ -241,7 +241,7 @@ def causes(view: ClusterView, faults: Sequence[Fault], *, person_only: bool) -> 
 
 def show(view: ClusterView) -> str:
     """What a person would read in `status`."""
-    said = [f"{each.host} waits: {each.note.about} {each.note.text}" for each in view.waits]
-    said += [f"{each.host} needs a person: {each.note.about} {each.note.text}" for each in view.person]
-    said += [f"{each.host} has a bug: {each.note.text}" for each in view.bugs]
-    return "; ".join(["ready" if view.ready else "; ".join(view.lacks), *said])
+    notes = [f"{each.host} waits: {each.note.about} {each.note.text}" for each in view.waits]
+    notes += [f"{each.host} needs a person: {each.note.about} {each.note.text}" for each in view.person]
+    notes += [f"{each.host} has a bug: {each.note.text}" for each in view.bugs]
+    return "; ".join(["ready" if view.ready else "; ".join(view.lacks), *notes])

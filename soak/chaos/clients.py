@@ -56,7 +56,7 @@ class Client(threading.Thread):
                 self._running.wait(0.1)
                 continue
             self.idle.clear()
-            if not self._running.is_set():  # between the two lines somebody may have seen us idle
+            if not self._running.is_set():  # `pause` may have seen us idle between the two checks
                 continue
             result = self.call(self._choose())
             self._over.wait(AFTER_A_FAILURE if result is not Result.OK else self._random.uniform(0, 2 * BETWEEN))

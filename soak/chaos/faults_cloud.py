@@ -65,7 +65,7 @@ class SilentDns(Fault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrongName(Fault):
-    """Somebody points a name of the zone at an address where nobody is; the agents have to correct it."""
+    """A name of the zone points at an unused address; the agents have to correct it."""
 
     name: str = ""
     """`etcd-a.internal`, `api.internal`, without the cluster's zone."""
@@ -216,7 +216,7 @@ time.time = now
 sys.argv = ["protokube", "agent"]
 runpy.run_module("protokube", run_name="__main__")
 """
-"""The agent itself on a machine with another time of day; what waits goes by the monotonic clock, which nobody sets."""
+"""The agent itself on a machine with another time of day; timeouts use the monotonic clock, which stays right."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

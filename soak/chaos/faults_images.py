@@ -21,7 +21,7 @@ DRAFT = ".draft"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OlderCopy(Fault):
-    """The disk of a member goes back in time: somebody restores a copy of it that is some seconds old."""
+    """The disk of a member is replaced by a copy of itself that is some seconds old."""
 
     taken: str = MOUNTED
     age: float = 5.0

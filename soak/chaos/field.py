@@ -67,7 +67,7 @@ class Field:
     # Volumes.
 
     def volume(self, member: str) -> dict[str, Any]:
-        """The volume that serves a member; one that nobody holds comes last."""
+        """The volume that serves a member; an unattached one comes last."""
         found = [each for each in self.admin.call("volumes") if each["member"] == member]
         if not found:
             raise FileNotFoundError(f"no volume is tagged for {member}")
@@ -87,7 +87,7 @@ class Field:
 
     @contextmanager
     def powered_off(self, *members: str) -> Iterator[list[Path]]:
-        """Kill the hosts of these members and keep their successors away; the images, with nobody using them."""
+        """Kill the hosts of these members and keep their successors away; yields their images, which are not in use."""
         volumes = [self.volume(member) for member in members]
         images = [Path(each["image"]) for each in volumes]
         self.admin.call("pause_group")

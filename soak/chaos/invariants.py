@@ -60,7 +60,7 @@ class Look:
     calling: bool = True
     """Whether clients are calling at all."""
     bugs: frozenset[str] = frozenset()
-    """Errors in agents that nobody foresaw."""
+    """Unexpected errors in agents."""
     unexplained: frozenset[str] = frozenset()
     """Members that a living host holds and does not serve, without a reason."""
 
@@ -84,7 +84,7 @@ class Judge:
             *self._restarting(look),
             *self._untrue(look),
             *self._silent(look),
-            *(f"an agent met an error that nobody foresaw: {each}" for each in sorted(look.bugs)),
+            *(f"unexpected error in an agent: {each}" for each in sorted(look.bugs)),
         ]
         self._before = look
         news = [each for each in found if each not in self._reported]

@@ -2,7 +2,7 @@
 
 The hard part is calls without a reply: each may take effect at any later time or never, so a plain search doubles with
 every one of them. Values are unique, which removes the choice: a call whose value was observed took effect, before the
-observation returned; one whose value was never observed changes nothing that anybody saw, and is left out.
+observation returned; one whose value was never observed makes no difference to any reply, and is left out.
 
 What remains is complete, so it can be cut wherever no call is under way. Each piece maps the values that the register
 may hold before it to those that it may hold afterwards. A history that comes in parts is checked part by part:
@@ -46,9 +46,9 @@ class Register:
 
     possible: frozenset[Value] = frozenset({None})
     pending: tuple[Operation, ...] = ()
-    """Calls without a reply that nobody has seen the effect of."""
+    """Calls without a reply whose effect was not observed."""
     written: frozenset[str] = field(default=frozenset())
-    """Values that are spent: a possible one, or one that was overwritten. Seen again, they are told apart by this."""
+    """Values of earlier parts; used only to name what is wrong."""
 
     def feed(self, part: Sequence[Operation], *, most: int = MOST_CONFIGURATIONS) -> Register | NotLinearizable:
         """Check the next part; every call of it has returned, or is unknown. Raises TooLarge."""
@@ -61,7 +61,7 @@ class Register:
             for value in each.observed:
                 if value not in known and value not in self.possible:
                     spent = value in self.written
-                    why = "an overwritten value came back" if spent else "a value was seen that nobody wrote"
+                    why = "an overwritten value came back" if spent else "a value was read that was never written"
                     return NotLinearizable(f"{why}: {value}", (each,))
         certain, open_calls = settle(operations)
         values = self.possible
@@ -75,7 +75,7 @@ class Register:
 
 
 def settle(operations: Iterable[Operation]) -> tuple[list[Operation], list[Operation]]:
-    """Calls that took effect or returned, each with an end; and calls that nobody has seen the effect of."""
+    """Calls that took effect or returned, each with an end; and calls whose effect was not observed."""
     certain = [each for each in operations if each.result is Result.OK]
     unknown = {each.new: each for each in operations if each.result is Result.UNKNOWN and each.kind is not Kind.READ}
     seen_by: dict[Value, float] = {}

@@ -1,7 +1,7 @@
 """The clock of this very machine is wrong for a while, under a cluster that is watched: `make soak SOAK=clock`.
 
 Everything on the machine sees it, so it is a section of its own and never part of another. What is hard is to set the
-clock right again whatever ends us: a child measures the true time by the monotonic clock, which nobody can set, and
+clock right again whatever ends us: a child measures the true time by the monotonic clock, which cannot be set, and
 puts it back when its standard input is closed, which the kernel does if nothing else does.
 """
 

@@ -1,4 +1,4 @@
-"""`make soak SOAK=chaos`: seed after seed until the time is up, somebody interrupts, or for ever."""
+"""`make soak SOAK=chaos`: seed after seed until the time is up or a signal comes."""
 
 from __future__ import annotations
 

@@ -111,8 +111,8 @@ def _etcd(
         for mount in mounts.read_table(pid, Path(f"/proc/{pid}/mountinfo").read_text()):
             if mount.point == DATA and mount.number in devices:
                 volume = devices[mount.number].image.stem
-                told = volumes.get(volume)
-                member = f"{told['etcd_cluster']}/{told['member']}" if told else ""
+                tags = volumes.get(volume)
+                member = f"{tags['etcd_cluster']}/{tags['member']}" if tags else ""
                 yield Etcd(host, volume, member, Process(pid, started_at(pid)))
 
 

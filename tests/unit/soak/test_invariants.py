@@ -137,4 +137,4 @@ class TestAMemberThatIsNotServed:
 def test_an_error_in_an_agent_is_broken_at_once() -> None:
     found = judged(Look(at=0, bugs=frozenset({"a: volumes KeyError"})))
 
-    assert found == ["an agent met an error that nobody foresaw: a: volumes KeyError"]
+    assert found == ["unexpected error in an agent: a: volumes KeyError"]

@@ -66,7 +66,7 @@ def test_a_stale_read_is_found(history: Played, data: st.DataObject) -> None:
 
 @given(played(lose_replies=False))
 def test_a_lost_write_is_found(history: Played) -> None:
-    """A write with a reply, and nobody after it reads it or anything later."""
+    """A write with a reply, and later reads return an earlier value."""
     end = max(each.returned for each in history.operations)
     write = a_write("lost", end + 1, end + 2)
 
@@ -148,7 +148,7 @@ def test_a_value_that_nobody_wrote_is_named() -> None:
     verdict = Register().feed([a_read("from nowhere", 0, 1)])
 
     assert isinstance(verdict, NotLinearizable)
-    assert "a value was seen that nobody wrote: from nowhere" in str(verdict)
+    assert "a value was read that was never written: from nowhere" in str(verdict)
 
 
 def test_an_overwritten_value_that_comes_back_in_a_later_part_is_named() -> None:
