@@ -1,7 +1,7 @@
 """Do the members agree? Asked beside the rounds, since asking everybody takes time; told by the rounds.
 
-`/health` cannot say it. On an alarm no data is touched: masters of the minority side leave the names of the API, all
-of them if no side has a majority, and a person is told.
+`/health` cannot say it. On an alarm no data is touched: masters of the minority side leave the names of the API, and a
+person is told. All masters leave if no side has a majority, or if a member outside of it came further than it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ def sync(turn: Turn) -> None:
             STEP,
             f"its members do not hold the same data: {alarm}",
             key,
-            "nothing was changed; see `protokube etcd members`, decide which side is right, and replace the others",
+            "nothing was changed; see `protokube etcd members`, decide which side is right, and replace the others"
+            + ("; keep the disks of all: the smaller side may be the right one" if alarm.further else ""),
         )
 
 

@@ -5,13 +5,17 @@ noticing. What is hard is to tell a difference from a delay. A voter that is beh
 others, is not compared: it is silent this time. Two things cannot come from a delay: another hash of the same revision
 after the same compaction, and fewer revisions after as many entries of the log. The second finds what the first cannot:
 sides that were compacted differently never give hashes that could be compared.
+
+The larger side is not the right one by its size alone. An older copy of a disk and a member that missed writes form a
+majority too; a member outside it that has come further then holds writes that were acknowledged and that the majority
+lost. `further` looks for such a member, and with one of them no side stays in service.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from protokube.members.start import Listed
@@ -86,6 +90,8 @@ class Disagree:
     """The largest first."""
     silent: tuple[str, ...] = ()
     """Voters that did not answer, or could not be compared: they may be on any side."""
+    further: tuple[str, ...] = ()
+    """Voters outside of the majority that have come further than it: it lost what they hold."""
 
     @property
     def majority(self) -> Side | None:
@@ -95,14 +101,21 @@ class Disagree:
 
     @property
     def out_of_service(self) -> tuple[str, ...]:
-        """Whose API servers must not serve: the minority; everybody if there is no majority."""
-        others = self.sides[1:] if self.majority else self.sides
+        """Whose API servers must not serve: the minority; everybody if no majority can be trusted."""
+        trusted = self.majority is not None and not self.further
+        others = self.sides[1:] if trusted else self.sides
         names = [name for side in others for name in side.names]
-        return tuple(sorted(names if self.majority else [*names, *self.silent]))
+        return tuple(sorted(names if trusted else [*names, *self.silent]))
 
     def __str__(self) -> str:
-        told = "; ".join(f"{', '.join(side.names)}: {side.told}" for side in self.sides)
-        return f"{told}; not compared: {', '.join(self.silent)}" if self.silent else told
+        parts = [f"{', '.join(side.names)}: {side.told}" for side in self.sides]
+        parts += [f"not compared: {', '.join(self.silent)}"] if self.silent else []
+        if self.further and self.majority:
+            parts.append(
+                f"{', '.join(self.further)} came further than {', '.join(self.majority.names)}, which may have lost"
+                " acknowledged writes: no API server stays in the names"
+            )
+        return "; ".join(parts)
 
 
 Comparison = Agree | NotComparable | Disagree
@@ -116,9 +129,33 @@ def judge(witnesses: Sequence[Witness], absent: Collection[str] = ()) -> Compari
         why_not, told = compare(voters)
         if len(set(told.values())) > 1:
             silent = sorted({*absent, *(each.name for each in voters)} - told.keys())
-            return Disagree(sides=_sides(told), silent=tuple(silent))
+            found = Disagree(sides=_sides(told), silent=tuple(silent))
+            return replace(found, further=further(voters, found.majority.names if found.majority else ()))
         missing += [why_not] if why_not else []
     return NotComparable("; ".join(missing)) if missing or not voters else Agree()
+
+
+def further(voters: Sequence[Witness], majority: Collection[str]) -> tuple[str, ...]:
+    """Voters outside of a majority that hold what it lost. Their first look counts, and its last: no delay explains it.
+
+    Either a voter had carried out entries of the log that nobody of the majority has yet, although an entry is carried
+    out only after a majority has it. Or it has more revisions than they have after fewer entries, and stands still: its
+    log cannot go on with theirs. One that goes on with them and has more revisions carried out entries twice; that is
+    its own fault, and no evidence.
+    """
+    inside = [each for each in voters if each.name in majority and each.looks]
+    if not inside:
+        return ()
+    applied = max(each.looks[-1].applied for each in inside)
+    revision = max(each.looks[-1].revision for each in inside)
+    level = min(each.looks[0].applied for each in inside)
+
+    def is_further(each: Witness) -> bool:
+        first, last = each.looks[0], each.looks[-1]
+        stands_still = first == last and last.applied < level
+        return first.applied > applied or (stands_still and first.revision > revision)
+
+    return tuple(sorted(each.name for each in voters if each.looks and each.name not in majority and is_further(each)))
 
 
 Told = tuple[str, dict[str, str]]
@@ -193,7 +230,8 @@ class Suspicion:
     """What the comparisons so far amount to: a difference counts only if three in a row show one.
 
     A comparison that could not be made says nothing, neither for nor against. A voter that is silent in one of them may
-    have been on the majority's side in another, so what is kept is the one that heard the most.
+    have been on the majority's side in another, so what is kept is the one that heard the most. One with evidence
+    against the majority is kept before all others: a majority that writes on soon passes the member it left behind.
     """
 
     differed: int = 0
@@ -212,5 +250,9 @@ class Suspicion:
                 return self
             case Disagree():
                 known = self.clearest
-                clearest = result if known is None or len(result.silent) <= len(known.silent) else known
+                clearest = result if known is None or _clarity(result) >= _clarity(known) else known
                 return Suspicion(min(self.differed + 1, ALARM_AFTER), clearest)
+
+
+def _clarity(result: Disagree) -> tuple[bool, int]:
+    return bool(result.further), -len(result.silent)

@@ -21,13 +21,16 @@ class Members:
 
     def __init__(self, **hashes: int) -> None:
         self.hashes = {f"etcd-{short}": told for short, told in hashes.items()}
+        self.progress: dict[str, tuple[int, int]] = {}
+        """By member, revision and entry of the log; all are level if nothing else is said."""
 
     def status(self, endpoint: str) -> Status:
         if endpoint not in self.hashes:
             raise TryLater(f"{endpoint} does not answer")
+        revision, applied = self.progress.get(endpoint, (10, 20))
         return Status(
-            cluster_id=1, member_id=NAMES.index(endpoint), leader=0, revision=10, raft_term=1, raft_index=20,
-            applied_index=20, db_size=1, version="3.5", learner=False,
+            cluster_id=1, member_id=NAMES.index(endpoint), leader=0, revision=revision, raft_term=1, raft_index=applied,
+            applied_index=applied, db_size=1, version="3.5", learner=False,
         )  # fmt: skip
 
     def listed_by(self, endpoint: str) -> list[Listed]:
@@ -86,6 +89,21 @@ def test_a_person_is_told_and_the_wrong_side_leaves_the_names_of_the_api(members
     agreement.sync(turn)
     assert "agreement main: NEEDS A PERSON: its members do not hold the same data" in turn.report.sentence()
     assert out_of_service(turn) == out
+
+
+def test_a_member_that_came_further_than_the_majority_takes_all_masters_out_of_the_names() -> None:
+    members = Members(a=7, b=7, c=8)
+    members.progress["etcd-c"] = (15, 30)
+    found = watching(members)
+    for _ in range(3):
+        found.look()
+    turn = a_turn(Path("/nowhere"), agreement=found)
+    turn.volumes = [a_volume(f"vol-{short}", member=short, attached_to=f"i-{short}") for short in "abc"]
+    agreement.sync(turn)
+
+    assert out_of_service(turn) == {"i-a", "i-b", "i-c"}
+    assert "etcd-c came further than etcd-a, etcd-b" in turn.report.sentence()
+    assert "keep the disks of all" in turn.report.person[0].hint
 
 
 def test_without_an_alarm_nothing_is_said(tmp_path: Path) -> None:

@@ -323,3 +323,77 @@ def test_a_lasting_gap_between_revisions_is_a_difference_whatever_its_size(old: 
     voters = [a_voter("a", hashed=None, seen=looks(new, 70)), a_voter("b", hashed=None, seen=looks(old, 70))]
 
     assert isinstance(judge(voters), Disagree)
+
+
+# The larger side is not the right one by its size alone.
+
+
+def an_older_majority(*, applied: int = 72, revision: int = 70) -> list[Witness]:
+    """An older copy and a member that missed writes, which formed a quorum."""
+    return [a_voter(name, at=70, seen=looks(revision, applied)) for name in "ab"]
+
+
+def test_a_member_that_carried_out_more_than_the_majority_takes_everybody_out_of_service() -> None:
+    """An older copy and one that missed writes formed a quorum; the third alone had the acknowledged write."""
+    alone = a_voter("c", hashed=9, at=70, seen=looks(98, 100))
+
+    result = judge([*an_older_majority(), alone])
+
+    assert isinstance(result, Disagree)
+    assert (names(result), result.further) == ([("a", "b"), ("c",)], ("c",))
+    assert result.out_of_service == ("a", "b", "c")
+    assert "c came further than a, b, which may have lost acknowledged writes" in str(result)
+
+
+def test_more_revisions_after_fewer_entries_on_a_member_that_stands_still_are_evidence_too() -> None:
+    alone = a_voter("c", hashed=9, at=70, seen=looks(98, 100))
+
+    result = judge([*an_older_majority(applied=130, revision=80), alone])
+
+    assert isinstance(result, Disagree)
+    assert result.out_of_service == ("a", "b", "c")
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        looks(50, 60),
+        looks(70, 72),
+        looks(98, 72),
+        (Progress(98, 60), Progress(98, 60), Progress(99, 61), Progress(99, 61)),
+        (Progress(60, 60), Progress(60, 60), Progress(98, 100), Progress(98, 100)),
+    ],
+    ids=["behind", "level", "twice carried out", "goes on with them", "came by a moment later"],
+)
+def test_a_minority_that_came_no_further_leaves_the_majority_in_service(seen: tuple[Progress, ...]) -> None:
+    result = judge([*an_older_majority(), a_voter("c", hashed=9, at=70, seen=seen)])
+
+    assert isinstance(result, Disagree)
+    assert (result.further, result.out_of_service) == ((), ("c",))
+
+
+def test_evidence_against_the_majority_stays_when_it_writes_on() -> None:
+    evidence = replace(SPLIT, further=("c",))
+
+    assert fed(evidence, SPLIT, SPLIT).alarm == evidence
+    assert fed(SPLIT, SPLIT, evidence).alarm == evidence
+    assert fed(evidence, Agree(), SPLIT, SPLIT, SPLIT).alarm == SPLIT
+
+
+PROGRESS = st.builds(Progress, st.integers(0, 200), st.integers(0, 200))
+
+
+@steady
+@given(st.lists(st.tuples(PROGRESS, st.sampled_from([7, 8])), min_size=3, max_size=5))
+def test_a_majority_serves_only_if_nobody_outside_of_it_has_carried_out_more(
+    held: list[tuple[Progress, int]],
+) -> None:
+    voters = [a_voter(name, hashed=hash_, seen=(at,) * LOOKS) for name, (at, hash_) in zip("abcde", held, strict=False)]
+    result = judge(voters)
+
+    if isinstance(result, Disagree) and result.majority:
+        outside = [each for each in voters if each.name not in result.majority.names]
+        most = max(each.looks[-1].applied for each in voters if each.name in result.majority.names)
+        ahead = any(each.looks[0].applied > most for each in outside)
+        everybody = set(result.out_of_service) == {each.name for each in voters}
+        assert everybody or not ahead
