@@ -124,6 +124,25 @@ def test_without_a_quorum_nothing_is_made_and_a_person_is_told_once_volumes_are_
     assert len(formed.cloud.volumes()) == 1
     assert formed.etcd["main"].histories == [1]
     assert not formed.write()
+    for host in formed.hosts.values():
+        assert "gone for good: the volumes of main/a (" in host.said
+        assert "main keeps 1 of 3 volumes and needs 2 for a quorum" in host.said
+        assert "the elected master makes a new one" not in host.said
+
+
+def test_without_a_quorum_no_agent_promises_what_only_an_elected_master_can_do(formed: Stage) -> None:
+    """One volume is gone for good, and of the two members that are left one is only down."""
+    down = formed.holder_of("b")
+    lose(formed, "a")
+    formed.kill(down)
+    formed.run(MINUTE)
+
+    for host in formed.hosts.values():
+        if host is not down:
+            assert "its volume is gone, and no quorum is known" in host.said
+            assert "the elected master makes a new one" not in host.said
+            assert "gone for good" not in host.said
+    assert len(formed.cloud.volumes()) == 2
 
 
 def test_events_without_a_quorum_get_no_new_volumes_though_main_could_elect_somebody(
@@ -138,6 +157,9 @@ def test_events_without_a_quorum_get_no_new_volumes_though_main_could_elect_some
     assert len(stage.cloud.volumes()) == 4
     assert stage.healthy("main")
     assert stage.etcd["events"].histories == [1]
+    for host in stage.hosts.values():
+        assert "events keeps 1 of 3 volumes and needs 2 for a quorum" in host.said
+        assert "the elected master makes a new one" not in host.said
 
 
 def test_a_volume_lost_before_the_cluster_was_formed_is_not_replaced(stage: Stage) -> None:

@@ -14,6 +14,7 @@ from protokube.agent.wanted import EtcdCluster, Member
 from protokube.agent.world import Turn
 from protokube.errors import Refused, TryLater
 from protokube.members.generation import Generation
+from protokube.members.lostquorum import quorum_lost
 from protokube.providers.volumes import Volume
 
 STEP = "lost"
@@ -41,6 +42,10 @@ def _one(turn: Turn, etcd: EtcdCluster, member: Member) -> None:
                 f"the volume of {name} is gone, and the spec forbids to make a new one",
                 hint="restore it, or set replaceLostVolumes: true",
             )
+        elif why := _no_way_back(turn, etcd):
+            raise why
+        elif turn.world.presence.live() is None:
+            turn.waiting(STEP, name, "its volume is gone, and no quorum is known: nobody can be elected to make one")
         elif not turn.world.presence.elected():
             turn.waiting(STEP, name, "its volume is gone; the elected master makes a new one")
         else:
@@ -73,6 +78,24 @@ def _not_proven(turn: Turn, etcd: EtcdCluster, member: Member) -> str:
     return f"no volume is listed for it, and the provider does not say whether {home} exists: " + turn.unclear.get(
         home, "it was not asked yet"
     )
+
+
+def _no_way_back(turn: Turn, etcd: EtcdCluster) -> Refused | None:
+    """What a person has to know if the volumes that are left make no quorum, and none answers."""
+    generation = generations.recent(turn, etcd.key)
+    gone = {
+        each.short: generation.home_of(each.short) if generation else ""
+        for each in etcd.members
+        if inventory.member_is_gone(turn, etcd, each)
+    }
+    lost = quorum_lost(etcd.key, gone, len(etcd.members))
+    if lost is None:
+        return None
+    try:
+        quorum.members(turn, etcd)
+    except TryLater:
+        return lost
+    return None  # members may run on for a moment after their volumes went
 
 
 def _replace(turn: Turn, etcd: EtcdCluster, member: Member, name: str) -> None:
