@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from helpers_view import CLUSTER, SHORTS, a_host, a_view
+from helpers_view import CLUSTER, SHORTS, a_host, a_view, an_agent
 from protokube.errors import TryLater
 from protokube.etcd import Hash, KeyValue, Status
 from protokube.local.view_values import ClusterView, HostView
@@ -142,7 +142,7 @@ class PretendGround:
         for at, transform in sorted(self._events, key=lambda event: event[0]):
             if at <= self._clock:
                 view = transform(view)
-        return view
+        return reported(view)
 
     def glance(self) -> ClusterView:
         return self.look()
@@ -214,6 +214,16 @@ def taken_over(short: str, number: int, *, raises: int = 1, address: int | None 
     return transform
 
 
+def reported(view: ClusterView) -> ClusterView:
+    """Every host has an agent, which reports the phases of what it holds."""
+    agents = []
+    for host in view.hosts:
+        known = view.report(host.name) or an_agent(0, host=host.name, elected=False, homes=())
+        held = {each.id: each.phase for each in view.disks if each.attached_to == host.name}
+        agents.append(replace(known, phases=held))
+    return replace(view, agents=tuple(agents))
+
+
 def connected(view: ClusterView) -> ClusterView:
     """Every member's name points at its host, the API's at all of them, and all hosts are connected."""
     addresses = {each.name: each.address for each in view.hosts if each.alive and not each.dead}
@@ -224,7 +234,7 @@ def connected(view: ClusterView) -> ClusterView:
         for each in view.members
         if each.host in addresses
     ]
-    return replace(view, hosts=hosts, records=tuple(records))
+    return reported(replace(view, hosts=hosts, records=tuple(records)))
 
 
 def unhealthy(short: str) -> Transform:

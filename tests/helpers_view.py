@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -87,7 +89,7 @@ def an_agent(number: int = 0, **changes: Any) -> AgentView:
         data="present", doing="going on", linked=True,
     )  # fmt: skip
     told = AgentView(
-        host=f"master-{number}", at=NOW - 2, round=7, elected=number == 0, homes=(home,),
+        host=f"master-{number}", at=NOW - 2, age=2.0, round=7, elected=number == 0, homes=(home,),
         phases={f"vol-{short * 4}": "serving"},
     )  # fmt: skip
     return replace(told, **changes)
@@ -215,8 +217,8 @@ def status_file(agent: AgentView) -> dict[str, Any]:
         "did": told(agent.did), "waiting": told(agent.waits), "needsAPerson": told(agent.person),
         "broken": told(agent.bugs),
     }  # fmt: skip
-    return {"at": agent.at, "round": agent.round, "elected": agent.elected, "report": report, "volumes": volumes,
-            "members": homes}  # fmt: skip
+    return {"at": agent.at, "round": agent.round, "took": agent.took, "nextWithin": agent.next_within,
+            "elected": agent.elected, "report": report, "volumes": volumes, "members": homes}  # fmt: skip
 
 
 def write_state(parent: Path, view: ClusterView, cluster: str = CLUSTER) -> Paths:
@@ -230,6 +232,8 @@ def write_state(parent: Path, view: ClusterView, cluster: str = CLUSTER) -> Path
         file = paths.host(agent.host) / "run/protokube/status.json"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(status_file(agent)))
+        written = time.time() - agent.age
+        os.utime(file, (written, written))
     return paths
 
 

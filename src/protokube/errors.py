@@ -11,13 +11,13 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """What a command tells the shell."""
+    """What a command tells the shell: one table for all commands, docs/exit-codes.md."""
 
-    OK = 0
+    OK = 0  # done; for `status` and `up`: ready, and nobody is needed
     DIFFERENT = 1  # the two things compared are not the same
     INVALID = 2  # the user edits something and runs the command again
-    TRY_LATER = 3  # something outside did not answer
-    REFUSED = 4  # a person has to decide
+    TRY_LATER = 3  # not yet, or something outside did not answer; nobody has to act
+    REFUSED = 4  # a person has to act, also while the cluster serves
     BUG = 70  # ours to mend
 
 

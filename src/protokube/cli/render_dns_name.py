@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from protokube.cli.render_explain import IN_ORDER
 from protokube.controllers.dns.explain import Asking
 from protokube.controllers.dns.explain_zone import AtZone, Leaving, Standing
+from protokube.local.view_next import IN_ORDER
 from protokube.records.api import LEASE
 from protokube.records.zones import Zone
 
@@ -166,4 +166,4 @@ def _next(told: Story) -> Iterator[str]:
     elif any(each.why or not each.gives for each in told.asked) or not all(at.in_order for at in told.zones):
         yield "nothing, until what is told above is no longer so"
     else:
-        yield IN_ORDER
+        yield IN_ORDER.text

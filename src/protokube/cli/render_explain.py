@@ -16,7 +16,6 @@ from protokube.local.view_values import ClusterView, MemberView, Told
 from protokube.spec.decode import near
 
 T = TypeVar("T")
-IN_ORDER = "nothing: it is in order"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,16 +63,20 @@ def sentences(notes: Iterable[tuple[str, Told]]) -> Iterator[str]:
             case "did":
                 yield f"{each.host}: {each.note.text}"
             case "waits":
-                yield f"{each.host} waits, for {lasting(each.seconds)}: {each.note.text}"
+                yield f"{_who(each)} waits, for {lasting(each.seconds)}: {each.note.text}"
             case "person":
-                yield f"{each.host} needs a person: {each.note.text}"
+                yield f"{_who(each)} needs a person: {each.note.text}" if each.host else each.note.text
             case _:
-                yield f"{each.host} has a bug: {each.note.text}"
+                yield f"{_who(each)} has a bug: {each.note.text}"
 
 
-def for_a_person(view: ClusterView, notes: Iterable[tuple[str, Told]]) -> str:
+def _who(each: Told) -> str:
+    return f"{each.host} (last known)" if each.stale else each.host
+
+
+def for_a_person(notes: Iterable[tuple[str, Told]]) -> str:
     asked = [each.note.hint or each.note.text for how, each in notes if how == "person"]
-    return f"a person acts: {asked[0]}" if asked and not view.ready else ""
+    return f"a person acts: {asked[0]}" if asked else ""
 
 
 def find(known: Iterable[T], name: str, names: Callable[[T], Iterable[str]], kind: str) -> T:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from protokube.cli.render_explain import IN_ORDER, Explanation, about, find, for_a_person, names_of, sentences
-from protokube.cli.render_explain_volume import next_for_volume
-from protokube.cli.render_status import host_state, member_state
+from protokube.cli.render_explain import Explanation, about, find, for_a_person, names_of, sentences
+from protokube.cli.render_status import host_state, member_state, phase_state
 from protokube.cli.render_table import size
-from protokube.local.view_values import ClusterView, DiskView, MemberView
-from protokube.members import alarms
-from protokube.members.alarms import AlarmKind
+from protokube.local.view_next import next_for_member
+from protokube.local.view_values import ClusterView
 
 
 def explain_member(view: ClusterView, name: str) -> Explanation:
@@ -19,7 +17,7 @@ def explain_member(view: ClusterView, name: str) -> Explanation:
     host = view.host(member.host)
     points_at = ", ".join(view.addresses(member.dns_name)) or "nothing yet"
     facts = [
-        ("volume", f"{disk.id}, {disk.phase or 'attached'}, epoch {disk.epoch}" if disk else "none"),
+        ("volume", f"{disk.id}, {phase_state(view, disk) or 'attached'}, epoch {disk.epoch}" if disk else "none"),
         ("host", f"{host.name} ({host.address}), {host_state(host, view.at)}" if host else "none"),
         ("name", f"{member.dns_name} -> {points_at}"),
         ("reached at", member.url or "no port of this machine leads to it yet"),
@@ -38,21 +36,5 @@ def explain_member(view: ClusterView, name: str) -> Explanation:
         title=f"{member.name} is member {member.member}",
         facts=tuple(facts),
         said=tuple(sentences(notes)),
-        next=for_a_person(view, notes) or _next_for_member(view, member, disk),
+        next=for_a_person(notes) or str(next_for_member(view, member)),
     )
-
-
-def _next_for_member(view: ClusterView, member: MemberView, disk: DiskView | None) -> str:
-    if disk is None:
-        return "the elected master makes a new volume for it, once several complete lists lacked the old one"
-    if alarms.state(member.alarms) == alarms.STATES[AlarmKind.NOSPACE]:
-        return "the agents compact and defragment etcd, one member after the other, and clear the alarm"
-    if member.alarms:
-        return "the agents report what a person has to do"
-    if member.learner:
-        return "it is made a voter once it has caught up"
-    if member.healthy:
-        return IN_ORDER
-    if disk.phase == "serving":
-        return "the kubelet of its host starts etcd, and it finds its peers"
-    return next_for_volume(view, disk)

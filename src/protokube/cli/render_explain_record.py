@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from protokube.cli.render_explain import IN_ORDER, Explanation, about, find, for_a_person, names_of, sentences
+from protokube.cli.render_explain import Explanation, about, find, for_a_person, names_of, sentences
+from protokube.local.view_next import next_for_record
 from protokube.local.view_values import ClusterView, MemberView
 from protokube.records.member import read_claim
 
@@ -25,7 +26,7 @@ def explain_record(view: ClusterView, name: str) -> Explanation:
         title=f"{found} is {_role(view, found, member)}",
         facts=tuple(facts),
         said=tuple(sentences(notes)),
-        next=for_a_person(view, notes) or _next_for_record(view, found, member, addresses),
+        next=for_a_person(notes) or str(next_for_record(view, found)),
     )
 
 
@@ -42,17 +43,6 @@ def _wanted_by(view: ClusterView, name: str, member: MemberView | None) -> str:
             return "nobody: no master holds its volume"
         return f"the agent of {disk.attached_to}, which holds {disk.id} with epoch {disk.epoch}"
     if name in view.api_names:
-        elected = next((each.host for each in view.agents if each.elected), "")
-        return f"the elected master{f' ({elected})' if elected else ', and none is elected'}: the masters that live"
+        elected = f" ({view.elected})" if view.elected else ", and none is known to be elected"
+        return f"the elected master{elected}: the masters that live"
     return "nobody that we know of"
-
-
-def _next_for_record(view: ClusterView, name: str, member: MemberView | None, addresses: tuple[str, ...]) -> str:
-    if member is not None:
-        host = view.host(member.host)
-        if host is None:
-            return "whoever attaches its volume points it at itself"
-        return IN_ORDER if addresses == (host.address,) else f"{host.name} points it at {host.address}"
-    if name in view.api_names and not addresses:
-        return "the elected master writes it once the creation of the cluster is closed"
-    return IN_ORDER

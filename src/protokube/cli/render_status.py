@@ -15,10 +15,16 @@ PERSON = "needs a person:"
 
 
 def outcome(view: ClusterView) -> ExitCode:
-    """Who has to act."""
-    if view.ready:
-        return ExitCode.OK
-    return ExitCode.REFUSED if view.person else ExitCode.TRY_LATER
+    """Who has to act; docs/exit-codes.md. A person who is needed is needed also while the cluster serves."""
+    if view.person:
+        return ExitCode.REFUSED
+    return ExitCode.OK if view.ready else ExitCode.TRY_LATER
+
+
+def state(view: ClusterView) -> str:
+    if view.person:
+        return "serving, and needs a person" if view.ready else "needs a person"
+    return "ready" if view.ready else "not ready"
 
 
 def render_status(view: ClusterView) -> list[str]:
@@ -30,30 +36,37 @@ def headline(view: ClusterView) -> str:
     living = sum(each.alive and not each.dead for each in view.hosts)
     healthy = sum(each.healthy and not each.learner for each in view.members)
     counts = f"{several(living, 'host')}, {healthy} of {several(len(view.members), 'member')} healthy"
-    state = "ready" if view.ready else "needs a person" if view.person else "not ready"
-    return f"{view.cluster}: {state} ({counts})"
+    return f"{view.cluster}: {state(view)} ({counts})"
 
 
 def hosts(view: ClusterView) -> list[str]:
-    reports = {each.host: each for each in view.agents}
     with_api = any(each.serving is not None for each in view.agents)
     rows = []
     for each in view.hosts:
-        report = reports.get(each.name)
-        rounds = f"{report.round}{', elected' if report.elected else ''}" if report else ""
-        row = (each.name, each.group, each.address, host_state(each, view.at), rounds)
-        rows.append((*row, _api(report)) if with_api else row)
-    return table(("HOST", "GROUP", "ADDRESS", "STATE", "ROUND", *(["API"] if with_api else [])), rows)
+        report = view.report(each.name)
+        row = (each.name, each.group, each.address, host_state(each, view.at), _report(report), _round(view, report))
+        rows.append((*row, _api(view, report)) if with_api else row)
+    return table(("HOST", "GROUP", "ADDRESS", "STATE", "REPORT", "ROUND", *(["API"] if with_api else [])), rows)
 
 
-def _api(report: AgentView | None) -> str:
-    match report.serving if report else None:
-        case None:
-            return ""
-        case True:
-            return "ready"
-        case _:
-            return "not ready"
+def _report(report: AgentView | None) -> str:
+    return f"{lasting(report.age)} ago{', overdue' if report.stale else ''}" if report else ""
+
+
+def _round(view: ClusterView, report: AgentView | None) -> str:
+    if report is None or not report.elected:
+        return str(report.round) if report else ""
+    if not view.current(report.host):
+        return f"{report.round}, was elected"
+    return f"{report.round}, elected" if view.elected == report.host else f"{report.round}, claims to be elected"
+
+
+def _api(view: ClusterView, report: AgentView | None) -> str:
+    if report is None or report.serving is None:
+        return ""
+    if not view.current(report.host):
+        return "was ready" if report.serving else "was not ready"
+    return "ready" if report.serving else "not ready"
 
 
 def host_state(host: HostView, now: float) -> str:
@@ -66,10 +79,25 @@ def host_state(host: HostView, now: float) -> str:
 
 def disks(view: ClusterView) -> list[str]:
     rows = [
-        (each.id, each.member, size(each.size), each.attached_to or "", each.phase, mark(each), str(each.epoch or ""))
+        (
+            each.id,
+            each.member,
+            size(each.size),
+            each.attached_to or "",
+            phase_state(view, each),
+            mark(each),
+            str(each.epoch or ""),
+        )
         for each in view.disks
     ]
     return table(("DISK", "MEMBER", "SIZE", "HOLDER", "PHASE", "MARK", "EPOCH"), rows)
+
+
+def phase_state(view: ClusterView, disk: DiskView) -> str:
+    """The phase, and whether that is how it is now or only what its holder last said."""
+    if not disk.phase or disk.attached_to is None or view.current(disk.attached_to):
+        return disk.phase
+    return f"{disk.phase}, last known"
 
 
 def mark(disk: DiskView) -> str:
@@ -105,7 +133,9 @@ def records(view: ClusterView) -> list[str]:
 
 def troubles(view: ClusterView) -> list[str]:
     """What keeps it from being ready, what is waited for and how long, and what only a person can do."""
-    lines: list[str] = [*_block("not ready:", view.lacks)]
+    lacks = view.lacks
+    lines: list[str] = [*_block("not ready:", lacks)]
+    lines += _block("contradictions:", [each for each in view.contradictions if each not in lacks])
     lines += _block(
         "waiting:", [f"{subject(each)}{each.note.text}, for {lasting(each.seconds)}" for each in view.waits]
     )
@@ -113,8 +143,6 @@ def troubles(view: ClusterView) -> list[str]:
     lines += _block("to be seen to one day:", dict.fromkeys(each.note.text for each in view.warnings))
     lines += _block("broken, please report it:", [f"{subject(each)}{each.note.text}" for each in view.bugs])
     lines += _block("not seen:", view.notes)
-    if not view.daemon.alive:
-        lines += ["", "hint: `protokube up` starts the local cloud again and goes on with what runs"]
     return lines
 
 
@@ -124,7 +152,10 @@ def told(each: Told) -> Iterator[str]:
 
 
 def subject(each: Told) -> str:
-    return f"{each.host}, {each.note.about or each.note.step}: "
+    """Who says it of what; nothing before what was seen from outside, which names itself."""
+    if not each.host:
+        return ""
+    return f"{each.host}{' (last known)' if each.stale else ''}, {each.note.about or each.note.step}: "
 
 
 def _block(title: str, lines: Collection[str]) -> list[str]:
@@ -145,7 +176,12 @@ def render_changes(before: ClusterView | None, after: ClusterView) -> list[str]:
     lines += [f"{name} -> {now.get(name, 'nothing')}" for name in sorted(was | now) if was.get(name) != now.get(name)]
     asked = {line for each in before.person for line in told(each)}
     lines += [f"{PERSON} {line}" for each in after.person for line in told(each) if line not in asked]
-    if before.ready != after.ready:
+    overdue, late = _overdue(before), _overdue(after)
+    lines += [
+        f"the agent of {host} has reported nothing for {late[host]:.0f} s" for host in late if host not in overdue
+    ]
+    lines += [f"the agent of {host} reports again" for host in overdue if after.current(host)]
+    if state(before) != state(after):
         lines.append(headline(after))
     return lines
 
@@ -154,6 +190,11 @@ def _changed(before: Sequence[T], after: Sequence[T], name: Callable[[T], str], 
     was = {name(each): line(each) for each in before}
     now = {name(each): line(each) for each in after}
     return [now.get(each, f"{each} is gone") for each in (was | now) if was.get(each) != now.get(each)]
+
+
+def _overdue(view: ClusterView) -> dict[str, float]:
+    """By host, the age of a report whose successor is overdue."""
+    return {each.host: each.age for each in view.agents if each.stale}
 
 
 def _addresses(view: ClusterView) -> dict[str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from protokube.cli.render_status import outcome, state
 from protokube.local.view_values import AgentView, ClusterView, DiskView, HostView, MemberView, Told
 from protokube.records import Record
 
@@ -17,14 +18,17 @@ def view_tree(view: ClusterView) -> Tree:
         "cluster": view.cluster,
         "at": round(view.at, 3),
         "ready": view.ready,
+        "state": state(view),
+        "exitCode": int(outcome(view)),
         "lacks": list(view.lacks),
+        "contradictions": list(view.contradictions),
         "daemon": {"alive": view.daemon.alive, "pid": view.daemon.pid, "why": view.daemon.why},
         "hosts": [host_tree(each) for each in view.hosts],
-        "disks": [disk_tree(each) for each in view.disks],
+        "disks": [disk_tree(view, each) for each in view.disks],
         "members": [member_tree(each) for each in view.members],
         "records": [record_tree(each) for each in view.records],
         "generations": {key: asdict(each) if each else None for key, each in view.generations.items()},
-        "agents": [agent_tree(each) for each in view.agents],
+        "agents": [agent_tree(view, each) for each in view.agents],
         "waiting": told_trees(view.waits, lasting=True),
         "needsAPerson": told_trees(view.person),
         "broken": told_trees(view.bugs),
@@ -46,13 +50,14 @@ def host_tree(host: HostView) -> Tree:
     }
 
 
-def disk_tree(disk: DiskView) -> Tree:
+def disk_tree(view: ClusterView, disk: DiskView) -> Tree:
     return {
         "id": disk.id,
         "member": disk.member,
         "size": disk.size,
         "attachedTo": disk.attached_to,
         "phase": disk.phase,
+        "phaseIsCurrent": disk.attached_to is None or view.current(disk.attached_to) is not None,
         "mark": disk.mark,
         "epoch": disk.epoch,
         "lastHolder": disk.last_holder,
@@ -87,15 +92,21 @@ def record_tree(record: Record) -> Tree:
     return {"name": record.name, "type": record.type, "values": list(record.values), "ttl": record.ttl}
 
 
-def agent_tree(agent: AgentView) -> Tree:
+def agent_tree(view: ClusterView, agent: AgentView) -> Tree:
+    """`elected` and `serving` only as far as they hold now; what a stale report said of them is `lastKnown`."""
+    current = view.current(agent.host) is not None
     did = [{name: value for name, value in asdict(each).items() if value} for each in agent.did]
     homes = [asdict(each) for each in agent.homes]
     return {
         "host": agent.host,
         "at": agent.at,
+        "age": round(agent.age, 2),
+        "nextWithin": agent.next_within,
+        "stale": agent.stale,
         "round": agent.round,
-        "elected": agent.elected,
-        "serving": agent.serving,
+        "elected": view.elected == agent.host,
+        "serving": agent.serving if current else None,
+        "lastKnown": {"elected": agent.elected, "serving": agent.serving},
         "did": did,
         "members": homes,
     }
@@ -104,6 +115,7 @@ def agent_tree(agent: AgentView) -> Tree:
 def told_trees(told: Sequence[Told], *, lasting: bool = False) -> list[Tree]:
     found = []
     for each in told:
-        tree = {"host": each.host} | {name: value for name, value in asdict(each.note).items() if value}
+        tree: Tree = {"host": each.host} | ({"stale": True} if each.stale else {})
+        tree |= {name: value for name, value in asdict(each.note).items() if value}
         found.append(tree | ({"seconds": round(each.seconds, 1)} if lasting else {}))
     return found

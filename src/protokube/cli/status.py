@@ -29,7 +29,10 @@ def status(cluster: str | None, wait: bool, timeout: float, output: str) -> int:
     """How far a local cluster has come up, and what it waits for.
 
     Hosts, disks, etcd members, names, and what every agent says of itself; no Kubernetes API is needed for it. Exit
-    code 0: ready; 3: not yet; 4: a person is needed.
+    code 0: ready; 3: not ready yet, and nobody has to act; 4: a person is needed, also while the cluster serves; 2: bad
+    input; 70: a bug of ours. docs/exit-codes.md has the whole table.
+
+    --wait ends with 4 once a person has been needed for five seconds: what passes within a round does not end it.
 
     \b
       protokube status
@@ -61,18 +64,17 @@ def status(cluster: str | None, wait: bool, timeout: float, output: str) -> int:
 def stay(views: Iterable[ClusterView], screen: Screen) -> ClusterView:
     """Show what changes until it is ready, or until a person has been needed for a while; the last view."""
     from protokube.cli.render_status import outcome, render_changes, render_status
+    from protokube.local.view_needs import Standing
 
     before: ClusterView | None = None
-    since = 0.0
+    standing = Standing()
     for seen in views:
         if screen.redraws:
             screen.show(render_status(seen))
         else:
             screen.tell(render_changes(before, seen))
-        if before is None or before.person != seen.person:
-            since = seen.at
-        before = seen
-        if seen.ready or (outcome(seen) is ExitCode.REFUSED and seen.at - since >= PATIENCE):
+        before, needed = seen, standing.feed(seen)
+        if outcome(seen) is ExitCode.OK or needed >= PATIENCE:
             break
     assert before is not None
     if screen.redraws:

@@ -15,7 +15,7 @@ from protokube.cli.options import show_warnings
 from protokube.cli.progress import Progress
 from protokube.cli.up_before import Made, carried_on, kept_spec, made_before, members_of, need_the_same
 from protokube.cli.up_choosing import complete_here, few_lines, find_kubernetes, need_kubernetes, read_lines, read_spec
-from protokube.cli.up_waiting import await_nodes, await_quorum, await_ready
+from protokube.cli.up_waiting import await_nodes, await_quorum, await_ready, for_a_person
 from protokube.errors import InvalidRequest, Refused
 
 
@@ -153,8 +153,10 @@ def up(
             "kubectl": str(kubernetes.folder / "kubectl") if kubernetes else None}  # fmt: skip
     if output == "json":
         click.echo(json.dumps(told, indent=2))
-        return
-    click.echo(next_words(told, wanted.etcd[0].members[0].dns_name))
+    else:
+        click.echo(next_words(told, wanted.etcd[0].members[0].dns_name))
+    if view.person:
+        raise for_a_person(view)
 
 
 def need_one_word(called: str, name: str, masters: int | None, *, events: bool) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from protokube.agent import agreement
+from protokube.local.view_contradictions import contradictions
 from protokube.local.view_values import ClusterView, MemberView
 from protokube.members.generation import FORMED
 from protokube.members.phases import Phase
@@ -18,6 +19,8 @@ def lacks(view: ClusterView) -> Iterator[str]:
     if not view.daemon.alive:
         state = "does not answer" if "timed out" in view.daemon.why else "does not run"
         yield f"the local cloud {state}{f': {view.daemon.why}' if view.daemon.why else ''}"
+    yield from _silent(view)
+    yield from dict.fromkeys(each.text for each in contradictions(view) if each.blocks)
     if not view.members:
         yield "nothing is known of its members yet"
     for member in view.members:
@@ -34,6 +37,18 @@ def lacks(view: ClusterView) -> Iterator[str]:
         if disk.mark != FORMED and disk.phase not in (Phase.SUPERSEDED.value, Phase.UNUSED.value):
             yield f"{disk.id} ({disk.member}) is marked {disk.mark.partition(':')[0] or 'nothing'}, not {FORMED}"
     yield from _lacks_of_the_api(view)
+
+
+def _silent(view: ClusterView) -> Iterator[str]:
+    """Masters that run and say nothing, or nothing any more: what they last said is not how things are."""
+    for host in view.hosts:
+        if not host.master or not host.alive or host.dead:
+            continue
+        report = view.report(host.name)
+        if report is None:
+            yield f"the agent of {host.name} has not reported yet"
+        elif report.stale:
+            yield f"the agent of {host.name} has reported nothing for {report.age:.0f} s"
 
 
 def _alarms(view: ClusterView) -> Iterator[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, field
@@ -22,7 +23,7 @@ from protokube.local import hosts
 from protokube.local.census import Census
 from protokube.local.db import Database, KeptRecords
 from protokube.local.paths import Paths
-from protokube.local.view_values import AgentView, DaemonView, HomeView, HostView
+from protokube.local.view_values import ROUNDS_EVERY, AgentView, DaemonView, HomeView, HostView
 from protokube.local.volumes import Volumes
 from protokube.members.generation import Generation, decode
 from protokube.members.older import Figures, Older
@@ -124,6 +125,7 @@ def host_view(row: Row, peer_ports: Sequence[int]) -> HostView:
         dead=bool(row["dead"]),
         since=began(row["started"]),
         pid=pid,
+        master=bool(row.get("master", True)),
         peers=connected(Path(f"/proc/{pid}/net/tcp"), peer_ports) if pid else (),
     )
 
@@ -173,21 +175,30 @@ def generations(paths: Paths, keys: Sequence[str]) -> dict[str, Generation | Non
 
 
 def agent_view(paths: Paths, host: str) -> AgentView | None:
-    """The last report of a host's agent; None before its first round, or if it cannot be read."""
+    """The last report of a host's agent; None before its first round, or if it cannot be read.
+
+    Its age goes by the file's time, not by what the agent took for the time: that host's clock may be an hour off, and
+    the file is written on this machine. A clock that was set back since makes no report younger than new.
+    """
+    file = paths.host(host) / "run/protokube/status.json"
     try:
-        told = json.loads((paths.host(host) / "run/protokube/status.json").read_text())
-        return read_agent(host, told)
+        with file.open(encoding="utf-8") as opened:  # one file for both questions: a newer one may replace it meanwhile
+            told, written = json.load(opened), os.fstat(opened.fileno()).st_mtime
+        return read_agent(host, told, age=max(time.time() - written, 0.0))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
-def read_agent(host: str, told: Row) -> AgentView:
+def read_agent(host: str, told: Row, *, age: float = 0.0) -> AgentView:
     report = told["report"]
     return AgentView(
         host=host,
         at=float(told["at"]),
         round=int(told["round"]),
         elected=bool(told["elected"]),
+        age=age,
+        next_within=float(told.get("nextWithin", ROUNDS_EVERY)),
+        took=float(told.get("took", 0.0)),
         serving=told.get("serving"),
         did=_notes(report["did"]),
         waits=_notes(report["waiting"]),

@@ -12,12 +12,17 @@ from dataclasses import dataclass, field, replace
 from protokube.agent.report import Note
 from protokube.members.alarms import Alarm
 from protokube.members.generation import Generation
+from protokube.members.lostquorum import quorum_of
 from protokube.members.older import Older
 from protokube.members.start import Listed
 from protokube.records import Record
 
 LASTED = re.compile(r" \(for (\d+) s\)$")
 """How an agent says since when it waits."""
+ROUNDS_EVERY = 10.0
+"""Seconds between two rounds of an agent at the most, for a report that says nothing about the next one."""
+MARGIN = 10.0
+"""Seconds that a report may be late before nothing in it counts as current: a round takes time on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +50,8 @@ class HostView:
     since: float | None = None
     """When its first process began, in seconds since 1970."""
     pid: int | None = None
+    master: bool = True
+    """It runs an agent, whose reports are awaited."""
     peers: tuple[str, ...] = ()
     """Addresses at which it has a standing connection to a peer port of etcd."""
 
@@ -129,9 +136,15 @@ class AgentView:
 
     host: str
     at: float
-    """When its round ended, in seconds since 1970."""
+    """When its round ended, in seconds since 1970 by its own clock, which may be wrong."""
     round: int
     elected: bool
+    age: float = 0.0
+    """Seconds since the report was written, by the clock of the machine that looks."""
+    next_within: float = ROUNDS_EVERY
+    """Seconds after which it promised the next round."""
+    took: float = 0.0
+    """Seconds that its round took."""
     serving: bool | None = None
     """Whether its API server is ready; None where there is none to be."""
     did: tuple[Note, ...] = ()
@@ -143,15 +156,23 @@ class AgentView:
     phases: Mapping[str, str] = field(default_factory=dict)
     """By volume, what this agent says of it."""
 
+    @property
+    def stale(self) -> bool:
+        """The next report is overdue: what this one holds is the last that is known, and may be wrong by now."""
+        return self.age > self.next_within + 2 * self.took + MARGIN
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
     """Something an agent says, and who says it."""
 
     host: str
+    """"" for what was seen from outside."""
     note: Note
     seconds: float = 0.0
     """How long it has been so."""
+    stale: bool = False
+    """It is from a report whose successor is overdue."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,21 +207,63 @@ class ClusterView:
     @property
     def waits(self) -> tuple[Told, ...]:
         """What a later round may see through, each with the time it has lasted by now."""
-        return tuple(_waiting(each, note, self.at) for each in self._speaking() for note in each.waits)
+        return tuple(_waiting(each, note) for each in self._speaking() for note in each.waits)
 
     @property
     def person(self) -> tuple[Told, ...]:
-        """What no later round mends by itself."""
-        return tuple(Told(host=each.host, note=note) for each in self._speaking() for note in each.person)
+        """What no later round mends by itself: as seen from outside, and as the agents say."""
+        from protokube.local.view_needs import needs  # which knows this class
+
+        reported = [_told(each, note) for each in self._speaking() for note in each.person]
+        known = {each.note.text for each in reported}
+        return (*(each for each in needs(self) if each.note.text not in known), *reported)
+
+    @property
+    def contradictions(self) -> tuple[str, ...]:
+        """What was reported and cannot all be true."""
+        from protokube.local.view_contradictions import contradictions  # which knows this class
+
+        return tuple(each.text for each in contradictions(self))
 
     @property
     def bugs(self) -> tuple[Told, ...]:
-        return tuple(Told(host=each.host, note=note) for each in self._speaking() for note in each.bugs)
+        return tuple(_told(each, note) for each in self._speaking() for note in each.bugs)
 
     @property
     def warnings(self) -> tuple[Told, ...]:
         """What will need a person one day; several masters may say the same."""
-        return tuple(Told(host=each.host, note=note) for each in self._speaking() for note in each.warnings)
+        return tuple(_told(each, note) for each in self._speaking() for note in each.warnings)
+
+    def report(self, host: str | None) -> AgentView | None:
+        """The last report of a host's agent, of whatever age."""
+        return next((each for each in self.agents if each.host == host), None)
+
+    def current(self, host: str | None) -> AgentView | None:
+        """The report of a host's agent, if it can be taken for how things are now."""
+        report, there = self.report(host), self.host(host)
+        return report if report and there and there.alive and not there.dead and not report.stale else None
+
+    @property
+    def claim_election(self) -> tuple[str, ...]:
+        """Hosts whose current report says that they are elected; more than one cannot be right."""
+        return tuple(each.host for each in self.agents if each.elected and self.current(each.host))
+
+    @property
+    def elected(self) -> str | None:
+        """The elected master, if exactly one says so now."""
+        claims = self.claim_election
+        return claims[0] if len(claims) == 1 else None
+
+    def answering(self, key: str) -> int:
+        """Voters of one etcd cluster that answered behind a quorum."""
+        return sum(each.healthy and not each.learner for each in self.members if each.key == key)
+
+    def needed(self, key: str) -> int:
+        """Voters of one etcd cluster that a quorum takes."""
+        return quorum_of(sum(each.key == key for each in self.members))
+
+    def has_quorum(self, key: str) -> bool:
+        return 0 < self.needed(key) <= self.answering(key)
 
     def host(self, name: str | None) -> HostView | None:
         return next((each for each in self.hosts if each.name == name), None)
@@ -229,7 +292,11 @@ class ClusterView:
         return (each for each in self.agents if (host := self.host(each.host)) and host.alive and not host.dead)
 
 
-def _waiting(agent: AgentView, note: Note, now: float) -> Told:
+def _told(agent: AgentView, note: Note) -> Told:
+    return Told(host=agent.host, note=note, stale=agent.stale)
+
+
+def _waiting(agent: AgentView, note: Note) -> Told:
     lasted = LASTED.search(note.text)
-    seconds = (int(lasted[1]) if lasted else 0) + max(now - agent.at, 0.0)
-    return Told(host=agent.host, note=replace(note, text=LASTED.sub("", note.text)), seconds=seconds)
+    seconds = (int(lasted[1]) if lasted else 0) + agent.age
+    return replace(_told(agent, replace(note, text=LASTED.sub("", note.text))), seconds=seconds)

@@ -26,8 +26,9 @@ from helpers_view import (
 )
 from protokube.cli.render_explain_member import explain_member
 from protokube.cli.render_explain_record import explain_record
-from protokube.cli.render_explain_volume import explain_volume, next_for_volume
+from protokube.cli.render_explain_volume import explain_volume
 from protokube.errors import ExitCode, InvalidRequest
+from protokube.local.view_next import next_for_volume
 from protokube.local.view_values import ClusterView
 from protokube.records import Record
 
@@ -107,20 +108,20 @@ def test_what_a_person_has_to_do_comes_next() -> None:
 STAGES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "free": (
         {"attached_to": None, "phase": "free"},
-        {},
-        "a master that holds no member of main attaches it in its next round",
+        {"disks": but(VIEW.disks, 0, attached_to=None, phase="free")},
+        "a master that holds no member of main attaches it in its next round: master-0",
     ),
     "free and nobody there": (
         {"attached_to": None, "phase": "free"},
         {"hosts": ()},
-        "a host has to come up; it then attaches the volume",
+        "nothing, until a host runs; it then attaches the volume",
     ),
     "held by the dead": (
         {"attached_to": "master-9"},
         {},
-        "the cloud takes it from master-9, which is gone, and a successor attaches it",
+        "the cloud takes it from master-9, which is gone; then a master that holds no member of main attaches it",
     ),
-    "not reported yet": ({"phase": ""}, {}, "master-0 says in its next round how far it is"),
+    "not reported yet": ({"phase": ""}, {}, "master-0 reports in its next round how far it is"),
     "attached": (
         {"phase": "attached"},
         {},
@@ -132,7 +133,7 @@ STAGES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "not healthy": (
         {},
         {"members": but(VIEW.members, 0, healthy=False, why="timed out")},
-        "etcd-a becomes healthy: timed out",
+        "the kubelet of master-0 starts etcd, and it finds its peers; so far: timed out",
     ),
     "in order": ({}, {}, "nothing: it is in order"),
 }
@@ -142,7 +143,7 @@ STAGES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 def test_each_stage_says_what_comes_next(stage: str) -> None:
     disk, changes, sentence = STAGES[stage]
 
-    assert next_for_volume(a_view(**changes), a_disk("a", **disk)) == sentence
+    assert str(next_for_volume(a_view(**changes), a_disk("a", **disk))) == sentence
 
 
 def of_record(generation: Any, mark: str = "formed") -> dict[str, str]:
@@ -206,9 +207,9 @@ def member_next(**changes: Any) -> str:
 
 def test_a_member_that_is_not_in_order_says_what_comes_next() -> None:
     assert member_next(learner=True) == "it is made a voter once it has caught up"
-    assert member_next(healthy=False) == "the kubelet of its host starts etcd, and it finds its peers"
+    assert member_next(healthy=False) == "the kubelet of master-0 starts etcd, and it finds its peers"
     assert member_next(volume=None, healthy=False) == (
-        "the elected master makes a new volume for it, once several complete lists lacked the old one"
+        "master-0, the elected master, makes a new volume for it once several complete lists lacked the old one"
     )
     mounting = a_view(
         members=but(VIEW.members, 0, healthy=False, id=0, why="no answer"), disks=but(VIEW.disks, 0, phase="mounted")
@@ -246,7 +247,7 @@ def test_a_name_that_is_not_right_yet_says_who_will_mend_it() -> None:
 
     assert record_next("etcd-a", **nobody) == (
         "nobody: no master holds its volume",
-        "whoever attaches its volume points it at itself",
+        "nothing, until a master attaches its volume; that master points it at itself",
     )
     assert record_next("etcd-a", records=())[1] == "master-0 points it at 10.77.0.11"
 
@@ -256,8 +257,8 @@ def test_the_names_of_the_api_are_wanted_by_the_elected_master() -> None:
 
     assert record_next(name) == ("the elected master (master-0): the masters that live", "nothing: it is in order")
     assert record_next(name, records=(), agents=()) == (
-        "the elected master, and none is elected: the masters that live",
-        "the elected master writes it once the creation of the cluster is closed",
+        "the elected master, and none is known to be elected: the masters that live",
+        "nothing, until a master is elected; it writes the name",
     )
 
 

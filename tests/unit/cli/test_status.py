@@ -43,8 +43,14 @@ REFUSED = a_note(
 )
 STUCK = a_view(
     members=but(VIEW.members, 1, healthy=False, why="connection refused"),
-    agents=(an_agent(0), an_agent(1, person=(REFUSED,), waits=(a_note("the others (for 4 s)", about="main/b"),))),
+    agents=(
+        an_agent(0),
+        an_agent(1, person=(REFUSED,), waits=(a_note("the others (for 4 s)", about="main/b"),)),
+        an_agent(2),
+    ),
 )
+ILL = replace(STUCK, agents=VIEW.agents)
+"""The same, and no agent asks for a person."""
 
 
 @pytest.fixture
@@ -63,10 +69,10 @@ def test_the_screen_of_a_cluster_that_is_ready() -> None:
         == f"""\
 {CLUSTER}: ready (3 hosts, 3 of 3 members healthy)
 
-HOST      GROUP    ADDRESS     STATE         ROUND
-master-0  masters  10.77.0.11  up for 5 min  7, elected
-master-1  masters  10.77.0.12  up for 5 min  7
-master-2  masters  10.77.0.13  up for 5 min  7
+HOST      GROUP    ADDRESS     STATE         REPORT   ROUND
+master-0  masters  10.77.0.11  up for 5 min  2 s ago  7, elected
+master-1  masters  10.77.0.12  up for 5 min  2 s ago  7
+master-2  masters  10.77.0.13  up for 5 min  2 s ago  7
 
 DISK      MEMBER  SIZE    HOLDER    PHASE    MARK    EPOCH
 vol-aaaa  main/a  20 GiB  master-0  serving  formed  1
@@ -106,14 +112,18 @@ def test_a_cloud_that_does_not_run_says_what_to_do() -> None:
     members = tuple(replace(each, healthy=False, asked=False) for each in VIEW.members)
     lines = render_status(a_view(daemon=DaemonView(alive=False, why="nobody listens"), members=members))
 
-    start = lines.index("not ready:")
-    assert lines[start + 1 : start + 3] == ["  the local cloud does not run: nobody listens", ""]
     assert any(line.split()[:3] == ["etcd-a", "master-0", "unknown"] for line in lines)
-    assert lines[-1] == "hint: `protokube up` starts the local cloud again and goes on with what runs"
+    assert lines[lines.index("not ready:") :] == [
+        "not ready:",
+        "  the local cloud does not run: nobody listens",
+        "needs a person:",
+        "  the local cloud does not run",
+        "    hint: `protokube up` starts it and goes on with what runs",
+    ]
 
 
 def test_a_bug_of_an_agent_and_what_could_not_be_seen_are_said() -> None:
-    agents = (an_agent(0, bugs=(a_note("KeyError: 'x'", step="names"),)),)
+    agents = (an_agent(0, bugs=(a_note("KeyError: 'x'", step="names"),)), *VIEW.agents[1:])
     lines = render_status(a_view(agents=agents, notes=("cloud.sqlite is not there",)))
 
     assert lines[-4:] == [
@@ -151,12 +161,69 @@ def test_a_host_is_said_to_be_what_it_is(changes: dict[str, Any], state: str) ->
 
 def test_the_exit_code_says_who_has_to_act() -> None:
     assert outcome(VIEW) is ExitCode.OK
-    assert outcome(replace(STUCK, agents=())) is ExitCode.TRY_LATER
+    assert outcome(ILL) is ExitCode.TRY_LATER
     assert outcome(STUCK) is ExitCode.REFUSED
 
 
-def test_a_cluster_that_serves_is_ready_whatever_else_a_person_should_look_at() -> None:
-    assert outcome(a_view(agents=(an_agent(0, person=(REFUSED,)),))) is ExitCode.OK
+def test_a_person_is_needed_also_while_the_cluster_serves_and_the_first_line_says_both() -> None:
+    serving = a_view(agents=but(VIEW.agents, 0, person=(REFUSED,)))
+
+    assert serving.ready
+    assert outcome(serving) is ExitCode.REFUSED
+    assert render_status(serving)[0] == f"{CLUSTER}: serving, and needs a person (3 hosts, 3 of 3 members healthy)"
+
+
+def test_a_report_that_is_overdue_is_shown_as_last_known() -> None:
+    agents = (an_agent(0, age=75.0, serving=True), an_agent(1, elected=True, serving=True), an_agent(2, serving=False))
+    frozen = a_view(agents=agents)
+    lines = render_status(frozen)
+
+    assert lines[0] == f"{CLUSTER}: not ready (3 hosts, 3 of 3 members healthy)"
+    assert lines[2:6] == [
+        "HOST      GROUP    ADDRESS     STATE         REPORT             ROUND           API",
+        "master-0  masters  10.77.0.11  up for 5 min  75 s ago, overdue  7, was elected  was ready",
+        "master-1  masters  10.77.0.12  up for 5 min  2 s ago            7, elected      ready",
+        "master-2  masters  10.77.0.13  up for 5 min  2 s ago            7               not ready",
+    ]
+    assert lines[8] == "vol-aaaa  main/a  20 GiB  master-0  serving, last known  formed  1"
+    assert "  the agent of master-0 has reported nothing for 75 s" in lines
+    assert outcome(frozen) is ExitCode.TRY_LATER
+    tree = view_tree(frozen)
+    assert [each["elected"] for each in tree["agents"]] == [False, True, False]
+    assert [each["serving"] for each in tree["agents"]] == [None, True, False]
+    assert [each["stale"] for each in tree["agents"]] == [True, False, False]
+    assert tree["agents"][0]["lastKnown"] == {"elected": True, "serving": True}
+    assert [each["phaseIsCurrent"] for each in tree["disks"]] == [False, True, True]
+    assert (tree["state"], tree["exitCode"]) == ("not ready", 3)
+
+
+def test_of_two_that_claim_to_be_elected_neither_is_shown_as_elected() -> None:
+    two = a_view(agents=but(VIEW.agents, 1, elected=True))
+    rows = "\n".join(render_status(two))
+
+    assert rows.count("7, claims to be elected") == 2
+    assert "7, elected" not in rows
+    assert "  master-0 and master-1 both report that they are elected" in rows
+    assert not any(each["elected"] for each in view_tree(two)["agents"])
+
+
+def test_what_an_overdue_report_needed_is_said_as_last_known() -> None:
+    old = a_view(agents=but(VIEW.agents, 1, age=75.0, person=(REFUSED,)))
+
+    assert "  master-1 (last known), main/b: vol-bbbb was marked 'formed' and turns up blank" in render_status(old)
+    assert outcome(old) is ExitCode.REFUSED
+
+
+def test_an_agent_of_a_dead_host_that_reports_on_is_said_and_keeps_nobody_from_being_ready() -> None:
+    hosts = (*VIEW.hosts, a_host(3, dead=True, address="10.77.0.14"))
+    zombie = an_agent(0, host="master-3", elected=True, phases={}, homes=())
+    view = a_view(hosts=hosts, agents=(*VIEW.agents, zombie))
+
+    assert view.ready
+    assert render_status(view)[-2:] == [
+        "contradictions:",
+        "  master-3 is declared dead, and its agent reported 2 s ago",
+    ]
 
 
 # Changes, for a pipe.
@@ -193,6 +260,8 @@ def test_each_change_is_one_line() -> None:
         "vol-aaaa (main/a) is free, marked formed, epoch 1",
         "etcd-a is not healthy",
         f"api.internal.{CLUSTER} -> nothing",
+        "needs a person: the local cloud does not run",
+        "needs a person:   hint: `protokube up` starts it and goes on with what runs",
         "needs a person: master-1, main/b: vol-bbbb was marked 'formed' and turns up blank",
         "needs a person:   saw:  zeros",
         "needs a person:   hint: look for a copy of the disk",
@@ -201,9 +270,23 @@ def test_each_change_is_one_line() -> None:
 
 
 def test_a_volume_that_moves_is_told_with_its_new_holder_and_epoch() -> None:
-    later = a_view(disks=but(VIEW.disks, 0, attached_to="master-3", epoch=2, phase=""))
+    later = a_view(
+        disks=but(VIEW.disks, 0, attached_to="master-3", epoch=2, phase=""), agents=but(VIEW.agents, 0, phases={})
+    )
 
     assert render_changes(VIEW, later) == ["vol-aaaa (main/a) is on master-3, attached, marked formed, epoch 2"]
+
+
+def test_an_agent_that_falls_silent_and_comes_back_is_one_line_each() -> None:
+    silent = a_view(agents=but(VIEW.agents, 2, age=31.0))
+    longer = a_view(agents=but(VIEW.agents, 2, age=32.0))
+
+    assert render_changes(VIEW, silent) == [
+        "the agent of master-2 has reported nothing for 31 s",
+        f"{CLUSTER}: not ready (3 hosts, 3 of 3 members healthy)",
+    ]
+    assert render_changes(silent, longer) == []
+    assert render_changes(longer, VIEW)[0] == "the agent of master-2 reports again"
 
 
 # Waiting.
@@ -216,8 +299,7 @@ def staying(*views: ClusterView, redraw: bool = False) -> tuple[ClusterView, str
 
 
 def test_waiting_ends_as_soon_as_it_is_ready() -> None:
-    ill = replace(STUCK, agents=())
-    seen, said = staying(ill, ill, VIEW, STUCK)
+    seen, said = staying(ILL, ILL, VIEW, STUCK)
 
     assert seen == VIEW
     assert said.splitlines()[2:] == [
@@ -234,10 +316,9 @@ def test_waiting_ends_when_a_person_has_been_needed_for_a_while() -> None:
 
 
 def test_a_need_that_passes_by_itself_does_not_end_the_waiting() -> None:
-    well = replace(STUCK, agents=())
     views = [
         replace(STUCK, at=NOW + 1),
-        replace(well, at=NOW + 4),
+        replace(ILL, at=NOW + 4),
         replace(STUCK, at=NOW + 7),
         replace(VIEW, at=NOW + 9),
     ]
@@ -247,16 +328,30 @@ def test_a_need_that_passes_by_itself_does_not_end_the_waiting() -> None:
 
 
 def test_when_the_time_is_up_the_last_view_is_the_answer() -> None:
-    ill = replace(STUCK, agents=())
+    assert staying(ILL, replace(ILL, at=NOW + 1))[0].at == NOW + 1
 
-    assert staying(ill, replace(ill, at=NOW + 1))[0].at == NOW + 1
+
+def test_a_cluster_that_serves_and_needs_a_person_for_a_while_ends_the_waiting_with_the_code_for_that() -> None:
+    serving = a_view(agents=but(VIEW.agents, 0, person=(REFUSED,)))
+    seen, _ = staying(*(replace(serving, at=NOW + second) for second in range(20)))
+
+    assert (seen.at, outcome(seen)) == (NOW + 5, ExitCode.REFUSED)
+
+
+def test_a_need_whose_words_change_while_it_stands_counts_from_its_beginning() -> None:
+    counting = [replace(REFUSED, text=f"tried {number} times") for number in range(20)]
+    views = [
+        replace(STUCK, at=NOW + second, agents=but(VIEW.agents, 1, person=(note,), age=float(second)))
+        for second, note in enumerate(counting)
+    ]
+
+    assert staying(*views)[0].at == NOW + 5
 
 
 def test_a_terminal_is_redrawn_in_place_and_ends_with_the_whole_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setenv("LINES", "8")
-    ill = replace(STUCK, agents=())
-    _, said = staying(ill, VIEW, redraw=True)
+    _, said = staying(ILL, VIEW, redraw=True)
 
     frames = [click.unstyle(each).splitlines() for each in said.split("\x1b[J")[1:]]
     assert [len(frame) for frame in frames[:2]] == [7, 7]

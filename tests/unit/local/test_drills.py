@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers_drill import MemoryEtcd, PretendGround, connected, dead, healthy, taken_over, unhealthy
+from helpers_drill import MemoryEtcd, PretendGround, connected, dead, healthy, reported, taken_over, unhealthy
 from helpers_view import CLUSTER, a_disk, a_generation, a_host, a_member, a_view, but, listed, names_of
 from protokube.cli.render_drill import render_verdict, verdict_tree
 from protokube.errors import InvalidRequest, Refused, TryLater
@@ -118,7 +118,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "the volume did not move": ({"after": BEFORE}, "vol-aaaa is still attached to master-0"),
     "the volume vanished": (
-        {"after": replace(AFTER, disks=AFTER.disks[1:])},
+        {"after": reported(replace(AFTER, disks=AFTER.disks[1:]))},
         "vol-aaaa is not there any more",
     ),
     "a name came back": ({"after": BEFORE}, "master-0 came back under its old name"),

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -231,7 +233,30 @@ def test_what_an_agent_wrote_is_read_back_whole(paths: Paths) -> None:
     file = paths.host("master-1") / "run/protokube/status.json"
     file.write_text(json.dumps(status_file(told)))
 
-    assert sources.agent_view(paths, "master-1") == told
+    read = sources.agent_view(paths, "master-1")
+    assert read is not None
+    assert replace(read, age=told.age) == told
+
+
+def test_the_age_of_a_report_goes_by_its_file_whatever_the_agent_takes_for_the_time(paths: Paths) -> None:
+    file = paths.host("master-1") / "run/protokube/status.json"
+    file.write_text(json.dumps(status_file(an_agent(1, at=time.time() + 3600, next_within=4.5, took=0.25))))
+    os.utime(file, (time.time() - 75, time.time() - 75))
+
+    read = sources.agent_view(paths, "master-1")
+    assert read is not None
+    assert 75 <= read.age < 600
+    assert (read.stale, read.next_within, read.took) == (True, 4.5, 0.25)
+
+
+def test_a_report_from_before_the_clock_was_set_back_is_new_and_not_of_a_negative_age(paths: Paths) -> None:
+    file = paths.host("master-1") / "run/protokube/status.json"
+    file.write_text(json.dumps(status_file(an_agent(1))))
+    os.utime(file, (time.time() + 3600, time.time() + 3600))
+
+    read = sources.agent_view(paths, "master-1")
+    assert read is not None
+    assert (read.age, read.stale) == (0.0, False)
 
 
 def test_an_agent_before_its_first_round_says_nothing(paths: Paths) -> None:
