@@ -35,6 +35,6 @@ def explain_member(view: ClusterView, name: str) -> Explanation:
         name=member.name,
         title=f"{member.name} is member {member.member}",
         facts=tuple(facts),
-        said=tuple(sentences(notes)),
+        said=tuple(dict.fromkeys(sentences(notes))),
         next=for_a_person(notes) or str(next_for_member(view, member)),
     )

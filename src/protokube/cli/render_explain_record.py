@@ -25,7 +25,7 @@ def explain_record(view: ClusterView, name: str) -> Explanation:
         name=found,
         title=f"{found} is {_role(view, found, member)}",
         facts=tuple(facts),
-        said=tuple(sentences(notes)),
+        said=tuple(dict.fromkeys(sentences(notes))),
         next=for_a_person(notes) or str(next_for_record(view, found)),
     )
 

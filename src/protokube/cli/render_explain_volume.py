@@ -43,7 +43,7 @@ def explain_volume(view: ClusterView, name: str) -> Explanation:
         name=disk.id,
         title=f"{disk.id} is the home of {member.name if member else disk.member}",
         facts=tuple(facts),
-        said=tuple(sentences(notes)),
+        said=tuple(dict.fromkeys(sentences(notes))),
         next=for_a_person(notes) or str(next_for_volume(view, disk)),
     )
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
+from protokube.agent.report import Note
 from protokube.cli.render_table import lasting, several, size, table
 from protokube.errors import ExitCode
 from protokube.local.view_values import AgentView, ClusterView, DiskView, HostView, MemberView, Told
@@ -139,7 +141,7 @@ def troubles(view: ClusterView) -> list[str]:
     lines += _block(
         "waiting:", [f"{subject(each)}{each.note.text}, for {lasting(each.seconds)}" for each in view.waits]
     )
-    lines += _block(PERSON, [line for each in view.person for line in told(each)])
+    lines += _block(PERSON, [line for each in together(view.person) for line in told(each)])
     lines += _block("to be seen to one day:", dict.fromkeys(each.note.text for each in view.warnings))
     lines += _block("broken, please report it:", [f"{subject(each)}{each.note.text}" for each in view.bugs])
     lines += _block("not seen:", view.notes)
@@ -149,6 +151,14 @@ def troubles(view: ClusterView) -> list[str]:
 def told(each: Told) -> Iterator[str]:
     yield f"{subject(each)}{each.note.text}"
     yield from (f"  {name + ':':5} {text}" for name, text in (("saw", each.note.saw), ("hint", each.note.hint)) if text)
+
+
+def together(notes: Sequence[Told]) -> list[Told]:
+    """What several agents report in the same words is one entry with all their names."""
+    found: dict[Note, list[Told]] = {}
+    for each in notes:
+        found.setdefault(each.note, []).append(each)
+    return [replace(same[0], host=", ".join(dict.fromkeys(each.host for each in same))) for same in found.values()]
 
 
 def subject(each: Told) -> str:
@@ -165,7 +175,8 @@ def _block(title: str, lines: Collection[str]) -> list[str]:
 def render_changes(before: ClusterView | None, after: ClusterView) -> list[str]:
     """One line for each thing that is other than before: what a pipe or a log is told."""
     if before is None:
-        return [headline(after), *(f"  {line}" for line in after.lacks)]
+        asked = [f"{PERSON} {line}" for each in together(after.person) for line in told(each)]
+        return [headline(after), *(f"  {line}" for line in (*after.lacks, *asked))]
     lines = [f"the local cloud {'runs' if after.daemon.alive else 'does not run'}"] * (
         before.daemon.alive != after.daemon.alive
     )

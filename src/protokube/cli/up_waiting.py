@@ -87,7 +87,7 @@ def for_a_person(view: ClusterView) -> Refused:
     state = "it serves, and needs a person" if view.ready else "it needs a person"
     return Refused(
         f"{state}: {notes[0].text}",
-        saw="; ".join([note.text for note in notes[1:]] or view.lacks[:1]),
+        saw="; ".join(dict.fromkeys(note.text for note in notes[1:]) or view.lacks[:1]),
         hint=notes[0].hint or "`protokube status` shows why",
     )
 

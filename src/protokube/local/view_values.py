@@ -214,9 +214,10 @@ class ClusterView:
         """What no later round mends by itself: as seen from outside, and as the agents say."""
         from protokube.local.view_needs import needs  # which knows this class
 
-        reported = [_told(each, note) for each in self._speaking() for note in each.person]
-        known = {each.note.text for each in reported}
-        return (*(each for each in needs(self) if each.note.text not in known), *reported)
+        seen = tuple(needs(self))
+        known = {each.note.text for each in seen}  # agents report the same in the same words, each for itself
+        notes = [_told(each, note) for each in self._speaking() for note in each.person]
+        return (*seen, *(each for each in notes if each.note.text not in known))
 
     @property
     def contradictions(self) -> tuple[str, ...]:

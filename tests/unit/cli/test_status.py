@@ -233,6 +233,21 @@ def test_the_first_line_says_what_is_lacking() -> None:
     assert render_changes(None, STUCK) == [
         f"{CLUSTER}: needs a person (3 hosts, 2 of 3 members healthy)",
         "  etcd-b on master-1 is not healthy: connection refused",
+        "  needs a person: master-1, main/b: vol-bbbb was marked 'formed' and turns up blank",
+        "  needs a person:   saw:  zeros",
+        "  needs a person:   hint: look for a copy of the disk",
+    ]
+
+
+def test_what_several_agents_need_in_the_same_words_is_said_once_with_their_names() -> None:
+    alarm = a_note("its members do not hold the same data", step="agreement", about="main", hint="look")
+    view = a_view(agents=tuple(replace(each, person=(alarm,)) for each in VIEW.agents))
+    lines = render_status(view)
+
+    assert lines[lines.index("needs a person:") :] == [
+        "needs a person:",
+        "  master-0, master-1, master-2, main: its members do not hold the same data",
+        "    hint: look",
     ]
 
 
