@@ -175,8 +175,8 @@ def _block(title: str, lines: Collection[str]) -> list[str]:
 def render_changes(before: ClusterView | None, after: ClusterView) -> list[str]:
     """One line for each thing that is other than before: what a pipe or a log is told."""
     if before is None:
-        asked = [f"{PERSON} {line}" for each in together(after.person) for line in told(each)]
-        return [headline(after), *(f"  {line}" for line in (*after.lacks, *asked))]
+        needed = [f"{PERSON} {line}" for each in together(after.person) for line in told(each)]
+        return [headline(after), *(f"  {line}" for line in (*after.lacks, *needed))]
     lines = [f"the local cloud {'runs' if after.daemon.alive else 'does not run'}"] * (
         before.daemon.alive != after.daemon.alive
     )
