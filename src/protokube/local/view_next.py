@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from protokube.local.view_contradictions import contradictions
-from protokube.local.view_needs import keys, needs
+from protokube.local.view_needs import keys
 from protokube.local.view_values import ClusterView, DiskView, HomeView, HostView, MemberView
 from protokube.members import alarms
 from protokube.members.alarms import AlarmKind
@@ -101,7 +101,7 @@ def next_for_record(view: ClusterView, name: str) -> Next:
 
 def _person(view: ClusterView, key: str) -> Next | None:
     """What a person has to do for an etcd cluster as a whole, or for the cloud around it."""
-    found = [each.note for each in (*needs(view), *view.person) if each.note.about == key or each.note.step == "cloud"]
+    found = [each.note for each in view.person if each.note.about == key or each.note.step == "cloud"]
     return Next(Way.PERSON, f"a person acts: {found[0].hint or found[0].text}") if found else None
 
 
