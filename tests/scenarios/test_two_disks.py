@@ -120,7 +120,7 @@ def test_a_disk_whose_replacement_was_replaced_in_turn_is_found_out_and_given_aw
 
 
 def test_a_snapshot_of_a_member_that_has_joined_anew_since_is_superseded_and_a_person_decides(formed: Stage) -> None:
-    """The id on it was removed from etcd when the same snapshot was set aside before. A disk that is there is not lost."""
+    """The id on it was removed from etcd when the same snapshot was set aside. A disk that is there is not lost."""
     volume, copied = formed.volume_of("b"), formed.copy_disk(formed.volume_of("b"))
     take_over(formed, "b")
     restore_while_down(formed, "b", copied)

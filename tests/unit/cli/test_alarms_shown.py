@@ -78,4 +78,4 @@ def test_corruption_is_a_state_of_its_own_and_the_worse_one() -> None:
     assert meaning([Alarm(9, "NEW")], NAMES) == "NEW of 9: an alarm that is not known here"
     view = alarmed(both)
     assert sum("corrupt" in line for line in render_status(view)) >= 3
-    assert explain_member(view, "main/a").lines()[-1] == "next: the agents report what a person has to do"
+    assert explain_member(view, "main/a").lines()[-1] == "next: a person acts: the agents report what there is to do"
