@@ -121,6 +121,8 @@ def plant(cluster: RealCluster, member: str, folder: Path) -> None:
     cluster.power_off()
     restore = f"ETCDCTL_API=3 {cluster.told['etcdctl']} snapshot restore {snapshot} {flags} --data-dir=var/etcd/data"
     cluster.on_disk(cluster.volume(member)["id"], f"rm -r var/etcd/data; {restore}")
+    for mark in cluster.paths.store.rglob("raft/*"):  # with them the member would be known as an older copy of itself
+        mark.unlink()
     cluster.power_on()
 
 
