@@ -78,7 +78,12 @@ def hidden(paths: Iterable[str], state: Path) -> Sequence[str]:
     parts = {path: Path(path) for path in paths if path.startswith("/")}
     below = {path for path, place in parts.items() if _is_own(place) or state in place.parents}
     there = sorted(path for path in below if Path(path).exists())
-    return [path for path in there if not any(path.startswith(f"{other}/") for other in there)]
+    return [path for path in there if not any(_covers(other, path, state) for other in there)]
+
+
+def _covers(other: str, path: str, state: Path) -> bool:
+    """Whether who sees `other` sees `path`, too; what lies below the hidden `state` is shown by itself."""
+    return path.startswith(f"{other}/") and (state not in Path(path).parents or state in Path(other).parents)
 
 
 def _is_own(path: Path) -> bool:
@@ -95,13 +100,18 @@ def build(folder: Path, state: Path, store: Path | None, programs: Iterable[str]
     _make_fresh()
     for own in OWN:
         _bind(folder / own, SITE / own)
-    for shown in SHOWN:
-        if Path("/etc", shown).is_dir():
-            _bind(Path("/etc", shown), SITE / "etc" / shown, writable=False)
-    if not _is_own(state):  # it lies in a folder of the machine that hosts see
-        syscalls.mount("hidden", str(SITE / state.relative_to("/")), "tmpfs", MS_NOSUID | MS_NODEV, "mode=700,size=64k")
-    for program in hidden(programs, state):
+    for folder_of_etc in SHOWN:
+        if Path("/etc", folder_of_etc).is_dir():
+            _bind(Path("/etc", folder_of_etc), SITE / "etc" / folder_of_etc, writable=False)
+    shown = hidden(programs, state)
+    around = [program for program in shown if Path(program) in state.parents]
+    for program in around:
         _bind(Path(program), SITE / program.lstrip("/"), writable=False)
+    if around or not _is_own(state):  # it lies in a folder of the machine that hosts see
+        syscalls.mount("hidden", str(SITE / state.relative_to("/")), "tmpfs", MS_NOSUID | MS_NODEV, "mode=700,size=64k")
+    for program in shown:
+        if program not in around:
+            _bind(Path(program), SITE / program.lstrip("/"), writable=False)
     _bind(folder, SITE / OUTSIDE, writable=False)
     if store:
         _bind(store, SITE / "srv/protokube/store")
