@@ -6,9 +6,10 @@ it has ended.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Protocol, TypeVar, cast
+
+from protokube.host.bounded import Attempt
 
 T = TypeVar("T")
 
@@ -39,24 +40,14 @@ class Threads:
         return cast(T, known.outcome())
 
 
-class _Work(threading.Thread):
+class _Work(Attempt[object]):
     def __init__(self, work: Callable[[], object], name: str, on_done: Callable[[], None]) -> None:
-        super().__init__(name=name, daemon=True)
-        self._work, self._on_done = work, on_done
-        self._result: object = None
-        self._error: BaseException | None = None
+        super().__init__(work, name)
+        self._on_done = on_done
         self.finished = False
         """Before `on_done` is called, when the thread itself still lives."""
 
     def run(self) -> None:
-        try:
-            self._result = self._work()
-        except BaseException as error:  # noqa: BLE001 (raised again where the result is collected)
-            self._error = error
+        super().run()
         self.finished = True
         self._on_done()
-
-    def outcome(self) -> object:
-        if self._error is not None:
-            raise self._error
-        return self._result
