@@ -16,13 +16,14 @@ from protokube.addons.current import Current, why_not
 from protokube.addons.plan import AddonPlan, plan, to_look_at
 from protokube.addons.record import Record
 from protokube.addons.value import Ref, Tree, ref, said_by
+from protokube.agent.memory import Confirmed, StepCache, is_fresh, is_recent
 from protokube.agent.world import Kube, Turn
 from protokube.errors import TryLater
 from protokube.kube.client import ApiError, NoAnswer
 from protokube.kube.resources import Resources, UnknownKind
 from protokube.store.addons import read_addons, read_current
 
-STEP, ASKED, MANAGER = "addons", "current addons", "protokube"
+STEP, MANAGER = "addons", "protokube"
 EVERY, AGAIN = 300.0, 20.0
 """How soon we look again: when all is well; and when something was refused or waits for something else. The second is
 also how soon we ask the store again what is wanted."""
@@ -52,17 +53,24 @@ class Done:
     soon: bool
 
 
+@dataclass(slots=True)
+class AddonsCache(StepCache):
+    done: Confirmed[Done] | None = None
+    asked: Confirmed[str] | None = None
+    """When the store was last asked, by a master whose launch data say this."""
+
+
 def sync(turn: Turn, kube: Kube) -> None:
-    memory, told, now = turn.world.memory, turn.wanted.addons, turn.world.clock.monotonic()
+    cache, told, now = turn.world.memory.of(AddonsCache), turn.wanted.addons, turn.world.clock.monotonic()
     if not told:
         return
     done = _recent(turn, now)
-    if done is None or not memory.confirmed(ASKED, told, now, AGAIN):
+    if done is None or not is_fresh(cache.asked, told, now, AGAIN):
         current = _current(turn, done)
         if done is None or done.of != current:
             done = carry_out(turn, kube, current)
-            memory.confirm(STEP, done, now)
-        memory.confirm(ASKED, told, now)
+            cache.done = Confirmed(done, now)
+        cache.asked = Confirmed(told, now)
     for each in done.troubles:
         if each.passes:
             turn.waiting(STEP, each.about, each.text)
@@ -72,12 +80,14 @@ def sync(turn: Turn, kube: Kube) -> None:
 
 def forget(turn: Turn) -> None:
     """Another master sees to it; when it is our turn again, we do not know what happened meanwhile."""
-    turn.world.memory.checked.pop(STEP, None)
+    turn.world.memory.of(AddonsCache).done = None
 
 
 def _recent(turn: Turn, now: float) -> Done | None:
-    done, when = turn.world.memory.checked.get(STEP, (None, 0.0))
-    return done if isinstance(done, Done) and now - when < (AGAIN if done.soon else EVERY) else None
+    known = turn.world.memory.of(AddonsCache).done
+    if known is None or not is_recent(known.when, now, AGAIN if known.value.soon else EVERY):
+        return None
+    return known.value
 
 
 def _current(turn: Turn, done: Done | None) -> Current:

@@ -6,8 +6,11 @@ that no living master owns: a machine that was declared dead and woke up again d
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from protokube.agent import generations, space
 from protokube.agent.agreement import out_of_service
+from protokube.agent.memory import Confirmed, StepCache, is_fresh
 from protokube.agent.world import Turn
 from protokube.errors import Refused
 from protokube.records.api import plan_api
@@ -16,8 +19,14 @@ STEP = "api"
 READ_EVERY = 300.0
 
 
+@dataclass(slots=True)
+class ApiCache(StepCache):
+    published: Confirmed[tuple[tuple[str, str], ...]] | None = None
+    """Machines and addresses that the names were last seen to have, while we were elected."""
+
+
 def sync(turn: Turn) -> None:
-    world = turn.world
+    world, cache = turn.world, turn.world.memory.of(ApiCache)
     if world.dns is None or not world.zone_mode or not turn.wanted.etcd:
         return
     live = world.presence.live()
@@ -26,7 +35,7 @@ def sync(turn: Turn) -> None:
         turn.waiting(STEP, "", f"{why}, so nobody writes the names of the API")
         return
     if not world.presence.elected():
-        world.memory.checked.pop("api", None)  # whoever is elected writes what we then do not know
+        cache.published = None  # whoever is elected writes what we then do not know
         return
     generation = generations.recent(turn, turn.wanted.etcd[0].key)
     if generation is None or generation.open:
@@ -41,7 +50,7 @@ def sync(turn: Turn) -> None:
     wrong = out_of_service(turn)
     claimed = tuple(sorted((machine, address) for machine, address in live.items() if address and machine not in wrong))
     now = world.clock.monotonic()
-    if world.memory.confirmed("api", claimed, now, READ_EVERY):
+    if is_fresh(cache.published, claimed, now, READ_EVERY):
         return
     known = living(turn)
     addresses = {address for machine, address in claimed if machine in known}
@@ -50,7 +59,7 @@ def sync(turn: Turn) -> None:
         world.dns.apply(plan.changes)
         for change in plan.changes:
             turn.report.done(STEP, str(change))
-    world.memory.confirm("api", claimed, now)
+    cache.published = Confirmed(claimed, now)
 
 
 def living(turn: Turn) -> set[str]:

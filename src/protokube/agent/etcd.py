@@ -7,9 +7,11 @@ answered with our address. What etcd is told (found, join, go on) was decided fr
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from protokube.agent import generations, homes, keys, links, quorum
+from protokube.agent.memory import Confirmed, StepCache, is_fresh
 from protokube.agent.wanted import EtcdCluster
 from protokube.agent.world import Home, Turn
 from protokube.errors import Refused, TryLater
@@ -21,6 +23,14 @@ from protokube.members.start import Data, Join, Listed, Refuse, Start, Wait
 STEP = "etcd"
 STOPPING = 30.0
 """Seconds that an etcd whose link was taken away may need to be gone for sure."""
+
+
+@dataclass(slots=True)
+class EtcdCache(StepCache):
+    voters: dict[str, str] = field(default_factory=dict)
+    """By member: the volume on which etcd was seen to be a voter."""
+    stopped: dict[str, Confirmed[str]] = field(default_factory=dict)
+    """By member: the volume whose link was taken away since its data vanished."""
 
 
 def sync(turn: Turn) -> None:
@@ -105,12 +115,13 @@ def _going_on(home: Home) -> str:
 def _joining(turn: Turn, home: Home, how: Join) -> str:
     """Take the place of the old id: remove, add as a learner, then start with exactly the list that etcd has now."""
     client = turn.world.etcd[home.etcd.key]
+    cache, now = turn.world.memory.of(EtcdCache), turn.world.clock.monotonic()
     if is_linked(turn, home) and how.remove is not None:
         # its old id is in use, perhaps by an etcd that still runs here: it has to stop before anything is removed
         links.remove(link_of(turn, home))
-        turn.world.memory.confirm(f"stopped {home.name}", home.volume, turn.world.clock.monotonic())
+        cache.stopped[home.name] = Confirmed(home.volume, now)
         raise TryLater("its data vanished while it ran; it is stopped first")
-    if turn.world.memory.confirmed(f"stopped {home.name}", home.volume, turn.world.clock.monotonic(), STOPPING):
+    if is_fresh(cache.stopped.get(home.name), home.volume, now, STOPPING):
         raise TryLater("its data vanished while it ran; it is given time to stop")
     if how.move_aside and not is_linked(turn, home):
         aside = homes.on_volume(lambda: homes.move_data_aside(home), f"moving old data aside on {home.point}")
@@ -123,7 +134,7 @@ def _joining(turn: Turn, home: Home, how: Join) -> str:
     if not any(home.member.peer_url in each.peer_urls for each in client.members()):
         added = client.add_learner(home.member.peer_url)
         turn.report.done(STEP, f"added as learner {added.id:x}", home.name)
-    turn.world.memory.checked.pop(f"voter {home.name}", None)
+    cache.voters.pop(home.name, None)
     names = {each.peer_url: each.name for each in home.etcd.members}
     peers = [(names.get(url, each.name), url) for each in client.members() for url in each.peer_urls]
     return manifest.joining(home.member.settings, home.etcd.token, peers)
@@ -143,8 +154,8 @@ def _mine(home: Home, listed: Sequence[Listed]) -> Listed | None:
 
 def _promote(turn: Turn, home: Home) -> None:
     """A learner that runs becomes a voter once it has caught up; asked until etcd says that it is one."""
-    memory, now = turn.world.memory, turn.world.clock.monotonic()
-    if memory.confirmed(f"voter {home.name}", home.volume, now, float("inf")):
+    voters = turn.world.memory.of(EtcdCache).voters
+    if voters.get(home.name) == home.volume:
         return
     client = turn.world.etcd[home.etcd.key]
     me = _mine(home, quorum.members(turn, home.etcd))
@@ -152,7 +163,7 @@ def _promote(turn: Turn, home: Home) -> None:
         client.promote(me.id)
         turn.report.done(STEP, f"promoted learner {me.id:x} to a voter", home.name)
     elif me is not None and me.started:
-        memory.confirm(f"voter {home.name}", home.volume, now)
+        voters[home.name] = home.volume
 
 
 def _close(turn: Turn, etcd: EtcdCluster) -> None:

@@ -6,7 +6,9 @@ Every write is over exactly what was read. A lost answer is no answer: the next 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
+from protokube.agent.memory import Confirmed, StepCache, is_recent
 from protokube.agent.world import Turn
 from protokube.errors import Refused, TryLater
 from protokube.members.generation import Generation, decode, encode
@@ -14,6 +16,12 @@ from protokube.store import Changed, NotThere, Stored, layout
 
 LASTS = 60.0
 """Seconds for which a record is not read again where nothing depends on it but a check of what already runs."""
+
+
+@dataclass(slots=True)
+class GenerationsCache(StepCache):
+    read: dict[str, Confirmed[Generation | None]] = field(default_factory=dict)
+    """By etcd cluster: the record as it was last read or written."""
 
 
 def read(turn: Turn, key: str) -> Generation | None:
@@ -27,17 +35,17 @@ def read(turn: Turn, key: str) -> Generation | None:
             turn.unread[key] = why
             raise
         turn.generations[key] = decode(stored.data) if stored else None
-        turn.world.memory.confirm(f"generation {key}", turn.generations[key], turn.world.clock.monotonic())
+        _remember(turn, key, turn.generations[key])
     return turn.generations[key]
 
 
 def recent(turn: Turn, key: str) -> Generation | None:
     """The record as it was a short while ago, for a member that runs; None if the store does not answer."""
-    known, when = turn.world.memory.checked.get(f"generation {key}", (None, 0.0))
-    closed = isinstance(known, Generation) and not known.open  # an open one may have been closed since
-    if closed and turn.world.clock.monotonic() - when < LASTS:
-        assert isinstance(known, Generation)
-        return known
+    known, now = turn.world.memory.of(GenerationsCache).read.get(key), turn.world.clock.monotonic()
+    if known is not None and is_recent(known.when, now, LASTS):
+        record = known.value
+        if record is not None and not record.open:  # an open one may have been closed since
+            return record
     try:
         return read(turn, key)
     except (TryLater, Refused):
@@ -46,8 +54,8 @@ def recent(turn: Turn, key: str) -> Generation | None:
 
 def remembered(turn: Turn, key: str) -> Generation | None:
     """The record as it was last read, however long ago; nobody is asked."""
-    known, _ = turn.world.memory.checked.get(f"generation {key}", (None, 0.0))
-    return known if isinstance(known, Generation) else None
+    known = turn.world.memory.of(GenerationsCache).read.get(key)
+    return known.value if known is not None else None
 
 
 def change(turn: Turn, key: str, how: Callable[[Generation], Generation]) -> Generation:
@@ -64,8 +72,12 @@ def change(turn: Turn, key: str, how: Callable[[Generation], Generation]) -> Gen
         path = layout.etcd_generation(turn.wanted.cluster, key)
         turn.world.store.replace(path, encode(wanted), stored.version)
     turn.generations[key] = wanted
-    turn.world.memory.confirm(f"generation {key}", wanted, turn.world.clock.monotonic())
+    _remember(turn, key, wanted)
     return wanted
+
+
+def _remember(turn: Turn, key: str, record: Generation | None) -> None:
+    turn.world.memory.of(GenerationsCache).read[key] = Confirmed(record, turn.world.clock.monotonic())
 
 
 def _stored(turn: Turn, key: str) -> Stored | None:

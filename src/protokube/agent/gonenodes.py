@@ -8,11 +8,12 @@ any more, for the Node itself; and that it was ours at all, for the mark that we
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from protokube.addons.nodes import MACHINE
 from protokube.addons.value import Tree
-from protokube.agent.world import Kube, Missed, Turn
+from protokube.agent.memory import Missed, StepCache, is_recent
+from protokube.agent.world import Kube, Turn
 from protokube.kube.client import ApiError
 from protokube.providers.machines import Machine
 
@@ -22,6 +23,14 @@ EVERY = 60.0
 LISTS, SECONDS = 4, 60.0
 """How many complete lists running a machine is missing from, and for how long, before its Node is taken away."""
 NOT_READY = ("False", "Unknown")
+
+
+@dataclass(slots=True)
+class GoneNodesCache(StepCache):
+    missed: dict[str, Missed] = field(default_factory=dict)
+    """By the uid of a Node: how long its machine has been in no list. Forgotten, the count starts at zero."""
+    settled: float | None = None
+    """When every Node was last seen to have its machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +78,16 @@ def is_gone(missed: Missed, now: float) -> bool:
 
 
 def sync(turn: Turn, kube: Kube) -> None:
-    world = turn.world
+    world, cache = turn.world, turn.world.memory.of(GoneNodesCache)
     now = world.clock.monotonic()
-    if world.memory.confirmed("gone nodes", True, now, EVERY):
+    if is_recent(cache.settled, now, EVERY):
         return
-    before, world.memory.missed_nodes = world.memory.missed_nodes, {}  # a list that fails breaks the row
+    before, cache.missed = cache.missed, {}  # a list that fails breaks the row
     nodes = kube.get(NODES).get("items") or []
     machines = world.machines.list_machines()  # later than the Nodes: whoever is new is in it
     found = suspects(nodes, machines, world.me.id)
     missed = counted(before, found, now)
-    world.memory.missed_nodes = missed
+    cache.missed = missed
     for each in found:
         if is_gone(missed[each.uid], now):
             _remove(kube, each)
@@ -87,7 +96,7 @@ def sync(turn: Turn, kube: Kube) -> None:
             text = f"its machine {each.machine} is in no list; its Node is taken away if that stays so"
             turn.waiting(STEP, each.name, text)
     if not found:
-        world.memory.confirm("gone nodes", True, now)
+        cache.settled = now
 
 
 def _remove(kube: Kube, node: Suspect) -> None:
@@ -100,4 +109,4 @@ def _remove(kube: Kube, node: Suspect) -> None:
 
 def forget(turn: Turn) -> None:
     """Whoever is elected later has to see for itself."""
-    turn.world.memory.missed_nodes = {}
+    turn.world.memory.of(GoneNodesCache).missed = {}

@@ -7,8 +7,10 @@ the next round, since the file itself is compared.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from protokube.agent import generations
+from protokube.agent.memory import StepCache
 from protokube.agent.world import Turn
 from protokube.members.generation import is_untouched
 from protokube.providers.volumes import Volume
@@ -17,6 +19,12 @@ from protokube.records.names import address_type, make_record, normalise
 
 STEP = "hosts"
 TTL = 5
+
+
+@dataclass(slots=True)
+class HostsCache(StepCache):
+    addresses: dict[str, str] = field(default_factory=dict)
+    """By machine id, as the provider last listed them."""
 
 
 def sync(turn: Turn) -> None:
@@ -67,10 +75,7 @@ def _addresses(turn: Turn) -> dict[str, str]:
     """Machines by id; asked for anew only while somebody holds a volume whom we do not know."""
     world = turn.world
     holders = {each.attached_to for each in turn.volumes or () if each.attached_to}
-    known, _ = world.memory.checked.get("addresses", ({}, 0.0))
-    assert isinstance(known, dict)
-    if holders <= known.keys():
-        return known
-    found = {each.id: each.address for each in world.machines.list_machines()}
-    world.memory.confirm("addresses", found, world.clock.monotonic())
-    return found
+    cache = world.memory.of(HostsCache)
+    if not holders <= cache.addresses.keys():
+        cache.addresses = {each.id: each.address for each in world.machines.list_machines()}
+    return cache.addresses

@@ -8,11 +8,12 @@ counts as gone, several times running. What the record says of a volume is belie
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from protokube.agent import generations, homes, unused
+from protokube.agent.memory import Missed, StepCache
 from protokube.agent.wanted import EtcdCluster, Member
-from protokube.agent.world import Missed, Turn
+from protokube.agent.world import Turn
 from protokube.errors import TryLater
 from protokube.providers.volumes import Volume
 
@@ -20,6 +21,12 @@ STEP = "volumes"
 TIMES = 3
 CONSISTENT_SECONDS, SECONDS = 5.0, 60.0
 """From the first to the last of those answers; shorter where the provider's reads show every earlier write."""
+
+
+@dataclass(slots=True)
+class InventoryCache(StepCache):
+    gone: dict[str, Missed] = field(default_factory=dict)
+    """By volume: how long the provider has said that there is no such volume. Forgotten, the count starts at zero."""
 
 
 def list_volumes(turn: Turn) -> Sequence[Volume]:
@@ -72,7 +79,7 @@ def _as_recorded(volume: Volume, place: tuple[str, str] | None) -> Volume:
 
 def count_gone(turn: Turn) -> None:
     """Once a round: how long the provider has said of each volume that it does not exist."""
-    counts, now = turn.world.memory.gone, turn.world.clock.monotonic()
+    counts, now = turn.world.memory.of(InventoryCache).gone, turn.world.clock.monotonic()
     for volume in counts.keys() - turn.gone:
         del counts[volume]  # one sighting, or one round without a clear word, starts the count again
     for volume in turn.gone:
@@ -82,7 +89,7 @@ def count_gone(turn: Turn) -> None:
 
 def is_gone(turn: Turn, volume: str) -> bool:
     """Whether the provider has said often and long enough that this volume does not exist."""
-    missed = turn.world.memory.gone.get(volume)
+    missed = turn.world.memory.of(InventoryCache).gone.get(volume)
     if missed is None:
         return False
     enough = CONSISTENT_SECONDS if turn.world.volumes.consistent else SECONDS

@@ -10,7 +10,10 @@ others serve.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from protokube.agent import etcd, nodekeys, restarts
+from protokube.agent.memory import StepCache
 from protokube.agent.world import Turn
 from protokube.manifests.etcd import PKI
 from protokube.members.start import Join, Start
@@ -21,6 +24,12 @@ UNIT = "kubelet.service"
 PATIENCE = 60.0
 LONGEST_SLOT = 600.0
 """Seconds of the clock that are one master's to start its kubelet anew."""
+
+
+@dataclass(slots=True)
+class KubeletCache(StepCache):
+    current: float | None = None
+    """When the certificate was written that the running kubelet was seen to have read."""
 
 
 def sync(turn: Turn) -> None:
@@ -41,14 +50,14 @@ def is_outdated(turn: Turn) -> bool:
     written = _written(turn)
     if written is None or written > now:  # a clock that was set back says nothing about what was first
         return False
-    if world.memory.confirmed(STEP, written, world.clock.monotonic(), float("inf")):
+    if world.memory.of(KubeletCache).current == written:
         return False
     running = world.units.running_for(UNIT)
     if running is None:
         return False
     if now - running < written:
         return True
-    world.memory.confirm(STEP, written, world.clock.monotonic())
+    world.memory.of(KubeletCache).current = written
     return False
 
 

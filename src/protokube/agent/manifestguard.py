@@ -10,12 +10,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
 from protokube.agent import links
+from protokube.agent.memory import StepCache
 from protokube.agent.podidentity import Reading, read
 from protokube.agent.world import Turn
 from protokube.errors import TryLater
@@ -25,7 +26,6 @@ from protokube.host.bounded import bounded
 STEP = "manifests"
 ASIDE = "/var/lib/protokube/set-aside"
 PATIENCE = 1.0
-READ, TOLD = "foreign manifest ", "told of foreign manifest "
 Kind = Literal["file", "link", "dir", "other"]
 
 COPY = re.compile(
@@ -39,6 +39,14 @@ COPY = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 """What is put behind the name of a file to name a copy of it."""
+
+
+@dataclass(slots=True)
+class ManifestsCache(StepCache):
+    read: dict[str, Reading] = field(default_factory=dict)
+    """By file name: what was in a file that is not ours, and of which version of it."""
+    reported: dict[str, str] = field(default_factory=dict)
+    """By file name: why it is no pod, as it was reported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,10 +120,10 @@ def _move(turn: Turn, aside: Aside) -> None:
 
 
 def _tell(turn: Turn, entries: Sequence[Entry]) -> None:
-    memory, now = turn.world.memory, turn.world.clock.monotonic()
+    reported = turn.world.memory.of(ManifestsCache).reported
     for entry in entries:
-        if not memory.confirmed(TOLD + entry.name, entry.problem, now, float("inf")):
-            memory.confirm(TOLD + entry.name, entry.problem, now)
+        if reported.get(entry.name) != entry.problem:
+            reported[entry.name] = entry.problem
             turn.report.done(STEP, f"left alone, and no pod to us: {entry.problem}", shown(entry.name))
 
 
@@ -147,19 +155,18 @@ def look(turn: Turn, ours: Mapping[str, str]) -> list[Entry]:
             found = [each for each in listed if each.name not in ours and not each.name.startswith(".")]
     except (FileNotFoundError, NotADirectoryError):
         found = []
-    memory, kept = turn.world.memory.checked, {start + each.name for each in found for start in (READ, TOLD)}
-    for gone in [key for key in memory if key.startswith((READ, TOLD)) and key not in kept]:
-        del memory[gone]
+    cache, names = turn.world.memory.of(ManifestsCache), {each.name for each in found}
+    cache.read = {name: reading for name, reading in cache.read.items() if name in names}
+    cache.reported = {name: problem for name, problem in cache.reported.items() if name in names}
     entries = [_entry(turn, each) for each in found]
     return [each for each in entries if each is not None]
 
 
 def _entry(turn: Turn, listed: os.DirEntry[str]) -> Entry | None:
-    kind, memory = _kind(listed), turn.world.memory
+    kind, readings = _kind(listed), turn.world.memory.of(ManifestsCache).read
     if kind not in ("file", "link"):
         return Entry(name=listed.name, kind=kind)
-    known, _ = memory.checked.get(READ + listed.name, (None, 0.0))
-    before = known if isinstance(known, Reading) else None
+    before = readings.get(listed.name)
     try:  # a link may lead to a disk that is dead
         reading = bounded(lambda: read(Path(listed.path), before), PATIENCE, f"reading {listed.path}")
     except FileNotFoundError:  # gone meanwhile, or a link that leads nowhere
@@ -168,7 +175,7 @@ def _entry(turn: Turn, listed: os.DirEntry[str]) -> Entry | None:
         return Entry(name=listed.name, kind=kind, problem="it cannot be read: its disk does not answer")
     except OSError as why:
         return Entry(name=listed.name, kind=kind, problem=f"it cannot be read: {(why.strerror or str(why)).lower()}")
-    memory.confirm(READ + listed.name, reading, turn.world.clock.monotonic())
+    readings[listed.name] = reading
     return Entry(name=listed.name, kind=kind, pod=reading.pod, problem=reading.problem)
 
 

@@ -6,6 +6,9 @@ name back from its successor.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
+from protokube.agent.memory import Confirmed, StepCache, is_fresh
 from protokube.agent.world import Home, Turn
 from protokube.errors import Refused, TryLater
 from protokube.members.identity import Identity
@@ -16,6 +19,12 @@ from protokube.records.names import normalise
 STEP = "names"
 READ_EVERY = 300.0
 """Seconds between two readings of a name that was in order."""
+
+
+@dataclass(slots=True)
+class NamesCache(StepCache):
+    settled: dict[str, Confirmed[tuple[str, int]]] = field(default_factory=dict)
+    """By DNS name: the address and epoch with which the authoritative side answered."""
 
 
 def sync(turn: Turn) -> None:
@@ -35,7 +44,8 @@ def _one(turn: Turn, home: Home) -> None:
     world, name = turn.world, home.member.dns_name
     assert isinstance(home.identity, Identity)
     ours, now = (world.me.address, home.identity.epoch), world.clock.monotonic()
-    if not world.memory.confirmed(name, ours, now, READ_EVERY):
+    settled = world.memory.of(NamesCache).settled
+    if not is_fresh(settled.get(name), ours, now, READ_EVERY):
         plan = _plan(turn, home)
         if isinstance(plan, Publish):
             assert world.dns is not None
@@ -50,7 +60,7 @@ def _one(turn: Turn, home: Home) -> None:
             case Publish():
                 raise TryLater(f"the authoritative server does not answer {world.me.address} yet")
             case Settled():
-                world.memory.confirm(name, ours, now)
+                settled[name] = Confirmed(ours, now)
     turn.named.add(name)
 
 

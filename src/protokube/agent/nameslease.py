@@ -7,9 +7,11 @@ stand there too, and nobody ever takes those over: a record of somebody else wou
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from protokube.addons.value import Tree
+from protokube.agent.memory import Confirmed, StepCache, is_fresh
 from protokube.agent.world import Kube, Turn
 from protokube.records.api import LEASE, LEASE_MEMBERS, LEASE_NAMES, LEASE_SECONDS
 
@@ -18,16 +20,22 @@ EVERY = LEASE_SECONDS / 4
 MANAGER = "protokube"
 
 
+@dataclass(slots=True)
+class NamesLeaseCache(StepCache):
+    renewed: Confirmed[tuple[tuple[str, ...], tuple[str, ...]]] | None = None
+    """The names of the API and of etcd members that the Lease was last renewed with."""
+
+
 def sync(turn: Turn, kube: Kube) -> None:
     world, names = turn.world, turn.wanted.api_names
     members = tuple(member.dns_name for etcd in turn.wanted.etcd for member in etcd.members)
     if world.dns is None or not world.zone_mode or not names:
         return
-    now = world.clock.monotonic()
-    if world.memory.confirmed("names lease", (names, members), now, EVERY):
+    cache, now = world.memory.of(NamesLeaseCache), world.clock.monotonic()
+    if is_fresh(cache.renewed, (names, members), now, EVERY):
         return
     kube.apply(PATH, lease(names, world.me.name, world.clock.now(), members=members), manager=MANAGER)
-    world.memory.confirm("names lease", (names, members), now)
+    cache.renewed = Confirmed((names, members), now)
 
 
 def lease(names: tuple[str, ...], holder: str, now: float, *, members: tuple[str, ...] = ()) -> Tree:

@@ -6,25 +6,40 @@ the provider to say, by its group; a Node is called as its machine is.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from protokube.addons.nodes import in_words, plan_node
 from protokube.addons.value import Tree
+from protokube.agent.memory import Confirmed, StepCache, is_fresh
 from protokube.agent.world import Kube, Turn
 from protokube.errors import TryLater
 from protokube.kube.client import ApiError, NoAnswer
 from protokube.providers.machines import Machine
 
-STEP, FAILED = "nodes", "nodes that failed"
+STEP = "nodes"
 EVERY = 60.0
 MOST = 50
 """In one round: a thousand new nodes must not keep the agent from its disks."""
 NODES = "/api/v1/nodes"
+Marks = tuple[dict[str, dict[str, str]], dict[str, list[str]]]
+"""Labels and taints, by group."""
+
+
+@dataclass(slots=True)
+class NodesCache(StepCache):
+    own: Confirmed[tuple[dict[str, str] | None, list[str] | None]] | None = None
+    """The labels and taints with which our own Node was last seen."""
+    others: Confirmed[Marks] | None = None
+    """When all other Nodes were last seen to have theirs."""
+    failed: frozenset[str] = frozenset()
+    """Nodes whose last try failed."""
 
 
 def sync_own(turn: Turn, kube: Kube) -> None:
     world, group = turn.world, turn.world.me.group
     wanted = (turn.wanted.node_labels.get(group), turn.wanted.node_taints.get(group))
-    now = world.clock.monotonic()
-    if world.memory.confirmed("own node", wanted, now, EVERY):
+    cache, now = world.memory.of(NodesCache), world.clock.monotonic()
+    if is_fresh(cache.own, wanted, now, EVERY):
         return
     try:
         node = kube.get(f"{NODES}/{world.me.name}")
@@ -33,19 +48,19 @@ def sync_own(turn: Turn, kube: Kube) -> None:
             return
         raise
     if not _mark(turn, kube, node, world.me):  # right as it was read; what we write, somebody may undo in that moment
-        world.memory.confirm("own node", wanted, now)
+        cache.own = Confirmed(wanted, now)
 
 
 def sync_others(turn: Turn, kube: Kube) -> None:
     """A Node that no machine of ours is called after is left alone."""
     world, wanted = turn.world, (turn.wanted.node_labels, turn.wanted.node_taints)
-    now = world.clock.monotonic()
-    if world.memory.confirmed("nodes", wanted, now, EVERY):
+    cache, now = world.memory.of(NodesCache), world.clock.monotonic()
+    if is_fresh(cache.others, wanted, now, EVERY):
         return
     machines = {each.name: each for each in world.machines.list_machines() if each.id != world.me.id}
     listed = kube.get(NODES).get("items") or []
     nodes = [each for each in listed if each["metadata"]["name"] in machines]
-    tries, failed = 0, _failed_before(turn)
+    tries, failed = 0, cache.failed
     # those that failed before come last: any number of them must not use up every round
     for node in sorted(nodes, key=lambda each: each["metadata"]["name"] in failed):
         name = node["metadata"]["name"]
@@ -54,14 +69,9 @@ def sync_others(turn: Turn, kube: Kube) -> None:
         tries += marked is not False
         if tries >= MOST:
             break  # the next round goes on
-    world.memory.confirm(FAILED, failed, now)
+    cache.failed = failed
     if not tries:
-        world.memory.confirm("nodes", wanted, now)
-
-
-def _failed_before(turn: Turn) -> frozenset[str]:
-    names, _ = turn.world.memory.checked.get(FAILED, (None, 0.0))
-    return names if isinstance(names, frozenset) else frozenset()
+        cache.others = Confirmed(wanted, now)
 
 
 def _try(turn: Turn, kube: Kube, node: Tree, machine: Machine) -> bool | None:

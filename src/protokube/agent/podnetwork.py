@@ -6,8 +6,10 @@ Without an answer from the API server, everything stays as it is: pods that talk
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from protokube.agent.memory import StepCache, is_recent
 from protokube.agent.routes_plan import Node, PodRange, node, plan, pod_ranges
 from protokube.agent.wanted import MasterConfig
 from protokube.agent.world import Turn
@@ -21,12 +23,18 @@ NODES = "/api/v1/nodes"
 MANAGER = "kube-controller-manager"
 
 
+@dataclass(slots=True)
+class PodNetworkCache(StepCache):
+    settled: float | None = None
+    """When all ways were last seen to be as they should be."""
+
+
 def sync(turn: Turn) -> None:
     world = turn.world
     if not turn.wanted.pod_network or world.kube is None or world.routes is None:
         return
-    now = world.clock.monotonic()
-    if world.memory.confirmed(STEP, True, now, EVERY):
+    cache, now = world.memory.of(PodNetworkCache), world.clock.monotonic()
+    if is_recent(cache.settled, now, EVERY):
         return
     nodes = read_nodes(world.kube.get(NODES, resourceVersion="0"))  # from the API server's memory: cheap for it
     own = next((each for each in nodes if each.name == world.me.name), None)
@@ -36,7 +44,7 @@ def sync(turn: Turn) -> None:
         return
     _write(turn, own.ranges)
     _route(turn, nodes)
-    world.memory.confirm(STEP, True, now)
+    cache.settled = now
 
 
 def read_nodes(answer: Mapping[str, Any]) -> Sequence[Node]:

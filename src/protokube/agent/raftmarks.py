@@ -7,8 +7,10 @@ counts what is still in memory.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from protokube.agent.memory import Confirmed, StepCache, is_recent
 from protokube.agent.world import Home, Turn
 from protokube.errors import Refused, TryLater
 from protokube.etcd.wal import UnreadableLog
@@ -19,6 +21,12 @@ from protokube.store import NotThere, Stored, layout
 
 STEP = "raft mark"
 EVERY = 60.0
+
+
+@dataclass(slots=True)
+class RaftMarksCache(StepCache):
+    written: dict[str, Confirmed[RaftMark]] = field(default_factory=dict)
+    """By volume: the mark that was last written. A write compares with the store itself, and never lowers it."""
 
 
 def wal_folder(home: Home) -> Path:
@@ -50,23 +58,22 @@ def reset(turn: Turn, key: str, generation: str, position: LogPosition) -> None:
 
 
 def _one(turn: Turn, home: Home) -> None:
-    memory, now = turn.world.memory, turn.world.clock.monotonic()
-    due = f"raft mark {home.volume}"
-    if memory.confirmed_for(due, now, EVERY) > 0:
+    written, now = turn.world.memory.of(RaftMarksCache).written, turn.world.clock.monotonic()
+    known = written.get(home.volume)
+    if known is not None and is_recent(known.when, now, EVERY):
         return
     assert isinstance(home.identity, Identity)
     folder = wal_folder(home)
     try:
-        position = turn.world.background.run(due, lambda: turn.world.logs.flushed(folder))
+        position = turn.world.background.run(f"raft mark {home.volume}", lambda: turn.world.logs.flushed(folder))
     except (OSError, UnreadableLog) as error:
         raise TryLater(f"etcd's log could not be flushed and read: {error}") from error
     if position is None:
         return  # a later round collects it
     mark = _mark(home.identity.generation, position)
-    known = memory.checked.get(due)
-    if known is None or known[0] != mark:
+    if known is None or known.value != mark:
         _write(turn, home.etcd.key, mark)
-    memory.confirm(due, mark, now)
+    written[home.volume] = Confirmed(mark, now)
 
 
 def _mark(generation: str, position: LogPosition) -> RaftMark:

@@ -9,8 +9,10 @@ docs/decisions/0017-full-etcd.md.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from protokube.agent.etcd import is_linked
+from protokube.agent.memory import Confirmed, StepCache
 from protokube.agent.spacewatch import Job, Own, Sight, SpaceWatch
 from protokube.agent.world import Home, Turn
 from protokube.errors import Refused, TryLater
@@ -36,6 +38,13 @@ from protokube.store import AlreadyThere, NotThere, Stored, layout
 
 STEP = "space"
 QUOTA = "quota-backend-bytes"
+
+
+@dataclass(slots=True)
+class SpaceCache(StepCache):
+    versions: dict[str, Confirmed[str]] = field(default_factory=dict)
+    """By etcd cluster: the version of the remedy's record, "" for none, and when it was first seen. Forgotten, it is
+    first seen later, and a look at the members has to be newer still."""
 
 
 def sync(turn: Turn) -> None:
@@ -91,12 +100,12 @@ def _one(turn: Turn, watch: SpaceWatch, home: Home) -> None:
 
 def _is_newer(turn: Turn, key: str, sight: Sight, stored: Stored | None) -> bool:
     """Whether the members were asked after the record came to say what it says: another master may have acted."""
-    memory, now = turn.world.memory, turn.world.clock.monotonic()
+    versions = turn.world.memory.of(SpaceCache).versions
     version = stored.version if stored is not None else ""
-    known = memory.checked.get(f"maintenance {key}")
-    if known is None or known[0] != version:
-        memory.confirm(f"maintenance {key}", version, now)
-    return sight.when >= memory.checked[f"maintenance {key}"][1]
+    known = versions.get(key)
+    if known is None or known.value != version:
+        known = versions[key] = Confirmed(version, turn.world.clock.monotonic())
+    return sight.when >= known.when
 
 
 def _collect(turn: Turn, key: str, job: Job) -> None:

@@ -6,8 +6,11 @@ round starts it, a later one collects it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from protokube.agent import generations, homes, inventory, links, settling, unused, verified
 from protokube.agent.claims import plan_claims
+from protokube.agent.memory import Confirmed, StepCache, is_recent
 from protokube.agent.preparing import FormatIt, MarkIt, MountIt, next_step, wrong_device
 from protokube.agent.world import Turn
 from protokube.errors import Refused, TryLater
@@ -19,6 +22,14 @@ from protokube.providers.volumes import Volume, VolumeTaken
 STEP = "volumes"
 PROBE_AGAIN = 30.0
 """Seconds until a device that was refused is read once more."""
+
+
+@dataclass(slots=True)
+class VolumesCache(StepCache):
+    devices: dict[str, Device] = field(default_factory=dict)
+    """By volume: where the provider shows it, since it was attached. What is on the device is probed anew each time."""
+    refused: dict[str, Confirmed[Refuse]] = field(default_factory=dict)
+    """By volume: why its content was refused when it was last read."""
 
 
 def sync(turn: Turn) -> None:
@@ -33,7 +44,7 @@ def sync(turn: Turn) -> None:
             if volume.attached_to == turn.world.me.id:
                 _one(turn, volume)
             else:
-                turn.world.memory.checked.pop(f"device {volume.id}", None)
+                turn.world.memory.of(VolumesCache).devices.pop(volume.id, None)
     turn.homes = homes.observe(turn)
     settling.sync(turn)
 
@@ -148,21 +159,17 @@ def prepare(turn: Turn, volume: Volume, name: str) -> None:
 
 def _device(turn: Turn, volume: Volume) -> Device:
     """Where the provider shows the volume; asked once for each time it is attached, since that does not change."""
-    memory, now = turn.world.memory, turn.world.clock.monotonic()
-    known = memory.checked.get(f"device {volume.id}")
-    if known is None or not isinstance(known[0], Device):
-        memory.confirm(f"device {volume.id}", turn.world.volumes.device(volume.id), now)
-    found = memory.checked[f"device {volume.id}"][0]
-    assert isinstance(found, Device)
-    return found
+    devices = turn.world.memory.of(VolumesCache).devices
+    if volume.id not in devices:
+        devices[volume.id] = turn.world.volumes.device(volume.id)
+    return devices[volume.id]
 
 
 def _bring_up(turn: Turn, volume: Volume, block: Block, name: str) -> None:
     world = turn.world
-    refused = world.memory.checked.get(f"probe {volume.id}")
-    now = world.clock.monotonic()
-    if refused is not None and now - refused[1] < PROBE_AGAIN:
-        raise _still(refused[0])
+    refused = world.memory.of(VolumesCache).refused.get(volume.id)
+    if refused is not None and is_recent(refused.when, world.clock.monotonic(), PROBE_AGAIN):
+        raise _still(refused.value)
     jobs = (job for job, _ in world.disks.running() if isinstance(job, Format | MountVolume))
     working = next((job for job in jobs if job.block == block), None)
     if working is not None:
@@ -170,26 +177,25 @@ def _bring_up(turn: Turn, volume: Volume, block: Block, name: str) -> None:
         return
     probed = world.disks.run(Probe(block=block))
     if probed is None:  # while it is read once more, it stays as it was: nobody who looks just now must think it better
-        raise TryLater(f"{volume.id} is being read") if refused is None else _still(refused[0])
+        raise TryLater(f"{volume.id} is being read") if refused is None else _still(refused.value)
     if isinstance(probed, Failed):
         raise TryLater(f"{volume.id} could not be read: {probed.why}")
     assert isinstance(probed, Probed)
     _act(turn, volume, block, probed, name)
 
 
-def _still(refused: object) -> Refused:
-    assert isinstance(refused, Refuse)
+def _still(refused: Refuse) -> Refused:
     return Refused(refused.why, hint=refused.hint)
 
 
 def _act(turn: Turn, volume: Volume, block: Block, probed: Probed, name: str) -> None:
     """Carry out what the proof allows."""
-    world = turn.world
+    world, refused = turn.world, turn.world.memory.of(VolumesCache).refused
     generation = None if probed.content is Content.EXT4 else generations.read(turn, volume.etcd_cluster)
     decision = settling.supposing_blank(turn, volume) if probed.content in (Content.BLANK, Content.DIRTY) else Wait("")
     step = next_step(volume, probed, generation, decision)
     if not isinstance(step, Refuse):
-        world.memory.checked.pop(f"probe {volume.id}", None)
+        refused.pop(volume.id, None)
     match step:
         case MarkIt():
             marked = mark(turn, volume, f"{FORMATTING}:{world.new_nonce()}")
@@ -202,7 +208,7 @@ def _act(turn: Turn, volume: Volume, block: Block, probed: Probed, name: str) ->
         case Wait(why):
             raise TryLater(why)
         case Refuse(why, hint):
-            world.memory.confirm(f"probe {volume.id}", step, world.clock.monotonic())
+            refused[volume.id] = Confirmed(step, world.clock.monotonic())
             raise Refused(why, hint=hint)
 
 

@@ -1,8 +1,4 @@
-"""The edges a round acts through, what it remembers, and what it has seen so far.
-
-What is remembered is only what saves calls (when a name was last read) or what only time can tell (since when
-something waits, how often a volume was missing). No decision about data rests on it.
-"""
+"""The edges a round acts through, and what it has seen so far."""
 
 from __future__ import annotations
 
@@ -12,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from protokube.agent.memory import Memory
 from protokube.agent.report import Report
 from protokube.agent.wanted import EtcdCluster, MasterConfig, Member
 from protokube.errors import ProtokubeError, Refused, TryLater
@@ -146,46 +143,6 @@ class Home:
         return f"{self.etcd.key}/{self.member.short}"
 
 
-@dataclass(frozen=True, slots=True)
-class Missed:
-    """In how many lists running something was missing, and since when."""
-
-    times: int
-    since: float
-
-
-@dataclass(slots=True)
-class Memory:
-    """What may be forgotten without harm."""
-
-    since: dict[str, float] = field(default_factory=dict)
-    """When each thing that is waited for was first waited for."""
-    checked: dict[str, tuple[object, float]] = field(default_factory=dict)
-    """What was last confirmed at a far side, and when."""
-    gone: dict[str, Missed] = field(default_factory=dict)
-    """By volume: how long the provider has said that there is no such volume."""
-    missed_nodes: dict[str, Missed] = field(default_factory=dict)
-    """By the uid of a Node: how long its machine has been in no list."""
-    authorities: dict[str, float] = field(default_factory=dict)
-    """When each authority ends, as far as their certificates could be read."""
-
-    def waited(self, what: str, now: float) -> float:
-        return now - self.since.setdefault(what, now)
-
-    def confirmed(self, what: str, value: object, now: float, lasts: float) -> bool:
-        """Whether exactly this was confirmed not long ago."""
-        seen = self.checked.get(what)
-        return seen is not None and seen[0] == value and now - seen[1] < lasts
-
-    def confirmed_for(self, what: str, now: float, lasts: float) -> float:
-        """For how many seconds what was confirmed stays so."""
-        seen = self.checked.get(what)
-        return 0.0 if seen is None else max(seen[1] + lasts - now, 0.0)
-
-    def confirm(self, what: str, value: object, now: float) -> None:
-        self.checked[what] = (value, now)
-
-
 @dataclass(slots=True, kw_only=True)
 class World:
     """Everything outside of the decisions."""
@@ -295,4 +252,4 @@ class Turn:
 
 Step = Callable[[Turn], None]
 
-__all__ = ["Clock", "Home", "Keys", "Memory", "Presence", "Refused", "Step", "TryLater", "Turn", "World"]
+__all__ = ["Clock", "Home", "Keys", "Presence", "Refused", "Step", "TryLater", "Turn", "World"]

@@ -18,10 +18,11 @@ from helpers_scenarios_edges import HostClock
 from protokube.addons.nodes import MACHINE
 from protokube.addons.value import Tree
 from protokube.agent import cluster
-from protokube.agent.gonenodes import LISTS, SECONDS, counted, is_gone, suspects
+from protokube.agent.gonenodes import LISTS, SECONDS, GoneNodesCache, counted, is_gone, suspects
 from protokube.agent.launchdata import from_config
+from protokube.agent.memory import Missed
 from protokube.agent.report import Report
-from protokube.agent.world import Missed, Turn
+from protokube.agent.world import Turn
 from protokube.errors import TryLater
 from protokube.providers.machines import Machine
 
@@ -157,7 +158,7 @@ def test_a_list_that_has_it_again_or_does_not_come_begins_the_row_anew(elected: 
     elected.world.machines = other
     elected.round(10)
     elected.world.machines = Machines(a_machine())
-    elected.world.memory.checked.clear()
+    elected.world.memory.of(GoneNodesCache).settled = None
     assert elected.rounds(6) == []
     assert NODE in elected.kube.objects
     assert elected.rounds(2) == ["taken away: its machine n-1 is gone"]

@@ -6,8 +6,11 @@ from pathlib import Path
 
 from helpers_agent import a_turn
 from helpers_scenarios_edges import FakeClock, HostClock
+from protokube.agent.etcd import EtcdCache
 from protokube.agent.keys import CHECK_EVERY, ensure
-from protokube.agent.world import Memory, Turn
+from protokube.agent.memory import Confirmed, Memory, is_fresh, is_recent, seconds_left
+from protokube.agent.volumes import VolumesCache
+from protokube.agent.world import Turn
 
 
 def again(turn: Turn) -> Turn:
@@ -16,12 +19,27 @@ def again(turn: Turn) -> Turn:
 
 
 def test_what_was_confirmed_counts_for_a_while_and_only_for_that_value() -> None:
+    known = Confirmed(("10.0.0.1", 3), 100.0)
+    assert is_fresh(known, ("10.0.0.1", 3), 399.0, 300.0)
+    assert not is_fresh(known, ("10.0.0.1", 3), 400.0, 300.0)
+    assert not is_fresh(known, ("10.0.0.1", 4), 100.0, 300.0)
+    assert not is_fresh(None, ("10.0.0.1", 3), 100.0, 300.0)
+
+
+def test_what_was_done_is_recent_for_a_while() -> None:
+    assert is_recent(100.0, 399.0, 300.0)
+    assert not is_recent(100.0, 400.0, 300.0)
+    assert not is_recent(None, 0.0, 300.0)
+    assert seconds_left(100.0, 399.0, 300.0) == 1.0
+    assert seconds_left(100.0, 500.0, 300.0) == seconds_left(None, 0.0, 300.0) == 0.0
+
+
+def test_each_step_has_one_cache_of_its_own_and_it_begins_empty() -> None:
     memory = Memory()
-    memory.confirm("name", ("10.0.0.1", 3), 100.0)
-    assert memory.confirmed("name", ("10.0.0.1", 3), 399.0, 300.0)
-    assert not memory.confirmed("name", ("10.0.0.1", 3), 400.0, 300.0)
-    assert not memory.confirmed("name", ("10.0.0.1", 4), 100.0, 300.0)
-    assert not memory.confirmed("other", ("10.0.0.1", 3), 100.0, 300.0)
+    memory.of(EtcdCache).voters["main/a"] = "vol-1"
+    assert memory.of(EtcdCache).voters == {"main/a": "vol-1"}
+    assert memory.of(VolumesCache) == VolumesCache()
+    assert Memory().of(EtcdCache) == EtcdCache()
 
 
 def test_a_wait_tells_how_long_it_has_lasted() -> None:
