@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from helpers_scenarios_edges import HostClock
+from protokube.errors import TryLater
 from protokube.host import (
     Block,
     Content,
@@ -126,6 +127,8 @@ class MemoryDisks:
         """Children that hang cannot even be killed."""
         self.in_use: Callable[[str], bool] = lambda _volume: False
         """Whether a process of this machine has files open on a volume."""
+        self.blind = False
+        """Nobody can tell."""
 
     def reaches(self, volume: str) -> bool:
         return self.holder(volume) == self.machine
@@ -145,6 +148,12 @@ class MemoryDisks:
         self.progress()
         root = Mount(number=(254, 0), point=Path("/"), type="ext4", options=frozenset({"rw"}))
         return (root, *self.table.values())
+
+    def used_by(self, number: tuple[int, int]) -> Sequence[str]:
+        platter = self.platters.numbered(number)
+        if self.blind:
+            raise TryLater("processes are hidden")
+        return ["etcd (pid 12) has open its log"] if platter is not None and self.in_use(platter.volume) else []
 
     def run(self, job: Job) -> Result | None:
         self.progress()

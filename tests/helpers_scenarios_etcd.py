@@ -162,6 +162,8 @@ class EtcdModel:
         self.answers_lost = False
         self.quota = 0
         """Bytes; 0 is none."""
+        self.lingering: set[str] = set()
+        """Machines where etcd does not end, though its pod was taken away or its files were deleted: they are open."""
         self.preferred = 0
         """Who leads if it can."""
         self._numbers = itertools.count(1)
@@ -178,6 +180,9 @@ class EtcdModel:
         if not machine.runs and machine.kubelet_started:
             return  # frozen: it does nothing, and nothing is done to it
         pod = self._pod(machine)
+        if process is not None and machine.id in self.lingering and machine.reaches(process.pod.volume):
+            self.progress()
+            return
         if process is not None and (
             process.pod != pod or not machine.reaches(process.pod.volume) or not process.db.file.exists()
         ):

@@ -19,7 +19,8 @@ WEIGHTS = {
     "crash": 14, "interleave": 10, "die inside": 3, "lose inside": 4, "sleep inside": 10, "cloud": 3, "cloud lost": 4,
     "dns": 3, "dns lost": 3, "store": 2, "store lost": 3, "etcd lost": 3, "repair": 8, "delete": 5, "wipe": 2,
     "strip": 4, "jobs": 4, "full": 2, "write": 8, "forget": 2, "hide": 3, "show": 3, "disaster": 1,
-    "silence inside": 6, "raise": 2, "copy": 6, "put back": 6, "clone": 1, "untag": 3, "swap": 2, "lie": 6,
+    "silence inside": 6, "raise": 2, "copy": 6, "put back": 6, "clone": 1, "untag": 3, "swap": 2, "lie": 6, "linger": 4,
+    "restart": 8,
 }  # fmt: skip
 BEGINNINGS = (
     (), (), (), (), ("cloud lost",), ("dns lost",), ("store lost",), ("jobs",), ("cloud",), ("boot", "boot"),

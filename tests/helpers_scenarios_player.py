@@ -221,7 +221,9 @@ class Player:
         stage.cloud.tell_the_truth()
         for model in stage.etcd.values():
             model.answers_lost = False
+            model.lingering.clear()
         for host in stage.hosts.values():
+            host.disks.blind = False
             host.disk_full, host.disks.stuck = False, False
             host.disks.seconds, host.disks.fails = (lambda _job: 0.0), (lambda _job: "")
 
@@ -268,6 +270,18 @@ class Player:
         if folder is not None and (folder / "var").exists():
             shutil.rmtree(folder / "var")
             self.stage._refresh_all()
+
+    def do_linger(self, first: int, second: int) -> None:
+        """A kubelet hangs: what it should stop runs on; and now and then nobody can tell whether it does."""
+        if host := self.one(first, lambda each: each.runs):
+            for model in self.stage.etcd.values():
+                model.lingering ^= {host.id}
+            host.disks.blind = second % 5 == 0
+
+    def do_restart(self, first: int, second: int) -> None:
+        """The agent's process is replaced between two rounds, and has forgotten everything."""
+        if host := self.one(first, lambda each: each.runs):
+            self.stage.agent_dies(host)
 
     def do_hide(self, first: int, second: int) -> None:
         """The tags that make a volume ours are taken away, and may come back."""

@@ -7,7 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from helpers_scenarios import Stage
-from protokube.host import Content, Format, MountVolume, Probe
+from protokube.agent.volumes import VolumesCache
+from protokube.host import Content, Device, Format, MountVolume, Probe
+from protokube.providers.volumes.memory import DEVICES
 
 HOUR = 3600.0
 
@@ -220,3 +222,16 @@ def test_a_wall_clock_that_is_an_hour_off_matters_to_nobody(stage: Stage) -> Non
     stage.run(60)
     assert stage.healthy()
     assert len(stage.dns.addresses("api.internal.laptop")) == 3
+
+
+def test_a_disk_is_formatted_where_the_provider_shows_it_now_and_not_where_it_was_once(stage: Stage) -> None:
+    """Where the platform has no serials, the place is the only proof; what is remembered of it is none."""
+    host = stage.boot("master-c")
+    other, volume = stage.volume_of("b"), stage.volume_of("c")
+    for each in (other, volume):
+        stage.change_tags(each, attached_to=host.id)
+    stage.beside.add(other)
+    host.world.memory.of(VolumesCache).devices[volume] = Device(path=DEVICES / other, serial=None)
+    stage.run(20)
+    assert stage.platters[other].formats == []
+    assert len(stage.platters[volume].formats) == 1

@@ -414,20 +414,69 @@ def test_a_volume_that_the_provider_denies_is_let_go_once_that_is_sure_and_taken
     assert host.links() == {"etcd.manifest": volume}, "a replacement that is blank is not used"
 
 
+def ids(stage: Stage) -> set[int]:
+    return {each.id for each in stage.etcd["main"].led()[0].db.state.members}
+
+
 def test_data_that_vanishes_under_a_running_etcd_is_made_anew_only_after_that_etcd_is_gone(formed: Stage) -> None:
-    host = formed.holder_of("a")
+    """However long that takes, and however often the agent is restarted meanwhile: it has nothing to remember."""
+    host, model = formed.holder_of("a"), formed.etcd["main"]
     folder = formed.platters[formed.volume_of("a")].folder
     assert folder is not None
-    old = {each.id for each in formed.etcd["main"].led()[0].db.state.members}
+    old, running = ids(formed), model.processes[host.id]
+    model.lingering.add(host.id)
     shutil.rmtree(folder / "var/etcd/data/member")
 
-    formed.run(12)
+    for _ in range(20):
+        formed.run(6)
+        formed.agent_dies(host)
+    assert model.processes[host.id] is running
     assert host.links() == {}
-    assert "its data vanished while it ran" in host.said
-    assert {each.id for each in formed.etcd["main"].led()[0].db.state.members} == old
-    formed.until(formed.healthy, within=90)
-    assert len(old - {each.id for each in formed.etcd["main"].led()[0].db.state.members}) == 1
+    assert "its volume is still in use, so its etcd may run: etcd (pid 12) has open its log" in host.said
+    assert ids(formed) == old
+    model.lingering.clear()
+    formed.until(lambda: model.processes.get(host.id) is not running and formed.healthy(), within=MINUTE)
+    assert len(old - ids(formed)) == 1
+    assert model.removed_running == []
     assert formed.write()
+
+
+def test_a_member_whose_data_is_gone_is_not_removed_while_nobody_can_tell_whether_it_runs(formed: Stage) -> None:
+    host, old = formed.holder_of("a"), ids(formed)
+    folder = formed.platters[formed.volume_of("a")].folder
+    assert folder is not None
+    host.disks.blind = True
+    shutil.rmtree(folder / "var/etcd/data/member")
+    formed.run(2 * MINUTE)
+    assert ids(formed) == old
+    assert "processes are hidden" in host.said
+    host.disks.blind = False
+    formed.until(formed.healthy, within=MINUTE)
+    assert len(old - ids(formed)) == 1
+
+
+def test_a_member_whose_link_went_while_there_was_no_quorum_is_not_removed_before_its_etcd_is_gone(
+    formed: Stage,
+) -> None:
+    """Its data vanishes without a quorum: the link goes, and the quorum comes back before that etcd has ended."""
+    host, model = formed.holder_of("a"), formed.etcd["main"]
+    others = [formed.holder_of(each) for each in ("b", "c")]
+    folder = formed.platters[formed.volume_of("a")].folder
+    assert folder is not None
+    old = ids(formed)
+    model.lingering.add(host.id)
+    for each in others:
+        formed.freeze(each)
+    shutil.rmtree(folder / "var/etcd/data/member")
+    formed.run(20)
+    assert host.links() == {}
+    for each in others:
+        formed.thaw(each)
+    formed.run(MINUTE)
+    assert ids(formed) == old
+    assert model.removed_running == []
+    model.lingering.clear()
+    formed.until(lambda: ids(formed) != old and formed.healthy(), within=MINUTE)
 
 
 def test_what_is_left_of_old_data_is_never_moved_over_what_was_kept_before(formed: Stage) -> None:

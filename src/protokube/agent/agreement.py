@@ -27,6 +27,7 @@ class Watching:
     ) -> None:
         self._etcd, self._members, self._changed = etcd, members, changed
         self._suspicions = {key: Suspicion() for key in members}
+        self._compared: set[str] = set()
         self._stop = threading.Event()
 
     def alarms(self) -> Mapping[str, Disagree]:
@@ -36,6 +37,9 @@ class Watching:
     def suspected(self, key: str) -> bool:
         return self._suspicions[key].differed > 0
 
+    def compared(self, key: str) -> bool:
+        return key in self._compared
+
     def look(self) -> bool:
         """One comparison of each; whether any differed."""
         differed, before = False, dict(self.alarms())
@@ -43,12 +47,13 @@ class Watching:
             seen = compare(self._etcd[key], names)
             differed |= isinstance(seen, Disagree)
             self._suspicions[key] = self._suspicions[key].feed(seen)
+            self._compared.add(key)
         if before != self.alarms():
             self._changed()
         return differed
 
     def run(self) -> None:
-        pause = EVERY
+        pause = SUSPICIOUS  # an older copy of a disk waits for the first comparison
         while not self._stop.wait(pause):
             pause = SUSPICIOUS if self.look() else EVERY
 

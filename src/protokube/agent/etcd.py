@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from protokube.agent import generations, homes, keys, links, quorum
-from protokube.agent.memory import Confirmed, StepCache, is_fresh
+from protokube.agent import generations, homes, keys, links, quorum, stopped
+from protokube.agent.memory import StepCache
 from protokube.agent.wanted import EtcdCluster
 from protokube.agent.world import Home, Turn
 from protokube.errors import Refused, TryLater
@@ -21,16 +21,12 @@ from protokube.members.identity import Identity
 from protokube.members.start import Data, Join, Listed, Refuse, Start, Wait
 
 STEP = "etcd"
-STOPPING = 30.0
-"""Seconds that an etcd whose link was taken away may need to be gone for sure."""
 
 
 @dataclass(slots=True)
 class EtcdCache(StepCache):
     voters: dict[str, str] = field(default_factory=dict)
     """By member: the volume on which etcd was seen to be a voter."""
-    stopped: dict[str, Confirmed[str]] = field(default_factory=dict)
-    """By member: the volume whose link was taken away since its data vanished."""
 
 
 def sync(turn: Turn) -> None:
@@ -115,14 +111,14 @@ def _going_on(home: Home) -> str:
 def _joining(turn: Turn, home: Home, how: Join) -> str:
     """Take the place of the old id: remove, add as a learner, then start with exactly the list that etcd has now."""
     client = turn.world.etcd[home.etcd.key]
-    cache, now = turn.world.memory.of(EtcdCache), turn.world.clock.monotonic()
     if is_linked(turn, home) and how.remove is not None:
         # its old id is in use, perhaps by an etcd that still runs here: it has to stop before anything is removed
         links.remove(link_of(turn, home))
-        cache.stopped[home.name] = Confirmed(home.volume, now)
         raise TryLater("its data vanished while it ran; it is stopped first")
-    if is_fresh(cache.stopped.get(home.name), home.volume, now, STOPPING):
-        raise TryLater("its data vanished while it ran; it is given time to stop")
+    if how.remove is not None:
+        stopped.require_gone(turn, home, how.remove)
+    elif how.move_aside and not is_linked(turn, home):
+        stopped.require_unused(turn, home)
     if how.move_aside and not is_linked(turn, home):
         aside = homes.on_volume(lambda: homes.move_data_aside(home), f"moving old data aside on {home.point}")
         if aside:
@@ -134,7 +130,7 @@ def _joining(turn: Turn, home: Home, how: Join) -> str:
     if not any(home.member.peer_url in each.peer_urls for each in client.members()):
         added = client.add_learner(home.member.peer_url)
         turn.report.done(STEP, f"added as learner {added.id:x}", home.name)
-    cache.voters.pop(home.name, None)
+    turn.world.memory.of(EtcdCache).voters.pop(home.name, None)
     names = {each.peer_url: each.name for each in home.etcd.members}
     peers = [(names.get(url, each.name), url) for each in client.members() for url in each.peer_urls]
     return manifest.joining(home.member.settings, home.etcd.token, peers)

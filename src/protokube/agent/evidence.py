@@ -41,7 +41,7 @@ class Evidence:
 
 
 def gather(turn: Turn, home: Home, generation: Generation | None) -> Evidence:
-    """TryLater while the provider does not say which epoch it recorded."""
+    """TryLater while the provider does not say which epoch it recorded, or an older copy cannot be judged yet."""
     identity, listed = home.identity, home.listed
     assert isinstance(identity, Identity)
     if listed is None:
@@ -58,6 +58,9 @@ def gather(turn: Turn, home: Home, generation: Generation | None) -> Evidence:
     voters = [each.id for each in members or () if not each.learner]
     mark = _mark(turn, home, identity, position)
     older = older_copy(identity.epoch, position, listed.epoch_for(identity.generation), mark, identity.generation)
+    accepted = generation is not None and older is not None and _is_accepted(generation, home, older)
+    if older is not None and not accepted and not turn.world.agreement.compared(home.etcd.key):
+        raise TryLater(f"{home.volume} is an older copy ({older}); the other members are compared before it is judged")
     return Evidence(
         position=position,
         older=older,
@@ -67,7 +70,7 @@ def gather(turn: Turn, home: Home, generation: Generation | None) -> Evidence:
         agreed=not turn.world.agreement.suspected(home.etcd.key),
         rejoined=generation is not None
         and generation.rejoined.get(home.member.short, rejoin_note(home, older)) != rejoin_note(home, older),
-        accepted=generation is not None and older is not None and _is_accepted(generation, home, older),
+        accepted=accepted,
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from protokube.agent import links
 from protokube.agent.memory import Confirmed, StepCache, is_fresh
 from protokube.agent.world import Home, Turn
 from protokube.errors import Refused, TryLater
@@ -45,7 +46,8 @@ def _one(turn: Turn, home: Home) -> None:
     assert isinstance(home.identity, Identity)
     ours, now = (world.me.address, home.identity.epoch), world.clock.monotonic()
     settled = world.memory.of(NamesCache).settled
-    if not is_fresh(settled.get(name), ours, now, READ_EVERY):
+    runs = bool(links.pointing_into(world, home.point))  # to start one, the name is read in the same round
+    if not runs or not is_fresh(settled.get(name), ours, now, READ_EVERY):
         plan = _plan(turn, home)
         if isinstance(plan, Publish):
             assert world.dns is not None

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from protokube.agent import generations, homes, inventory, names, quorum, raftmarks, unused, verified
+from protokube.agent import generations, homes, inventory, names, quorum, raftmarks, stopped, unused, verified
 from protokube.agent.evidence import Evidence, gather, rejoin_note
 from protokube.agent.preparing import nonce_of
 from protokube.agent.wanted import EtcdCluster, Member
@@ -68,6 +68,7 @@ def _set_aside(turn: Turn, home: Home, older: Older) -> Wait:
     Recorded first: it happens once for each member. The epoch is raised only afterwards, by whichever round joins: a
     crash in between leaves a disk that is checked again, never one that counts as checked with the old data on it.
     """
+    stopped.require_unused(turn, home)  # no link leads there, and that is no proof
     note = rejoin_note(home, older)
     generations.change(turn, home.etcd.key, lambda known: known.with_rejoined(home.member.short, note))
     aside = homes.on_volume(lambda: homes.move_data_aside(home), f"moving old data aside on {home.point}")

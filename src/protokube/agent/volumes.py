@@ -27,7 +27,7 @@ PROBE_AGAIN = 30.0
 @dataclass(slots=True)
 class VolumesCache(StepCache):
     devices: dict[str, Device] = field(default_factory=dict)
-    """By volume: where the provider shows it, since it was attached. What is on the device is probed anew each time."""
+    """By volume: where the provider showed it; asked for again before a format. What is there is probed each time."""
     refused: dict[str, Confirmed[Refuse]] = field(default_factory=dict)
     """By volume: why its content was refused when it was last read."""
 
@@ -201,6 +201,9 @@ def _act(turn: Turn, volume: Volume, block: Block, probed: Probed, name: str) ->
             marked = mark(turn, volume, f"{FORMATTING}:{world.new_nonce()}")
             _act(turn, marked, block, probed, name)
         case FormatIt(uuid, again):
+            if (device := world.volumes.device(volume.id)) != _device(turn, volume):
+                world.memory.of(VolumesCache).devices.pop(volume.id)
+                raise TryLater(f"{volume.id} is shown at {device.path} now; it is read there first")
             _work(turn, Format(block=block, uuid=uuid, again=again), volume, name)
         case MountIt():
             point = world.inside(homes.point_of(volume.id))

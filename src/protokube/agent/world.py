@@ -80,6 +80,9 @@ class Agreement(Protocol):
     def suspected(self, key: str, /) -> bool:
         """Whether the last comparison that could be made of this etcd cluster found a difference."""
 
+    def compared(self, key: str, /) -> bool:
+        """Whether this etcd cluster was compared since the agent started; before that, no difference means nothing."""
+
 
 class Logs(Protocol):
     """etcd's logs on mounted volumes. Raises UnreadableLog, or OSError."""
@@ -116,6 +119,9 @@ class NobodyLooks:
 
     def suspected(self, _key: str) -> bool:
         return False
+
+    def compared(self, _key: str) -> bool:
+        return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

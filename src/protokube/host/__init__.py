@@ -127,6 +127,12 @@ class Disks(Protocol):
     def mounts(self) -> Sequence[Mount]:
         """This machine's mount table as it is now."""
 
+    def used_by(self, number: tuple[int, int]) -> Sequence[str]:
+        """Processes that still use the file system on this device, in words; none is a proof that nobody does.
+
+        TryLater where it cannot be told. All processes are looked at: for rare questions only.
+        """
+
     def run(self, job: Job) -> Probed | Done | Failed | None:
         """None while it runs: ask again next round. A result is given once, and forgotten."""
 

@@ -11,9 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from protokube.host import Block, Device, Failed, Format, Job, Mount, MountVolume, Probe, Unmount
+from protokube.host.bounded import bounded
 from protokube.host.devices import Devices
 from protokube.host.jobs import COMMAND, Child, Result
 from protokube.host.mounts import mounts
+from protokube.host.usage import SECONDS, used_by
 
 DEADLINES: Mapping[type[Any], float] = {Probe: 60.0, Format: 120.0, MountVolume: 120.0, Unmount: 30.0}
 GRACE = 2.0
@@ -47,6 +49,10 @@ class HostDisks:
 
     def mounts(self) -> Sequence[Mount]:
         return mounts()
+
+    def used_by(self, number: tuple[int, int]) -> Sequence[str]:
+        what = f"looking for processes that use device {number[0]}:{number[1]}"
+        return bounded(lambda: used_by(number), 2 * SECONDS, what)  # a process stuck on a dead disk may not answer
 
     def run(self, job: Job) -> Result | None:
         self._tidy()

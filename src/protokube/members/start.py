@@ -199,6 +199,11 @@ def _with_data(seen: Seen, name: str) -> Decision:
             f"detach {volume}; the running member was left alone",
             Kind.CLONE,
         )
+    if seen.siblings and seen.generation is None and not seen.members:
+        several = ", ".join((volume, *seen.siblings))
+        return Wait(
+            f"{name} has several volumes, {several}, and neither the record nor a quorum says which is its home"
+        )
     if seen.older is None:
         return Start(fresh=False)
     return _older(seen, seen.older, position, name)

@@ -71,13 +71,16 @@ class Logs:
 
 
 class Agreement:
-    differs = False
+    differs, looked = False, True
 
     def alarms(self) -> Mapping[str, Any]:
         return {}
 
     def suspected(self, _key: str) -> bool:
         return self.differs
+
+    def compared(self, _key: str) -> bool:
+        return self.looked
 
 
 class Bench:
@@ -202,6 +205,16 @@ def test_a_running_member_with_the_id_of_this_disk_is_noticed(bench: Bench) -> N
 def test_a_difference_between_the_others_is_passed_on(bench: Bench) -> None:
     bench.agreement.differs = True
     assert not bench.gather().agreed
+
+
+def test_an_older_copy_is_not_judged_before_the_others_were_compared(bench: Bench) -> None:
+    bench.agreement.looked = False
+    assert bench.gather().older is None, "what is no older copy does not wait for it"
+    bench.at_provider(epoch=5)
+    with pytest.raises(TryLater, match="the other members are compared before it is judged"):
+        bench.gather()
+    bench.agreement.looked = True
+    assert bench.gather().older is not None
 
 
 def test_an_acceptance_counts_for_exactly_these_figures_on_this_volume(bench: Bench) -> None:

@@ -81,7 +81,18 @@ def test_a_disk_that_is_not_behind_its_records_goes_on_with_its_data(
                 seen = just_mounted(
                     generation=generation, members=members, mark=mark, siblings=siblings, majority=majority
                 )
-                assert decide_start(seen) == Start(fresh=False)
+                unknown = generation is None and members is None and siblings
+                assert isinstance(decide_start(seen), Wait) if unknown else decide_start(seen) == Start(fresh=False)
+
+
+def test_of_several_disks_of_a_member_none_starts_while_neither_the_record_nor_a_quorum_names_its_home() -> None:
+    """One may be superseded: two such disks would bring an old cluster back beside the new one."""
+    seen = just_mounted(generation=None, members=None, siblings=("vol-x",))
+    assert decide_start(seen) == Wait(
+        "main/a has several volumes, vol-a, vol-x, and neither the record nor a quorum says which is its home"
+    )
+    assert isinstance(decide_start(replace(seen, older=OLDER, accepted=True)), Wait)
+    assert decide_start(replace(seen, verified=True)) == Start(fresh=False)
 
 
 # ours, an older copy

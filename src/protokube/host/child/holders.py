@@ -54,9 +54,17 @@ def uses(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def refers_to(libc: ctypes.CDLL, place: str, number: tuple[int, int]) -> bool:
+    try:
+        return leads_to(libc, place, number)
+    except OSError:
+        return False
+
+
+def leads_to(libc: ctypes.CDLL, place: str, number: tuple[int, int]) -> bool:
+    """The same, with an OSError where it cannot be told. The library has to be loaded with `use_errno`."""
     status = ctypes.create_string_buffer(STATX_BYTES)
     if libc.statx(HERE, place.encode(), DO_NOT_SYNC, ONLY_TYPE, status):
-        return False
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), place)
     (mode,) = struct.unpack_from("H", status, MODE)
     major, minor, on_major, on_minor = struct.unpack_from("IIII", status, NUMBERS)
     return (on_major, on_minor) == number or (stat.S_ISBLK(mode) and (major, minor) == number)
