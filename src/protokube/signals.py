@@ -7,11 +7,14 @@ numbers come through a pipe.
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+
+log = logging.getLogger("protokube.signals")
 
 
 def readable(numbers: Iterable[int], *, blocking: bool) -> int:
@@ -37,8 +40,10 @@ def on_signals(callbacks: Mapping[int, Callable[[], None]]) -> None:
     def listen() -> None:
         while True:
             for number in arrived(reader):
-                if number in callbacks:
-                    callbacks[number]()
+                try:
+                    callbacks.get(number, lambda: None)()
+                except Exception:
+                    log.exception("signal %d: unexpected error, please report it", number)
 
     threading.Thread(target=listen, daemon=True, name="signals").start()
 

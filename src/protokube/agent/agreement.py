@@ -6,9 +6,10 @@ person is told. All masters leave if no side has a majority, or if a member outs
 
 from __future__ import annotations
 
-import threading
+import time
 from collections.abc import Callable, Mapping
 
+from protokube.agent.memory import is_recent
 from protokube.agent.world import Turn
 from protokube.etcd import Etcd
 from protokube.etcd.compare import compare
@@ -16,19 +17,27 @@ from protokube.members.agreement import Disagree, Suspicion
 
 STEP = "agreement"
 EVERY, SUSPICIOUS = 30.0, 2.0
-"""Seconds between two comparisons; between two once they differed."""
+"""Seconds between two comparisons; between two once they differed, and before the first."""
+RECENT = 120.0
+"""Seconds for which a comparison says something about the members."""
+HANGS = 300.0
+"""Seconds after which one that has not ended is reported."""
 
 
 class Watching:
     """Compares the members of each etcd cluster again and again."""
 
     def __init__(
-        self, etcd: Mapping[str, Etcd], members: Mapping[str, list[str]], changed: Callable[[], None] = lambda: None
+        self,
+        etcd: Mapping[str, Etcd],
+        members: Mapping[str, list[str]],
+        changed: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._etcd, self._members, self._changed = etcd, members, changed
         self._suspicions = {key: Suspicion() for key in members}
-        self._compared: set[str] = set()
-        self._stop = threading.Event()
+        self._clock = clock
+        self._compared: dict[str, float] = {}
 
     def alarms(self) -> Mapping[str, Disagree]:
         """By etcd cluster, where the members differed several times running."""
@@ -38,7 +47,7 @@ class Watching:
         return self._suspicions[key].differed > 0
 
     def compared(self, key: str) -> bool:
-        return key in self._compared
+        return is_recent(self._compared.get(key), self._clock(), RECENT)
 
     def look(self) -> bool:
         """One comparison of each; whether any differed."""
@@ -47,18 +56,14 @@ class Watching:
             seen = compare(self._etcd[key], names)
             differed |= isinstance(seen, Disagree)
             self._suspicions[key] = self._suspicions[key].feed(seen)
-            self._compared.add(key)
+            self._compared[key] = self._clock()
         if before != self.alarms():
             self._changed()
         return differed
 
-    def run(self) -> None:
-        pause = SUSPICIOUS  # an older copy of a disk waits for the first comparison
-        while not self._stop.wait(pause):
-            pause = SUSPICIOUS if self.look() else EVERY
-
-    def stop(self) -> None:
-        self._stop.set()
+    def work(self) -> float:
+        """One comparison; the seconds until the next: for a thread of its own."""
+        return SUSPICIOUS if self.look() else EVERY
 
 
 def sync(turn: Turn) -> None:

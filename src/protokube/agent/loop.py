@@ -48,14 +48,13 @@ class Pace:
 class Loop:
     """Runs rounds until told to stop.
 
-    `beside` is work for threads of their own, `at_end` what to do on leaving; `tell` gets each round's sentence,
+    `at_end` is what to do on leaving; `tell` gets each round's sentence,
     `after` each round with the seconds it took.
     """
 
     def __init__(self, world: World, wanted: MasterConfig, *, status: Path, wake: threading.Event) -> None:
         self.world, self.wanted = world, wanted
         self.rounds = 0
-        self.beside: list[Callable[[], None]] = []
         self.at_end: list[Callable[[], None]] = []
         self.tell: Callable[[str], None] = lambda _said: None
         self.after: Callable[[Turn, float], None] = lambda _turn, _took: None

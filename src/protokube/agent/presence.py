@@ -23,6 +23,8 @@ MASTERS, ELECTED, LEAVE = f"{PREFIX}masters/", f"{PREFIX}elected", f"{PREFIX}lea
 TTL = 5
 """Seconds a master is believed to be alive after its last word."""
 EVERY = 1.25
+HANGS = 60.0
+"""Seconds after which a beat that has not ended is reported: it makes eight calls at most, of 2 s each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +116,11 @@ class LeasePresence:
     def leave(self) -> bool:
         return self._leave.ask()
 
-    def run(self) -> None:
-        """Beat until stopped: for a thread of its own."""
-        while not self._stop.wait(EVERY):
-            self.beat()
+    def work(self) -> float:
+        """One beat; the seconds until the next: for a thread of its own. What it raises is a malformed answer, or a
+        bug: the next beat begins anew, and until one succeeds what was seen before grows old."""
+        self.beat()
+        return EVERY
 
     def retire(self) -> None:
         """Leave in an orderly way and for good: the others need not wait for the lease to end."""

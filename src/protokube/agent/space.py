@@ -51,10 +51,6 @@ def sync(turn: Turn) -> None:
     watch = turn.world.space
     if watch is None:
         return
-    if watch.died:
-        turn.report.broken(STEP, "the watch for etcd's alarms ended by a bug; restart the agent, and report its log")
-    if watch.hangs():
-        turn.waiting(STEP, "", "the watch for etcd's alarms does not come back; a disk may hang")
     served = {home.etcd.key: home for home in turn.homes if is_linked(turn, home)}
     watch.hold({key: Own(home.member.name, home.point) for key, home in served.items()})
     for key, home in served.items():

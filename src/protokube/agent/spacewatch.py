@@ -28,7 +28,7 @@ EVERY, ALARMED = 30.0, 2.0
 FRESH = 15.0
 """Seconds for which a look at an alarm is good enough to act on."""
 HANGS = 180.0
-"""Seconds after which a look that has not ended is reported."""
+"""Seconds after which a look that has not ended is reported: a disk that hangs knows no deadline."""
 TRIES = 3
 """Attempts to find what fills an etcd, for each alarm: reading it costs something."""
 SHOWN = 3
@@ -105,17 +105,8 @@ class SpaceWatch:
         self._clock, self._changed, self._spawn = clock, changed, spawn
         self._own: Mapping[str, Own] = {}
         self._watched = {key: _Watched() for key in etcd}
-        self._stop = threading.Event()
-        self._looking_since: float | None = None
-        self.died = False
-        """The watch ended by a bug; its traceback is in the log."""
 
     # For the rounds.
-
-    def hangs(self) -> bool:
-        """Whether one look takes far longer than its calls may: a disk that hangs knows no deadline."""
-        since = self._looking_since
-        return since is not None and self._clock.monotonic() - since > HANGS
 
     def hold(self, own: Mapping[str, Own]) -> None:
         """The members that this master serves now, by etcd cluster."""
@@ -167,25 +158,13 @@ class SpaceWatch:
 
     # Beside the rounds.
 
-    def run(self) -> None:
-        try:
-            while not self._stop.wait(1.0):
-                self.tick()
-        finally:
-            self.died = not self._stop.is_set()
-
-    def stop(self) -> None:
-        self._stop.set()
+    def work(self) -> float:
+        """One tick; the seconds until the next: for a thread of its own."""
+        self.tick()
+        return 1.0
 
     def tick(self) -> None:
         """Look at each etcd cluster whose time has come."""
-        self._looking_since = self._clock.monotonic()
-        try:
-            self._look_at_all()
-        finally:
-            self._looking_since = None
-
-    def _look_at_all(self) -> None:
         for key, own in self._own.items():
             watched = self._watched[key]
             if self._clock.monotonic() < watched.due:

@@ -20,6 +20,7 @@ from protokube.agent import (
     podnetwork,
     raftmarks,
     space,
+    threads,
     volumes,
 )
 from protokube.agent.report import Report
@@ -45,6 +46,7 @@ ROUND: tuple[tuple[str, Step], ...] = (
     ("api", api.sync),  # the elected master publishes who answers
     ("cluster", cluster.sync),  # what the cluster itself is told, once its API answers
     ("podnetwork", podnetwork.sync),  # addresses for our pods, and the ways to all others'
+    ("threads", threads.sync),  # what goes on beside the rounds, and should
     ("kubelet", kubelet.sync),  # last: it starts whatever the others prepared
 )
 

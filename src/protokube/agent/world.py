@@ -16,6 +16,7 @@ from protokube.etcd import Etcd
 from protokube.etcd.logs import MemberLogs
 from protokube.host import Block, Disks, Mount, Routes, Units
 from protokube.host.background import Background, Threads
+from protokube.host.supervised import Workers
 from protokube.members.agreement import Disagree
 from protokube.members.generation import Generation
 from protokube.members.identity import Identity, Unreadable
@@ -81,7 +82,7 @@ class Agreement(Protocol):
         """Whether the last comparison that could be made of this etcd cluster found a difference."""
 
     def compared(self, key: str, /) -> bool:
-        """Whether this etcd cluster was compared since the agent started; before that, no difference means nothing."""
+        """Whether this etcd cluster was compared a short while ago; without that, no difference means nothing."""
 
 
 class Logs(Protocol):
@@ -172,6 +173,8 @@ class World:
     agreement: Agreement = field(default_factory=NobodyLooks)
     logs: Logs = field(default_factory=MemberLogs)
     background: Background = field(default_factory=Threads)
+    workers: Workers = field(default_factory=Workers)
+    """Threads that live as long as the agent."""
     space: SpaceWatch | None = None
     """Alarms of the members held here, watched beside the rounds; None where nobody watches."""
     routes: Routes | None = None

@@ -80,6 +80,7 @@ def build(told: dict[str, Any], status: Path) -> Any:
     from protokube.agent.loop import Loop
     from protokube.agent.presence import LeasePresence
     from protokube.agent.spacewatch import SpaceWatch
+    from protokube.agent.threads import workers
     from protokube.agent.wanted import from_tree
     from protokube.agent.world import World
     from protokube.cli import wiring
@@ -108,14 +109,10 @@ def build(told: dict[str, Any], status: Path) -> Any:
         keys=wiring.StoreKeys(store, wanted, keys, clock), presence=presence, agreement=watching, space=space,
         root=root, uuid_of=lambda block: ext4_uuid(block.number), new_nonce=lambda: str(uuid.uuid4()),
         routes=HostRoutes() if wanted.pod_network else None, kube=kube if wanted.components else None,
+        workers=workers(presence, watching, space, api if wanted.components else None, cloud.watch, wake.set),
     )  # fmt: skip
     loop = Loop(world, wanted, status=status, wake=wake)
-    loop.beside = [presence.run, watching.run, space.run]
-    if wanted.components:
-        loop.beside.append(api.run)
-    if (watch := cloud.watch) is not None:
-        loop.beside.append(lambda: watch(wake.set))
-    loop.at_end = [api.stop, watching.stop, space.stop, presence.retire]
+    loop.at_end = [world.workers.stop, presence.retire]
     return loop
 
 
@@ -152,8 +149,8 @@ def run(loop: Any, metrics: str) -> None:
     from protokube.signals import on_signals
 
     on_signals({signal.SIGTERM: loop.stop, signal.SIGINT: loop.stop, signal.SIGHUP: loop.wake})
-    for work in loop.beside:
-        threading.Thread(target=work, daemon=True).start()
+    threading.excepthook = loop.world.workers.note_ended
+    loop.world.workers.start()
     if metrics:
         loop.after = told_to_prometheus(metrics) or loop.after
     loop.tell = lambda said: notify(STATUS=said[:500], WATCHDOG="1")

@@ -7,6 +7,7 @@ sent again behind the caller's back: another member is asked only if nothing was
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -24,6 +25,7 @@ from protokube.etcd.tls import Contexts, TlsFiles, Trust
 from protokube.etcd.wire import NoAnswer, Wire
 from protokube.members.start import Listed
 
+log = logging.getLogger("protokube.etcd")
 T = TypeVar("T")
 Ask = Callable[[str, Mapping[str, Any]], Any]
 """Post a document to a path of one member."""
@@ -64,8 +66,12 @@ class GatewayEtcd:
         found: dict[str, Status] = {}
 
         def ask(name: str) -> None:
-            with suppress(ProtokubeError):
+            try:
                 found[name] = messages.status(self._at(name, "/v3/maintenance/status", {}, timeout=seconds))
+            except ProtokubeError:
+                return
+            except Exception as error:  # noqa: BLE001 (an answer that cannot be read is none)
+                log.warning("%s: its status cannot be read: %s: %s", name, type(error).__name__, error)
 
         # Threads that nobody waits for any longer than this: looking up a name cannot be interrupted.
         asking = [threading.Thread(target=ask, args=(name,), daemon=True) for name in self._targets]

@@ -8,6 +8,7 @@ of all of them.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -21,6 +22,7 @@ from protokube.host import Content, Done, Failed, Format, Job, MountVolume, Prob
 from protokube.host.child import run as program
 from protokube.host.child.tools import ENVIRONMENT
 
+log = logging.getLogger("protokube.host")
 COMMAND = (sys.executable, "-I", "-S", str(Path(program.__file__)))
 MOST = 65536
 """How much of what a child says is kept."""
@@ -102,6 +104,19 @@ class Child:
                 self.killed = self.killed or self._clock()
 
     def _follow(self) -> None:
+        try:
+            self._collect()
+        except Exception:  # a job without a result is overdue and reported; it must not be a thread that is missed
+            log.exception("disk job %d cannot be followed: it is ended", self.pid)
+            self.kill()
+            self._process.wait()
+            with self._lock:
+                self.ended = self._clock()
+                self.result = Failed("what it did is not known: it could not be followed to its end")
+        if self._on_done:
+            self._on_done()
+
+    def _collect(self) -> None:
         assert self._process.stdout is not None
         with self._process.stdout as output:
             said = b""
@@ -112,5 +127,3 @@ class Child:
             status = self._process.wait()
             self.ended = self._clock()
             self.result = result(said.decode(errors="replace"), status)
-        if self._on_done:
-            self._on_done()

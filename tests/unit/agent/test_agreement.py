@@ -8,7 +8,7 @@ import pytest
 
 from helpers_agent import a_turn, a_volume
 from protokube.agent import agreement
-from protokube.agent.agreement import Watching, out_of_service
+from protokube.agent.agreement import EVERY, RECENT, SUSPICIOUS, Watching, out_of_service
 from protokube.errors import TryLater
 from protokube.etcd import Etcd, Hash, Status
 from protokube.members.start import Listed
@@ -113,9 +113,16 @@ def test_without_an_alarm_nothing_is_said(tmp_path: Path) -> None:
     assert out_of_service(turn) == set()
 
 
-def test_a_watch_that_was_stopped_looks_no_more() -> None:
-    members = Members(a=7, b=7, c=7)
-    found = watching(members)
-    found.stop()
-    found.run()  # returns at once
-    assert found.alarms() == {}
+def test_a_comparison_says_something_for_a_while_and_before_the_first_there_is_none() -> None:
+    members, now = Members(a=7, b=7, c=7), 100.0
+    etcd: Etcd = members  # type: ignore[assignment]
+    found = Watching({"main": etcd}, {"main": NAMES}, clock=lambda: now)
+    assert not found.compared("main")
+    assert found.work() == EVERY
+    assert found.compared("main")
+    now += RECENT
+    assert not found.compared("main")
+
+
+def test_members_that_differ_are_compared_again_soon() -> None:
+    assert watching(Members(a=7, b=7, c=8)).work() == SUSPICIOUS

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,13 +13,14 @@ from helpers_agent import a_home, a_turn
 from helpers_etcd import eventually
 from helpers_scenarios_edges import FakeClock, HostClock, ShakyStore
 from helpers_scenarios_host import wanted_of
-from protokube.agent import space
+from protokube.agent import space, threads
 from protokube.agent.report import Report
-from protokube.agent.spacewatch import EVERY, Job, Own, SpaceWatch
+from protokube.agent.spacewatch import EVERY, Job, SpaceWatch
 from protokube.agent.world import Turn
 from protokube.errors import Refused, TryLater
 from protokube.etcd import Alarm, KeyValue, Status
 from protokube.etcd.filling import PAGE, biggest
+from protokube.host.supervised import Supervised, Workers
 from protokube.members.remedy import Remedy, decode, encode
 from protokube.members.start import Listed
 from protokube.store import layout
@@ -208,48 +208,23 @@ def test_a_thread_that_dies_is_reported_as_a_bug(make: Callable[..., Stage]) -> 
     assert "defragmenting etcd-b: its thread ended without a result" in bug.text
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_watch_that_dies_is_reported_as_a_bug_and_one_that_was_stopped_is_not(make: Callable[..., Stage]) -> None:
+def divide_by_zero() -> None:
+    raise ZeroDivisionError("a bug")
+
+
+def test_a_watch_that_meets_a_bug_is_tried_again_and_reported_until_it_goes_on(make: Callable[..., Stage]) -> None:
     stage = make("b")
-    thread = threading.Thread(target=stage.watch.run)
-    stage.watch.stop()
-    thread.start()
-    thread.join(30)
-    assert stage.round().bugs == []
-
-    broken = make_broken(stage)
-    thread = threading.Thread(target=broken.run)
-    thread.start()
-    thread.join(30)
-    stage.turn.world.space = broken
-    (bug,) = stage.round(look=False).bugs
-    assert "the watch for etcd's alarms ended by a bug" in bug.text
-
-
-def test_a_watch_that_hangs_is_reported(make: Callable[..., Stage]) -> None:
-    stage, asked, go_on = make("b"), threading.Event(), threading.Event()
-
-    def hang() -> None:
-        asked.set()
-        go_on.wait(60)
-
-    stage.far.size, stage.far.before_answer = MB, hang
+    stage.far.size, stage.far.before_answer = MB, divide_by_zero
     stage.clock.advance(EVERY)
-    thread = threading.Thread(target=stage.watch.tick)
-    thread.start()
-    assert asked.wait(30)
-    stage.clock.advance(181)
-    assert "the watch for etcd's alarms does not come back" in stage.round(look=False).sentence()
-    go_on.set()
-    thread.join(30)
-    assert stage.round(look=False).sentence() == ""
-
-
-def make_broken(stage: Stage) -> SpaceWatch:
-    nothing: Any = {"main": None}
-    watch = SpaceWatch(nothing, HostClock(stage.clock))
-    watch.hold({"main": Own("etcd-b", Path("/nowhere"))})
-    return watch
+    watch = Supervised("space", stage.watch.work)
+    stage.turn.world.workers = Workers([watch])
+    watch.start()
+    assert eventually(lambda: "" if watch.failures else "it goes on") == ""
+    threads.sync(stage.turn)
+    assert "thread space failed and is tried again: ZeroDivisionError" in stage.turn.report.sentence()
+    stage.far.before_answer = lambda: None
+    assert eventually(lambda: "" if watch.trouble() is None else "it does not go on") == ""
+    watch.stop()
 
 
 def test_a_master_that_loses_the_race_for_a_turn_does_nothing(make: Callable[..., Stage]) -> None:
