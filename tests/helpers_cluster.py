@@ -162,6 +162,19 @@ class RealCluster:
         until(lambda: not loops.bound(self.paths.image(volume)), "the disk is let go")
         return ran.stdout
 
+    def agent_of(self, host: str) -> int:
+        """The process id of a host's agent on this machine: the one below its first process that runs `agent`."""
+        first = next(int(each["pid"]) for each in self.hosts() if each["name"] == host)
+        namespace = Path(f"/proc/{first}/ns/pid").readlink()
+        for entry in Path("/proc").iterdir():
+            try:
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+                if entry.name.isdigit() and (entry / "ns/pid").readlink() == namespace and b"agent" in words:
+                    return int(entry.name)
+            except OSError:
+                continue
+        raise AssertionError(f"no agent runs in {host}")
+
     # What the agents say.
 
     def agents(self) -> dict[str, dict[str, Any]]:

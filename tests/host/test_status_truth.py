@@ -9,7 +9,6 @@ import json
 import os
 import signal
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,20 +23,6 @@ OVERDUE_SECONDS = 120.0
 def cluster() -> Iterator[RealCluster]:
     with RealCluster() as made:
         yield made.up()
-
-
-def agent_of(cluster: RealCluster, host: str) -> int:
-    """The process id of a host's agent on this machine: the one below its first process that runs `agent`."""
-    first = next(int(each["pid"]) for each in cluster.hosts() if each["name"] == host)
-    namespace = Path(f"/proc/{first}/ns/pid").readlink()
-    for entry in Path("/proc").iterdir():
-        try:
-            words = (entry / "cmdline").read_bytes().split(b"\0")
-            if entry.name.isdigit() and (entry / "ns/pid").readlink() == namespace and b"agent" in words:
-                return int(entry.name)
-        except OSError:
-            continue
-    raise AssertionError(f"no agent runs in {host}")
 
 
 def status_text(cluster: RealCluster) -> tuple[int, str]:
@@ -56,7 +41,7 @@ def elected(cluster: RealCluster) -> str:
 def test_an_agent_that_stands_still_is_not_ready_and_two_are_never_elected_at_once(cluster: RealCluster) -> None:
     cluster.until_ready()
     frozen = elected(cluster)
-    agent = agent_of(cluster, frozen)
+    agent = cluster.agent_of(frozen)
     os.kill(agent, signal.SIGSTOP)
     try:
         until(lambda: [h for h, told in cluster.agents().items() if told["elected"] and h != frozen], "a successor")
