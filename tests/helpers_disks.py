@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from protokube.host import Block, Device, Done, Failed, Job, Probed
+from protokube.host import Block, Device, Job, Result
 from protokube.host.child import work
 from protokube.host.devices import Devices
 from protokube.host.disks import HostDisks
@@ -136,7 +136,7 @@ def wait_until(true: Callable[[], object], otherwise: str, seconds: float = 20) 
         time.sleep(0.01)
 
 
-def settle(disks: HostDisks, job: Job, seconds: float = 30) -> Probed | Done | Failed:
+def settle(disks: HostDisks, job: Job, seconds: float = 30) -> Result:
     """Ask for a job, round after round, until there is a result."""
     until = time.monotonic() + seconds
     while (result := disks.run(job)) is None:
@@ -145,7 +145,7 @@ def settle(disks: HostDisks, job: Job, seconds: float = 30) -> Probed | Done | F
     return result
 
 
-def done_here(job: Job, **more: object) -> Probed | Done | Failed:
+def done_here(job: Job, **more: object) -> Result:
     """What the child would do, done in this process: for all but what hangs or is killed."""
     told = {**json.loads(json.dumps(request(job))), "parent": os.getppid(), **more}
     return result(json.dumps(work.answer(told)), 0)

@@ -42,6 +42,16 @@ class ModelEtcd:
             errors=tuple(f"memberID:{each.member} alarm:{each.name} " for each in sorted(state.alarms)),
         )  # fmt: skip
 
+    def reachable(self, endpoint: str) -> bool:
+        calls = self.calls
+        try:
+            self._one(endpoint)
+        except TryLater:
+            return False
+        finally:
+            self.calls = calls  # a connection is looked at, and nothing is asked
+        return True
+
     def survey(self, seconds: float) -> Mapping[str, Status]:
         found: dict[str, Status] = {}
         for name in sorted({each.name for each in self.model.processes.values()}):

@@ -7,9 +7,10 @@ files is real. When a volume is taken away while it is mounted, the link leads t
 from __future__ import annotations
 
 import itertools
+import math
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from helpers_scenarios_edges import HostClock
@@ -20,21 +21,24 @@ from protokube.host import (
     Device,
     Done,
     Failed,
+    FileSystem,
     Format,
     Job,
     Mount,
     MountVolume,
     Probe,
     Probed,
+    Result,
     Unmount,
+    Unwritable,
+    WriteTest,
 )
+from protokube.host.jobs import is_news
 
 NOWHERE = "x" * 300
 """A name too long for any file system: whatever goes through it is an OSError that nobody takes for `not there`."""
 DEADLINE, FRESH = 60.0, 30.0
 GIBIBYTE = 2**30
-
-Result = Probed | Done | Failed
 
 
 @dataclass
@@ -58,6 +62,19 @@ class Platter:
     folders: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
     folder: Path | None = None
     """The root of its file system."""
+    option: str = ""
+    """Among its mount options since an error: `emergency_ro`, `shutdown`. Gone with the next mount."""
+    errors: int = 0
+    """As ext4 counts them. Gone with the next check."""
+    unwritable: str = ""
+    """Why the disk takes no write, mounted anew or not; "" if it takes them."""
+    broken_on: set[str] = field(default_factory=set)
+    """Machines on which it takes none."""
+    hangs: bool = False
+    free: int = GIBIBYTE // 2
+
+    def breaks_on(self, machine: str) -> str:
+        return self.unwritable or ("input/output error" if machine in self.broken_on else "")
 
     def format(self, uuid: str) -> None:
         self.wrongly_formatted |= self.carried_data
@@ -133,6 +150,11 @@ class MemoryDisks:
     def reaches(self, volume: str) -> bool:
         return self.holder(volume) == self.machine
 
+    def takes_writes(self, volume: str) -> bool:
+        platter = self.platters[volume]
+        sound = not (platter.option or platter.breaks_on(self.machine) or platter.hangs) and platter.free > 0
+        return sound and self.reaches(volume)
+
     def find(self, device: Device) -> Block | None:
         self.progress()
         platter = self.platters[device.path.name]
@@ -147,7 +169,17 @@ class MemoryDisks:
     def mounts(self) -> Sequence[Mount]:
         self.progress()
         root = Mount(number=(254, 0), point=Path("/"), type="ext4", options=frozenset({"rw"}))
-        return (root, *self.table.values())
+        options = {volume: self.platters[volume].option for volume in self.table}
+        shown = [
+            replace(mount, options=mount.options | {options[volume]}) if options[volume] else mount
+            for volume, mount in self.table.items()
+        ]
+        return (root, *shown)
+
+    def file_system(self, mount: Mount) -> FileSystem:
+        platter = self.platters.numbered(mount.number)
+        assert platter is not None
+        return FileSystem(errors=platter.errors, free=platter.free, size=platter.size)
 
     def used_by(self, number: tuple[int, int]) -> Sequence[str]:
         platter = self.platters.numbered(number)
@@ -160,7 +192,7 @@ class MemoryDisks:
         work = self.jobs.get(job)
         if work is None:
             now = self.clock.common.seconds
-            self.jobs[job] = Work(began=now, ends=now + self.seconds(job))
+            self.jobs[job] = Work(began=now, ends=now + (math.inf if self._hangs(job) else self.seconds(job)))
             self.progress()
             return None
         if work.result is not None:
@@ -189,13 +221,14 @@ class MemoryDisks:
                 work.result, work.ended = self._outcome(job), now
             elif now > work.began + DEADLINE and not self.stuck:
                 self._cut_short(job)
-                work.result, work.ended = Failed(f"killed, for it took longer than {DEADLINE:.0f} s"), now
+                why = f"killed, for it took longer than {DEADLINE:.0f} s"
+                work.result, work.ended = Failed(why, killed=True), now
 
     def wakes(self) -> list[float]:
         """Seconds until a child ends; each end wakes the agent once."""
         now, found = self.clock.common.seconds, []
-        for work in self.jobs.values():
-            if not work.told:
+        for job, work in self.jobs.items():
+            if not work.told and (work.result is None or is_news(job, work.result)):
                 found.append(max(0.03, work.ends - now))
                 work.told = work.ends <= now
         return found
@@ -221,6 +254,12 @@ class MemoryDisks:
             mount.point.unlink()
         self.table.clear()
 
+    def _hangs(self, job: Job) -> bool:
+        """Whatever waits for the disk waits for ever."""
+        number = job.number if isinstance(job, Unmount | WriteTest) else job.block.number
+        platter = self.platters.numbered(number)
+        return platter is not None and platter.hangs
+
     def _cut_short(self, job: Job) -> None:
         if isinstance(job, Format):
             platter = self.platters[job.block.path.name]
@@ -233,6 +272,8 @@ class MemoryDisks:
             return Failed(why)
         if isinstance(job, Unmount):
             return self._unmount(job)
+        if isinstance(job, WriteTest):
+            return self._write(job)
         platter = self.platters[job.block.path.name]
         if not self.reaches(platter.volume):
             return (
@@ -244,6 +285,8 @@ class MemoryDisks:
             case Probe():
                 if platter.volume in self.table:
                     return Probed(content=Content.BUSY, told="it is mounted")
+                if why := platter.breaks_on(self.machine):
+                    return Probed(content=Content.UNREADABLE, told=why)
                 return platter.probed()
             case Format(uuid=uuid):
                 if platter.volume in self.table or not platter.formattable(job):
@@ -257,12 +300,23 @@ class MemoryDisks:
         if platter.content is not Content.EXT4 or platter.volume in self.table:
             return Failed("nothing to mount there")
         assert platter.folder is not None
+        platter.option, platter.errors = "", 0
         point.parent.mkdir(parents=True, exist_ok=True)
         point.symlink_to(platter.folder)
         self.table[platter.volume] = Mount(
             number=platter.number, point=point, type="ext4", options=frozenset({"rw", "noatime"})
         )
         return Done()
+
+    def _write(self, job: WriteTest) -> Result:
+        platter = self.platters.numbered(job.number)
+        assert platter is not None
+        if not self.reaches(platter.volume):
+            return Unwritable(why="input/output error")
+        if platter.free == 0:
+            return Unwritable(why="no space left on device", full=True)
+        why = "read-only file system" if platter.option else platter.breaks_on(self.machine)
+        return Unwritable(why=why) if why else Done()
 
     def _unmount(self, job: Unmount) -> Result:
         volume = next((name for name, each in self.table.items() if each.point == job.point), None)

@@ -145,7 +145,7 @@ class Host:
         return set(names) <= self.keys.issued
 
     def reaches(self, volume: str) -> bool:
-        return self.stage.holder(volume) == self.id
+        return self.disks.takes_writes(volume)
 
     def mounted_folder(self, volume: str) -> Path | None:
         mount = self.disks.table.get(volume)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from helpers_disks import SIZE, UUID, Liar, an_image, attached, in_memory, lying, own_mounts, run, settle, wait_until
-from protokube.host import Content, Done, Failed, Format, Job, MountVolume, Probe, Probed
+from protokube.host import Content, Done, Failed, Format, Job, MountVolume, Probe, Probed, Result
 from protokube.host.disks import DEADLINES, GRACE, HostDisks
 from protokube.host.mounts import mounts
 
@@ -44,7 +44,7 @@ class Hung:
         self.ended = threading.Event()
         self.disks = HostDisks(clock=self.clock, on_done=self.ended.set)
 
-    def ask(self, job: Job) -> Probed | Done | Failed | None:
+    def ask(self, job: Job) -> Result | None:
         """Ask, and see that asking does not wait."""
         begun = time.monotonic()
         result = self.disks.run(job)

@@ -33,6 +33,8 @@ def sync(turn: Turn) -> None:
     inventory.count_gone(turn)
     for volume, mount in held.items():
         identity = _identity(mount)
+        if isinstance(identity, Unreadable) and identity.disk_error:
+            turn.disk_errors[volume] = identity.disk_error
         checked = verified.is_verified(world, volume, mount, identity)
         listed = turn.volume(volume)
         if listed is None and not inventory.is_gone(turn, volume):
@@ -85,17 +87,17 @@ def reason(listed: Volume | None, identity: Identity | Unreadable | None, me: st
     return ""
 
 
-def leave(turn: Turn, volume: str, mount: Mount, why: str) -> None:
-    """Stop etcd, unmount; finished only when no process sees the device any more."""
+def leave(turn: Turn, volume: str, mount: Mount, why: str, step: str = STEP) -> None:
+    """Stop etcd, unmount; finished only when no process sees the device any more. Never lazily."""
     for link in links.pointing_into(turn.world, mount.point):
         links.remove(link)
-        turn.report.done(STEP, f"stopped serving: {why}", volume)
+        turn.report.done(step, f"stopped serving: {why}", volume)
     result = turn.world.disks.run(Unmount(point=mount.point, number=mount.number))
     if result is None:
-        turn.waiting(STEP, volume, f"being unmounted, since {why}")
+        turn.waiting(step, volume, f"being unmounted, since {why}")
     elif isinstance(result, Failed):
-        turn.waiting(STEP, volume, f"cannot be unmounted yet: {result.why}")
+        turn.waiting(step, volume, f"cannot be unmounted yet, although {why}: {result.why}")
     else:
         del turn.leaving[volume]
         verified.forget(turn.world, volume)
-        turn.report.done(STEP, f"let go: {why}", volume)
+        turn.report.done(step, f"let go: {why}", volume)

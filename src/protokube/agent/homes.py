@@ -53,7 +53,7 @@ def read_identity(point: Path) -> Identity | Unreadable | None:
         try:
             found = read_or_none(point / FILE)
         except OSError as error:
-            return Unreadable(f"{FILE}: {error.strerror}")
+            return Unreadable(f"{FILE}: {error.strerror}", (error.strerror or str(error)).lower())
         return None if found is None else decode(found)
 
     return bounded(read, PATIENCE, f"reading the identity on {point}")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from protokube.host import Block, Content, Device, Probed
 from protokube.members.generation import FORMATTING, Generation, is_untouched
-from protokube.members.start import Decision, Join, Refuse, Start, Wait
+from protokube.members.start import Decision, Join, Kind, Refuse, Start, Wait
 from protokube.providers.volumes import Volume
 
 
@@ -64,7 +64,9 @@ def next_step(volume: Volume, probed: Probed, generation: Generation | None, dec
         case Content.BUSY:
             return Wait(f"{volume.id} is in use on this machine: {probed.told}")
         case Content.UNREADABLE:
-            return Refuse(f"{volume.id} cannot be read: {probed.told}", "it was not touched; check the disk")
+            return Refuse(
+                f"{volume.id} cannot be read: {probed.told}", "it was not touched; check the disk", Kind.BROKEN
+            )
         case Content.FOREIGN:
             return Refuse(
                 f"refusing to format {volume.id}: it is not blank: {probed.told}",

@@ -9,6 +9,7 @@ from protokube.agent import (
     api,
     cluster,
     components,
+    diskwatch,
     etcd,
     fence,
     hosts,
@@ -32,6 +33,7 @@ log = logging.getLogger("protokube.agent")
 
 ROUND: tuple[tuple[str, Step], ...] = (
     ("fence", fence.sync),  # do we still hold what we serve? first, always
+    ("disks", diskwatch.sync),  # does what we serve still take writes? if not, it is taken away and mounted anew
     ("keys", keys.sync),  # our certificate as a client of etcd; members get theirs when they are started
     ("nodekeys", nodekeys.sync),  # what makes this machine a node: the kubelet is let in by it
     ("volumes", volumes.sync),  # take the disks, prove them, mount them

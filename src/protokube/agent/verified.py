@@ -27,6 +27,11 @@ def is_verified(world: World, volume: str, mount: Mount, identity: Identity | Un
     """
     if not isinstance(identity, Identity) or identity.holder != world.me.id:
         return False
+    return is_noted(world, volume, mount)
+
+
+def is_noted(world: World, volume: str, mount: Mount) -> bool:
+    """The same, without asking the disk: of one that cannot be read, too."""
     return read_or_none(_file(world, volume)) == _note(mount) or bool(links.pointing_into(world, mount.point))
 
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from protokube.agent import generations, homes, inventory, links, settling, unused, verified
+from protokube.agent import diskfaults, generations, homes, inventory, links, settling, unused, verified
 from protokube.agent.claims import plan_claims
 from protokube.agent.memory import Confirmed, StepCache, is_recent
 from protokube.agent.preparing import FormatIt, MarkIt, MountIt, next_step, wrong_device
 from protokube.agent.world import Turn
 from protokube.errors import Refused, TryLater
-from protokube.host import Block, Content, Device, Done, Failed, Format, MountVolume, Probe, Probed
+from protokube.host import Block, Content, Device, Done, Failed, Format, MountVolume, Probe, Probed, Unwritable
 from protokube.members.generation import FORMATTING
-from protokube.members.start import Refuse, Wait
+from protokube.members.start import Kind, Refuse, Wait
 from protokube.providers.volumes import Volume, VolumeTaken
 
 STEP = "volumes"
@@ -68,6 +68,9 @@ def claim(turn: Turn) -> None:
         try:
             if held := _held_after_all(turn, volume.etcd_cluster):
                 turn.waiting(STEP, name, f"the list is old: {held} is attached here, and is not shown so")
+                continue
+            if why_not := diskfaults.why_leave_to_others(turn, volume):
+                turn.waiting(STEP, name, why_not)
                 continue
             world.volumes.attach(volume.id)
         except VolumeTaken as lost:  # every master races for it; losing is normal
@@ -154,7 +157,10 @@ def prepare(turn: Turn, volume: Volume, name: str) -> None:
         raise Refused(f"{volume.id} is mounted at {here[0].point}, not at {point}", hint="unmount it there")
     if not here:
         verified.forget(world, volume.id)  # before anything is mounted: what comes next is checked
+        diskfaults.before_mounting(turn, volume, name)
         _bring_up(turn, volume, block, name)
+    else:
+        diskfaults.mounted(turn, volume)
 
 
 def _device(turn: Turn, volume: Volume) -> Device:
@@ -169,7 +175,7 @@ def _bring_up(turn: Turn, volume: Volume, block: Block, name: str) -> None:
     world = turn.world
     refused = world.memory.of(VolumesCache).refused.get(volume.id)
     if refused is not None and is_recent(refused.when, world.clock.monotonic(), PROBE_AGAIN):
-        raise _still(refused.value)
+        raise _still(turn, volume, refused.value)
     jobs = (job for job, _ in world.disks.running() if isinstance(job, Format | MountVolume))
     working = next((job for job in jobs if job.block == block), None)
     if working is not None:
@@ -177,14 +183,16 @@ def _bring_up(turn: Turn, volume: Volume, block: Block, name: str) -> None:
         return
     probed = world.disks.run(Probe(block=block))
     if probed is None:  # while it is read once more, it stays as it was: nobody who looks just now must think it better
-        raise TryLater(f"{volume.id} is being read") if refused is None else _still(refused.value)
+        raise TryLater(f"{volume.id} is being read") if refused is None else _still(turn, volume, refused.value)
     if isinstance(probed, Failed):
+        diskfaults.failed_to_mount(turn, volume, probed.why)
         raise TryLater(f"{volume.id} could not be read: {probed.why}")
     assert isinstance(probed, Probed)
     _act(turn, volume, block, probed, name)
 
 
-def _still(refused: Refuse) -> Refused:
+def _still(turn: Turn, volume: Volume, refused: Refuse) -> Refused:
+    turn.decisions[volume.id] = refused
     return Refused(refused.why, hint=refused.hint)
 
 
@@ -210,9 +218,17 @@ def _act(turn: Turn, volume: Volume, block: Block, probed: Probed, name: str) ->
             _work(turn, MountVolume(block=block, point=point), volume, name)
         case Wait(why):
             raise TryLater(why)
-        case Refuse(why, hint):
-            refused[volume.id] = Confirmed(step, world.clock.monotonic())
-            raise Refused(why, hint=hint)
+        case Refuse() as refuse:
+            if probed.content is Content.UNREADABLE:
+                diskfaults.failed_to_mount(turn, volume, probed.told)
+            raise _refused(turn, volume, refuse)
+
+
+def _refused(turn: Turn, volume: Volume, refuse: Refuse) -> Refused:
+    """It is looked at again after a while; until then the reason stays."""
+    world = turn.world
+    world.memory.of(VolumesCache).refused[volume.id] = Confirmed(refuse, world.clock.monotonic())
+    return _still(turn, volume, refuse)
 
 
 def mark(turn: Turn, volume: Volume, text: str) -> Volume:
@@ -231,12 +247,16 @@ def _work(turn: Turn, job: Format | MountVolume, volume: Volume, name: str) -> N
     match result:
         case None:
             raise TryLater(f"{volume.id} is being {doing}")
+        case Failed(why, damaged=True):
+            hint = "mend it by hand with e2fsck, on a copy first; or delete it: the other members then make it anew"
+            raise _refused(turn, volume, Refuse(f"{volume.id} is damaged: {why}", hint, Kind.BROKEN))
         case Failed(why, overdue):
+            diskfaults.failed_to_mount(turn, volume, why)
             raise TryLater(f"{volume.id} could not be {doing}: {why}" + ("; it hangs" if overdue else ""))
         case Done():
             turn.report.done(STEP, f"{doing} {volume.id}", name)
             if isinstance(job, Format):  # what it made is checked when it is mounted: by fsck, and by its UUID
                 point = turn.world.inside(homes.point_of(volume.id))
                 _work(turn, MountVolume(block=job.block, point=point), volume, name)
-        case Probed():  # pragma: no cover
-            raise AssertionError("a probe was not asked for")
+        case Probed() | Unwritable():  # pragma: no cover
+            raise AssertionError("that was not asked for")

@@ -18,6 +18,7 @@ from protokube.host import Block, Disks, Mount, Routes, Units
 from protokube.host.background import Background, Threads
 from protokube.host.supervised import Workers
 from protokube.members.agreement import Disagree
+from protokube.members.diskfaults import FaultRecord
 from protokube.members.generation import Generation
 from protokube.members.identity import Identity, Unreadable
 from protokube.members.older import Older
@@ -217,6 +218,10 @@ class Turn:
     generations: dict[str, Generation | None] = field(default_factory=dict)
     unread: dict[str, ProtokubeError] = field(default_factory=dict)
     """Etcd clusters whose record the store did not give in this round, and why."""
+    disk_errors: dict[str, str] = field(default_factory=dict)
+    """By volume: what its disk answered when its identity was read."""
+    disk_faults: dict[str, FaultRecord | None] = field(default_factory=dict)
+    """By volume: how often its file system broke lately; None if the store did not say it."""
     leaving: dict[str, str] = field(default_factory=dict)
     """Volumes that the fence is taking away, with their etcd cluster; "" where nobody can tell."""
     asked: set[str] = field(default_factory=set)

@@ -73,6 +73,9 @@ class Etcd(Protocol):
 
     def status(self, endpoint: str) -> Status: ...
 
+    def reachable(self, endpoint: str) -> bool:
+        """Whether that member takes connections: asks it nothing, and costs nothing while a connection is kept."""
+
     def survey(self, seconds: float) -> Mapping[str, Status]:
         """The status of each member that answers within this time; all are asked at once."""
 

@@ -31,6 +31,8 @@ Ask = Callable[[str, Mapping[str, Any]], Any]
 """Post a document to a path of one member."""
 MOST_IDLE = 4
 """Connections kept for each member; more are in use only if as many threads call at once."""
+REACHED = 0.5
+"""Seconds for a connection to a member of the own machine."""
 DEFRAGMENTING = 300.0
 """Seconds for a whole database: 8 GiB, the largest quota etcd advises, at 30 MB a second."""
 COMPACTING = 60.0
@@ -61,6 +63,15 @@ class GatewayEtcd:
 
     def status(self, endpoint: str) -> Status:
         return messages.status(self._at(endpoint, "/v3/maintenance/status", {}))
+
+    def reachable(self, endpoint: str) -> bool:
+        self._target(endpoint)
+        try:
+            wire = self._wire(endpoint, Deadline.after(REACHED))
+        except NoAnswer:
+            return False
+        self._idle[endpoint].append(wire)
+        return True
 
     def survey(self, seconds: float) -> Mapping[str, Status]:
         found: dict[str, Status] = {}

@@ -99,6 +99,14 @@ class Unmount:
     number: tuple[int, int]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteTest:
+    """Write a few bytes to a file of ours on a mounted file system, and flush them."""
+
+    point: Path
+    number: tuple[int, int]
+
+
 @dataclass(frozen=True, slots=True)
 class Done:
     """The job did what it says."""
@@ -106,13 +114,39 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The job did not; nothing of it is left running, or `overdue` says that even killing it did not help yet."""
+    """The job did not do it; nothing of it is left running, unless it is `overdue`."""
 
     why: str
     overdue: bool = False
+    """Its time is over, and it cannot even be killed: the kernel waits for the disk."""
+    killed: bool = False
+    """Its time was over, and it was killed. The disk is slow, or this machine stood still."""
+    damaged: bool = False
+    """The file system has errors that only a person may mend."""
 
 
-Job = Probe | Format | MountVolume | Unmount
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unwritable:
+    """The file system did not take a write, or did not flush it."""
+
+    why: str
+    full: bool = False
+    """For want of room."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileSystem:
+    """What the kernel counts of a mounted file system; nothing is read from the device for it."""
+
+    errors: int
+    """Since it was last checked; 0 where the kernel does not count them."""
+    free: int
+    """Bytes; those that only root may use included."""
+    size: int
+
+
+Job = Probe | Format | MountVolume | Unmount | WriteTest
+Result = Probed | Done | Failed | Unwritable
 
 
 class Disks(Protocol):
@@ -133,7 +167,10 @@ class Disks(Protocol):
         TryLater where it cannot be told. All processes are looked at: for rare questions only.
         """
 
-    def run(self, job: Job) -> Probed | Done | Failed | None:
+    def file_system(self, mount: Mount) -> FileSystem:
+        """How a mounted file system stands. OSError if it is not mounted any more."""
+
+    def run(self, job: Job) -> Result | None:
         """None while it runs: ask again next round. A result is given once, and forgotten."""
 
     def running(self) -> Sequence[tuple[Job, float]]:

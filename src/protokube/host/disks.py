@@ -6,18 +6,33 @@ until that child is gone: two children on one device would be one too many.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from protokube.host import Block, Device, Failed, Format, Job, Mount, MountVolume, Probe, Unmount
+from protokube.host import (
+    Block,
+    Device,
+    Failed,
+    FileSystem,
+    Format,
+    Job,
+    Mount,
+    MountVolume,
+    Probe,
+    Result,
+    Unmount,
+    WriteTest,
+)
 from protokube.host.bounded import bounded
+from protokube.host.child import sysfs
 from protokube.host.devices import Devices
-from protokube.host.jobs import COMMAND, Child, Result
+from protokube.host.jobs import COMMAND, Child
 from protokube.host.mounts import mounts
 from protokube.host.usage import SECONDS, used_by
 
-DEADLINES: Mapping[type[Any], float] = {Probe: 60.0, Format: 120.0, MountVolume: 120.0, Unmount: 30.0}
+DEADLINES: Mapping[type[Any], float] = {Probe: 60.0, Format: 120.0, MountVolume: 120.0, Unmount: 30.0, WriteTest: 30.0}
 GRACE = 2.0
 """Seconds for a killed child to go before it is called stuck."""
 FRESH = 30.0
@@ -54,6 +69,14 @@ class HostDisks:
         what = f"looking for processes that use device {number[0]}:{number[1]}"
         return bounded(lambda: used_by(number), 2 * SECONDS, what)  # a process stuck on a dead disk may not answer
 
+    def file_system(self, mount: Mount) -> FileSystem:
+        room = os.statvfs(mount.point)
+        return FileSystem(
+            errors=sysfs.ext4_errors(mount.number),
+            free=room.f_bfree * room.f_frsize,
+            size=room.f_blocks * room.f_frsize,
+        )
+
     def run(self, job: Job) -> Result | None:
         self._tidy()
         child = self._children.get(job)
@@ -88,7 +111,7 @@ class HostDisks:
     def _collect(self, job: Job, child: Child) -> Result | None:
         del self._children[job]
         if child.killed is not None and isinstance(child.result, Failed):
-            return Failed(f"killed, for it took longer than {DEADLINES[type(job)]:.0f} s")
+            return Failed(f"killed, for it took longer than {DEADLINES[type(job)]:.0f} s", killed=True)
         return child.result
 
     def _tidy(self) -> None:

@@ -18,7 +18,20 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from protokube.host import Content, Done, Failed, Format, Job, MountVolume, Probe, Probed, Unmount
+from protokube.host import (
+    Content,
+    Done,
+    Failed,
+    Format,
+    Job,
+    MountVolume,
+    Probe,
+    Probed,
+    Result,
+    Unmount,
+    Unwritable,
+    WriteTest,
+)
 from protokube.host.child import run as program
 from protokube.host.child.tools import ENVIRONMENT
 
@@ -27,14 +40,14 @@ COMMAND = (sys.executable, "-I", "-S", str(Path(program.__file__)))
 MOST = 65536
 """How much of what a child says is kept."""
 
-Result = Probed | Done | Failed
-
 
 def request(job: Job) -> dict[str, Any]:
     """A job as the child reads it."""
     match job:
         case Unmount(point=point, number=number):
             return {"job": "unmount", "point": str(point), "number": number}
+        case WriteTest(point=point, number=number):
+            return {"job": "write", "point": str(point), "number": number}
         case Probe():
             own: dict[str, Any] = {"job": "probe"}
         case Format(uuid=uuid, again=again):
@@ -51,7 +64,9 @@ def result(said: str, status: int) -> Result:
     try:
         answer = json.loads(said.splitlines()[-1])
         if status == 0 and "failed" in answer:
-            return Failed(str(answer["failed"]))
+            return Failed(str(answer["failed"]), damaged=bool(answer.get("damaged")))
+        if status == 0 and "unwritable" in answer:
+            return Unwritable(why=str(answer["unwritable"]), full=bool(answer["full"]))
         if status == 0 and "done" in answer:
             return Done()
         if status == 0:
@@ -82,7 +97,7 @@ class Child:
         self.result: Result | None = None
         self.told_stuck = False
         self._clock = clock
-        self._on_done = on_done
+        self._job, self._on_done = job, on_done
         self._lock = threading.Lock()
         self._process = subprocess.Popen(  # noqa: S603 (our own program)
             [*command, json.dumps(request(job))],
@@ -113,7 +128,7 @@ class Child:
             with self._lock:
                 self.ended = self._clock()
                 self.result = Failed("what it did is not known: it could not be followed to its end")
-        if self._on_done:
+        if self._on_done and (self.result is None or is_news(self._job, self.result)):
             self._on_done()
 
     def _collect(self) -> None:
@@ -127,3 +142,8 @@ class Child:
             status = self._process.wait()
             self.ended = self._clock()
             self.result = result(said.decode(errors="replace"), status)
+
+
+def is_news(job: Job, result: Result) -> bool:
+    """Whether somebody should collect it at once: a file system that still takes writes can wait for the next round."""
+    return not (isinstance(job, WriteTest) and isinstance(result, Done))

@@ -38,6 +38,8 @@ class Unreadable:
     """There is an identity, but it cannot be read: not ours to guess, and certainly not blank."""
 
     why: str
+    disk_error: str = ""
+    """What the disk answered instead of data; "" if it gave some."""
 
 
 def encode(identity: Identity) -> bytes:

@@ -23,6 +23,7 @@ class Phase(Enum):
     CLONE = "clone"
     SUPERSEDED = "superseded"  # kept, and neither claimed nor served nor deleted
     REMOVED = "removed"  # its member is no longer in etcd's list
+    BROKEN = "broken"  # its file system or its device fails
     UNUSED = "unused"  # a blank replacement whose member has its former volume
 
     @property
@@ -36,6 +37,7 @@ REFUSALS = {
     Kind.CLONE: Phase.CLONE,
     Kind.SUPERSEDED: Phase.SUPERSEDED,
     Kind.REMOVED: Phase.REMOVED,
+    Kind.BROKEN: Phase.BROKEN,
 }
 OWN = frozenset(Phase) - {Phase.FREE, Phase.TAKEN}
 """What a holder can say of its own volume."""

@@ -118,6 +118,7 @@ class Kind(Enum):
     CLONE = "clone"
     SUPERSEDED = "superseded"
     REMOVED = "removed"
+    BROKEN = "broken"
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,11 @@ def etcd_raft_mark(cluster: str, etcd_cluster: str, generation: str, cluster_id:
     return _below(cluster, "etcd", etcd_cluster, "raft", f"{generation}-{cluster_id:x}-{member_id:x}")
 
 
+def etcd_disk_faults(cluster: str, etcd_cluster: str, volume: str) -> str:
+    """How often the file system of one volume broke lately."""
+    return _below(cluster, "etcd", etcd_cluster, "diskfaults", f"{volume}.json")
+
+
 def etcd_maintenance(cluster: str, etcd_cluster: str) -> str:
     """The record of the last remedy of a full etcd cluster: when it began, and whose turn it is."""
     return _below(cluster, "etcd", etcd_cluster, "maintenance.json")

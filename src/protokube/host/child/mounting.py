@@ -21,10 +21,15 @@ from protokube.host.child.mountinfo import Line, shown_anywhere, table
 NO_SETUID, NO_DEVICES, NO_ACCESS_TIMES = 2, 4, 1024
 FLAGS = ctypes.c_ulong(NO_SETUID | NO_DEVICES | NO_ACCESS_TIMES)
 DO_NOT_FOLLOW = 8
-DATA = b"errors=remount-ro"
-CLEAN, MENDED = 0, 1
+DATA = b"errors=remount-ro,data_err=abort"
+"""After an error nothing more is written. Also after one of file data: etcd would go on with what is only in memory."""
+CLEAN, MENDED, OPERATIONAL = 0, 1, 8
 LINGERING = 1.0
 """The mount namespace of a process that has just died goes a moment later."""
+
+
+class Damaged(Refusal):
+    """e2fsck found errors that it does not mend by itself."""
 
 
 def mount(wanted: Wanted, point: Path, parent: int) -> None:
@@ -68,9 +73,12 @@ def refuse_unless_ext4(handle: int, wanted: Wanted) -> None:
 
 
 def check(wanted: Wanted) -> None:
+    """Mend what is safe to mend (`-p`), and nothing else: `-y` would delete what it does not understand."""
     status, said = tools.run("e2fsck", "-p", wanted.path)
-    if status not in (CLEAN, MENDED):
-        raise Refusal(f"e2fsck could not mend {wanted.path} by itself, it ended with {status}: {said}")
+    if status in (CLEAN, MENDED):
+        return
+    why = f"e2fsck could not mend {wanted.path} by itself, it ended with {status}: {said}"
+    raise Damaged(why) if 0 < status < OPERATIONAL else Refusal(why)  # from 8 on it could not look at all
 
 
 def check_mounted(wanted: Wanted, point: Path) -> None:

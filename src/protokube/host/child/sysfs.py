@@ -43,6 +43,12 @@ def name(number: tuple[int, int], root: Path = ROOT) -> str:
     return ""
 
 
+def ext4_errors(number: tuple[int, int], root: Path = ROOT) -> int:
+    """Errors that ext4 has counted on a mounted device since it was last checked; 0 where that is not told."""
+    counted = attribute(root / "sys/fs/ext4" / name(number, root) / "errors_count")
+    return int(counted) if counted.isdigit() else 0
+
+
 def attribute(place: Path) -> str:
     """One file of sysfs, stripped; "" if it is not there or does not answer."""
     try:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from protokube.host.child import formatting, mounting, proof
+from protokube.host.child import formatting, mounting, proof, writing
 from protokube.host.child.claim import Refusal, Wanted
 
 
@@ -20,6 +20,8 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     """Do the job; a refusal is an answer too. Anything else that goes wrong is told by the traceback."""
     try:
         return do(request)
+    except mounting.Damaged as why:
+        return {"failed": str(why), "damaged": True}
     except (Refusal, OSError) as why:
         return {"failed": str(why)}
 
@@ -29,6 +31,8 @@ def do(request: dict[str, Any]) -> dict[str, Any]:
     if job == "unmount":
         mounting.unmount(Path(request["point"]).resolve(), pair(request["number"]))
         return {"done": True}
+    if job == "write":
+        return writing.test(Path(request["point"]).resolve(), pair(request["number"]))
     wanted = Wanted(request["path"], pair(request["number"]), request["size"], request["serial"])
     if job == "probe":
         found = proof.probe(wanted)

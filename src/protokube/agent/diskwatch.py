@@ -1,0 +1,149 @@
+"""Watch the file systems that are mounted here, and take away those that broke.
+
+On a file system that turned read-only etcd is restarted for ever, and one whose writes fail leaves in memory what is on
+no disk. So the member is stopped and the volume unmounted, never lazily. Then it goes the way of every volume that is
+mounted: checked by e2fsck, compared with its records, its epoch raised. How often that is tried, `diskfaults` decides.
+
+Each round looks at what costs nothing. A write is tried in a child, once a minute, or soon after etcd stopped
+answering.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from protokube.agent import diskfaults, fence, homes, verified
+from protokube.agent.memory import StepCache
+from protokube.agent.world import Turn
+from protokube.host import Done, Failed, FileSystem, Mount, Result, Unwritable, WriteTest
+from protokube.members.diskfaults import Room, Signs, Writing, fault_in, room_in
+
+STEP = diskfaults.STEP
+EVERY = 60.0
+SOON = 5.0
+"""Seconds between two tests of a file system whose etcd does not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteTested:
+    """The last write to a mounted file system that was made to see whether it takes any."""
+
+    mount: Mount
+    when: float
+    writing: Writing
+    detail: str = ""
+    killed: bool = False
+    """It took too long; nothing is known but that, since this machine may have stood still."""
+
+
+@dataclass(slots=True)
+class DiskWatchCache(StepCache):
+    """Forgotten, each file system is tested once more."""
+
+    tests: dict[str, WriteTested] = field(default_factory=dict)
+    """By volume."""
+
+
+def sync(turn: Turn) -> None:
+    held = homes.mounted(turn.world)
+    tests = turn.world.memory.of(DiskWatchCache).tests
+    for volume in tests.keys() - held.keys():
+        del tests[volume]
+    if turn.volumes is not None:
+        ours = {each.id for each in turn.volumes if each.attached_to == turn.world.me.id}
+        diskfaults.forget_others(turn.world, ours | held.keys())
+    for volume, mount in held.items():
+        if volume not in turn.leaving:
+            _one(turn, volume, mount)
+
+
+def _one(turn: Turn, volume: str, mount: Mount) -> None:
+    world = turn.world
+    try:
+        system = world.disks.file_system(mount)
+    except OSError:  # it was unmounted a moment ago
+        return
+    tested = _tested(turn, volume, mount) if verified.is_noted(world, volume, mount) else None
+    signs = Signs(
+        options=mount.options,
+        errors=system.errors,
+        writing=tested.writing if tested else Writing.UNTRIED,
+        detail=tested.detail if tested else "",
+        unreadable=turn.disk_errors.get(volume, ""),
+    )
+    fault = diskfaults.noted_on(world, volume, mount) or fault_in(signs)
+    if not fault:
+        _report_room(turn, volume, system, signs.writing)
+        return
+    diskfaults.note(world, volume, fault, mount)
+    turn.leaving[volume] = _etcd_cluster(turn, volume)
+    fence.leave(turn, volume, mount, f"its file system {fault}", STEP)
+
+
+def _tested(turn: Turn, volume: str, mount: Mount) -> WriteTested | None:
+    """What came of the last write to this mount. A new one is started when it is due; a later round collects it."""
+    world = turn.world
+    tests, now = world.memory.of(DiskWatchCache).tests, world.clock.monotonic()
+    known = tests.get(volume)
+    if known is not None and known.mount != mount:
+        known = None
+    test = WriteTest(point=mount.point, number=mount.number)
+    is_running = any(job == test for job, _ in world.disks.running())
+    if is_running or _is_due(turn, volume, known, now):
+        outcome = _outcome(world.disks.run(test), mount, now, known)
+        if outcome is not None:
+            known = tests[volume] = outcome
+    return known
+
+
+def _is_due(turn: Turn, volume: str, known: WriteTested | None, now: float) -> bool:
+    if known is None or known.killed:
+        return True
+    if now - known.when >= EVERY:
+        return True
+    return now - known.when >= SOON and not _answers(turn, volume)
+
+
+def _answers(turn: Turn, volume: str) -> bool:
+    """Whether the etcd on this volume takes connections; as far as that is known, it does."""
+    listed = turn.volume(volume)
+    etcd = turn.wanted.etcd_cluster(listed.etcd_cluster) if listed else None
+    member = etcd.member(listed.member) if etcd and listed else None
+    return etcd is None or member is None or turn.world.etcd[etcd.key].reachable(member.name)
+
+
+def _outcome(result: Result | None, mount: Mount, now: float, before: WriteTested | None) -> WriteTested | None:
+    """None while it runs, and if the child could not even begin: that says nothing about the disk.
+
+    A machine that stood still for a while finds its child late. A disk that hangs makes the next one late, too.
+    """
+    match result:
+        case Done():
+            return WriteTested(mount, now, Writing.FINE)
+        case Unwritable(why=why, full=full):
+            return WriteTested(mount, now, Writing.NO_ROOM if full else Writing.FAILED, why)
+        case Failed(why=why, overdue=True):
+            return WriteTested(mount, now, Writing.HANGS, why)
+        case Failed(why=why, killed=True):
+            again = before is not None and before.killed
+            return WriteTested(mount, now, Writing.HANGS if again else Writing.UNTRIED, why, killed=True)
+        case _:
+            return None
+
+
+def _etcd_cluster(turn: Turn, volume: str) -> str:
+    listed = turn.volume(volume)
+    return listed.etcd_cluster if listed else ""
+
+
+def _report_room(turn: Turn, volume: str, system: FileSystem, writing: Writing) -> None:
+    mebibytes = f"{system.free >> 20} of {system.size >> 20} MiB are free"
+    match room_in(system.free, system.size, writing):
+        case Room.NONE:
+            turn.report.needs_a_person(
+                STEP, f"its file system is full: {mebibytes}", volume, "free some room on it, or make the disk larger"
+            )
+        case Room.LITTLE:
+            turn.report.warn(STEP, f"its file system is nearly full: {mebibytes}", volume)
+        case Room.ENOUGH:
+            pass
