@@ -140,6 +140,9 @@ class MemoryDisks:
         """How long a job takes; float("inf") hangs until its deadline."""
         self.fails: Callable[[Job], str] = lambda _job: ""
         """Why a job fails; "" if it does not."""
+        self.damaged = ""
+        """What e2fsck says of every file system, and leaves to a person; "" if it finds nothing."""
+        self.mounted_times = 0
         self.stuck = False
         """Children that hang cannot even be killed."""
         self.in_use: Callable[[str], bool] = lambda _volume: False
@@ -299,7 +302,12 @@ class MemoryDisks:
     def _mount(self, platter: Platter, point: Path) -> Result:
         if platter.content is not Content.EXT4 or platter.volume in self.table:
             return Failed("nothing to mount there")
+        if self.damaged:
+            return Failed(self.damaged, damaged=True)
+        if why := platter.breaks_on(self.machine):
+            return Failed(why)
         assert platter.folder is not None
+        self.mounted_times += 1
         platter.option, platter.errors = "", 0
         point.parent.mkdir(parents=True, exist_ok=True)
         point.symlink_to(platter.folder)

@@ -28,7 +28,6 @@ SOON = 5.0
 class WriteTested:
     """The last write to a mounted file system that was made to see whether it takes any."""
 
-    mount: Mount
     when: float
     writing: Writing
     detail: str = ""
@@ -41,14 +40,21 @@ class DiskWatchCache(StepCache):
     """Forgotten, each file system is tested once more."""
 
     tests: dict[str, WriteTested] = field(default_factory=dict)
+    """By volume: what came of the last one."""
+    running: dict[str, WriteTest] = field(default_factory=dict)
     """By volume."""
+
+    def forget(self, volume: str) -> None:
+        """A later mount may look just like this one, also to the kernel; nothing that was found out is about it."""
+        self.tests.pop(volume, None)
+        self.running.pop(volume, None)
 
 
 def sync(turn: Turn) -> None:
     held = homes.mounted(turn.world)
-    tests = turn.world.memory.of(DiskWatchCache).tests
-    for volume in tests.keys() - held.keys():
-        del tests[volume]
+    cache = turn.world.memory.of(DiskWatchCache)
+    for volume in (cache.tests.keys() | cache.running.keys()) - held.keys():
+        cache.forget(volume)
     if turn.volumes is not None:
         ours = {each.id for each in turn.volumes if each.attached_to == turn.world.me.id}
         diskfaults.forget_others(turn.world, ours | held.keys())
@@ -76,23 +82,24 @@ def _one(turn: Turn, volume: str, mount: Mount) -> None:
         _report_room(turn, volume, system, signs.writing)
         return
     diskfaults.note(world, volume, fault, mount)
+    world.memory.of(DiskWatchCache).forget(volume)
     turn.leaving[volume] = _etcd_cluster(turn, volume)
     fence.leave(turn, volume, mount, f"its file system {fault}", STEP)
 
 
 def _tested(turn: Turn, volume: str, mount: Mount) -> WriteTested | None:
     """What came of the last write to this mount. A new one is started when it is due; a later round collects it."""
-    world = turn.world
-    tests, now = world.memory.of(DiskWatchCache).tests, world.clock.monotonic()
-    known = tests.get(volume)
-    if known is not None and known.mount != mount:
-        known = None
-    test = WriteTest(point=mount.point, number=mount.number)
-    is_running = any(job == test for job, _ in world.disks.running())
-    if is_running or _is_due(turn, volume, known, now):
-        outcome = _outcome(world.disks.run(test), mount, now, known)
-        if outcome is not None:
-            known = tests[volume] = outcome
+    world, now = turn.world, turn.world.clock.monotonic()
+    cache = world.memory.of(DiskWatchCache)
+    known = cache.tests.get(volume)
+    if volume not in cache.running and _is_due(turn, volume, known, now):
+        cache.running[volume] = WriteTest(point=mount.point, number=mount.number, begun=now)
+    if volume in cache.running and (result := world.disks.run(cache.running[volume])) is not None:
+        if not (isinstance(result, Failed) and result.overdue):  # such a one still runs
+            del cache.running[volume]
+        known = _outcome(result, now, known)
+        if known is not None:
+            cache.tests[volume] = known
     return known
 
 
@@ -101,7 +108,7 @@ def _is_due(turn: Turn, volume: str, known: WriteTested | None, now: float) -> b
         return True
     if now - known.when >= EVERY:
         return True
-    return now - known.when >= SOON and not _answers(turn, volume)
+    return now - known.when >= SOON and (known.writing is Writing.NO_ROOM or not _answers(turn, volume))
 
 
 def _answers(turn: Turn, volume: str) -> bool:
@@ -112,21 +119,21 @@ def _answers(turn: Turn, volume: str) -> bool:
     return etcd is None or member is None or turn.world.etcd[etcd.key].reachable(member.name)
 
 
-def _outcome(result: Result | None, mount: Mount, now: float, before: WriteTested | None) -> WriteTested | None:
-    """None while it runs, and if the child could not even begin: that says nothing about the disk.
+def _outcome(result: Result, now: float, before: WriteTested | None) -> WriteTested | None:
+    """None if the child could not even begin: that says nothing about the disk.
 
     A machine that stood still for a while finds its child late. A disk that hangs makes the next one late, too.
     """
     match result:
         case Done():
-            return WriteTested(mount, now, Writing.FINE)
+            return WriteTested(now, Writing.FINE)
         case Unwritable(why=why, full=full):
-            return WriteTested(mount, now, Writing.NO_ROOM if full else Writing.FAILED, why)
+            return WriteTested(now, Writing.NO_ROOM if full else Writing.FAILED, why)
         case Failed(why=why, overdue=True):
-            return WriteTested(mount, now, Writing.HANGS, why)
+            return WriteTested(now, Writing.HANGS, why)
         case Failed(why=why, killed=True):
             again = before is not None and before.killed
-            return WriteTested(mount, now, Writing.HANGS if again else Writing.UNTRIED, why, killed=True)
+            return WriteTested(now, Writing.HANGS if again else Writing.UNTRIED, why, killed=True)
         case _:
             return None
 

@@ -218,9 +218,10 @@ def _act(turn: Turn, volume: Volume, block: Block, probed: Probed, name: str) ->
             _work(turn, MountVolume(block=block, point=point), volume, name)
         case Wait(why):
             raise TryLater(why)
+        case Refuse(why) if probed.content is Content.UNREADABLE and volume.epoch:
+            diskfaults.failed_to_mount(turn, volume, probed.told)
+            raise TryLater(f"{why}; it is tried again")  # for how long, and where: diskfaults
         case Refuse() as refuse:
-            if probed.content is Content.UNREADABLE:
-                diskfaults.failed_to_mount(turn, volume, probed.told)
             raise _refused(turn, volume, refuse)
 
 

@@ -105,6 +105,8 @@ class WriteTest:
 
     point: Path
     number: tuple[int, int]
+    begun: float
+    """By the monotonic clock: the result of one test is never taken for that of another."""
 
 
 @dataclass(frozen=True, slots=True)
