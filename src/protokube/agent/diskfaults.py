@@ -121,6 +121,15 @@ def before_mounting(turn: Turn, volume: Volume, name: str) -> None:
             raise Refused(why, hint=hint)
 
 
+def story(turn: Turn, volume: Volume) -> str:
+    """The end of a sentence about a volume that is not mounted: why it was unmounted, if it broke here lately."""
+    known = noted(turn.world, volume.id)
+    record = None if known else recorded(turn, volume)
+    here = [each for each in record.lately(turn.world.clock.now()) if each.host == turn.world.me.id] if record else []
+    last = known.fault if known else here[-1] if here else None
+    return f"; before, its file system {last.why}" if last else ""
+
+
 def failed_to_mount(turn: Turn, volume: Volume, why: str) -> None:
     """Its device or its file system did not answer as it should. Counted if that lasts."""
     turn.world.memory.of(DiskFaultsCache).cannot_mount[volume.id] = why

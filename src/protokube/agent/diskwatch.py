@@ -92,7 +92,7 @@ def _tested(turn: Turn, volume: str, mount: Mount) -> WriteTested | None:
     world, now = turn.world, turn.world.clock.monotonic()
     cache = world.memory.of(DiskWatchCache)
     known = cache.tests.get(volume)
-    if volume not in cache.running and _is_due(turn, volume, known, now):
+    if volume not in cache.running and _is_due(turn, volume, mount, known):
         cache.running[volume] = WriteTest(point=mount.point, number=mount.number, begun=now)
     if volume in cache.running and (result := world.disks.run(cache.running[volume])) is not None:
         if not (isinstance(result, Failed) and result.overdue):  # such a one still runs
@@ -103,12 +103,22 @@ def _tested(turn: Turn, volume: str, mount: Mount) -> WriteTested | None:
     return known
 
 
-def _is_due(turn: Turn, volume: str, known: WriteTested | None, now: float) -> bool:
+def _is_due(turn: Turn, volume: str, mount: Mount, known: WriteTested | None) -> bool:
     if known is None or known.killed:
         return True
-    if now - known.when >= EVERY:
-        return True
-    return now - known.when >= SOON and (known.writing is Writing.NO_ROOM or not _answers(turn, volume))
+    passed = turn.world.clock.monotonic() - known.when
+    return passed >= EVERY or (passed >= SOON and _is_suspect(turn, volume, mount, known))
+
+
+def _is_suspect(turn: Turn, volume: str, mount: Mount, known: WriteTested) -> bool:
+    """Whether something else went wrong that a broken disk would explain."""
+    world = turn.world
+    return (
+        known.writing is Writing.NO_ROOM
+        or volume in world.memory.of(homes.HomesCache).failed
+        or not world.disks.present(mount.number)
+        or not _answers(turn, volume)
+    )
 
 
 def _answers(turn: Turn, volume: str) -> bool:

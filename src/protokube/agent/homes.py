@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
+from protokube.agent.memory import StepCache
 from protokube.agent.verified import is_verified
 from protokube.agent.wanted import EtcdCluster, MasterConfig, Member
 from protokube.agent.world import Home, Turn, World
@@ -25,6 +27,14 @@ DRAFT = f".{FILE}."
 """How the names of unfinished identities begin."""
 PATIENCE = 2.0
 """Seconds that reading a few small files may take; a stuck disk must not hold up the others."""
+
+
+@dataclass(slots=True)
+class HomesCache(StepCache):
+    """Forgotten, a broken disk is found a little later."""
+
+    failed: set[str] = field(default_factory=set)
+    """Mounted volumes that could not be looked at in the last round."""
 
 
 def point_of(volume: str) -> str:
@@ -62,11 +72,14 @@ def read_identity(point: Path) -> Identity | Unreadable | None:
 def observe(turn: Turn) -> list[Home]:
     """Every mounted volume that we can place; one that neither tags nor identity can place is left alone."""
     found = []
+    failed = turn.world.memory.of(HomesCache).failed
+    failed.clear()
     for volume, mount in sorted(mounted(turn.world).items()):
         try:
             home = _home(turn, volume, mount)
         except TryLater as why:
             turn.waiting("volumes", volume, why.message)
+            failed.add(volume)
             continue
         if home is not None:
             found.append(home)

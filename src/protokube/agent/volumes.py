@@ -113,7 +113,7 @@ def _one(turn: Turn, volume: Volume) -> None:
         else:
             prepare(turn, volume, name)
     except TryLater as why:
-        turn.waiting(STEP, name, why.message)
+        turn.waiting(STEP, name, why.message + diskfaults.story(turn, volume))
     except Refused as why:
         turn.report.needs_a_person(STEP, why, name)
 
@@ -145,6 +145,9 @@ def prepare(turn: Turn, volume: Volume, name: str) -> None:
     device = _device(turn, volume)
     block = world.disks.find(device)
     if block is None:
+        if volume.id not in homes.mounted(world) and diskfaults.story(turn, volume):
+            diskfaults.failed_to_mount(turn, volume, f"{device.path} is not there")
+            diskfaults.before_mounting(turn, volume, name)
         raise TryLater(f"{volume.id} is attached, its device {device.path} is not there yet")
     if wrong := wrong_device(volume, device, block):
         raise Refused(wrong.why, hint=wrong.hint)

@@ -14,6 +14,9 @@ from protokube.cli.options import output_option
 from protokube.errors import ExitCode, InvalidRequest, TryLater
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from protokube.local.accepting import OlderCopy, RepairedDisk
     from protokube.local.view_values import ClusterView, DiskView, MemberView
 
 
@@ -25,6 +28,7 @@ def etcd() -> None:
       protokube etcd members
       protokube etcd adopt vol-1
       protokube etcd accept vol-1 --older --epoch 1 --term 2 --commit 31
+      protokube etcd accept vol-2 --repaired
     """
 
 
@@ -96,45 +100,78 @@ def adopt(volume: str, cluster: str | None, yes: bool, output: str) -> int:
 
 @etcd.command()
 @click.argument("volume")
-@click.option("--older", is_flag=True, required=True, help="The disk is an older copy, and its data shall be used.")
-@click.option("--epoch", type=click.IntRange(0), required=True, help="The epoch on the disk, as `status` shows it.")
-@click.option("--term", type=click.IntRange(0), required=True, help="The term of the log on the disk.")
-@click.option("--commit", type=click.IntRange(0), required=True, help="The commit index of the log on the disk.")
+@click.option("--older", is_flag=True, help="The disk is an older copy, and its data shall be used.")
+@click.option("--epoch", type=click.IntRange(0), help="With --older: the epoch on the disk, as `status` shows it.")
+@click.option("--term", type=click.IntRange(0), help="With --older: the term of the log on the disk.")
+@click.option("--commit", type=click.IntRange(0), help="With --older: the commit index of the log on the disk.")
+@click.option("--repaired", is_flag=True, help="The disk broke several times, and is sound now.")
 @cluster_option
 @click.option("--yes", is_flag=True, help="Record it; without this, only what would happen is shown.")
 @output_option(default="text", choices=("text", "json"))
 def accept(
-    volume: str, older: bool, epoch: int, term: int, commit: int, cluster: str | None, yes: bool, output: str
+    volume: str,
+    older: bool,
+    epoch: int | None,
+    term: int | None,
+    commit: int | None,
+    repaired: bool,
+    cluster: str | None,
+    yes: bool,
+    output: str,
 ) -> int:
-    """Start a member on an older copy of its disk.
+    """Start a member on a disk that the agents refuse: an older copy, or one that broke again and again.
 
-    Everything that was written after the copy was made may be lost: do this only if no newer disk of the member can be
-    had. The figures name exactly one state of the disk; it is accepted once.
+    With --older, everything that was written after the copy was made may be lost: do this only if no newer disk of the
+    member can be had. The figures name exactly one state of the disk; it is accepted once.
+
+    With --repaired, the faults of the last hour are forgotten, and the disk is checked and mounted again.
 
     \b
       protokube etcd accept vol-1f2e3d4c --older --epoch 1 --term 2 --commit 31
       protokube etcd accept vol-1f2e3d4c --older --epoch 1 --term 2 --commit 31 --yes
+      protokube etcd accept vol-1f2e3d4c --repaired --yes
     """
     from protokube.cli.cluster_view import find_cluster
     from protokube.cli.render_screen import show_painted
-    from protokube.local.accepting import carry_out, find_older
+    from protokube.local.accepting import find_broken, find_older
     from protokube.local.view import look
     from protokube.members.generation import Accepted
     from protokube.store.file import FileStore
 
-    assert older
+    figures = {"--epoch": epoch, "--term": term, "--commit": commit}
+    _check_acceptance(older, repaired, figures)
     paths = find_cluster(cluster)
     view = look(paths)
     disk, _ = find_volume(view, volume)
-    found = find_older(view, disk, Accepted(epoch=epoch, term=term, commit=commit))
-    key, _, _ = disk.member.partition("/")
+    store = FileStore(paths.store)
+    found: OlderCopy | RepairedDisk
+    if repaired:
+        found = find_broken(disk, store, paths.cluster)
+    else:
+        found = find_older(view, disk, Accepted(epoch=epoch or 0, term=term or 0, commit=commit or 0))
     if yes:
-        carry_out(FileStore(paths.store), paths.cluster, key, volume, found.accepted)
+        found.accept(store, paths.cluster)
     if output == "json":
         click.echo(json.dumps(found.tree(done=yes), indent=2))
     else:
         show_painted(found.lines(done=yes))
     return ExitCode.OK
+
+
+def _check_acceptance(older: bool, repaired: bool, figures: Mapping[str, int | None]) -> None:
+    """Everything that is wrong with the options, at once."""
+    missing = [name for name, value in figures.items() if value is None]
+    if older == repaired:
+        raise InvalidRequest(
+            "either --older or --repaired says what is accepted", hint="`protokube status` names the one that fits"
+        )
+    if older and missing:
+        raise InvalidRequest(
+            f"--older also needs {', '.join(missing)}", hint="the figures on the disk, as `protokube status` shows them"
+        )
+    if repaired and len(missing) < len(figures):
+        given = ", ".join(name for name in figures if name not in missing)
+        raise InvalidRequest(f"{given} belongs to --older", hint="--repaired needs no figures")
 
 
 def find_volume(view: ClusterView, volume: str) -> tuple[DiskView, MemberView]:

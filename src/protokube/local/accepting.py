@@ -1,7 +1,7 @@
-"""Accept an older copy of a member's disk: a person's deliberate way, for one use.
+"""Accept a disk that the agents refuse: a person's deliberate way, for one use.
 
-Written into the generation record, where the master that holds the disk finds it. The figures have to be those of the
-disk as its holder reports it: another copy, put in place meanwhile, is not accepted by it.
+Written into the state store, where the master that holds the disk finds it. The figures of an older copy have to be
+those of the disk as its holder reports it: another copy, put in place meanwhile, is not accepted by it.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ from typing import Any
 
 from protokube.errors import InvalidRequest, Refused, TryLater
 from protokube.local.view_values import ClusterView, DiskView
+from protokube.members import diskfaults
+from protokube.members.diskfaults import FaultRecord
 from protokube.members.generation import Accepted, decode, encode
 from protokube.members.older import Older
-from protokube.store import Store, layout
+from protokube.store import NotThere, Store, layout
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class OlderCopy:
     """An older copy, and what a person says about it."""
 
     volume: str
@@ -26,16 +28,68 @@ class Found:
     accepted: Accepted
 
     def lines(self, *, done: bool) -> list[str]:
-        told = [f"{self.volume} is an older copy of the disk of {self.member}: {self.older}"]
+        found = [f"{self.volume} is an older copy of the disk of {self.member}: {self.older}"]
         if done:
-            return [*told, f"accepted: {self.member} starts with this data in the next round of its holder"]
-        return [*told, "what was written after the copy was made may be lost", "hint: --yes accepts it"]
+            return [*found, f"accepted: {self.member} starts with this data in the next round of its holder"]
+        return [*found, "what was written after the copy was made may be lost", "hint: --yes accepts it"]
 
     def tree(self, *, done: bool) -> dict[str, Any]:
         return {"volume": self.volume, "member": self.member, **asdict(self.older), "accepted": done}
 
+    def accept(self, store: Store, cluster: str) -> None:
+        key, _, _ = self.member.partition("/")
+        path = layout.etcd_generation(cluster, key)
+        stored = store.read(path)
+        record = decode(stored.data)
+        if record is None:
+            raise TryLater(
+                f"the generation record of {key} cannot be read", hint="restore it from a backup of the store"
+            )
+        store.replace(path, encode(record.with_accepted(self.volume, self.accepted)), stored.version)
 
-def find_older(view: ClusterView, disk: DiskView, figures: Accepted) -> Found:
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairedDisk:
+    """A disk that broke several times, and that a person calls sound."""
+
+    volume: str
+    member: str
+    record: FaultRecord
+
+    def lines(self, *, done: bool) -> list[str]:
+        found = [f"{self.volume}, the disk of {self.member}, broke {len(self.record.faults)} times:"]
+        found += [f"  on {each.host}: its file system {each.why}" for each in self.record.faults]
+        if done:
+            return [*found, "forgotten: its holder checks and mounts it in its next round"]
+        return [*found, "hint: --yes forgets that, and it is checked and mounted again"]
+
+    def tree(self, *, done: bool) -> dict[str, Any]:
+        faults = [asdict(each) for each in self.record.faults]
+        return {"volume": self.volume, "member": self.member, "faults": faults, "accepted": done}
+
+    def accept(self, store: Store, cluster: str) -> None:
+        key, _, _ = self.member.partition("/")
+        path = layout.etcd_disk_faults(cluster, key, self.volume)
+        store.replace(path, diskfaults.encode(FaultRecord()), store.read(path).version)
+
+
+def find_broken(disk: DiskView, store: Store, cluster: str) -> RepairedDisk:
+    """What is recorded of the disk. Refused if it did not break."""
+    key, _, _ = disk.member.partition("/")
+    try:
+        record = diskfaults.decode(store.read(layout.etcd_disk_faults(cluster, key, disk.id)).data)
+    except NotThere:
+        record = None
+    if record is None or not record.faults:
+        raise Refused(
+            f"nothing is recorded about {disk.id} having broken",
+            saw=f"phase {disk.phase or 'unknown'}",
+            hint=f"protokube explain volume {disk.id}",
+        )
+    return RepairedDisk(volume=disk.id, member=disk.member, record=record)
+
+
+def find_older(view: ClusterView, disk: DiskView, figures: Accepted) -> OlderCopy:
     """What the holder reports of the disk. InvalidRequest if it has other figures, Refused if it is no older copy."""
     reported = [
         home.older
@@ -59,13 +113,4 @@ def find_older(view: ClusterView, disk: DiskView, figures: Accepted) -> Found:
             want=f"epoch {figures.epoch}, term {figures.term}, commit {figures.commit}",
             hint="name what is on the disk, if that is the copy you mean",
         )
-    return Found(volume=disk.id, member=disk.member, older=older, accepted=figures)
-
-
-def carry_out(store: Store, cluster: str, key: str, volume: str, figures: Accepted) -> None:
-    path = layout.etcd_generation(cluster, key)
-    stored = store.read(path)
-    record = decode(stored.data)
-    if record is None:
-        raise TryLater(f"the generation record of {key} cannot be read", hint="restore it from a backup of the store")
-    store.replace(path, encode(record.with_accepted(volume, figures)), stored.version)
+    return OlderCopy(volume=disk.id, member=disk.member, older=older, accepted=figures)

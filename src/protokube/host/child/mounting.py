@@ -47,7 +47,10 @@ def mount(wanted: Wanted, point: Path, parent: int) -> None:
         if os.getppid() != parent:
             raise Refusal("whoever asked for the mount is gone")
         point.mkdir(mode=0o755, parents=True, exist_ok=True)
-        call("mount", wanted.path.encode(), os.fsencode(point), b"ext4", FLAGS, DATA)
+        try:
+            call("mount", wanted.path.encode(), os.fsencode(point), b"ext4", FLAGS, DATA)
+        except OSError as error:
+            raise Damaged(str(error)) if error.errno == errno.EUCLEAN else error from error
         check_mounted(wanted, point)
     finally:
         os.close(pin)
