@@ -35,7 +35,7 @@ STEP = "disks"
 FOLDER = "/run/protokube/diskfaults"
 MOUNTING = 60.0
 """Seconds for which a volume that was in use may be neither readable nor mountable before that counts as a fault."""
-FOR_OTHERS = 120.0
+FOR_OTHERS = 30.0
 """Seconds in which another machine may take a volume that this one gave away."""
 
 

@@ -20,8 +20,8 @@ from protokube.members.identity import said_once, take_version
 
 VERSION = 1
 MEBIBYTE = 2**20
-FULL = MEBIBYTE
-"""Bytes: with less than this free, etcd cannot go on."""
+KEPT_SHARE, KEPT_MOST = 0.02, 16 * MEBIBYTE
+"""ext4 counts as free what it keeps for itself: nobody gets the last 2 %, or 16 MiB of a large file system."""
 NEARLY_FULL = 0.05
 """Share of a file system that should be free; etcd allocates its log 64 MB at a time."""
 COUNTED = 3600.0
@@ -85,7 +85,8 @@ class Room(Enum):
 
 def room_in(free: int, size: int, writing: Writing = Writing.UNTRIED) -> Room:
     """Mounting a full file system anew makes it no emptier, so this is no fault of the disk."""
-    if free < FULL or writing is Writing.NO_ROOM:
+    nobodys = min(size * KEPT_SHARE, KEPT_MOST)
+    if free < nobodys + MEBIBYTE or writing is Writing.NO_ROOM:
         return Room.NONE
     return Room.LITTLE if free < size * NEARLY_FULL else Room.ENOUGH
 

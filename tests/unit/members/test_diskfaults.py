@@ -86,6 +86,7 @@ def test_a_full_file_system_is_no_fault_of_the_disk() -> None:
     ("free", "writing", "room"),
     [
         (0, Writing.FINE, Room.NONE),
+        (16 * 2**20, Writing.FINE, Room.NONE),
         (GIBIBYTE // 2, Writing.NO_ROOM, Room.NONE),
         (GIBIBYTE // 40, Writing.FINE, Room.LITTLE),
         (GIBIBYTE // 2, Writing.FINE, Room.ENOUGH),

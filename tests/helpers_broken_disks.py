@@ -1,0 +1,71 @@
+"""Breaking the file system of a real cluster's member, and waiting until it heals."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+
+from helpers_cluster import RealCluster, until
+from protokube.local import loops
+from protokube.local.mounts import SHUTDOWN
+
+MINUTES = 240.0
+FLUSH_THE_LOG = 1
+
+
+def point_of(cluster: RealCluster, member: str) -> str:
+    return f"/mnt/master-{cluster.volume(member)['id']}"
+
+
+def remount(cluster: RealCluster, member: str, options: str) -> None:
+    ran = cluster.inside(cluster.host_of(member), "mount", "-o", f"remount,{options}", point_of(cluster, member))
+    assert ran.returncode == 0, ran.stderr
+
+
+def remount_while_etcd_restarts(cluster: RealCluster, member: str) -> None:
+    """The kernel turns nothing read-only that is open for writing."""
+    point = point_of(cluster, member)
+    attempt = f"kill -9 $(pidof etcd); mount -o remount,ro {point} 2>/dev/null"
+
+    def tried() -> bool:
+        return cluster.inside(cluster.host_of(member), "sh", "-c", attempt).returncode == 0
+
+    until(tried, f"{point} is read-only", MINUTES)
+
+
+def shut_down(cluster: RealCluster, member: str) -> None:
+    host = next(each for each in cluster.hosts() if each["name"] == cluster.host_of(member))
+    folder = os.open(f"/proc/{host['pid']}/root{point_of(cluster, member)}", os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.ioctl(folder, SHUTDOWN, struct.pack("I", FLUSH_THE_LOG))
+    finally:
+        os.close(folder)
+
+
+def show_whole(loop: loops.Loop) -> None:
+    """Move the window of a loop device back to its image."""
+    handle = os.open(loop.path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        status = bytearray(loops.INFO.size)
+        fcntl.ioctl(handle, loops.GET_STATUS64, status)
+        fields = list(loops.INFO.unpack(bytes(status)))
+        fields[loops.OFFSET], fields[loops.SIZE_LIMIT] = 0, loop.image.stat().st_size
+        fcntl.ioctl(handle, loops.SET_STATUS64, loops.INFO.pack(*fields))
+    finally:
+        os.close(handle)
+
+
+def heals(cluster: RealCluster, member: str, epoch: int) -> None:
+    until(lambda: cluster.volume(member)["epoch"] > epoch, f"the disk of {member} was mounted anew", MINUTES)
+    until(lambda: len(cluster.healthy()) == 3, "all members are healthy", MINUTES)
+    until(lambda: cluster.status()["ready"], "the cluster is ready", MINUTES)
+
+
+def notes(cluster: RealCluster, kind: str) -> list[str]:
+    return [each["text"] for each in cluster.notes(kind)]
+
+
+def forget_faults(cluster: RealCluster) -> None:
+    for file in cluster.paths.store.glob("*/etcd/main/diskfaults/*"):
+        file.unlink()
