@@ -13,7 +13,7 @@ from soak.chaos.faults_cloud import (
     SwappedTags,
     WrongName,
 )
-from soak.chaos.faults_disks import Full, IoErrors, LostDisk, ReadOnly, TwoBlank
+from soak.chaos.faults_disks import Full, HungDisk, IoErrors, LostDisk, ReadOnly, TwoBlank
 from soak.chaos.faults_hosts import (
     Freeze,
     FreezeAgent,
@@ -32,7 +32,7 @@ KINDS: dict[str, type[Fault]] = {
     each.kind: each
     for each in (
         Kill, Freeze, FreezeEtcd, FreezeAgent, KillEtcd, KillAgent, Partition, PowerOff, Sleeper,
-        LostDisk, ReadOnly, IoErrors, Full, TwoBlank, OlderCopy, Clone,
+        LostDisk, ReadOnly, IoErrors, HungDisk, Full, TwoBlank, OlderCopy, Clone,
         ApiDown, SilentDns, WrongName, StoreAway, StoreReadOnly, StrippedTags, SwappedTags, AgentClock,
     )
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Faults of disks and their file systems: lost, full, read-only, failing.
+"""Faults of disks and their file systems: lost, full, read-only, failing, hanging.
 
 The kernel here has no device mapper to inject errors with. A loop device can be moved to a window that its image does
 not reach, so the block layer answers EIO to everything, and back again.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import random
+import signal
 import struct
 import subprocess
 from collections.abc import Sequence
@@ -22,12 +23,13 @@ from protokube.errors import ProtokubeError
 from protokube.local import loops
 from protokube.local.mounts import SHUTDOWN
 from soak.chaos.fault import Fault
-from soak.chaos.field import KEPT, Field
+from soak.chaos.field import Field, hold_still, kept, let_go_on, send
 
-ABORT, STOP = "abort", "shutdown"
+ABORT, STOP, REMOUNT = "abort", "shutdown", "remount"
 FLUSH_THE_LOG = 1
 FILLER = "filler"
 UNWRITABLE = (r"read-only", r"input/output error", r"\bI/O error", r"cannot be written", r"not writable", r"EIO|EROFS")
+HANGS = (r"\bhangs?\b", r"does not answer", r"stuck", r"took longer than")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +55,7 @@ class _NeedsAReboot(Fault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOnly(_NeedsAReboot):
-    """The file system of a volume gives up, as after an error of the disk."""
+    """The file system of a volume gives up, as after an error of the disk, or somebody makes it read-only."""
 
     way: str = ABORT
     kind: ClassVar[str] = "read-only"
@@ -65,20 +67,30 @@ class ReadOnly(_NeedsAReboot):
     @classmethod
     def draw(cls, chance: random.Random, members: Sequence[str]) -> Self:
         lasts = cls.lasting(chance)
-        return cls(member=chance.choice(list(members)), way=chance.choice([ABORT, STOP]), lasts=lasts)
+        return cls(member=chance.choice(list(members)), way=chance.choice([ABORT, STOP, REMOUNT]), lasts=lasts)
 
     def apply(self, field: Field) -> None:
         point = field.until_mounted(self.member)
-        if self.way == ABORT:
-            host, inside = field.host_of(self.member), f"/mnt/{point.name}"
-            ran = field.cluster.inside(host, "mount", "-o", "remount,abort", inside)
-            assert ran.returncode == 0, ran.stderr
-        else:
+        if self.way == STOP:
             folder = os.open(point, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
                 fcntl.ioctl(folder, SHUTDOWN, struct.pack("I", FLUSH_THE_LOG))
             finally:
                 os.close(folder)
+        elif self.way == ABORT:
+            ran = self._mount(field, "remount,abort")
+            assert ran.returncode == 0, ran.stderr
+        else:
+            until(lambda: self._is_remounted(field), f"the volume of {self.member} is read-only")
+
+    def _is_remounted(self, field: Field) -> bool:
+        """The kernel lets nobody do it while a file is open for writing, so etcd has to be dead for a moment."""
+        send(field.etcd_of(field.host_of(self.member)), signal.SIGKILL)
+        return self._mount(field, "remount,ro").returncode == 0
+
+    def _mount(self, field: Field, options: str) -> subprocess.CompletedProcess[str]:
+        inside = f"/mnt/{field.mount_point(self.member).name}"
+        return field.cluster.inside(field.host_of(self.member), "mount", "-o", options, inside)
 
     def describe(self) -> str:
         return f"{self.kind} {self.member} by {self.way}"
@@ -119,6 +131,28 @@ def show_whole(device: Path, size: int) -> None:
         fcntl.ioctl(handle, loops.SET_STATUS64, loops.INFO.pack(*fields))
     finally:
         os.close(handle)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HungDisk(_NeedsAReboot):
+    """Every write and every flush of a disk hangs for a while, and then all of them succeed.
+
+    The file system is frozen. Whoever writes to it cannot even be killed meanwhile, as with a disk that does not
+    answer; and since the tester has it open, it cannot be unmounted either.
+    """
+
+    kind: ClassVar[str] = "hung-disk"
+    shortest: ClassVar[float] = 3.0
+    longest: ClassVar[float] = 30.0
+    alone: ClassVar[bool] = True
+    causes: ClassVar[tuple[str, ...]] = (*UNWRITABLE, *HANGS)
+
+    def apply(self, field: Field) -> None:
+        field.saved[self] = hold_still(field.until_mounted(self.member))
+
+    def undo(self, field: Field) -> None:
+        if self in field.saved:
+            let_go_on(field.saved.pop(self))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +209,7 @@ class TwoBlank(Fault):
             for member in wiped:
                 image = Path(field.volume(member)["image"])
                 size = image.stat().st_size
-                image.rename(image.with_suffix(KEPT))
+                image.rename(kept(image))
                 subprocess.run(["truncate", f"--size={size}", image], check=True)
                 image.chmod(0o600)
         finally:
@@ -186,7 +220,7 @@ class TwoBlank(Fault):
         try:
             for member in field.saved[self]:
                 image = Path(field.volume(member)["image"])
-                image.with_suffix(KEPT).replace(image)
+                kept(image).replace(image)
         finally:
             field.cluster.power_on()
 

@@ -7,7 +7,8 @@ itself must not get it back: by then the right image would be an older copy, too
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Self
@@ -19,8 +20,31 @@ MOUNTED, DETACHED = "mounted", "detached"
 DRAFT = ".draft"
 
 
+@contextmanager
+def another_disk(field: Field, member: str) -> Iterator[Path]:
+    """Yield the place for an image, and put what is there in the end in the place of the member's disk."""
+    image = Path(field.volume(member)["image"])
+    draft = image.with_suffix(DRAFT)
+    try:
+        yield draft
+        with field.powered_off(member):
+            image.replace(kept(image))
+            draft.replace(image)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+class _AnotherDisk(Fault):
+    """The person puts the right disk back."""
+
+    __slots__ = ()
+
+    def mend(self, field: Field) -> None:
+        field.put_back(self.member)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OlderCopy(Fault):
+class OlderCopy(_AnotherDisk):
     """The disk of a member is replaced by a copy of itself that is some seconds old."""
 
     taken: str = MOUNTED
@@ -41,9 +65,8 @@ class OlderCopy(Fault):
         )
 
     def apply(self, field: Field) -> None:
-        image = Path(field.volume(self.member)["image"])
-        draft = image.with_suffix(DRAFT)
-        try:
+        with another_disk(field, self.member) as draft:
+            image = Path(field.volume(self.member)["image"])
             if self.taken == MOUNTED:
                 with at_rest(field.until_mounted(self.member)):
                     copy_image(image, draft)
@@ -51,21 +74,13 @@ class OlderCopy(Fault):
                 with field.powered_off(self.member):
                     copy_image(image, draft)
             field.sleep(self.age)
-            with field.powered_off(self.member):
-                image.replace(kept(image))
-                draft.replace(image)
-        finally:
-            draft.unlink(missing_ok=True)
-
-    def mend(self, field: Field) -> None:
-        field.put_back(self.member)
 
     def describe(self) -> str:
         return f"{self.kind} {self.member}: {self.age:g} s old, taken while {self.taken}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Clone(Fault):
+class Clone(_AnotherDisk):
     """The disk of a member is overwritten with a copy of another member's."""
 
     source: str = ""
@@ -81,19 +96,8 @@ class Clone(Fault):
         return cls(member=member, source=source, lasts=lasts)
 
     def apply(self, field: Field) -> None:
-        image = Path(field.volume(self.member)["image"])
-        draft = image.with_suffix(DRAFT)
-        try:
-            with at_rest(field.until_mounted(self.source)):
-                copy_image(Path(field.volume(self.source)["image"]), draft)
-            with field.powered_off(self.member):
-                image.replace(kept(image))
-                draft.replace(image)
-        finally:
-            draft.unlink(missing_ok=True)
-
-    def mend(self, field: Field) -> None:
-        field.put_back(self.member)
+        with another_disk(field, self.member) as draft, at_rest(field.until_mounted(self.source)):
+            copy_image(Path(field.volume(self.source)["image"]), draft)
 
     def describe(self) -> str:
         return f"{self.kind}: the disk of {self.member} becomes a copy of that of {self.source}"

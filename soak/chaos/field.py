@@ -163,12 +163,26 @@ def copy_image(source: Path, target: Path) -> None:
 @contextmanager
 def at_rest(point: Path) -> Iterator[None]:
     """A file system with everything on its disk and nothing under way, as a snapshot of a cloud finds it."""
+    folder = hold_still(point)
+    try:
+        yield
+    finally:
+        let_go_on(folder)
+
+
+def hold_still(point: Path) -> int:
+    """Freeze a file system; the open folder by which it can be thawed, also after its mounts are gone."""
     folder = os.open(point, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.ioctl(folder, FREEZE, struct.pack("I", 0))
-        try:
-            yield
-        finally:
-            fcntl.ioctl(folder, THAW, struct.pack("I", 0))
+    except OSError:
+        os.close(folder)
+        raise
+    return folder
+
+
+def let_go_on(folder: int) -> None:
+    try:
+        fcntl.ioctl(folder, THAW, struct.pack("I", 0))
     finally:
         os.close(folder)
