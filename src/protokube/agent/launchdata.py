@@ -81,6 +81,7 @@ def _etcd_cluster(config: Config, key: str, told: dict[str, Any], kubernetes: bo
         cpu_request=told["cpuRequest"],
         memory_request=told["memoryRequest"],
     )
+    maintenance = told["maintenance"]
     members = tuple(_member(config, key, short, each, rendered[short]) for short, each in told["members"].items())
     return EtcdCluster(
         key=key,
@@ -89,6 +90,7 @@ def _etcd_cluster(config: Config, key: str, told: dict[str, Any], kubernetes: bo
         token=told["token"],
         replace_lost_volumes=told["replaceLostVolumes"],
         compact=_may_compact(config, key, told, kubernetes),
+        rejoin_removed_after=seconds(maintenance["rejoinRemovedAfter"]) if maintenance["rejoinRemoved"] else None,
     )
 
 

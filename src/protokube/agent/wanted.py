@@ -45,6 +45,8 @@ class EtcdCluster:
     replace_lost_volumes: bool
     compact: bool = False
     """Whether old revisions may be deleted when it is full."""
+    rejoin_removed_after: float | None = 300.0
+    """Seconds after which a member that was removed by hand rejoins; None for never."""
 
     def member(self, short: str) -> Member | None:
         return next((each for each in self.members if each.short == short), None)

@@ -64,7 +64,10 @@ def _settings(etcd: Draft, cluster: Draft, key: str, slot: int, version: Version
     etcd.decide("replaceLostVolumes", True, "a lost disk heals without a person")
     used = key in OF_KUBERNETES
     because = "Kubernetes reads no revision that is minutes old" if used else "Kubernetes is not its user"
-    etcd.under("maintenance").decide("compact", used, because)
+    maintenance = etcd.under("maintenance")
+    maintenance.decide("compact", used, because)
+    maintenance.decide("rejoinRemoved", True, "a removal that was not meant heals without a person")
+    maintenance.decide("rejoinRemovedAfter", "5m", "time to finish what a removal may be part of")
     backups = etcd.under("backups")
     base, of = in_store(cluster)
     backups.decide("backupStore", f"{base}backups/etcd/{key}", "beside the configuration", *of)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from protokube.spec.fields import at_least, duration, quantity, said
+from protokube.spec.fields import at_least, duration, lasting, quantity, said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,9 +33,11 @@ class EtcdBackups:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EtcdMaintenance:
-    """What the agents may do to an etcd that reached its quota."""
+    """What the agents may do by themselves to an etcd that is full, or that lost a member to a person's hand."""
 
     compact: bool = said("Whether they may delete old revisions, those that were replaced 10 minutes ago or earlier")
+    rejoin_removed: bool = said("Whether a member that was removed from etcd's list by hand rejoins, once a day")
+    rejoin_removed_after: str = said("How long the list has to lack it first", check=lasting("1s", "24h"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

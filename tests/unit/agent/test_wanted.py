@@ -97,3 +97,13 @@ def test_without_kubernetes_old_revisions_are_deleted_only_where_the_spec_says_s
     assert not may_compact("", kubernetes=False)
     assert may_compact(", maintenance: {compact: true}", kubernetes=False)
     assert not may_compact(", maintenance: {compact: false}", kubernetes=True)
+
+
+def test_after_how_many_seconds_a_removed_member_rejoins_is_told_and_that_it_never_may() -> None:
+    def after(more: str) -> float | None:
+        text = LOCAL.read_text().replace("spec:\n", f"spec:\n  etcdClusters: [{{name: main{more}}}]\n", 1)
+        return from_config(complete(parse([("spec.yaml", text)])), kubernetes=False).etcd[0].rejoin_removed_after
+
+    assert after("") == 300
+    assert after(", maintenance: {rejoinRemovedAfter: 90s}") == 90
+    assert after(", maintenance: {rejoinRemoved: false}") is None

@@ -153,3 +153,11 @@ def test_old_revisions_may_be_deleted_where_kubernetes_is_the_user_and_nowhere_e
     assert origin(found, "etcdClusters.cilium.maintenance.compact").because == "Kubernetes is not its user"
     said = completed(etcdClusters=[{"name": "main", "maintenance": {"compact": False}}])
     assert said.cluster["etcdClusters"]["main"]["maintenance"]["compact"] is False
+
+
+def test_a_removed_member_rejoins_after_five_minutes_unless_the_spec_says_otherwise() -> None:
+    told = completed().cluster["etcdClusters"]["main"]["maintenance"]
+    assert (told["rejoinRemoved"], told["rejoinRemovedAfter"]) == (True, "5m")
+    chosen = {"rejoinRemoved": False, "rejoinRemovedAfter": "90s"}
+    said = completed(etcdClusters=[{"name": "main", "maintenance": chosen}])
+    assert said.cluster["etcdClusters"]["main"]["maintenance"].items() >= chosen.items()
