@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from helpers_scenarios import Stage
 from helpers_scenarios_copies import DiskCopy
 from helpers_scenarios_host import Host
@@ -52,3 +54,25 @@ def asides(stage: Stage, member: str) -> list[str]:
 
 def started_old(stage: Stage) -> list[str]:
     return stage.etcd["main"].started_old
+
+
+def remove_by_hand(stage: Stage, member: str) -> int:
+    """`etcdctl member remove`; the id that was removed."""
+    return stage.etcd["main"].remove_by_hand(f"etcd-{member}")
+
+
+def add_by_hand(stage: Stage, member: str, *, learner: bool = True) -> int:
+    """`etcdctl member add`."""
+    etcd = stage.wanted.etcd[0].member(member)
+    assert etcd is not None
+    return stage.etcd["main"].add_by_hand(etcd.peer_url, learner=learner)
+
+
+def waits(stage: Stage) -> set[str]:
+    """What agents wait for, without for how long."""
+    return {
+        re.sub(r" \(for \d+ s\)$", "", note.text)
+        for host in stage.hosts.values()
+        if host.runs and host.turn is not None
+        for note in host.turn.report.waits
+    }

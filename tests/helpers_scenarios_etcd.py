@@ -345,6 +345,7 @@ class EtcdModel:
         if found is None:
             return None
         leader, group = found
+        self._end_removed(leader)
         if leader.db.state.history == 0:
             self.histories.append(len(self.histories) + 1)
             self.carry_out(found, lambda state: replace(state, history=self.histories[-1]))
@@ -361,6 +362,26 @@ class EtcdModel:
         if over:
             self.carry_out(found, partial(without_leases, over=over))
         return found
+
+    def _end_removed(self, leader: Process) -> None:
+        """A member that is not in the list any more is told so by those that are, and exits whenever it is started."""
+        for process in self.able():
+            removed = process.db.cluster == leader.db.cluster and leader.db.state.member(process.db.member) is None
+            if removed and _linked(leader, process):
+                self.stop(process.machine.id, "the member has been permanently removed from the cluster")
+
+    def remove_by_hand(self, name: str) -> int:
+        """What a person does with etcdctl, whether the member runs or not."""
+        found = self.led()
+        (old,) = (each for each in found[0].db.state.members if each.name == name)
+        left = tuple(each for each in found[0].db.state.members if each != old)
+        self.carry_out(found, lambda known: replace(known, members=left))
+        return old.id
+
+    def add_by_hand(self, url: str, *, learner: bool) -> int:
+        new = Listed(id=self.number() + 2**32, name="", peer_urls=(url,), client_urls=(), learner=learner)
+        self.carry_out(self.led(), lambda known: replace(known, members=(*known.members, new)))
+        return new.id
 
     def carry_out(self, found: Found, change: Callable[[State], State]) -> State:
         leader, group = found

@@ -10,7 +10,18 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from protokube.agent import generations, homes, inventory, names, quorum, raftmarks, stopped, unused, verified
+from protokube.agent import (
+    generations,
+    homes,
+    inventory,
+    names,
+    quorum,
+    raftmarks,
+    removals,
+    stopped,
+    unused,
+    verified,
+)
 from protokube.agent.evidence import Evidence, gather, rejoin_note
 from protokube.agent.preparing import nonce_of
 from protokube.agent.wanted import EtcdCluster, Member
@@ -45,21 +56,33 @@ def settle(turn: Turn, home: Home) -> None:
     decision = decide(turn, home)
     if isinstance(decision, Join) and decision.older is not None:
         decision = _set_aside(turn, home, decision.older)
+    elif isinstance(decision, Join) and decision.removed is not None:
+        decision = removals.set_aside(turn, home, decision.removed)
     turn.decisions[home.volume] = decision
     match decision:
         case Refuse(kind=Kind.SUPERSEDED):
             _record_superseded(turn, home)
             turn.report.warn(STEP, decision.why, home.name, decision.hint)
             return
-        case Refuse(why, hint):
+        case Refuse(why, hint, kind):
+            _stop_if_removed(turn, home, kind)
             turn.report.needs_a_person(STEP, why, home.name, hint)
             return
-        case Wait(why):
+        case Wait(why, kind):
+            _stop_if_removed(turn, home, kind)
             turn.waiting(STEP, home.name, why)
             return
         case Start() | Join():
             _own(turn, home, decision)
             turn.settled.add(home.volume)
+
+
+def _stop_if_removed(turn: Turn, home: Home, kind: Kind) -> None:
+    """A mount that served counts as checked; from now on its disk is looked at like one that was mounted just now."""
+    if kind is Kind.REMOVED:
+        removals.stopped_for(turn, home)
+        if home.verified:
+            verified.forget(turn.world, home.volume)
 
 
 def _set_aside(turn: Turn, home: Home, older: Older) -> Wait:
@@ -108,8 +131,11 @@ def decide(turn: Turn, home: Home) -> Decision:
     found = Evidence(members=others)
     if goes_on and not home.verified:
         found = gather(turn, home, generation)
-        if found.older is not None:
-            turn.older[home.volume] = found.older
+    elif goes_on:
+        found = removals.of_served(turn, home, generation) or found
+    lacking, unrecorded = removals.count(turn, home, data, found, generation)
+    if found.older is not None:
+        turn.older[home.volume] = found.older
     seen = Seen(
         tags=Nominated(
             cluster=turn.wanted.cluster, etcd_cluster=said.etcd_cluster, member=said.member, volume=home.volume
@@ -133,6 +159,12 @@ def decide(turn: Turn, home: Home) -> Decision:
         answers_elsewhere=found.answers_elsewhere,
         rejoined=found.rejoined,
         accepted=found.accepted,
+        configured=turn.wanted.etcd_cluster(home.etcd.key) == home.etcd
+        and home.etcd.member(home.member.short) is not None,
+        lacking=lacking,
+        unrecorded=unrecorded,
+        now=turn.world.clock.now(),
+        rejoin_removed_after=home.etcd.rejoin_removed_after,
     )
     return decide_start(seen)
 

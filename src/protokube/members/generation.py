@@ -7,16 +7,26 @@ mark. Only a founder may start `new`, and only while store and provider both pos
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from protokube.members.identity import said_once, take_version
+from protokube.members.removal import Lacking, Readded
 
 FORMING, FORMED, FORMATTING = "forming", "formed", "formatting"
 FIELDS = {"id", "etcdCluster", "token", "founders", "replacements", "open"}
-VERSION = 2
+VERSION = 3
 SINCE_2 = {"superseded", "rejoined", "accepted"}
 """What version 1 did not have."""
+SINCE_3 = {"lacking", "readded"}
+"""What version 2 did not have. A record without any of it is written as version 2: former agents read it."""
+FORMS = {1: FIELDS, 2: FIELDS | SINCE_2, 3: FIELDS | SINCE_2 | SINCE_3}
+"""Exactly these fields has a record of each version."""
+ACCEPTED: Mapping[str, type] = {"epoch": int, "term": int, "commit": int}
+LACKING: Mapping[str, type] = {"member_id": int, "since": float, "observed": float, "meant": bool}
+READDED: Mapping[str, type] = {"member_id": int, "at": float}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +56,10 @@ class Generation:
     """By member, the older copy that was set aside for it to join anew. It happens once; then a person decides."""
     accepted: dict[str, Accepted] = field(default_factory=dict)
     """By volume."""
+    lacking: dict[str, Lacking] = field(default_factory=dict)
+    """By member: removed by hand, and for how long a quorum's list was seen without it."""
+    readded: dict[str, Readded] = field(default_factory=dict)
+    """By member: the last time it was made to rejoin after it had been removed by hand. Once a day."""
 
     def is_founder(self, member: str, volume: str) -> bool:
         return self.founders.get(member) == volume
@@ -73,6 +87,15 @@ class Generation:
     def without_accepted(self, volume: str) -> Generation:
         return replace(self, accepted={each: figures for each, figures in self.accepted.items() if each != volume})
 
+    def with_lacking(self, member: str, how: Lacking) -> Generation:
+        return replace(self, lacking={**self.lacking, member: how})
+
+    def without_lacking(self, member: str) -> Generation:
+        return replace(self, lacking={each: how for each, how in self.lacking.items() if each != member})
+
+    def with_readded(self, member: str, how: Readded) -> Generation:
+        return replace(self, readded={**self.readded, member: how})
+
     def with_replacement(self, member: str, volume: str) -> Generation:
         return replace(self, replacements={**self.replacements, member: volume})
 
@@ -88,8 +111,12 @@ def encode(generation: Generation) -> bytes:
         "superseded": generation.superseded,
         "rejoined": generation.rejoined,
         "accepted": {volume: asdict(each) for volume, each in generation.accepted.items()},
-        "version": VERSION,
+        "version": 2,
     }
+    if generation.lacking or generation.readded:
+        told["version"] = VERSION
+        told["lacking"] = {member: asdict(each) for member, each in generation.lacking.items()}
+        told["readded"] = {member: asdict(each) for member, each in generation.readded.items()}
     return (json.dumps(told, indent=2, sort_keys=True) + "\n").encode()
 
 
@@ -101,12 +128,11 @@ def decode(data: bytes) -> Generation | None:
         return None
     if not isinstance(told, dict):
         return None
-    first_form = "version" not in told
-    if take_version(told, VERSION) or (first_form and set(told) != FIELDS):
+    version = told.get("version", 1)
+    if take_version(told, VERSION) or set(told) != FORMS[version]:
         return None
-    if first_form:
-        told |= {name: {} for name in SINCE_2}
-    if set(told) != FIELDS | SINCE_2 or not _well_formed(told):
+    told = {name: {} for name in SINCE_2 | SINCE_3} | told
+    if not _well_formed(told):
         return None
     return Generation(
         id=told["id"],
@@ -118,23 +144,26 @@ def decode(data: bytes) -> Generation | None:
         superseded=told["superseded"],
         rejoined=told["rejoined"],
         accepted={volume: Accepted(**figures) for volume, figures in told["accepted"].items()},
+        lacking={member: Lacking(**each) for member, each in told["lacking"].items()},
+        readded={member: Readded(**each) for member, each in told["readded"].items()},
     )
 
 
 def _well_formed(told: dict[str, Any]) -> bool:
     texts = all(isinstance(told.get(name), str) and told[name] for name in ("id", "etcdCluster", "token"))
     maps = all(_names(told.get(name)) for name in ("founders", "replacements", "superseded", "rejoined"))
-    return texts and maps and type(told.get("open")) is bool and _figures(told["accepted"])
+    removals = _each_has(told["lacking"], LACKING) and _each_has(told["readded"], READDED)
+    return texts and maps and type(told.get("open")) is bool and _each_has(told["accepted"], ACCEPTED) and removals
 
 
-def _figures(told: Any) -> bool:
-    wanted = {"epoch", "term", "commit"}
+def _each_has(told: Any, kinds: Mapping[str, type]) -> bool:
+    """Whether every value is an object with exactly these fields, and no number in it is negative or none at all."""
     return isinstance(told, dict) and all(
-        volume
+        key
         and isinstance(each, dict)
-        and set(each) == wanted
-        and all(type(n) is int and n >= 0 for n in each.values())
-        for volume, each in told.items()
+        and set(each) == set(kinds)
+        and all(type(each[name]) is kind and 0 <= each[name] < math.inf for name, kind in kinds.items())
+        for key, each in told.items()
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from protokube.members.start import Decision, Kind, Refuse
+from protokube.members.start import Decision, Kind, Refuse, Wait
 
 
 class Phase(Enum):
@@ -22,7 +22,7 @@ class Phase(Enum):
     OLDER = "older copy"
     CLONE = "clone"
     SUPERSEDED = "superseded"  # kept, and neither claimed nor served nor deleted
-    REMOVED = "removed"  # its member is no longer in etcd's list
+    REMOVED = "removed"  # its member is no longer in etcd's list; it may rejoin by itself
     BROKEN = "broken"  # its file system or its device fails
     UNUSED = "unused"  # a blank replacement whose member has its former volume
 
@@ -64,7 +64,7 @@ def phase_of(
         return Phase.FREE
     if attached_to != me:
         return Phase.TAKEN
-    if isinstance(decision, Refuse):
+    if isinstance(decision, Refuse) or (isinstance(decision, Wait) and decision.kind is not Kind.OTHER):
         return REFUSALS[decision.kind]
     return Phase.MOUNTED if mounted else Phase.ATTACHED
 

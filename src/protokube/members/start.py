@@ -14,6 +14,8 @@ from protokube.members.generation import Generation, is_open, is_unformed, is_un
 from protokube.members.identity import Identity, Nominated, Unreadable, mismatch
 from protokube.members.older import Majority, Older, why_not_rejoin
 from protokube.members.raftmark import LogPosition
+from protokube.members.removal import Lacking, Later, Never, Removed
+from protokube.members.removal import decide as decide_removed
 
 
 class Data(Enum):
@@ -80,6 +82,16 @@ class Seen:
     """An older copy of this member was set aside before; the second time is a person's."""
     accepted: bool = False
     """A person accepted an older copy with exactly the figures of this disk."""
+    configured: bool = True
+    """The configuration in force lists this member."""
+    lacking: Lacking | None = None
+    """Since when a quorum's list lacks this disk's member, as the record has it."""
+    unrecorded: str = ""
+    """Why it is not recorded."""
+    now: float = 0.0
+    """Wall clock."""
+    rejoin_removed_after: float | None = None
+    """Seconds after which a member that was removed by hand rejoins; None for never."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +113,8 @@ class Join:
     move_aside: bool = False
     older: Older | None = None
     """The data that is set aside is an older copy."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """The next round asks again."""
-
-    why: str
+    removed: int | None = None
+    """The data that is set aside is that of an id that somebody removed from etcd's list."""
 
 
 class Kind(Enum):
@@ -119,6 +126,14 @@ class Kind(Enum):
     SUPERSEDED = "superseded"
     REMOVED = "removed"
     BROKEN = "broken"
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """The next round asks again."""
+
+    why: str
+    kind: Kind = Kind.OTHER
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +177,7 @@ def decide_start(seen: Seen) -> Decision:
 def _ours(seen: Seen, name: str) -> Decision:
     match seen.data:
         case Data.PRESENT:
-            return Start(fresh=False) if seen.verified else _with_data(seen, name)
+            return _served(seen, name) if seen.verified else _with_data(seen, name)
         case Data.CORRUPT:
             return Refuse(
                 f"etcd says the data of {name} is corrupt",
@@ -182,6 +197,13 @@ def _ours(seen: Seen, name: str) -> Decision:
             "bring the others back; a command that rebuilds the cluster without them is not built yet: docs/limits.md",
         )
     return _alone(seen, name) or _join(seen, name, write_identity=False, move_aside=True)
+
+
+def _served(seen: Seen, name: str) -> Decision:
+    """What was checked before goes on, unless a majority is there to say that it is no longer a member."""
+    if seen.position is None or seen.majority is None or seen.majority.cluster_id != seen.position.cluster_id:
+        return Start(fresh=False)
+    return _not_listed(seen, seen.position, name) or Start(fresh=False)
 
 
 def _with_data(seen: Seen, name: str) -> Decision:
@@ -210,7 +232,7 @@ def _with_data(seen: Seen, name: str) -> Decision:
     return _older(seen, seen.older, position, name)
 
 
-def _not_listed(seen: Seen, position: LogPosition, name: str) -> Refuse | None:
+def _not_listed(seen: Seen, position: LogPosition, name: str) -> Refuse | Wait | Join | None:
     """Whether a quorum knows nothing of the member whose data this is; None without a quorum."""
     volume = seen.tags.volume
     if seen.majority is not None and seen.majority.cluster_id != position.cluster_id:
@@ -219,20 +241,76 @@ def _not_listed(seen: Seen, position: LogPosition, name: str) -> Refuse | None:
             f" of {seen.majority.cluster_id:x}",
             f"correct the tags of {volume}, or detach it",
         )
-    if not seen.members or any(each.id == position.member_id for each in seen.members):
+    if not seen.members:
+        return _known_to_be_removed(seen, position, name)
+    if any(each.id == position.member_id for each in seen.members):
         return None
     current = listed(seen)
-    if current is not None:
+    if current is not None and not _was_added_for_us(seen, current):
         return Refuse(
             f"{volume} is superseded: its member {position.member_id:x} was replaced by {current.id:x}",
             f"{volume} is kept as it is; delete it once nobody needs its data",
             Kind.SUPERSEDED,
         )
-    return Refuse(
-        f"member {position.member_id:x} of {name} was removed from etcd's member list",
-        f"if that was not meant, delete {volume}: a new disk then joins under the same name",
+    return _removed(seen, position, name, current.id if current else None)
+
+
+def _known_to_be_removed(seen: Seen, position: LogPosition, name: str) -> Wait | None:
+    """Without a quorum: an id that a quorum's list lacked never comes back, so it has nothing to start for.
+
+    With the others away, two such disks and an old list of members could form a majority of their own.
+    """
+    if seen.lacking is None or seen.lacking.member_id != position.member_id or seen.accepted:
+        return None
+    return Wait(
+        f"member {position.member_id:x} of {name} was removed from etcd's member list; no quorum can be asked about it"
+        " now",
         Kind.REMOVED,
     )
+
+
+def _was_added_for_us(seen: Seen, current: Listed) -> bool:
+    """Whether the entry under our peer URL is one that a person added, for this very disk to join with.
+
+    It never started, and no other disk can be meant: the record calls this one the home of the member. An entry that
+    has a name or an address is in use by another disk, or was.
+    """
+    only = seen.siblings is None or not seen.siblings  # a list that is not complete is waited for, see `removal`
+    home = seen.generation.home_of(seen.tags.member) if seen.generation is not None else seen.tags.volume
+    return not current.started and not current.name and only and home == seen.tags.volume
+
+
+def _removed(seen: Seen, position: LogPosition, name: str, added: int | None) -> Refuse | Wait | Join:
+    verdict = decide_removed(
+        Removed(
+            name=name,
+            etcd_name=seen.name,
+            volume=seen.tags.volume,
+            peer_url=seen.peer_url,
+            position=position,
+            epoch=seen.identity.epoch if isinstance(seen.identity, Identity) else 0,
+            added=added,
+            configured=seen.configured,
+            formed=None if seen.generation is None else not seen.generation.open,
+            siblings=seen.siblings,
+            named_otherwise=added is None and any(each.name == seen.name for each in seen.members or ()),
+            answers=seen.answers_elsewhere,
+            older=seen.older,
+            majority=seen.majority,
+            agreed=seen.agreed,
+            lacking=seen.lacking if seen.lacking and seen.lacking.member_id == position.member_id else None,
+            unrecorded=seen.unrecorded,
+            now=seen.now,
+            after=seen.rejoin_removed_after,
+        )
+    )
+    match verdict:
+        case Later(why):
+            return Wait(why, Kind.REMOVED)
+        case Never(why, hint):
+            return Refuse(why, hint, Kind.REMOVED)
+        case _:
+            return Join(remove=None, move_aside=True, removed=position.member_id)
 
 
 def _older(seen: Seen, copy: Older, position: LogPosition, name: str) -> Decision:

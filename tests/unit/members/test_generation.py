@@ -10,11 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protokube.members.generation import Accepted, Generation, decode, encode, is_open, is_unformed, is_untouched
+from protokube.members.removal import Lacking, Readded
 from unit.members.worlds import FOUNDERS, a_generation
 
 steady = settings(derandomize=True, deadline=None)
 words = st.text(min_size=1)
 counts = st.integers(min_value=0)
+times = st.floats(min_value=0, allow_infinity=False)
 generations = st.builds(
     Generation,
     id=words,
@@ -26,6 +28,10 @@ generations = st.builds(
     superseded=st.dictionaries(words, words, max_size=2),
     rejoined=st.dictionaries(words, words, max_size=2),
     accepted=st.dictionaries(words, st.builds(Accepted, epoch=counts, term=counts, commit=counts), max_size=2),
+    lacking=st.dictionaries(
+        words, st.builds(Lacking, member_id=counts, since=times, observed=times, meant=st.booleans()), max_size=2
+    ),
+    readded=st.dictionaries(words, st.builds(Readded, member_id=counts, at=times), max_size=2),
 )
 FIRST_FIELDS = ["etcdCluster", "founders", "id", "open", "replacements", "token"]
 FIELDS = [*FIRST_FIELDS, "accepted", "rejoined", "superseded"]
@@ -285,3 +291,32 @@ def test_a_second_replacement_takes_the_place_of_the_first() -> None:
     assert again.replacements == {"a": "vol-a3", "b": "vol-b2"}
     assert not again.made_by_us("a", "vol-a2")
     assert replaced.replacements == {"a": "vol-a2", "b": "vol-b2"}
+
+
+def test_a_record_without_removed_members_is_written_so_that_former_agents_read_it() -> None:
+    assert json.loads(encode(a_generation()))["version"] == 2
+    removed = a_generation().with_lacking("b", Lacking(member_id=7, since=1.0, observed=2.0))
+    told = json.loads(encode(removed))
+    assert told["version"] == 3
+    assert told["lacking"] == {"b": {"member_id": 7, "since": 1.0, "observed": 2.0, "meant": False}}
+    assert decode(encode(removed.without_lacking("b"))) == a_generation()
+    readded = a_generation().with_readded("b", Readded(member_id=7, at=3.0))
+    assert json.loads(encode(readded))["readded"] == {"b": {"member_id": 7, "at": 3.0}}
+
+
+@pytest.mark.parametrize(
+    "lacking",
+    [
+        {"b": {"member_id": 7, "since": 1.0, "observed": 2.0}},
+        {"b": {"member_id": 7, "since": -1.0, "observed": 2.0, "meant": False}},
+        {"b": {"member_id": 7, "since": 1.0, "observed": float("nan"), "meant": False}},
+        {"b": {"member_id": 7, "since": 1.0, "observed": 2, "meant": False}},
+        {"b": {"member_id": 7, "since": 1.0, "observed": 2.0, "meant": 0}},
+        {"b": 7},
+        [],
+    ],
+)
+def test_a_count_that_cannot_be_read_in_full_makes_the_record_unreadable(lacking: Any) -> None:
+    assert decode(written(version=3, lacking={}, readded={})) is not None
+    assert decode(written(version=3, lacking=lacking, readded={})) is None
+    assert decode(written(version=2, lacking={}, readded={})) is None

@@ -151,13 +151,14 @@ def test_a_disk_whose_member_was_replaced_is_superseded() -> None:
         assert told.hint == "vol-a is kept as it is; delete it once nobody needs its data"
 
 
-def test_a_disk_whose_member_was_removed_and_not_replaced_is_a_persons() -> None:
-    for older in (None, OLDER):
+def test_a_disk_whose_member_was_removed_and_may_not_rejoin_is_a_persons() -> None:
+    for older, why in ((None, "and maintenance.rejoinRemoved is off"), (OLDER, "is an older copy of its disk")):
         told = refusal(just_mounted(members=(B, C), majority=AHEAD, older=older, accepted=True))
 
         assert told.kind is Kind.REMOVED
-        assert told.why == "member 1 of main/a was removed from etcd's member list"
-        assert told.hint
+        assert told.why.startswith("member 1 of main/a was removed from etcd's member list, and ")
+        assert why in told.why
+        assert "delete vol-a" in told.hint
 
 
 def test_a_copy_of_a_disk_whose_member_runs_elsewhere_is_a_clone_and_changes_no_member() -> None:
