@@ -67,6 +67,8 @@ def next_for_volume(view: ClusterView, disk: DiskView) -> Next:
             return _preparing(view, disk, phase)
         case None | Phase.FREE | Phase.TAKEN:
             return Next(Way.BY_ITSELF, f"{host.name} reports in its next round how far it is")
+        case Phase.REMOVED:
+            return _removed(view, disk)
         case _:
             return Next(Way.PERSON, "nothing, until a person acts")
 
@@ -152,6 +154,16 @@ def _preparing(view: ClusterView, disk: DiskView, phase: Phase) -> Next:
             "its device is proven to be this volume and read; then it is formatted, if that is allowed, and mounted",
         )
     return Next(Way.BY_ITSELF, "its manifest is linked once its name answers with the holder's address")
+
+
+def _removed(view: ClusterView, disk: DiskView) -> Next:
+    """Its agent waits while the member may rejoin by itself, and refuses once only a person can bring it back."""
+    home = home_of(view, disk)
+    doing, _, why = (home.doing if home else "").partition(": ")
+    if doing != "waiting":
+        return Next(Way.PERSON, "nothing, until a person acts")
+    quorum = view.has_quorum(disk.member.partition("/")[0])
+    return Next(Way.BY_ITSELF if quorum else Way.WAITS, f"its agent waits: {why}")
 
 
 def _serving(view: ClusterView, disk: DiskView, host: HostView) -> Next:

@@ -75,6 +75,8 @@ def _lacks_of(view: ClusterView, member: MemberView) -> Iterator[str]:
         yield f"{member.name} has no volume"
     elif member.host is None:
         yield f"{member.volume} of {member.name} is attached to nobody"
+    elif not member.healthy and (disk := view.disk(member.volume)) and disk.phase == Phase.REMOVED.value:
+        yield f"{member.name} on {member.host} was removed from etcd's member list"
     elif not member.healthy and member.asked:
         yield f"{member.name} on {member.host} is not healthy" + (f": {member.why}" if member.why else "")
     elif member.learner:

@@ -13,7 +13,7 @@ from helpers_view import CLUSTER, a_generation, a_host, a_note, a_view, an_agent
 from protokube.cli.render_explain_member import explain_member
 from protokube.cli.render_explain_volume import explain_volume
 from protokube.local.view_needs import needs
-from protokube.local.view_next import Next, Way, next_for_member, next_for_record, next_for_volume
+from protokube.local.view_next import Next, Way, home_of, next_for_member, next_for_record, next_for_volume
 from protokube.local.view_values import ClusterView, DaemonView
 from protokube.members.phases import Phase
 
@@ -124,7 +124,10 @@ def test_nothing_happens_by_itself_to_what_needs_a_person(view: ClusterView) -> 
     whole = list(needs(view))
     for disk in view.disks:
         way = next_for_volume(view, disk).way
-        if whole or (disk.phase in REFUSALS and disk.phase != "superseded" and view.current(disk.attached_to)):
+        home = home_of(view, disk)
+        rejoins = disk.phase == "removed" and home is not None and home.doing.startswith("waiting: ")
+        refused = disk.phase in REFUSALS and disk.phase != "superseded" and not rejoins
+        if whole or (refused and view.current(disk.attached_to)):
             assert way is Way.PERSON
         if any(each.note.about == disk.member for each in view.person):
             assert explain_volume(view, disk.id).next.startswith("a person acts: ")
@@ -315,3 +318,28 @@ def test_a_cluster_is_ready_only_if_every_master_that_runs_has_reported_in_time(
         running = [each for each in view.hosts if each.alive and not each.dead]
         assert all(view.current(each.name) for each in running)
         assert len(view.claim_election) <= 1
+
+
+@pytest.mark.parametrize(
+    ("doing", "way", "text"),
+    [
+        (
+            "waiting: member 1 was removed; it rejoins",
+            Way.BY_ITSELF,
+            "its agent waits: member 1 was removed; it rejoins",
+        ),
+        ("refused: member 1 was removed again", Way.PERSON, "nothing, until a person acts"),
+    ],
+)
+def test_a_removed_member_rejoins_by_itself_only_while_its_agent_says_so(doing: str, way: Way, text: str) -> None:
+    home = replace(VIEW.agents[0].homes[0], volume=VIEW.disks[0].id, doing=doing)
+    view = a_view(
+        disks=but(VIEW.disks, 0, phase="removed"),
+        agents=but(VIEW.agents, 0, homes=(home,), phases={VIEW.disks[0].id: "removed"}),
+        members=but(VIEW.members, 0, healthy=False, why="nothing answers at etcd-a yet"),
+    )
+
+    assert next_for_volume(view, view.disks[0]) == Next(way, text)
+    assert next_for_member(view, view.members[0]) == Next(way, text)
+    lacks = [each for each in view.lacks if view.members[0].name in each]
+    assert lacks == [f"{view.members[0].name} on {view.members[0].host} was removed from etcd's member list"]
