@@ -68,6 +68,26 @@ def add_by_hand(stage: Stage, member: str, *, learner: bool = True) -> int:
     return stage.etcd["main"].add_by_hand(etcd.peer_url, learner=learner)
 
 
+def remove_the_one_that_came_furthest(stage: Stage) -> None:
+    """Copies that no record tells from the original are put in the place of the others' disks; then b is removed."""
+    volumes = {member: stage.volume_of(member) for member in "ac"}
+    copies = {member: stage.copy_disk(volume) for member, volume in volumes.items()}
+    epochs = {member: stage.cloud.find(volume).epoch for member, volume in volumes.items()}
+    assert all(stage.write() for _ in range(1000))
+    power_off(stage, "a", "b", "c")
+    for path in stage.store.inner.list_paths(f"{stage.wanted.cluster}/etcd/main/raft"):
+        stage.store.inner.put(path, b"lost")
+    for member, volume in volumes.items():
+        stage.put_back(volume, copies[member])
+        stage.change_tags(volume, epoch=epochs[member])
+    boot(stage, "a", "c")
+    stage.until(lambda: len(stage.serving()) == 2)
+    stage.etcd["main"].acknowledged.clear()  # lost by whoever put the copies there
+    stage.etcd["main"].started_old.clear()
+    remove_by_hand(stage, "b")
+    boot(stage, "b")
+
+
 def waits(stage: Stage) -> set[str]:
     """What agents wait for, without for how long."""
     return {

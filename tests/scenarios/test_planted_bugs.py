@@ -14,7 +14,16 @@ from typing import Any
 import pytest
 
 from helpers_scenarios import Stage
-from helpers_scenarios_acts import asides, boot, power_off, restore_while_down, started_old, take_over
+from helpers_scenarios_acts import (
+    asides,
+    boot,
+    power_off,
+    remove_by_hand,
+    remove_the_one_that_came_furthest,
+    restore_while_down,
+    started_old,
+    take_over,
+)
 from helpers_scenarios_checks import Broken, Watch
 from helpers_scenarios_edges import AgentDied
 from helpers_scenarios_histories import failure
@@ -30,13 +39,14 @@ from protokube.agent import (
     lost,
     preparing,
     raftmarks,
+    removals,
     settling,
     unused,
     verified,
 )
 from protokube.agent.world import World
 from protokube.host import Mount
-from protokube.members import older, raftmark, start
+from protokube.members import older, raftmark, removal, start
 from protokube.members.generation import is_unformed
 from protokube.members.identity import Identity, Unreadable
 from protokube.members.older import Majority
@@ -297,6 +307,43 @@ def always_verified(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(verified, "is_verified", lambda *_: True)
 
 
+def a_member_is_removed_by_hand(stage: Stage) -> None:
+    remove_by_hand(stage, "b")
+    began = stage.clock.seconds
+    stage.until(lambda: asides(stage, "b"), within=450)
+    assert stage.clock.seconds - began >= 300
+    stage.until(stage.healthy, within=90)
+
+
+def a_clock_jumps_after_a_removal(stage: Stage) -> None:
+    remove_by_hand(stage, "b")
+    stage.run(100)
+    stage.clock.wall += 86400
+    stage.run(100)
+    assert not asides(stage, "b")
+
+
+def a_member_is_removed_twice(stage: Stage) -> None:
+    a_member_is_removed_by_hand(stage)
+    remove_by_hand(stage, "b")
+    stage.run(450)
+    assert len(asides(stage, "b")) == 1
+
+
+def the_one_that_came_furthest_is_removed(stage: Stage) -> None:
+    remove_the_one_that_came_furthest(stage)
+    stage.run(360)
+    assert not asides(stage, "b")
+
+
+def a_member_is_removed_and_the_others_lose_their_quorum(stage: Stage) -> None:
+    remove_by_hand(stage, "b")
+    stage.run(60)
+    stage.freeze(stage.holder_of("c"))
+    stage.run(60)
+    assert not stage.holder_of("b").links()
+
+
 def verified_by_its_holder(patch: pytest.MonkeyPatch) -> None:
     def bug(world: World, _volume: str, _mount: Mount, identity: Identity | Unreadable | None) -> bool:
         return isinstance(identity, Identity) and identity.holder == world.me.id
@@ -411,6 +458,30 @@ BUGS: dict[str, tuple[Plant, Scenario]] = {
     "links are not removed where a volume is left": (
         planted(fence, "links", NO_LINKS),
         formed(a_holder_loses_its_volume_and_lives),
+    ),
+    "a removed member rejoins at once": (
+        planted(removal, "is_over", lambda *_: True),
+        formed(a_member_is_removed_by_hand),
+    ),
+    "the wall clock alone counts the five minutes": (
+        planted(removal, "is_over", lambda lacking, now, after: now - lacking.since >= after),
+        formed(a_clock_jumps_after_a_removal),
+    ),
+    "no removal is ever meant": (
+        planted(removal, "is_meant", lambda *_: False),
+        formed(a_member_is_removed_twice),
+    ),
+    "nobody looks for a member that does not answer": (
+        planted(removals, "of_served", lambda *_: None),
+        formed(a_member_is_removed_by_hand),
+    ),
+    "a removed member is set aside whatever the others have": (
+        planted(removal, "why_not_rejoin", lambda *_, **__: ""),
+        formed(the_one_that_came_furthest_is_removed),
+    ),
+    "a removed member starts when nobody can be asked": (
+        planted(start, "_known_to_be_removed", lambda *_: None),
+        formed(a_member_is_removed_and_the_others_lose_their_quorum),
     ),
 }
 

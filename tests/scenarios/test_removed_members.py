@@ -18,6 +18,7 @@ from helpers_scenarios_acts import (
     power_off,
     refusals,
     remove_by_hand,
+    remove_the_one_that_came_furthest,
     restore_while_down,
     take_over,
     waits,
@@ -267,23 +268,7 @@ def test_an_older_copy_of_a_removed_members_disk_is_a_persons(formed: Stage) -> 
 
 
 def test_a_removed_member_that_came_further_than_the_others_is_kept_for_a_person(formed: Stage) -> None:
-    """Copies that no record tells from the original were put in the place of the others' disks."""
-    volumes = {member: formed.volume_of(member) for member in "ac"}
-    copies = {member: formed.copy_disk(volume) for member, volume in volumes.items()}
-    epochs = {member: formed.cloud.find(volume).epoch for member, volume in volumes.items()}
-    assert all(formed.write() for _ in range(1000))
-    power_off(formed, "a", "b", "c")
-    for path in formed.store.inner.list_paths(f"{formed.wanted.cluster}/etcd/main/raft"):
-        formed.store.inner.put(path, b"lost")
-    for member, volume in volumes.items():
-        formed.put_back(volume, copies[member])
-        formed.change_tags(volume, epoch=epochs[member])
-    boot(formed, "a", "c")
-    formed.until(lambda: len(formed.serving()) == 2)
-    formed.etcd["main"].acknowledged.clear()  # lost by whoever put the copies there
-    formed.etcd["main"].started_old.clear()
-    remove_by_hand(formed, "b")
-    boot(formed, "b")
+    remove_the_one_that_came_furthest(formed)
     formed.run(20)
     assert any("it may hold the newest data" in text for text in refusals(formed))
     assert asides(formed, "b") == []
