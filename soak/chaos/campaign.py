@@ -34,6 +34,8 @@ TRIED = (ProtokubeError, AssertionError, OSError)
 """What commands, faults and waiting may end with."""
 PERSON_AFTER = 10.0
 """Seconds for which a refusal has to last before the person acts on it."""
+REJOIN = "15s"
+"""For how long etcd's list has to lack a member that was removed by hand: five minutes would be most of a run."""
 FIRST = 120.0
 """Seconds for a new cluster to be whole."""
 
@@ -75,13 +77,21 @@ class Campaign:
 
     def _run_on(self, cluster: RealCluster) -> str:
         try:
-            cluster.up("--masters", str(self.options.masters))
+            self._bring_up(cluster)
             self._note(f"{cluster.name} with {self.options.masters} masters is up")
             self._play(cluster)
         except (Broken, *TRIED) as why:
             self._keep_logs(cluster)
             return self._report(str(why), cluster)
         return ""
+
+    def _bring_up(self, cluster: RealCluster) -> None:
+        main = {"name": "main", "maintenance": {"rejoinRemovedAfter": REJOIN}}
+        spec = cluster.write_spec(masters=self.options.masters, etcdClusters=[main])
+        try:
+            cluster.up(str(spec))
+        finally:
+            spec.unlink()
 
     def _play(self, cluster: RealCluster) -> None:
         members = [name.removeprefix("etcd-") for name in cluster.endpoints]

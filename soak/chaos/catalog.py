@@ -26,6 +26,7 @@ from soak.chaos.faults_hosts import (
     Sleeper,
 )
 from soak.chaos.faults_images import Clone, OlderCopy
+from soak.chaos.faults_members import RemovedMember
 from soak.chaos.machine_clock import MachineClock
 
 KINDS: dict[str, type[Fault]] = {
@@ -34,6 +35,7 @@ KINDS: dict[str, type[Fault]] = {
         Kill, Freeze, FreezeEtcd, FreezeAgent, KillEtcd, KillAgent, Partition, PowerOff, Sleeper,
         LostDisk, ReadOnly, IoErrors, HungDisk, Full, TwoBlank, OlderCopy, Clone,
         ApiDown, SilentDns, WrongName, StoreAway, StoreReadOnly, StrippedTags, SwappedTags, AgentClock,
+        RemovedMember,
     )
 }  # fmt: skip
 
@@ -43,6 +45,6 @@ OF_THE_MACHINE: dict[str, type[Fault]] = {MachineClock.kind: MachineClock}
 SURVIVED = (
     "kill", "freeze", "freeze-etcd", "freeze-agent", "kill-etcd", "kill-agent", "partition", "power-off", "sleeper",
     "lost-disk", "full", "two-blank", "api-down", "silent-dns", "store-away", "store-read-only",
-    "swapped-tags", "stripped-tags", "clone", "agent-clock",
+    "swapped-tags", "stripped-tags", "clone", "agent-clock", "removed-member",
 )  # fmt: skip
 """What every build has to survive: the end-to-end tests run these. A kind that was mended is added here."""
