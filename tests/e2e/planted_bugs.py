@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from protokube.agent import evidence, fence, raftmarks
-from protokube.host import Content, Probed, disks, jobs
+from protokube.host import Content, Probed, Result, disks, jobs
 from protokube.host.child import run
 from protokube.members.identity import Identity
 from protokube.records import member
@@ -61,7 +61,7 @@ def every_disk_looks_blank() -> None:
     """To the agent: what its child found is not what it takes from it."""
     right = jobs.result
 
-    def bug(said: str, status: int) -> jobs.Result:
+    def bug(said: str, status: int) -> Result:
         found = right(said, status)
         is_foreign = isinstance(found, Probed) and found.content is Content.FOREIGN
         return Probed(content=Content.BLANK, told="blank") if is_foreign else found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
@@ -25,6 +26,8 @@ POINTS = "/mnt"
 PREFIX = "master-"
 DRAFT = f".{FILE}."
 """How the names of unfinished identities begin."""
+DISK_ERRORS = (errno.EIO, errno.EUCLEAN, errno.EBADMSG, errno.ENXIO, errno.ENODEV)
+"""What a read ends with if the disk, or the file system on it, is broken."""
 PATIENCE = 2.0
 """Seconds that reading a few small files may take; a stuck disk must not hold up the others."""
 
@@ -63,7 +66,8 @@ def read_identity(point: Path) -> Identity | Unreadable | None:
         try:
             found = read_or_none(point / FILE)
         except OSError as error:
-            return Unreadable(f"{FILE}: {error.strerror}", (error.strerror or str(error)).lower())
+            of_disk = (error.strerror or str(error)).lower() if error.errno in DISK_ERRORS else ""
+            return Unreadable(f"{FILE}: {error.strerror}", of_disk)
         return None if found is None else decode(found)
 
     return bounded(read, PATIENCE, f"reading the identity on {point}")

@@ -9,10 +9,11 @@ agent or a machine that comes later goes on counting.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
-from protokube.agent import generations, homes, links
+from protokube.agent import generations, homes, links, stopped
 from protokube.agent.evidence import Evidence, gather
+from protokube.agent.memory import Confirmed, StepCache, is_fresh, is_recent
 from protokube.agent.world import Home, Turn
 from protokube.errors import Refused, TryLater
 from protokube.members.generation import Generation
@@ -23,19 +24,28 @@ STEP = "volumes"
 SILENT = 10.0
 """Seconds for which a served member has to be silent before the others are asked: it may only just be starting."""
 LOOK_AGAIN = 10.0
-STOPPING = 30.0
-"""Seconds that an etcd whose link was taken away may need to be gone for sure."""
+
+
+@dataclass(slots=True)
+class RemovalsCache(StepCache):
+    """Forgotten, the members are asked once more, and this agent counts its looks from zero: only later."""
+
+    asked: dict[str, float] = field(default_factory=dict)
+    """By volume: when the others were last asked for their list."""
+    looks: dict[str, Looks] = field(default_factory=dict)
+    """By volume: how often, and for how long, this agent has seen that the list lacks its member."""
+    rejoined: dict[str, Confirmed[int]] = field(default_factory=dict)
+    """By member: the removed id for which it was made to rejoin. The record has it, too."""
 
 
 def of_served(turn: Turn, home: Home, generation: Generation | None) -> Evidence | None:
     """What the others say of a member that is served here and silent; None while there is nothing to ask them."""
-    memory, now = turn.world.memory, turn.world.clock.monotonic()
-    looked = f"looked for {home.volume} in the list"
+    asked, now = turn.world.memory.of(RemovalsCache).asked, turn.world.clock.monotonic()
     if home.listed is None or _answers(turn, home) or turn.waited(f"{STEP} {home.name} answers") < SILENT:
         return None
-    if memory.confirmed_for(looked, now, LOOK_AGAIN) > 0:
+    if is_recent(asked.get(home.volume), now, LOOK_AGAIN):
         return None
-    memory.confirm(looked, True, now)
+    asked[home.volume] = now
     try:
         found = gather(turn, home, generation)
     except TryLater:  # its disk does not answer: other steps report that
@@ -63,44 +73,37 @@ def count(
     A list that nobody could read, or a majority that nobody heard of, adds nothing and ends this agent's looks. A list
     that has the id or the peer URL ends the count, and so does data that is not there any more.
     """
-    memory, now, short = turn.world.memory, turn.world.clock.monotonic(), home.member.short
-    kept = f"lacking {home.volume}"
+    kept, now, short = turn.world.memory.of(RemovalsCache).looks, turn.world.clock.monotonic(), home.member.short
     known = generation.lacking.get(short) if generation is not None else None
     member_id = found.position.member_id if found.position is not None else None
     is_listed = any(each.id == member_id or home.member.peer_url in each.peer_urls for each in found.members or ())
     if data is Data.MISSING or (member_id is not None and is_listed):
-        memory.checked.pop(kept, None)
+        kept.pop(home.volume, None)
         if known is not None:
             _change(turn, home, lambda record: record.without_lacking(short))
         return None, ""
     if member_id is None or not found.members or found.majority is None:
-        memory.checked.pop(kept, None)
+        kept.pop(home.volume, None)
         return known, ""
     if generation is None:
         return None, "the generation record cannot be read"
-    before, _ = memory.checked.get(kept, (None, 0.0))
-    looks = look(before if isinstance(before, Looks) else None, member_id, now)
-    memory.confirm(kept, looks, now)
+    looks = kept[home.volume] = look(kept.get(home.volume), member_id, now)
     wanted = observe(known, looks, now=turn.world.clock.now(), readded=_readded(turn, home, generation))
     if not is_due(known, wanted, looks, home.etcd.rejoin_removed_after):
         return known, ""
     if why := _change(turn, home, lambda record: record.with_lacking(short, wanted)):
         return None, why
-    memory.confirm(kept, replace(looks, unwritten=0.0), now)
+    kept[home.volume] = replace(looks, unwritten=0.0)
     return wanted, ""
 
 
 def _readded(turn: Turn, home: Home, generation: Generation) -> Readded | None:
     """When it was last made to rejoin. Today, if this agent did it and its monotonic clock says so: clocks jump."""
     known = generation.readded.get(home.member.short)
-    now = turn.world.clock.monotonic()
-    if known is not None and turn.world.memory.confirmed(_rejoined(home), known.member_id, now, DAY):
+    done, now = turn.world.memory.of(RemovalsCache).rejoined.get(home.name), turn.world.clock.monotonic()
+    if known is not None and is_fresh(done, known.member_id, now, DAY):
         return replace(known, at=turn.world.clock.now())
     return known
-
-
-def _rejoined(home: Home) -> str:
-    return f"rejoined {home.name}"
 
 
 def _change(turn: Turn, home: Home, how: Callable[[Generation], Generation]) -> str:
@@ -112,21 +115,19 @@ def _change(turn: Turn, home: Home, how: Callable[[Generation], Generation]) -> 
     return ""
 
 
-def stopped_for(turn: Turn, home: Home) -> float:
-    """Seconds for which this agent has seen, round after round, that nothing of the volume is linked."""
-    linked = links.pointing_into(turn.world, home.point)
-    return 0.0 if linked else turn.waited(f"{STEP} {home.name} stopped")
-
-
 def set_aside(turn: Turn, home: Home, removed: int) -> Wait:
     """Keep the data of the removed id beside where etcd looks, so that the next round joins its member anew.
 
-    Its etcd has to be gone first. Then it is recorded: it happens once a day for each member. The record names the id,
-    so that an agent which dies right after it finishes the same attempt.
+    Its etcd has to be gone first, which is proven in this very round. Then it is recorded: it happens once a day for
+    each member. The record names the id, so that an agent which dies right after it finishes the same attempt.
     """
-    if stopped_for(turn, home) < STOPPING:
-        what = f"member {removed:x} of {home.name} was removed from etcd's member list"
-        return Wait(f"{what}; it rejoins once its etcd has certainly stopped", Kind.REMOVED)
+    what = f"member {removed:x} of {home.name} was removed from etcd's member list"
+    if links.pointing_into(turn.world, home.point):
+        return Wait(f"{what}; it rejoins once its etcd has stopped", Kind.REMOVED)
+    try:
+        stopped.require_unused(turn, home)
+    except TryLater as why:
+        return Wait(f"{what}; it rejoins once its etcd has stopped: {why.message}", Kind.REMOVED)
     short, now = home.member.short, turn.world.clock.now()
 
     def record(known: Generation) -> Generation:
@@ -135,7 +136,7 @@ def set_aside(turn: Turn, home: Home, removed: int) -> Wait:
         return known if done else known.with_readded(short, Readded(member_id=removed, at=now))
 
     generations.change(turn, home.etcd.key, record)
-    turn.world.memory.confirm(_rejoined(home), removed, turn.world.clock.monotonic())
+    turn.world.memory.of(RemovalsCache).rejoined[home.name] = Confirmed(removed, turn.world.clock.monotonic())
     aside = homes.on_volume(lambda: homes.move_data_aside(home), f"moving old data aside on {home.point}")
     if aside:
         turn.report.done(

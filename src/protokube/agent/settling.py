@@ -79,10 +79,8 @@ def settle(turn: Turn, home: Home) -> None:
 
 def _stop_if_removed(turn: Turn, home: Home, kind: Kind) -> None:
     """A mount that served counts as checked; from now on its disk is looked at like one that was mounted just now."""
-    if kind is Kind.REMOVED:
-        removals.stopped_for(turn, home)
-        if home.verified:
-            verified.forget(turn.world, home.volume)
+    if kind is Kind.REMOVED and home.verified:
+        verified.forget(turn.world, home.volume)
 
 
 def _set_aside(turn: Turn, home: Home, older: Older) -> Wait:
