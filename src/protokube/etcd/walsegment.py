@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -28,6 +29,8 @@ SIZE_MASK = (1 << 56) - 1
 CHUNK = 256 * 1024
 HEAD = 128
 """Enough for the length, a record's fields before its data, and the whole of a metadata or state message."""
+FEW = 8
+"""Entries whose place is remembered: more than one power cut tears."""
 MESSAGE = 64
 """Longest metadata or state message; three numbers take at most 33 bytes."""
 
@@ -47,8 +50,8 @@ class Walked:
     hard_state: tuple[int, int] | None = None
     """Term and commit of the last hard state; neither falls from one to the next."""
     last_index: int = 0
-    entry: int | None = None
-    """Offset of the last entry's data if no snapshot followed; etcd may still have been writing it."""
+    entries: tuple[int, ...] = ()
+    """Offsets of the last entries' data since the last snapshot; etcd may still have been writing the newest."""
 
 
 class Frame(NamedTuple):
@@ -69,11 +72,11 @@ class Frame(NamedTuple):
 def walk(file: int, walked: Walked, *, only_identity: bool = False) -> Walked:
     """Go on from `walked` to the end of what is written; `only_identity` stops after the first metadata."""
     identities, hard_state, last_index = walked.identities, walked.hard_state, walked.last_index
-    entry, last = walked.entry, None
+    entries, last = deque(walked.entries, maxlen=FEW), None
     for frame in _frames(file, walked.offset):
         try:
             if frame.kind == ENTRY:
-                entry = frame.data
+                entries.append(frame.data)
             elif frame.kind == STATE:
                 numbers = _numbers(frame.message)
                 term, commit = hard_state or (0, 0)
@@ -82,14 +85,14 @@ def walk(file: int, walked: Walked, *, only_identity: bool = False) -> Walked:
                 numbers = _numbers(frame.message)
                 identities |= {(numbers.get(2, 0), numbers.get(1, 0))}
             elif frame.kind == SNAPSHOT:
-                last_index = max(_index(file, entry, last_index), _leading_numbers(frame.message).get(1, 0))
-                entry = None
+                last_index = max(_index(file, entries, last_index), _leading_numbers(frame.message).get(1, 0))
+                entries.clear()
         except (ValueError, IndexError):
             break  # a torn record
         last = frame
         if only_identity and identities:
             break
-    last_index = _index(file, entry, last_index)
+    last_index = _index(file, entries, last_index)
     if last is None:
         return replace(walked, last_index=last_index)
     return Walked(
@@ -99,7 +102,7 @@ def walk(file: int, walked: Walked, *, only_identity: bool = False) -> Walked:
         identities=identities,
         hard_state=hard_state,
         last_index=last_index,
-        entry=entry,
+        entries=tuple(entries),
     )
 
 
@@ -148,11 +151,15 @@ def _record(window: bytes, start: int, stop: int) -> tuple[int, int]:
     return kind, at
 
 
-def _index(file: int, entry: int | None, known: int) -> int:
-    """The index of the entry at this offset; that of a torn entry is not known."""
-    if entry is None:
-        return known
-    return _leading_numbers(os.pread(file, MESSAGE, entry)).get(3, 0) or known
+def _index(file: int, entries: Collection[int], known: int) -> int:
+    """The index of the last of these entries that can be read: a torn one was never acknowledged, those before it were.
+
+    An index below `known` is right: raft cuts an uncommitted tail by writing its place again.
+    """
+    for entry in reversed(tuple(entries)):
+        if index := _leading_numbers(os.pread(file, MESSAGE, entry)).get(3, 0):
+            return index
+    return known
 
 
 def _numbers(message: bytes) -> dict[int, int]:

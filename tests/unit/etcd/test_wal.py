@@ -68,6 +68,24 @@ def test_the_last_index_follows_a_tail_that_raft_has_replaced(tmp_path: Path) ->
     assert read_position(tmp_path) == position(2, 1, 2)
 
 
+def test_behind_a_torn_entry_the_last_index_is_that_of_the_entry_before(tmp_path: Path) -> None:
+    """Its length was written and its content not: it was never acknowledged, and those before it were."""
+    torn = frame(ENTRY, bytes(700))
+
+    segment(tmp_path, 0, 0, head(), entry(1), entry(2), state(2, 1), torn)
+
+    assert read_position(tmp_path) == position(2, 1, 2)
+
+
+def test_every_entry_before_a_torn_one_counts_however_often_the_log_is_read(tmp_path: Path) -> None:
+    reader, frames = LogReader(tmp_path), head() + state(2, 1)
+    for index in range(1, 12):
+        frames += entry(index)
+        segment(tmp_path, 0, 0, frames, frame(ENTRY, bytes(700)))
+
+        assert reader.read().last_index == read_position(tmp_path).last_index == index
+
+
 def test_a_snapshot_ahead_of_the_entries_moves_the_last_index(tmp_path: Path) -> None:
     segment(tmp_path, 0, 0, head(), entry(1), state(2, 900), snapshot(900), state(2, 901), preallocated=0)
 
