@@ -2,7 +2,8 @@
 
 A restored snapshot carries the right identity and yet lacks what its member has acknowledged since. Two records are
 kept off the disk: the epoch of its last mount, written after the one on the disk, and the raft mark, written only after
-the log was flushed. So an original is never behind either of them, and a disk that is behind one is a copy.
+the log was flushed. So an original is never behind either of them, and a disk that is behind one is a copy. The mark
+also has the index that raft showed to be missing from a disk, see `members.lastwords`.
 
 What is hard is to do something about it without a person. The copy may be set aside only if a majority of all voters,
 this member not counted, proves that it lacks nothing that the disk or the records know of.
@@ -13,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from protokube.members.raftmark import LogPosition, RaftMark, is_behind
+from protokube.members.raftmark import LogPosition, RaftMark, belongs_to, is_behind, lacks_acknowledged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,9 +24,12 @@ class Figures:
     epoch: int
     term: int
     commit: int
+    index: int = 0
+    """Where the log ends, or what was acknowledged; 0 where that tells nothing about the copy."""
 
     def __str__(self) -> str:
-        return f"epoch {self.epoch}, term {self.term}, commit {self.commit}"
+        index = f", log up to {self.index}" if self.index else ""
+        return f"epoch {self.epoch}, term {self.term}, commit {self.commit}{index}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,15 +70,24 @@ def older_copy(
 ) -> Older | None:
     """How a disk is behind its records; None if it is not. A record that is missing says nothing.
 
-    The last index of the log is not compared: an uncommitted tail may be cut by the next leader.
+    The last index of the log is compared with an acknowledged index only: an uncommitted tail may be cut by the next
+    leader. An epoch that was written by mounting a copy says nothing about the original, which has the one before it.
     """
+    if mark is not None and belongs_to(mark, position, generation) and 0 < mark.copied_epoch == recorded_epoch:
+        recorded_epoch -= 1
     behind_mark = is_behind(position, mark, generation)
     if epoch >= recorded_epoch and not behind_mark:
         return None
-    disk = Figures(epoch=epoch, term=position.term, commit=position.commit)
+    lacks = lacks_acknowledged(position, mark, generation)
+    disk = Figures(epoch=epoch, term=position.term, commit=position.commit, index=position.last_index if lacks else 0)
     known = mark if behind_mark else None
     term, commit = (known.term, known.commit) if known else (position.term, position.commit)
-    recorded = Figures(epoch=max(epoch, recorded_epoch), term=max(term, disk.term), commit=max(commit, disk.commit))
+    recorded = Figures(
+        epoch=max(epoch, recorded_epoch),
+        term=max(term, disk.term),
+        commit=max(commit, disk.commit),
+        index=mark.acknowledged if mark is not None and lacks else 0,
+    )
     return Older(disk=disk, recorded=recorded)
 
 
@@ -110,7 +123,7 @@ def why_not_rejoin(copy: Older, position: LogPosition, majority: Majority | None
         return "the other members are of another etcd cluster"
     if majority.term < max(copy.disk.term, copy.recorded.term):
         return "the others' leader is of an earlier term than this disk or its records"
-    if majority.commit < max(copy.disk.commit, copy.recorded.commit):
+    if majority.commit < max(copy.disk.commit, copy.recorded.commit, copy.recorded.index):
         return "the others have committed less than this disk or its records: it may hold the newest data"
     if not agreed:
         return "the other members do not agree with each other"

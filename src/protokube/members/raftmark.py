@@ -5,6 +5,10 @@ the disk: the term and commit index that this member had reached. Both only rise
 disk below its mark has lost acknowledged writes. The hard part is to compare only what belongs together: a member that
 was removed and added again, or a cluster created again, starts over from low numbers. Hence the key of a mark:
 generation, cluster id and member id.
+
+A copy that was made after the last mark passes, until raft itself shows what it lacks: the index that its member has
+acknowledged is then added to the mark. It is no commit index: the original may have the entry and not know yet that it
+is committed. So it is compared with the last index of the log.
 """
 
 from __future__ import annotations
@@ -12,13 +16,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-VERSION = "1"
+VERSION, WITH_ACKNOWLEDGED = "1", "2"
 MAX_UINT64 = 2**64 - 1
 # Cloud tags allow little more than this; a colon separates, so it cannot be part of a generation.
 GENERATION = r"[A-Za-z0-9._-]+"
 HEX = r"(?:0|[1-9a-f][0-9a-f]{0,15})"
 DECIMAL = r"(?:0|[1-9][0-9]{0,19})"
 TEXT = re.compile(f"{VERSION}:({GENERATION}):({HEX}):({HEX}):({DECIMAL}):({DECIMAL})")
+LONGER = re.compile(
+    f"{WITH_ACKNOWLEDGED}:({GENERATION}):({HEX}):({HEX}):({DECIMAL}):({DECIMAL}):({DECIMAL}):({DECIMAL})"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +37,7 @@ class LogPosition:
     term: int
     commit: int
     last_index: int
-    """Shown to people, never judged: raft may legally cut an uncommitted tail."""
+    """Compared with an acknowledged index only: raft may legally cut an uncommitted tail."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +49,10 @@ class RaftMark:
     member_id: int
     term: int
     commit: int
+    acknowledged: int = 0
+    """An index that is committed and that this member acknowledged; 0 if none was ever found missing on a disk."""
+    copied_epoch: int = 0
+    """The epoch that was written by mounting the disk on which it was missing: the original never got it."""
 
     @property
     def key(self) -> tuple[str, int, int]:
@@ -50,8 +61,10 @@ class RaftMark:
 
 def encode(mark: RaftMark) -> str:
     """One line for a cloud tag. Raises ValueError for a mark that `decode` would not return."""
-    ids = f"{mark.cluster_id:x}:{mark.member_id:x}"
-    text = f"{VERSION}:{mark.generation}:{ids}:{mark.term}:{mark.commit}"
+    position = f"{mark.generation}:{mark.cluster_id:x}:{mark.member_id:x}:{mark.term}:{mark.commit}"
+    lacking = (mark.acknowledged, mark.copied_epoch)
+    # The former form wherever it says all: agents of former versions read it.
+    text = f"{WITH_ACKNOWLEDGED}:{position}:{lacking[0]}:{lacking[1]}" if any(lacking) else f"{VERSION}:{position}"
     if decode(text) != mark:
         raise ValueError(f"not a raft mark that can be written as a tag: {mark}")
     return text
@@ -59,26 +72,52 @@ def encode(mark: RaftMark) -> str:
 
 def decode(text: str) -> RaftMark | None:
     """The mark, or None for every text that `encode` does not write."""
-    match = TEXT.fullmatch(text)
+    match = TEXT.fullmatch(text) or LONGER.fullmatch(text)
     if match is None:
         return None
-    term, commit = int(match[4]), int(match[5])
-    if max(term, commit) > MAX_UINT64:
+    term, commit, acknowledged, copied_epoch = (*map(int, match.groups()[3:]), 0, 0)[:4]
+    if max(term, commit, acknowledged, copied_epoch) > MAX_UINT64:
+        return None
+    if text.startswith(WITH_ACKNOWLEDGED) and not acknowledged and not copied_epoch:
         return None
     return RaftMark(
-        generation=match[1], cluster_id=int(match[2], 16), member_id=int(match[3], 16), term=term, commit=commit
+        generation=match[1],
+        cluster_id=int(match[2], 16),
+        member_id=int(match[3], 16),
+        term=term,
+        commit=commit,
+        acknowledged=acknowledged,
+        copied_epoch=copied_epoch,
     )
 
 
 def raised(old: RaftMark | None, new: RaftMark) -> RaftMark:
-    """The mark to record next: under the same key neither term nor commit ever falls."""
+    """The mark to record next: under the same key none of its numbers ever falls."""
     if old is None or old.key != new.key:
         return new
-    return replace(new, term=max(old.term, new.term), commit=max(old.commit, new.commit))
+    return replace(
+        new,
+        term=max(old.term, new.term),
+        commit=max(old.commit, new.commit),
+        acknowledged=max(old.acknowledged, new.acknowledged),
+        copied_epoch=max(old.copied_epoch, new.copied_epoch),
+    )
+
+
+def belongs_to(mark: RaftMark | None, position: LogPosition, generation: str) -> bool:
+    """Whether the mark is one of the member whose log this is."""
+    return mark is not None and mark.key == (generation, position.cluster_id, position.member_id)
+
+
+def lacks_acknowledged(position: LogPosition, mark: RaftMark | None, generation: str) -> bool:
+    """Whether the log ends before an entry that its member acknowledged: such an entry is never legally cut."""
+    return mark is not None and belongs_to(mark, position, generation) and position.last_index < mark.acknowledged
 
 
 def is_behind(position: LogPosition, mark: RaftMark | None, generation: str) -> bool:
     """Whether the disk is an older copy; never by a mark that is missing or of another key."""
-    if mark is None or mark.key != (generation, position.cluster_id, position.member_id):
+    if mark is None or not belongs_to(mark, position, generation):
         return False
+    if lacks_acknowledged(position, mark, generation):
+        return True
     return position.term < mark.term or position.commit < mark.commit

@@ -68,7 +68,7 @@ def test_a_disk_behind_in_epoch_term_or_commit_is_always_called_older(
 
 @given(positions, counts, counts, st.none() | st.tuples(counts, counts), counts)
 @steady
-def test_the_last_index_of_the_log_is_never_judged(
+def test_the_last_index_of_the_log_is_never_judged_by_term_and_commit(
     position: LogPosition, epoch: int, recorded: int, marked: tuple[int, int] | None, last_index: int
 ) -> None:
     """An uncommitted tail may be cut by the next leader."""
@@ -102,6 +102,43 @@ def test_what_is_shown_as_recorded_is_never_below_the_disk(
         assert found.recorded.term >= found.disk.term
         assert found.recorded.commit >= found.disk.commit
         assert found.recorded != found.disk
+
+
+@given(positions, counts, counts)
+@steady
+def test_a_log_that_ends_before_an_acknowledged_index_is_an_older_copy_and_shows_both(
+    position: LogPosition, epoch: int, acknowledged: int
+) -> None:
+    found = older_copy(epoch, position, epoch, a_mark(position, acknowledged=acknowledged), "g1")
+
+    assert (found is not None) == (position.last_index < acknowledged)
+    if found is not None:
+        assert (found.disk.index, found.recorded.index) == (position.last_index, acknowledged)
+        assert (found.disk.term, found.disk.commit) == (found.recorded.term, found.recorded.commit)
+
+
+@given(positions, st.integers(1, 2**32), few)
+@steady
+def test_an_epoch_that_was_written_by_mounting_a_copy_says_nothing_about_the_original(
+    position: LogPosition, epoch: int, shorter: int
+) -> None:
+    """The original was not there when its copy got epoch + 1; what the copy lacks, it has."""
+    mark = a_mark(position, acknowledged=position.last_index, copied_epoch=epoch + 1)
+
+    assert older_copy(epoch, position, epoch + 1, mark, "g1") is None
+    assert older_copy(epoch - 1, position, epoch + 1, mark, "g1") is not None
+    assert older_copy(epoch, position, epoch + 2, mark, "g1") is not None
+    assert older_copy(epoch, position, epoch + 1, replace(mark, member_id=7), "g1") is not None
+
+
+def test_others_that_have_not_committed_what_was_acknowledged_are_no_proof() -> None:
+    copy = Older(
+        disk=Figures(epoch=3, term=4, commit=900, index=910), recorded=Figures(epoch=3, term=4, commit=900, index=950)
+    )
+
+    assert "committed less" in why_not_rejoin(copy, POSITION, replace(AHEAD, commit=949), agreed=True)
+    assert why_not_rejoin(copy, POSITION, replace(AHEAD, commit=950), agreed=True) == ""
+    assert str(copy).endswith("commit 900, log up to 910; recorded are epoch 3, term 4, commit 900, log up to 950")
 
 
 def test_both_figures_are_said_in_words() -> None:

@@ -15,6 +15,7 @@ steady = settings(derandomize=True, deadline=None)
 uint64 = st.integers(0, 2**64 - 1)
 generations = st.from_regex(r"[A-Za-z0-9._-]{1,40}", fullmatch=True)
 marks = st.builds(RaftMark, generation=generations, cluster_id=uint64, member_id=uint64, term=uint64, commit=uint64)
+longer_marks = st.builds(replace, marks, acknowledged=uint64, copied_epoch=uint64)
 small = st.integers(0, 2)
 colliding_marks = st.builds(
     RaftMark, generation=st.sampled_from("gh"), cluster_id=small, member_id=small, term=small, commit=small
@@ -36,13 +37,19 @@ def test_a_mark_is_one_short_line_that_a_person_can_read() -> None:
     assert decode(WRITTEN) == A_MARK
 
 
-@given(marks)
+@given(marks | longer_marks)
 @steady
 def test_a_mark_is_read_back_as_written(mark: RaftMark) -> None:
     text = encode(mark)
 
     assert decode(text) == mark
-    assert re.fullmatch(r"[A-Za-z0-9:._-]{1,128}", text)
+    assert re.fullmatch(r"[A-Za-z0-9:._-]{1,164}", text)
+
+
+def test_a_mark_with_an_acknowledged_index_is_one_line_too_and_the_former_form_is_still_read() -> None:
+    assert encode(replace(A_MARK, acknowledged=4210, copied_epoch=6)) == f"2{WRITTEN[1:]}:4210:6"
+    assert decode(f"2{WRITTEN[1:]}:4210:6") == replace(A_MARK, acknowledged=4210, copied_epoch=6)
+    assert decode(WRITTEN) == A_MARK
 
 
 @given(st.text(alphabet=":0123456789abcdefgG-_. \n+", max_size=40) | st.text(max_size=40))
@@ -73,6 +80,10 @@ def test_a_damaged_text_is_no_mark_or_another_mark_in_full(mark: RaftMark, data:
         f"{WRITTEN}\n",
         f" {WRITTEN}",
         f"{WRITTEN}:",
+        f"{WRITTEN}:4210:6",
+        f"2{WRITTEN[1:]}:4210",
+        f"2{WRITTEN[1:]}:0:0",
+        f"2{WRITTEN[1:]}:18446744073709551616:6",
         WRITTEN.replace("1:", "2:", 1),
         "1:5f1c:abc:def:7",
         "1::abc:def:7:4200",
@@ -175,3 +186,43 @@ def test_each_part_of_the_key_counts() -> None:
     assert not is_behind(low, A_MARK, "5f1d")
     assert not is_behind(replace(low, cluster_id=1), A_MARK, "5f1c")
     assert not is_behind(replace(low, member_id=1), A_MARK, "5f1c")
+
+
+acknowledged_marks = st.builds(replace, colliding_marks, acknowledged=small, copied_epoch=small)
+
+
+@given(acknowledged_marks, acknowledged_marks)
+@steady
+def test_an_acknowledged_index_never_falls_under_one_key(old: RaftMark, new: RaftMark) -> None:
+    recorded = raised(old, new)
+
+    if old.key == new.key:
+        assert recorded.acknowledged == max(old.acknowledged, new.acknowledged)
+        assert recorded.copied_epoch == max(old.copied_epoch, new.copied_epoch)
+    else:
+        assert recorded == new
+
+
+@given(marks, uint64, uint64)
+@steady
+def test_a_disk_whose_log_ends_before_an_acknowledged_index_is_behind(
+    mark: RaftMark, acknowledged: int, last_index: int
+) -> None:
+    marked = replace(mark, acknowledged=acknowledged)
+
+    assert is_behind(at(mark, last_index=last_index), marked, mark.generation) == (last_index < acknowledged)
+
+
+def test_the_original_is_not_behind_although_it_does_not_know_that_its_entry_is_committed() -> None:
+    """Its hard state may be written before the leader tells it: entry 4210 is there, commit is still 4200."""
+    mark = replace(A_MARK, acknowledged=4210)
+
+    assert not is_behind(at(A_MARK, commit=4200, last_index=4210), mark, "5f1c")
+    assert is_behind(at(A_MARK, commit=4200, last_index=4209), mark, "5f1c")
+
+
+def test_an_acknowledged_index_of_another_member_says_nothing() -> None:
+    mark = replace(A_MARK, acknowledged=9999)
+
+    assert not is_behind(replace(at(A_MARK), member_id=1), mark, "5f1c")
+    assert not is_behind(at(A_MARK), mark, "5f1d")
