@@ -1,17 +1,20 @@
 """etcd's error answers, and what each means to the caller: ask again later, or a person decides.
 
 The gRPC code decides where it can. etcd uses one code for several causes, and those differ by their text alone: every
-such text stands in `KNOWN`, nowhere else, and each row is tested against the real etcd.
+such text stands in `KNOWN`, nowhere else, and each row is tested against the real etcd. So are the last words of an
+etcd that ends, in `LAST_WORDS`; `etcd.lastwords` finds them in its output.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import Enum, IntEnum, auto
 from typing import Any
 
 from protokube.errors import ProtokubeError, Refused, TryLater
 from protokube.etcd import NoSpace
+from protokube.members.lastwords import Ending
 
 
 class Code(IntEnum):
@@ -94,6 +97,44 @@ KNOWN = (
     Known(Code.FAILED_PRECONDITION, "not leader", Cause.NOT_LEADER, True),
     Known(Code.FAILED_PRECONDITION, "bad leader transferee", Cause.BAD_TRANSFEREE, True),
 )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Last:
+    """One row: a sentence with which etcd ends."""
+
+    text: re.Pattern[str]
+    """All of a message or of its error; a group is the index that was acknowledged."""
+    ending: Ending
+
+
+LAST_WORDS = (
+    Last(
+        re.compile(
+            r"tocommit\(([0-9]{1,20})\) is out of range \[lastIndex\([0-9]+\)\]\."
+            r" Was the raft log corrupted, truncated, or lost\?"
+        ),
+        Ending.LACKS_ACKNOWLEDGED,
+    ),
+    Last(re.compile(r"walpb: crc mismatch"), Ending.CORRUPT),
+    Last(re.compile(r"wal: max entry size limit exceeded"), Ending.CORRUPT),
+    Last(re.compile(r"invalid database"), Ending.CORRUPT),
+    Last(re.compile(r"cannot open database at \S+ \(invalid database\)"), Ending.CORRUPT),  # capnslog
+    Last(re.compile(r"freepages: failed to get all reachable pages \([^\n]*\)"), Ending.CORRUPT),
+    Last(re.compile(r"the member has been permanently removed from the cluster"), Ending.REMOVED),
+)
+"""The same in 3.4 and 3.5, but for the forms of the lines around them.
+
+Not here: `unexpected fault address`, which a database that was cut short and a disk that fails to read have in common.
+"""
+
+
+def last_words(text: str) -> tuple[Last, int] | None:
+    """The row of a sentence, and the index in it if it has one; None if etcd does not end with such a sentence."""
+    for row in LAST_WORDS:
+        if match := row.text.fullmatch(text):
+            return row, int(match[1]) if match.groups() else 0
+    return None
 
 
 class Fault(Exception):

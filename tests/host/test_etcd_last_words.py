@@ -1,0 +1,162 @@
+"""Every row of the table of etcd's last words, brought about at a real etcd, 3.4 and 3.5: the sentences are its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from helpers_etcd import EtcdCluster, Member, eventually, make_cluster
+from protokube.errors import TryLater
+from protokube.etcd.faults import LAST_WORDS
+from protokube.etcd.lastwords import find
+from protokube.etcd.wal import read_position
+from protokube.members.lastwords import Ending, LastWords, corrupt_words, proof_of_a_copy
+
+KINDS = [("3.4", "zap"), ("3.4", "capnslog"), ("3.5", "zap")]
+SEEN: set[str] = set()
+"""Patterns of the rows that were brought about."""
+
+
+@pytest.fixture(params=KINDS, ids=[f"{series}-{logger}" for series, logger in KINDS])
+def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[EtcdCluster]:
+    series, logger = request.param
+    made = make_cluster(tmp_path, series, election=3000)
+    for member in made.members.values():
+        member.command = [word.replace("--logger=zap", f"--logger={logger}") for word in member.command]
+    try:
+        made.start()
+        made.wait()
+        yield made
+    finally:
+        made.close()
+
+
+def follower(cluster: EtcdCluster) -> Member:
+    told = {name: cluster.client(name).status(name) for name in cluster.members}
+    return next(cluster.members[name] for name, each in told.items() if each.leader != each.member_id)
+
+
+def ended(member: Member, seconds: float = 20) -> tuple[LastWords, ...]:
+    """Start it, and what it says until it ends; its earlier output is kept, as a pod's is."""
+    member.start()
+    assert member.process is not None
+    member.process.wait(seconds)
+    member.process = None
+    return found(member)
+
+
+def found(member: Member) -> tuple[LastWords, ...]:
+    words = find(member.log.split("\n"))
+    SEEN.update(row.text.pattern for each in words for row in LAST_WORDS if row.text.fullmatch(each.sentence))
+    return words
+
+
+def write(cluster: EtcdCluster, count: int) -> None:
+    etcd = cluster.client()
+    for number in range(count):
+        etcd.put(f"k{number}", "y" * 100)
+
+
+def test_a_copy_that_lacks_what_it_acknowledged(cluster: EtcdCluster) -> None:
+    write(cluster, 5)
+    member = follower(cluster)
+    member.freeze()
+    copied = shutil.copytree(member.data, member.directory / "copy")
+    member.thaw()
+    write(cluster, 40)
+    assert found(member) == ()
+    member.stop()
+    original = member.data.rename(member.directory / "original")
+    shutil.copytree(copied, member.data)
+    checked = time.time()
+
+    words = ended(member)
+
+    (last,) = words
+    assert last.ending is Ending.LACKS_ACKNOWLEDGED
+    disk = read_position(member.data / "member" / "wal")
+    assert (last.cluster_id, last.member_id) == (disk.cluster_id, disk.member_id)
+    assert disk.last_index < last.acknowledged
+    assert proof_of_a_copy(words, disk, checked) == last
+    assert proof_of_a_copy(words, disk, time.time() + 1) is None
+    whole = read_position(original / "member" / "wal")
+    assert whole.last_index >= last.acknowledged
+    assert proof_of_a_copy(words, whole, checked) is None
+
+
+def garble(path: Path, at: int, count: int) -> None:
+    with path.open("r+b") as file:
+        file.seek(at)
+        file.write(os.urandom(count))
+
+
+def flip_in_log(member: Member) -> None:
+    (segment,) = sorted((member.data / "member" / "wal").glob("*.wal"))[-1:]
+    content = bytearray(segment.read_bytes())
+    content[content.index(b"y" * 50)] ^= 1
+    segment.write_bytes(content)
+
+
+def garble_lengths(member: Member) -> None:
+    (segment,) = sorted((member.data / "member" / "wal").glob("*.wal"))[-1:]
+    with segment.open("r+b") as file:
+        file.write(b"\xff" * 64)
+
+
+def garble_head_of_database(member: Member) -> None:
+    garble(member.data / "member" / "snap" / "db", 0, 8192)
+
+
+def garble_pages(member: Member) -> None:
+    garble(member.data / "member" / "snap" / "db", 8192, 16384)
+
+
+@pytest.mark.parametrize("damage", [flip_in_log, garble_lengths, garble_head_of_database, garble_pages])
+def test_corrupt_data(cluster: EtcdCluster, damage: Callable[[Member], None]) -> None:
+    write(cluster, 100)
+    member = cluster.members["a"]
+    member.stop()
+    checked = time.time()
+    whole = shutil.copytree(member.data, member.directory / "whole")
+    damage(member)
+
+    words = ended(member)
+
+    last = corrupt_words(words, checked - 1)
+    assert last is not None, member.log[-2000:]
+    assert last.sentence
+    assert proof_of_a_copy(words, read_position(whole / "member" / "wal"), checked) is None
+    shutil.rmtree(member.data)
+    whole.rename(member.data)
+    member.start()
+    cluster.wait("a")
+    assert corrupt_words(found(member), checked - 1) is None, "it runs again, and its former words are over"
+
+
+def test_a_removed_member(cluster: EtcdCluster) -> None:
+    member, etcd = cluster.members["a"], cluster.client("b", "c")
+    own = cluster.client("a").status("a").member_id
+
+    def remove() -> str:
+        try:
+            etcd.remove(own)
+        except TryLater as why:
+            return why.message
+        return ""
+
+    assert eventually(remove, seconds=60) == ""
+    assert member.process is not None
+    member.process.wait(20)
+    member.process = None
+    assert [each.ending for each in found(member)] == [Ending.REMOVED], member.log[-3000:]
+    assert [each.ending for each in ended(member)] == [Ending.REMOVED]
+    assert found(member)[-1].member_id == own
+
+
+def test_every_row_of_the_table_was_brought_about() -> None:
+    assert [row.text.pattern for row in LAST_WORDS if row.text.pattern not in SEEN] == []
