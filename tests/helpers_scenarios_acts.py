@@ -37,6 +37,16 @@ def restore_while_down(stage: Stage, member: str, copied: DiskCopy) -> None:
     boot(stage, member)
 
 
+def copy_within_the_window(stage: Stage, member: str) -> DiskCopy:
+    """A copy that neither epoch nor raft mark tells from the original, which goes on without any record of that."""
+    stage.run(61)  # the mark of the last minute was just recorded
+    copied = stage.copy_disk(stage.volume_of(member))
+    assert all(stage.write() for _ in range(3))
+    volume = next(each for each in stage.cloud.volumes() if each.id == stage.volume_of(member))
+    assert not stage.is_told_apart(volume, copied)
+    return copied
+
+
 def refusals(stage: Stage) -> set[str]:
     return {
         note.text

@@ -6,15 +6,19 @@ that is a disaster: two blank members started `new` form a second cluster beside
 `existing` on an empty directory joins with a forgotten vote.
 
 Replication is immediate and goes to all members that can be reached; a state is one value, told apart by its sequence
-number. A leader needs a majority of the voters, none of them ahead of it: that much is Raft.
+number. A leader needs a majority of the voters, none of them ahead of it: that much is Raft. So is that a leader
+remembers what each member acknowledged, for as long as it leads: one that comes back with less panics, and says so in
+the output of its pod. A new leader knows nothing of that, and lets it catch up.
 """
 
 from __future__ import annotations
 
 import itertools
+import json
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -26,6 +30,8 @@ from protokube.errors import TryLater
 from protokube.etcd import Alarm, KeyValue
 from protokube.members.start import Listed
 
+STEPS_DOWN = 2.0
+"""Seconds after which a leader without a majority is none any more, and forgets what others acknowledged to it."""
 Lease = tuple[int, float]
 """Its seconds, and when it ends."""
 
@@ -104,6 +110,8 @@ class Db:
     """It was put back from a copy that its records tell from the newest data."""
     size: int = 1
     """Bytes of the file: it grows, and shrinks only when it is defragmented."""
+    corrupt: bool = False
+    """etcd cannot start with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +174,10 @@ class EtcdModel:
         """Machines where etcd does not end, though its pod was taken away or its files were deleted: they are open."""
         self.preferred = 0
         """Who leads if it can."""
+        self.panics: list[str] = []
+        self._acknowledged: tuple[Process | None, dict[int, int]] = (None, {})
+        """Who leads, and by member the sequence that this leader has its word for."""
+        self._leads_until = 0.0
         self._numbers = itertools.count(1)
 
     def number(self) -> int:
@@ -222,6 +234,11 @@ class EtcdModel:
         data = folder / str(paths["varetcdata"]).split(f"/mnt/master-{pod.volume}/")[1]
         db = self._open(machine, settings, data)
         if db is None:
+            return
+        if db.corrupt:
+            self.exits[machine.id] = "its data is corrupt"
+            begins = {"level": "info", "msg": "starting an etcd server"}
+            self._write_output(machine, begins, {"level": "fatal", "msg": "failed", "error": "walpb: crc mismatch"})
             return
         self._carried(pod.volume)
         if db.old_copy:
@@ -341,7 +358,7 @@ class EtcdModel:
         for process in self.processes.values():
             if process.machine.runs:
                 process.known = _where_its_name_points(process)
-        found = self.leader()
+        found = self._led_without_copies()
         if found is None:
             return None
         leader, group = found
@@ -352,6 +369,7 @@ class EtcdModel:
         state = leader.db.state
         for process in group:
             process.db.state = state
+            self._note_acknowledged(leader, process)
         for process in group:
             me = state.member(process.db.member)
             if me is not None and not me.started:
@@ -383,12 +401,59 @@ class EtcdModel:
         self.carry_out(self.led(), lambda known: replace(known, members=(*known.members, new)))
         return new.id
 
+    def _led_without_copies(self) -> Found | None:
+        """Whoever lacks what it acknowledged to this very leader panics; the others may have no majority then."""
+        while (found := self.leader()) is not None:
+            leader, group = found
+            if self._acknowledged[0] is not leader:
+                self._acknowledged = (leader, {})
+            known = self._acknowledged[1]
+            lacking = [each for each in group if each.db.state.sequence < known.get(each.db.member, 0)]
+            if not lacking:
+                self._leads_until = self.clock.seconds + STEPS_DOWN
+                return found
+            for process in lacking:
+                self._panic(process, known[process.db.member])
+        if self.clock.seconds >= self._leads_until:
+            self._acknowledged = (None, {})
+        return None
+
+    def _panic(self, process: Process, acknowledged: int) -> None:
+        lasts = process.db.state.sequence
+        sentence = (
+            f"tocommit({acknowledged}) is out of range [lastIndex({lasts})]."
+            " Was the raft log corrupted, truncated, or lost?"
+        )
+        ids = {"cluster-id": f"{process.db.cluster:x}", "local-member-id": f"{process.db.member:x}"}
+        self._write_output(
+            process.machine,
+            {"level": "info", "msg": "starting an etcd server"},
+            {"level": "info", "msg": "restarting local member", **ids},
+            {"level": "panic", "msg": sentence},
+        )
+        self.panics.append(f"{process.name} on {process.machine.id}")
+        self.stop(process.machine.id, sentence)
+
+    def _write_output(self, machine: Machine, *lines: dict[str, str]) -> None:
+        """As the pod runner keeps it. In the time of the files, which no fake clock moves."""
+        at = datetime.now(UTC).isoformat()
+        pod = "etcd-server" if self.file_name == "etcd.manifest" else "etcd-server-events"
+        file = machine.root / "var/log/pods" / f"kube-system_{pod}" / "etcd-container.log"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("a") as opened:
+            opened.writelines(json.dumps({"ts": at, **line}) + "\n" for line in lines)
+
     def carry_out(self, found: Found, change: Callable[[State], State]) -> State:
         leader, group = found
         after = replace(change(leader.db.state), sequence=leader.db.state.sequence + 1)
         for process in group:
             process.db.state = after
+            self._note_acknowledged(leader, process)
         return after
+
+    def _note_acknowledged(self, leader: Process, process: Process) -> None:
+        if self._acknowledged[0] is leader:
+            self._acknowledged[1][process.db.member] = process.db.state.sequence
 
     def fill(self, *, live: int = 0, old: int = 0) -> None:
         """Somebody writes so many bytes more, of which `old` are replaced at once; the quota stops it."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from protokube.agent import homes, raftmarks
+from protokube.agent import homes, lastwords, raftmarks
 from protokube.agent.world import Home, Turn
 from protokube.errors import Refused, TryLater
 from protokube.etcd import Status
@@ -41,7 +41,8 @@ class Evidence:
 
 
 def gather(turn: Turn, home: Home, generation: Generation | None) -> Evidence:
-    """TryLater while the provider does not say which epoch it recorded, or an older copy cannot be judged yet."""
+    """TryLater while the provider does not say which epoch it recorded, what etcd said cannot be recorded, or an older
+    copy cannot be judged yet."""
     identity, listed = home.identity, home.listed
     assert isinstance(identity, Identity)
     if listed is None:
@@ -52,6 +53,7 @@ def gather(turn: Turn, home: Home, generation: Generation | None) -> Evidence:
         )
     except UnreadableLog as why:
         return Evidence(unreadable_log=str(why))
+    lastwords.record(turn, home, position)  # first: the mark is what the disk is judged by
     client = turn.world.etcd[home.etcd.key]
     answers = client.survey(PATIENCE)
     members = _listed(turn, home, answers)

@@ -2,13 +2,14 @@
 
 A master that slept, or was cut off, may have lost its volume to another one. Every mount raises the epoch of a volume;
 a holder that sees a greater epoch, or sees the volume attached elsewhere, stops: manifest away, etcd gone, unmounted.
+So does one whose etcd proves that the disk is an older copy; that disk is then mounted and checked again.
 Stopping needs a positive word. A provider that does not answer, or a list that lacks the volume, is none: the
 attachment is the lock, and nobody else can have it.
 """
 
 from __future__ import annotations
 
-from protokube.agent import homes, inventory, links, verified
+from protokube.agent import homes, inventory, lastwords, links, verified
 from protokube.agent.world import Turn
 from protokube.errors import TryLater
 from protokube.host import Failed, Mount, Unmount
@@ -31,6 +32,7 @@ def sync(turn: Turn) -> None:
         kept = f"; serving {', '.join(held)} goes on, since the attachment is the lock" if held else ""
         raise TryLater(f"{why.message}{kept}", saw=why.saw, hint=why.hint) from why
     inventory.count_gone(turn)
+    lastwords.prune(turn, held)
     for volume, mount in held.items():
         identity = _identity(mount)
         if isinstance(identity, Unreadable) and identity.disk_error:
@@ -49,6 +51,9 @@ def sync(turn: Turn) -> None:
                 _confirm(turn, listed)
             turn.leaving[volume] = identity.etcd_cluster if isinstance(identity, Identity) else ""
             leave(turn, volume, mount, why_leave_it)
+        elif isinstance(identity, Identity) and checked and (proof := lastwords.of_a_copy(turn, mount, identity)):
+            turn.leaving[volume] = identity.etcd_cluster
+            leave(turn, volume, mount, f"it is an older copy, as etcd proves: {proof}")
 
 
 def _answers(turn: Turn, mount: Mount) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from protokube.agent.memory import Confirmed, StepCache, is_recent
+from protokube.agent.wanted import EtcdCluster
 from protokube.agent.world import Home, Turn
 from protokube.errors import Refused, TryLater
 from protokube.etcd.wal import UnreadableLog
@@ -30,7 +31,12 @@ class RaftMarksCache(StepCache):
 
 
 def wal_folder(home: Home) -> Path:
-    return home.point / home.etcd.pod.data_dir.lstrip("/") / "member" / "wal"
+    return folder_at(home.point, home.etcd)
+
+
+def folder_at(point: Path, etcd: EtcdCluster) -> Path:
+    """Where etcd keeps its log on a volume that is mounted there."""
+    return point / etcd.pod.data_dir.lstrip("/") / "member" / "wal"
 
 
 def sync(turn: Turn) -> None:
@@ -55,6 +61,20 @@ def read(turn: Turn, key: str, generation: str, position: LogPosition) -> RaftMa
 def reset(turn: Turn, key: str, generation: str, position: LogPosition) -> None:
     """Record the position of an older copy that a person accepted: the one way in which a mark is ever lowered."""
     _write(turn, key, _mark(generation, position), lower=True)
+
+
+def acknowledge(
+    turn: Turn, key: str, generation: str, position: LogPosition, *, acknowledged: int, copied_epoch: int
+) -> None:
+    """Record an index that the member of this log acknowledged, and that the log of this mount's disk lacks.
+
+    Term and commit stay as they are: the original, which has the entry, may not know yet that it is committed.
+    """
+    mark = RaftMark(
+        generation=generation, cluster_id=position.cluster_id, member_id=position.member_id, term=0, commit=0,
+        acknowledged=acknowledged, copied_epoch=copied_epoch,
+    )  # fmt: skip
+    _write(turn, key, mark)
 
 
 def _one(turn: Turn, home: Home) -> None:

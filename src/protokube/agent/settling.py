@@ -14,6 +14,7 @@ from protokube.agent import (
     generations,
     homes,
     inventory,
+    lastwords,
     names,
     quorum,
     raftmarks,
@@ -122,6 +123,7 @@ def decide(turn: Turn, home: Home) -> Decision:
     # An etcd that we started a moment ago may have written its data since we looked, and be in the list by now: looking
     # again after the list was read keeps us from taking a member that lives for one that lost its data.
     data = home.data if goes_on else homes.data_on(home)
+    corrupt = lastwords.corrupt(turn, home) if goes_on and home.verified else ""
     generation = _record(turn, home) if goes_on else generations.read(turn, home.etcd.key)
     proven = home.identity is None and home.empty and home.listed is not None and _made_by_us(home)
     said = home.listed or home.identity
@@ -142,7 +144,8 @@ def decide(turn: Turn, home: Home) -> Decision:
         peer_url=home.member.peer_url,
         identity=home.identity,
         proven_blank=proven,
-        data=data,
+        data=Data.CORRUPT if corrupt else data,
+        corrupt=corrupt,
         generation=generation,
         mark=home.listed.mark if home.listed else None,
         siblings=_siblings(turn, home.etcd, home.member, home.volume),

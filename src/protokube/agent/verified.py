@@ -41,6 +41,15 @@ def note(world: World, volume: str, mount: Mount) -> None:
     write_atomic(file, _note(mount), 0o600, durable=False)
 
 
+def since(world: World, volume: str, mount: Mount) -> float | None:
+    """When this mount was checked, by the clock that also etcd writes its output by; None if it was not."""
+    file = _file(world, volume)
+    try:
+        return file.stat().st_mtime if read_or_none(file) == _note(mount) else None
+    except FileNotFoundError:
+        return None
+
+
 def forget(world: World, volume: str) -> None:
     remove(_file(world, volume))
 

@@ -92,6 +92,8 @@ class Seen:
     """Wall clock."""
     rejoin_removed_after: float | None = None
     """Seconds after which a member that was removed by hand rejoins; None for never."""
+    corrupt: str = ""
+    """With which words etcd refused to start on CORRUPT data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +181,10 @@ def _ours(seen: Seen, name: str) -> Decision:
         case Data.PRESENT:
             return _served(seen, name) if seen.verified else _with_data(seen, name)
         case Data.CORRUPT:
+            volume = seen.tags.volume
             return Refuse(
-                f"etcd says the data of {name} is corrupt",
-                "keep the disk; a command that makes the member anew is not built yet: docs/limits.md",
+                f"etcd says the data of {name} is corrupt" + (f": {seen.corrupt}" if seen.corrupt else ""),
+                f"restore {volume} from a newer copy, or delete it: the other members then make {name} anew",
             )
         case Data.ORIGINAL:
             return Refuse(

@@ -1,0 +1,176 @@
+"""Listen to what etcd said when it ended: it knows of its disk what no record does.
+
+That the disk lacks what its member acknowledged ends the serving of it at once, by the fence: the manifest goes, etcd
+goes, the volume is unmounted and mounted again, and so checked anew. Before that check is judged, what etcd said is
+recorded off the disk. That the data is corrupt stops etcd from being started again, for as long as this mount lasts.
+
+Output is no record: a kubelet removes it together with the pod. So what was found is noted in /run first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from protokube.agent import homes, raftmarks, verified
+from protokube.agent.memory import StepCache
+from protokube.agent.wanted import EtcdCluster
+from protokube.agent.world import Home, Turn, World
+from protokube.errors import Refused, TryLater
+from protokube.etcd import lastwords
+from protokube.etcd.wal import UnreadableLog
+from protokube.host import Mount, podlogs
+from protokube.host.bounded import bounded
+from protokube.host.files import read_or_none, remove, write_atomic
+from protokube.members.identity import Identity
+from protokube.members.lastwords import LastWords, corrupt_words, proof_of_a_copy
+from protokube.members.raftmark import LogPosition
+
+STEP = "etcd"
+NOTES = "/run/protokube/lastwords"
+YOUNG, OFTEN = 30.0, 1.0
+"""For so many seconds after a member is served, rounds come so often: a copy must not serve for long."""
+SURE = 5.0
+"""Seconds that a member must not have answered before its data is called corrupt."""
+NAMESPACE, CONTAINER = "kube-system", "etcd-container"
+
+
+@dataclass(slots=True)
+class LastWordsCache(StepCache):
+    output: dict[str, tuple[Sequence[podlogs.LogFile], Sequence[LastWords]]] = field(default_factory=dict)
+    """By pod: the files of its output when they were last read, and etcd's last words in them. Forgotten, they are read
+    once more."""
+
+
+def of_a_copy(turn: Turn, mount: Mount, identity: Identity) -> str:
+    """Why a disk that is served here is an older copy after all, in etcd's own words; "" if nothing proves it.
+
+    Noted as a side effect, so that it is known when the disk is checked again.
+    """
+    world, volume = turn.world, identity.volume
+    etcd = turn.wanted.etcd_cluster(identity.etcd_cluster)
+    since = verified.since(world, volume, mount)
+    if etcd is None or since is None:
+        return ""
+    if turn.waited(f"listening to etcd on {volume}") < YOUNG:
+        turn.within(OFTEN)
+    if (noted := _read(world, volume)) is not None and "acknowledged" in noted:
+        return str(noted["sentence"])  # being stopped since an earlier round
+    spoken = _spoken(turn, etcd)
+    if not any(each.acknowledged for each in spoken):
+        return ""
+    try:
+        folder = raftmarks.folder_at(mount.point, etcd)
+        position = homes.on_volume(lambda: world.logs.position(folder), f"reading etcd's log on {mount.point}")
+    except (TryLater, UnreadableLog):
+        return ""  # nothing is proven about a log that cannot be read now
+    proof = proof_of_a_copy(spoken, position, since)
+    if proof is None:
+        return ""
+    _note(world, volume, {
+        "sentence": proof.sentence, "acknowledged": proof.acknowledged, "epoch": identity.epoch,
+        "generation": identity.generation, "cluster": position.cluster_id, "member": position.member_id,
+    })  # fmt: skip
+    return proof.sentence
+
+
+def record(turn: Turn, home: Home, position: LogPosition) -> None:
+    """Put what etcd said of this member's disk on record, before the disk is judged. TryLater as the store raises."""
+    noted = _read(turn.world, home.volume)
+    if noted is None or "acknowledged" not in noted:
+        return
+    generation, member = noted["generation"], (noted["cluster"], noted["member"])
+    assert isinstance(home.identity, Identity)
+    if (generation, *member) == (home.identity.generation, position.cluster_id, position.member_id):
+        acknowledged, epoch = int(noted["acknowledged"]), int(noted["epoch"])
+        raftmarks.acknowledge(turn, home.etcd.key, generation, position, acknowledged=acknowledged, copied_epoch=epoch)
+        turn.report.done(STEP, f"recorded that its member acknowledged index {acknowledged}", home.name)
+    forget(turn.world, home.volume)
+
+
+def corrupt(turn: Turn, home: Home) -> str:
+    """What etcd says about data that it cannot start with; "" if it runs, or says no such thing.
+
+    Asked of a member that is served, or was until it said so: the answer stays the same for as long as the mount.
+    """
+    world = turn.world
+    since = verified.since(world, home.volume, home.mount) if home.mount else None
+    if since is None:
+        return ""
+    if (noted := _read(world, home.volume)) is not None and noted.get("corrupt"):
+        return str(noted["sentence"])
+    words = corrupt_words(_spoken(turn, home.etcd), since)
+    if words is None or _answers(turn, home):
+        return ""
+    turn.within(OFTEN)
+    if turn.waited(f"corrupt data of {home.name}") < SURE:
+        return ""
+    _note(world, home.volume, {"sentence": words.sentence, "corrupt": True})
+    return words.sentence
+
+
+def forget(world: World, volume: str) -> None:
+    remove(_file(world, volume))
+
+
+def prune(turn: Turn, mounted: Collection[str]) -> None:
+    """Forget what was said about mounts that are over, and about volumes that others hold by now."""
+    folder = turn.world.inside(NOTES)
+    for file in sorted(folder.iterdir()) if folder.is_dir() else ():
+        listed, noted = turn.volume(file.name), _read(turn.world, file.name) or {}
+        elsewhere = listed is not None and listed.attached_to != turn.world.me.id
+        if elsewhere or (file.name not in mounted and "acknowledged" not in noted):
+            remove(file)
+
+
+def _answers(turn: Turn, home: Home) -> bool:
+    try:
+        turn.world.etcd[home.etcd.key].status(home.member.name)
+    except TryLater:
+        return False
+    except Refused:
+        return True
+    return True
+
+
+def _spoken(turn: Turn, etcd: EtcdCluster) -> Sequence[LastWords]:
+    """All last words in the output of the pod; read again only if something was written."""
+    world, output = turn.world, turn.world.memory.of(LastWordsCache).output
+    folder, others = world.inside(podlogs.FOLDER), [each.pod.name for each in turn.wanted.etcd]
+    known = output.get(etcd.pod.name)
+
+    def read() -> tuple[Sequence[podlogs.LogFile], Sequence[LastWords]]:
+        files = podlogs.newest(folder, NAMESPACE, etcd.pod.name, CONTAINER, others)
+        if known is not None and known[0] == files:
+            return known
+        return files, lastwords.find(line for file in files for line in podlogs.lines(file))
+
+    try:
+        output[etcd.pod.name] = found = bounded(read, homes.PATIENCE, f"reading the output of {etcd.pod.name}")
+    except (OSError, TryLater):
+        return ()  # nothing is concluded from output that cannot be read
+    return found[1]
+
+
+def _file(world: World, volume: str) -> Path:
+    return world.inside(NOTES) / volume
+
+
+def _note(world: World, volume: str, content: dict[str, Any]) -> None:
+    file = _file(world, volume)
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_atomic(file, (json.dumps(content, sort_keys=True) + "\n").encode(), 0o600, durable=False)
+
+
+def _read(world: World, volume: str) -> dict[str, Any] | None:
+    content = read_or_none(_file(world, volume))
+    if content is None:
+        return None
+    try:
+        found = json.loads(content)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
