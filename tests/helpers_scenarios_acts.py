@@ -7,6 +7,9 @@ import re
 from helpers_scenarios import Stage
 from helpers_scenarios_copies import DiskCopy
 from helpers_scenarios_host import Host
+from protokube.members.generation import Accepted
+from protokube.members.generation import encode as encode_generation
+from protokube.store import layout
 
 
 def take_over(stage: Stage, member: str) -> Host:
@@ -106,3 +109,31 @@ def waits(stage: Stage) -> set[str]:
         if host.runs and host.turn is not None
         for note in host.turn.report.waits
     }
+
+
+def panicked(stage: Stage, host: Host) -> None:
+    """The copy has panicked, and its agent had no round since."""
+    for _ in range(100):
+        stage.round(host)
+        if stage.etcd["main"].panics:
+            return
+        stage.clock.advance(0.1)
+    raise AssertionError("it does not panic")
+
+
+def refused_after_a_panic(stage: Stage, host: Host) -> str:
+    """The other follower is cut off as soon as the copy has panicked; why the copy is refused then."""
+    panicked(stage, host)
+    stage.freeze(stage.holder_of("c"))
+    stage.until(lambda: any("is an older copy" in each for each in refusals(stage)))
+    (reason,) = (each for each in refusals(stage) if "is an older copy" in each)
+    return reason
+
+
+def accept(stage: Stage, volume: str, figures: Accepted) -> None:
+    """What `protokube etcd accept` writes."""
+    path = layout.etcd_generation(stage.wanted.cluster, "main")
+    stored = stage.store.inner.read(path)
+    stage.store.inner.replace(
+        path, encode_generation(stage.generation().with_accepted(volume, figures)), stored.version
+    )

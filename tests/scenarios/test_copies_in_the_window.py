@@ -12,15 +12,19 @@ import pytest
 
 from helpers_scenarios import Stage
 from helpers_scenarios_acts import (
+    accept,
     asides,
     boot,
     copy_within_the_window,
+    panicked,
     power_off,
     refusals,
+    refused_after_a_panic,
     restore_while_down,
 )
 from helpers_scenarios_edges import AgentDied
 from helpers_scenarios_host import Host
+from protokube.members.generation import Accepted
 from protokube.members.raftmark import RaftMark, decode
 
 
@@ -57,25 +61,6 @@ def restored(stage: Stage, member: str) -> Host:
     return list(stage.hosts.values())[-1]
 
 
-def panicked(stage: Stage, host: Host) -> None:
-    """The copy has panicked, and its agent had no round since."""
-    for _ in range(100):
-        stage.round(host)
-        if stage.etcd["main"].panics:
-            return
-        stage.clock.advance(0.1)
-    raise AssertionError("it does not panic")
-
-
-def refused(stage: Stage, host: Host) -> str:
-    """The other follower is cut off as soon as the copy has panicked; why the copy is refused then."""
-    panicked(stage, host)
-    stage.freeze(stage.holder_of("c"))
-    stage.until(lambda: any("is an older copy" in each for each in refusals(stage)))
-    (reason,) = (each for each in refusals(stage) if "is an older copy" in each)
-    return reason
-
-
 def test_the_copy_of_a_follower_is_set_aside_and_its_member_joins_anew(window: Stage) -> None:
     restored(window, "b")
     window.until(window.healthy)
@@ -98,7 +83,7 @@ def test_the_copy_of_a_leader_catches_up_with_its_successor(window: Stage) -> No
 def test_without_a_majority_of_others_it_is_refused_with_both_figures_and_one_reason(window: Stage) -> None:
     host = restored(window, "b")
     lacks = window.etcd["main"].led()[0].db.state.sequence
-    reason = refused(window, host)
+    reason = refused_after_a_panic(window, host)
     assert "log up to" in reason.split("; recorded are")[0]
     assert f"log up to {lacks}" in reason.split("; recorded are")[1]
     assert window.etcd["main"].processes.keys() & {host.id} == set()
@@ -121,7 +106,7 @@ def test_the_original_is_taken_when_a_person_puts_it_back(window: Stage) -> None
     power_off(window, "b")
     original = window.copy_disk(volume)
     window.put_back(volume, copied)
-    refused(window, boot(window, "b")[0])
+    refused_after_a_panic(window, boot(window, "b")[0])
     restore_while_down(window, "b", original)
     window.until(lambda: set(window.serving()) == {"a", "b"})
     assert asides(window, "b") == []
@@ -133,7 +118,7 @@ def test_the_original_is_taken_when_a_person_puts_it_back(window: Stage) -> None
 
 def test_the_copy_is_known_on_another_machine_by_the_record(window: Stage) -> None:
     host = restored(window, "b")
-    refused(window, host)
+    refused_after_a_panic(window, host)
     starts = window.etcd["main"].starts
     window.kill(host)
     window.declare_dead(host)
@@ -147,12 +132,28 @@ def test_the_mark_keeps_term_and_commit_as_the_log_had_them(window: Stage) -> No
     before = mark_of(window, "b")
     host = restored(window, "b")
     lacks = window.etcd["main"].led()[0].db.state.sequence
-    refused(window, host)
+    refused_after_a_panic(window, host)
     window.thaw(window.holder_of("c"))
     after = mark_of(window, "b")
     assert after.acknowledged == lacks
     assert after.commit < lacks
     assert after.key == before.key
+
+
+def test_a_person_accepts_a_copy_that_etcd_proved_and_it_is_not_stopped_again(window: Stage) -> None:
+    """What etcd said before is about the mount before."""
+    host = restored(window, "b")
+    refused_after_a_panic(window, host)
+    power_off(window, "a", "c")
+    window.etcd["main"].acknowledged.clear()  # the person knows what is given up
+    assert host.turn is not None
+    older = host.turn.older[window.volume_of("b")].disk
+    accept(window, window.volume_of("b"), Accepted(epoch=older.epoch, term=older.term, commit=older.commit))
+    window.until(lambda: host.id in window.etcd["main"].processes)
+    starts = window.etcd["main"].starts
+    window.run(60)
+    assert window.etcd["main"].starts == starts
+    assert host.id in window.etcd["main"].processes
 
 
 def test_while_the_store_is_away_nothing_starts_on_the_copy(window: Stage) -> None:

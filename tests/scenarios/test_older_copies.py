@@ -9,11 +9,18 @@ from __future__ import annotations
 import pytest
 
 from helpers_scenarios import Stage
-from helpers_scenarios_acts import asides, boot, power_off, refusals, restore_while_down, started_old, take_over
+from helpers_scenarios_acts import (
+    accept,
+    asides,
+    boot,
+    power_off,
+    refusals,
+    restore_while_down,
+    started_old,
+    take_over,
+)
 from helpers_scenarios_edges import AgentDied
 from protokube.members.generation import Accepted
-from protokube.members.generation import encode as encode_generation
-from protokube.store import layout
 
 
 def test_a_copy_from_before_a_takeover_is_set_aside_and_its_member_joins_anew(formed: Stage) -> None:
@@ -139,15 +146,6 @@ def test_an_agent_that_dies_anywhere_while_a_copy_is_set_aside_never_starts_it(f
     formed.until(formed.healthy)
     assert not started_old(formed)
     assert formed.etcd["main"].acknowledged <= formed.etcd["main"].led()[0].db.state.writes
-
-
-def accept(stage: Stage, volume: str, figures: Accepted) -> None:
-    """What `protokube etcd accept` writes."""
-    path = layout.etcd_generation(stage.wanted.cluster, "main")
-    stored = stage.store.inner.read(path)
-    stage.store.inner.replace(
-        path, encode_generation(stage.generation().with_accepted(volume, figures)), stored.version
-    )
 
 
 def test_a_person_accepts_an_older_copy_by_naming_what_is_on_it_and_only_once(formed: Stage) -> None:

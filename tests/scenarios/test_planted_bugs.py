@@ -15,9 +15,13 @@ import pytest
 
 from helpers_scenarios import Stage
 from helpers_scenarios_acts import (
+    accept,
     asides,
     boot,
+    copy_within_the_window,
+    panicked,
     power_off,
+    refused_after_a_panic,
     remove_by_hand,
     remove_the_one_that_came_furthest,
     restore_while_down,
@@ -35,6 +39,7 @@ from protokube.agent import (
     fence,
     homes,
     inventory,
+    lastwords,
     links,
     lost,
     preparing,
@@ -46,8 +51,9 @@ from protokube.agent import (
 )
 from protokube.agent.world import World
 from protokube.host import Mount
+from protokube.members import lastwords as members_lastwords
 from protokube.members import older, raftmark, removal, start
-from protokube.members.generation import is_unformed
+from protokube.members.generation import Accepted, is_unformed
 from protokube.members.identity import Identity, Unreadable
 from protokube.members.older import Majority
 from protokube.members.start import Start
@@ -119,6 +125,63 @@ def a_copy_is_restored_while_its_machine_is_down(stage: Stage) -> None:
     stage.reboot(host)
     stage.until(stage.healthy)
     assert not started_old(stage)
+
+
+def a_copy_within_the_window(stage: Stage) -> None:
+    """It is started once, since nothing tells it: that it was is not what is asked here."""
+    copied = copy_within_the_window(stage, "b")
+    restore_while_down(stage, "b", copied)
+    panicked(stage, list(stage.hosts.values())[-1])
+    stage.run(30)
+    panics = len(stage.etcd["main"].panics)
+    stage.run(30)
+    stage.etcd["main"].started_old.clear()
+    assert len(stage.etcd["main"].panics) == panics, "it is started again and again"
+    assert stage.healthy()
+    assert asides(stage, "b") == ["data.aside-1"]
+
+
+def the_original_comes_back_after_its_copy(stage: Stage) -> None:
+    volume, copied = stage.volume_of("b"), copy_within_the_window(stage, "b")
+    power_off(stage, "b")
+    original = stage.copy_disk(volume)
+    stage.put_back(volume, copied)
+    refused_after_a_panic(stage, boot(stage, "b")[0])
+    restore_while_down(stage, "b", original)
+    stage.thaw(stage.holder_of("c"))
+    stage.until(stage.healthy)
+    stage.etcd["main"].started_old.clear()
+    assert asides(stage, "b") == []
+
+
+def a_copy_that_a_person_accepts_after_its_panic(stage: Stage) -> None:
+    copied = copy_within_the_window(stage, "b")
+    restore_while_down(stage, "b", copied)
+    host, model = list(stage.hosts.values())[-1], stage.etcd["main"]
+    refused_after_a_panic(stage, host)
+    power_off(stage, "a", "c")
+    model.acknowledged.clear()
+    assert host.turn is not None
+    disk = host.turn.older[stage.volume_of("b")].disk
+    accept(stage, stage.volume_of("b"), Accepted(epoch=disk.epoch, term=disk.term, commit=disk.commit))
+    stage.until(lambda: host.id in model.processes)
+    stage.run(60)
+    model.started_old.clear()
+    assert host.id in model.processes
+
+
+def a_member_with_words_of_another_on_its_machine(stage: Stage) -> None:
+    copied = copy_within_the_window(stage, "b")
+    restore_while_down(stage, "b", copied)
+    stage.until(stage.healthy)
+    host, other = stage.holder_of("b"), stage.holder_of("c")
+    output = "var/log/pods/kube-system_etcd-server/etcd-container.log"
+    (other.root / output).parent.mkdir(parents=True, exist_ok=True)
+    text = (host.root / output).read_text().replace("tocommit(", "tocommit(9")
+    (other.root / output).write_text(text)
+    stage.etcd["main"].started_old.clear()
+    stage.run(60)
+    assert stage.healthy()
 
 
 def die() -> None:
@@ -220,7 +283,7 @@ def a_superseded_volume_is_back(stage: Stage) -> None:
 def two_volumes_of_one_etcd_cluster_on_one_machine(stage: Stage) -> None:
     host, first = stage.holder_of("a"), stage.volume_of("a")
     stage.hide(first)
-    stage.run(4)
+    stage.run(2)
     power_off(stage, "b")
     stage.until(lambda: stage.holder(stage.volume_of("b")) == host.id)
     stage.show(first)
@@ -372,6 +435,23 @@ def several_members_on_one_machine(patch: pytest.MonkeyPatch) -> None:
     )
 
 
+def forgetting_what_etcd_said(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(lastwords, "record", lambda turn, home, _position: lastwords.forget(turn.world, home.volume))
+
+
+def the_copys_epoch_counts(patch: pytest.MonkeyPatch) -> None:
+    right = raftmarks.acknowledge
+
+    def bug(*given: Any, acknowledged: int, **_: int) -> None:
+        right(*given, acknowledged=acknowledged, copied_epoch=0)
+
+    patch.setattr(raftmarks, "acknowledge", bug)
+
+
+def words_without_a_time_or_a_member(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(members_lastwords, "about", lambda *_: True)
+
+
 NO_LINKS = SimpleNamespace(dangling=links.dangling, pointing_into=lambda *_: [], remove=links.remove)
 
 BUGS: dict[str, tuple[Plant, Scenario]] = {
@@ -454,6 +534,30 @@ BUGS: dict[str, tuple[Plant, Scenario]] = {
     "nobody is asked for a quorum before a volume is made": (
         planted(lost, "quorum", SimpleNamespace(members=lambda *_: ())),
         formed(events_lose_their_quorum, clusters="main events"),
+    ),
+    "nobody listens to etcd": (
+        planted(lastwords, "proof_of_a_copy", lambda *_: None),
+        formed(a_copy_within_the_window),
+    ),
+    "an acknowledged index is not compared": (
+        planted(raftmark, "lacks_acknowledged", lambda *_: False),
+        formed(a_copy_within_the_window),
+    ),
+    "what etcd said is forgotten before it is recorded": (
+        forgetting_what_etcd_said,
+        formed(a_copy_within_the_window),
+    ),
+    "the epoch that a copy got counts against the original": (
+        the_copys_epoch_counts,
+        formed(the_original_comes_back_after_its_copy),
+    ),
+    "words of an earlier mount count": (
+        words_without_a_time_or_a_member,
+        formed(a_copy_that_a_person_accepts_after_its_panic),
+    ),
+    "words of another member count": (
+        words_without_a_time_or_a_member,
+        formed(a_member_with_words_of_another_on_its_machine),
     ),
     "links are not removed where a volume is left": (
         planted(fence, "links", NO_LINKS),

@@ -31,7 +31,7 @@ from protokube.members.raftmark import LogPosition
 
 STEP = "etcd"
 NOTES = "/run/protokube/lastwords"
-YOUNG, OFTEN = 30.0, 1.0
+YOUNG, OFTEN = 10.0, 1.0
 """For so many seconds after a member is served, rounds come so often: a copy must not serve for long."""
 SURE = 5.0
 """Seconds that a member must not have answered before its data is called corrupt."""
