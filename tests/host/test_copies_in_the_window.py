@@ -40,7 +40,8 @@ def just_marked(cluster: RealCluster, member: str) -> None:
         return {each: each.stat().st_mtime for each in folder.glob("**/raft/*") if each.name.endswith(name)}
 
     before = until(marks, "a mark is recorded")
-    cluster.client().put("/marked", "once more")
+    for each in ("once", "and again: etcd writes a commit index to the disk with the next entry"):
+        cluster.client().put("/marked", each)
     until(lambda: marks() != before, "the next mark is recorded", MINUTES)
 
 
@@ -68,7 +69,7 @@ def put_back(cluster: RealCluster, member: str, copied: Path) -> Path:
         lambda: found if (found := cluster.volume(member))["device"] is None else None, "the disk is bound nowhere"
     )
     image = Path(volume["image"])
-    kept = image.with_suffix(".kept")
+    kept = image.with_name(f"{copied.name}.former")
     image.rename(kept)
     copied.rename(image)
     return kept
