@@ -188,7 +188,7 @@ def test_two_disks_of_two_members_on_one_machine_leave_one_for_another_master(fo
     """No quorum is at stake: a machine took b while the tags of a were away."""
     host, first = formed.holder_of("a"), formed.volume_of("a")
     formed.hide(first)
-    formed.run(4)
+    formed.run(2)
     power_off(formed, "b")
     formed.until(lambda: formed.holder(formed.volume_of("b")) == host.id, within=30)
     formed.show(first)
