@@ -317,7 +317,7 @@ def test_a_volume_that_cannot_be_unmounted_is_told_and_no_other_is_taken_meanwhi
     formed.cloud._lives[host.id].declared_dead = False  # it was a false alarm, and the machine may go on
     formed.thaw(host)
     formed.run(MINUTE)
-    assert "cannot be unmounted yet: target is busy" in host.said
+    assert "cannot be unmounted yet, although it is attached to nobody: target is busy" in host.said
     assert formed.holder(formed.volume_of("a")) is None
     assert host.links() == {}
     host.disks.fails = lambda _job: ""
