@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import struct
+from pathlib import Path
 
 from helpers_cluster import RealCluster, until
 from protokube.local import loops
@@ -34,23 +35,29 @@ def remount_while_etcd_restarts(cluster: RealCluster, member: str) -> None:
     until(tried, f"{point} is read-only", MINUTES)
 
 
-def shut_down(cluster: RealCluster, member: str) -> None:
-    host = next(each for each in cluster.hosts() if each["name"] == cluster.host_of(member))
-    folder = os.open(f"/proc/{host['pid']}/root{point_of(cluster, member)}", os.O_RDONLY | os.O_DIRECTORY)
+def shut_down(point: Path) -> None:
+    """The file system gives up, as after an error of its journal; what is in the journal is kept."""
+    folder = os.open(point, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.ioctl(folder, SHUTDOWN, struct.pack("I", FLUSH_THE_LOG))
     finally:
         os.close(folder)
 
 
-def show_whole(loop: loops.Loop) -> None:
+def seen_from_outside(cluster: RealCluster, member: str) -> Path:
+    """Where its host has the volume of a member mounted."""
+    host = next(each for each in cluster.hosts() if each["name"] == cluster.host_of(member))
+    return Path(f"/proc/{host['pid']}/root{point_of(cluster, member)}")
+
+
+def show_whole(device: Path, size: int) -> None:
     """Move the window of a loop device back to its image."""
-    handle = os.open(loop.path, os.O_RDWR | os.O_CLOEXEC)
+    handle = os.open(device, os.O_RDWR | os.O_CLOEXEC)
     try:
         status = bytearray(loops.INFO.size)
         fcntl.ioctl(handle, loops.GET_STATUS64, status)
         fields = list(loops.INFO.unpack(bytes(status)))
-        fields[loops.OFFSET], fields[loops.SIZE_LIMIT] = 0, loop.image.stat().st_size
+        fields[loops.OFFSET], fields[loops.SIZE_LIMIT] = 0, size
         fcntl.ioctl(handle, loops.SET_STATUS64, loops.INFO.pack(*fields))
     finally:
         os.close(handle)

@@ -286,7 +286,7 @@ class MemoryDisks:
             )
         match job:
             case Probe():
-                if platter.volume in self.table:
+                if platter.volume in self.table or self.in_use(platter.volume):
                     return Probed(content=Content.BUSY, told="it is mounted")
                 if why := platter.breaks_on(self.machine):
                     return Probed(content=Content.UNREADABLE, told=why)
@@ -302,6 +302,8 @@ class MemoryDisks:
     def _mount(self, platter: Platter, point: Path) -> Result:
         if platter.content is not Content.EXT4 or platter.volume in self.table:
             return Failed("nothing to mount there")
+        if self.in_use(platter.volume):
+            return Failed("it is in use")
         if self.damaged:
             return Failed(self.damaged, damaged=True)
         if why := platter.breaks_on(self.machine):
@@ -327,10 +329,12 @@ class MemoryDisks:
         return Unwritable(why=why) if why else Done()
 
     def _unmount(self, job: Unmount) -> Result:
+        """A pod has mounts of its own: they stay when ours goes, for as long as its process does."""
         volume = next((name for name, each in self.table.items() if each.point == job.point), None)
-        if volume is not None and self.in_use(volume):
-            return Failed("target is busy")
         if volume is not None:
             job.point.unlink()
             del self.table[volume]
+        platter = self.platters.numbered(job.number)
+        if platter is not None and self.in_use(platter.volume):
+            return Failed("still mounted in the mount namespace of process 7")
         return Done()

@@ -171,7 +171,7 @@ class EtcdModel:
         self.quota = 0
         """Bytes; 0 is none."""
         self.lingering: set[str] = set()
-        """Machines where etcd does not end, though its pod was taken away or its files were deleted: they are open."""
+        """Machines where etcd does not end, though its pod or its files were taken away, or its disk failed."""
         self.preferred = 0
         """Who leads if it can."""
         self.panics: list[str] = []
@@ -192,7 +192,7 @@ class EtcdModel:
         if not machine.runs and machine.kubelet_started:
             return  # frozen: it does nothing, and nothing is done to it
         pod = self._pod(machine)
-        if process is not None and machine.id in self.lingering and machine.reaches(process.pod.volume):
+        if process is not None and machine.id in self.lingering:
             self.progress()
             return
         if process is not None and (

@@ -6,11 +6,9 @@ not reach, so the block layer answers EIO to everything, and back again.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import random
 import signal
-import struct
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,18 +16,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Self
 
+from helpers_broken_disks import show_whole, shut_down
 from helpers_cluster import until
 from protokube.errors import ProtokubeError
 from protokube.local import loops
-from protokube.local.mounts import SHUTDOWN
 from soak.chaos.fault import Fault
 from soak.chaos.field import Field, hold_still, kept, let_go_on, send
 
 ABORT, STOP, REMOUNT = "abort", "shutdown", "remount"
-FLUSH_THE_LOG = 1
 FILLER = "filler"
-UNWRITABLE = (r"read-only", r"input/output error", r"\bI/O error", r"cannot be written", r"not writable", r"EIO|EROFS")
-HANGS = (r"\bhangs?\b", r"does not answer", r"stuck", r"took longer than")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,17 +39,23 @@ class LostDisk(Fault):
         field.admin.call("delete_volume", volume=field.volume(self.member)["id"])
 
 
-class _NeedsAReboot(Fault):
-    """A file system that gave up stays so until it is mounted anew; the person reboots the machine."""
+class _HealsUnlessRepeated(Fault):
+    """A disk that breaks is mounted anew, and given to another host; it is refused the third time within an hour.
+
+    Then the person calls it sound.
+    """
 
     __slots__ = ()
+    causes: ClassVar[tuple[str, ...]] = (r"broke \d+ times within an hour",)
 
     def mend(self, field: Field) -> None:
-        field.kill_host(field.host_of(self.member))
+        volume = field.volume(self.member)["id"]
+        ran = field.cluster.run("etcd", "accept", volume, "--repaired", "--yes", "--cluster", field.cluster.name)
+        assert ran.code == 0, ran.err
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadOnly(_NeedsAReboot):
+class ReadOnly(_HealsUnlessRepeated):
     """The file system of a volume gives up, as after an error of the disk, or somebody makes it read-only."""
 
     way: str = ABORT
@@ -62,7 +63,6 @@ class ReadOnly(_NeedsAReboot):
     shortest: ClassVar[float] = 3.0
     longest: ClassVar[float] = 15.0
     alone: ClassVar[bool] = True
-    causes: ClassVar[tuple[str, ...]] = UNWRITABLE
 
     @classmethod
     def draw(cls, chance: random.Random, members: Sequence[str]) -> Self:
@@ -72,11 +72,7 @@ class ReadOnly(_NeedsAReboot):
     def apply(self, field: Field) -> None:
         point = field.until_mounted(self.member)
         if self.way == STOP:
-            folder = os.open(point, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                fcntl.ioctl(folder, SHUTDOWN, struct.pack("I", FLUSH_THE_LOG))
-            finally:
-                os.close(folder)
+            shut_down(point)
         elif self.way == ABORT:
             ran = self._mount(field, "remount,abort")
             assert ran.returncode == 0, ran.stderr
@@ -97,14 +93,13 @@ class ReadOnly(_NeedsAReboot):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IoErrors(_NeedsAReboot):
+class IoErrors(_HealsUnlessRepeated):
     """Every read and write of a disk fails for a while."""
 
     kind: ClassVar[str] = "io-errors"
     shortest: ClassVar[float] = 3.0
     longest: ClassVar[float] = 15.0
     alone: ClassVar[bool] = True
-    causes: ClassVar[tuple[str, ...]] = UNWRITABLE
 
     def apply(self, field: Field) -> None:
         image = Path(field.volume(self.member)["image"])
@@ -120,21 +115,8 @@ class IoErrors(_NeedsAReboot):
             show_whole(loop.path, size)
 
 
-def show_whole(device: Path, size: int) -> None:
-    """Move the window of a loop device back to its image."""
-    handle = os.open(device, os.O_RDWR | os.O_CLOEXEC)
-    try:
-        status = bytearray(loops.INFO.size)
-        fcntl.ioctl(handle, loops.GET_STATUS64, status)
-        fields = list(loops.INFO.unpack(bytes(status)))
-        fields[loops.OFFSET], fields[loops.SIZE_LIMIT] = 0, size
-        fcntl.ioctl(handle, loops.SET_STATUS64, loops.INFO.pack(*fields))
-    finally:
-        os.close(handle)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HungDisk(_NeedsAReboot):
+class HungDisk(_HealsUnlessRepeated):
     """Every write and every flush of a disk hangs for a while, and then all of them succeed.
 
     The file system is frozen. Whoever writes to it cannot even be killed meanwhile, as with a disk that does not
@@ -145,7 +127,6 @@ class HungDisk(_NeedsAReboot):
     shortest: ClassVar[float] = 3.0
     longest: ClassVar[float] = 30.0
     alone: ClassVar[bool] = True
-    causes: ClassVar[tuple[str, ...]] = (*UNWRITABLE, *HANGS)
 
     def apply(self, field: Field) -> None:
         field.saved[self] = hold_still(field.until_mounted(self.member))

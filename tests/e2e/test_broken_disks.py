@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from helpers_broken_disks import MINUTES, forget_faults, heals, notes, point_of, remount
+from helpers_broken_disks import MINUTES, forget_faults, heals, notes, remount, seen_from_outside
 from helpers_cluster import RealCluster, until
 
 
@@ -19,8 +19,7 @@ def cluster() -> Iterator[RealCluster]:
 
 def test_a_disk_that_hangs_is_named_and_its_member_comes_back_with_it(cluster: RealCluster) -> None:
     forget_faults(cluster)
-    host = next(each for each in cluster.hosts() if each["name"] == cluster.host_of("b"))
-    point = f"/proc/{host['pid']}/root{point_of(cluster, 'b')}"
+    point = seen_from_outside(cluster, "b")
     subprocess.run(["fsfreeze", "--freeze", point], check=True)
     try:
         until(
@@ -55,7 +54,7 @@ def test_a_disk_that_breaks_again_and_again_is_refused_until_a_person_accepts_it
     seen = cluster.run("status", "--cluster", cluster.name)
     assert seen.code == 4
     assert f"protokube etcd accept {volume} --repaired" in seen.out
-    phase = next(each["phase"] for each in cluster.status()["volumes"] if each["id"] == volume)
+    phase = next(each["phase"] for each in cluster.status()["disks"] if each["id"] == volume)
     assert phase == "broken"
     accepted = cluster.run("etcd", "accept", volume, "--repaired", "--yes", "--cluster", cluster.name)
     assert accepted.code == 0, accepted.err

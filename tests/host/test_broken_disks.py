@@ -19,6 +19,7 @@ from helpers_broken_disks import (
     point_of,
     remount,
     remount_while_etcd_restarts,
+    seen_from_outside,
     show_whole,
     shut_down,
 )
@@ -42,7 +43,7 @@ def test_a_file_system_that_broke_is_mounted_anew_on_its_machine(cluster: RealCl
 
     match way:
         case "shutdown":
-            shut_down(cluster, "b")
+            shut_down(seen_from_outside(cluster, "b"))
         case "abort":
             remount(cluster, "b", "abort")
         case _:
@@ -69,7 +70,7 @@ def test_a_disk_whose_every_access_fails_for_a_while_heals_by_itself(cluster: Re
             MINUTES,
         )
     finally:
-        show_whole(loop)
+        show_whole(loop.path, loop.image.stat().st_size)
 
     assert re.search("turned read-only after an error|input/output error", seen), seen
     heals(cluster, "b", volume["epoch"])

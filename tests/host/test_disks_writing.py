@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-import struct
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from helpers_broken_disks import shut_down
 from helpers_disks import MIB, UUID, an_image, attached, done_here, in_memory, own_mounts, run, settle
 from protokube.host import Block, Done, Failed, Mount, MountVolume, Unmount, Unwritable, WriteTest
 from protokube.host.child.writing import FILE
 from protokube.host.disks import HostDisks
 from protokube.host.files import write_atomic
 from protokube.host.mounts import mounts
-from protokube.local.mounts import SHUTDOWN
 from protokube.members.diskfaults import Signs, Writing, fault_in
 
 SIZE = 32 * MIB
@@ -66,14 +63,6 @@ def mounted_anew(disks: HostDisks, block: Block, point: Path) -> Mount:
     assert settle(disks, Unmount(point=point, number=block.number)) == Done()
     assert settle(disks, MountVolume(block=block, point=point)) == Done()
     return shown(point)
-
-
-def shut_down(point: Path) -> None:
-    folder = os.open(point, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.ioctl(folder, SHUTDOWN, struct.pack("I", 1))
-    finally:
-        os.close(folder)
 
 
 def break_it(point: Path, way: str) -> None:

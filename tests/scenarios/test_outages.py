@@ -338,3 +338,29 @@ def test_something_else_mounted_in_a_volumes_place_is_not_touched(formed: Stage)
     assert f"{volume} is mounted at {host.root}/srv/elsewhere, not at" in host.said
     host.disks.table[volume] = mount
     formed.until(formed.healthy, within=30)
+
+
+@pytest.mark.parametrize("restarted", [False, True], ids=["agent goes on", "agent is restarted"])
+def test_no_other_volume_is_taken_while_the_etcd_of_a_lost_one_does_not_end(formed: Stage, restarted: bool) -> None:
+    """Its pod has the volume mounted still, and this machine's own table shows nothing any more."""
+    host, volume, model = formed.holder_of("a"), formed.volume_of("a"), formed.etcd["main"]
+    model.lingering.add(host.id)
+    formed.freeze(host)
+    formed.replace_machine(host)
+    formed.until(lambda: formed.holder(volume) not in (None, host.id))
+    formed.cloud._lives[host.id].declared_dead = False  # it was a false alarm, and the machine may go on
+    formed.thaw(host)
+    formed.until(lambda: volume not in host.disks.table)
+    killed = formed.holder_of("b")
+    formed.kill(killed)
+    formed.declare_dead(killed)
+    if restarted:
+        formed.agent_dies(host)
+    formed.run(MINUTE)
+
+    assert formed.holder(formed.volume_of("b")) is None
+    assert "cannot be unmounted yet, although it is attached to" in host.said
+    model.lingering.clear()
+    formed.refresh(host)
+    formed.until(lambda: formed.holder(formed.volume_of("b")) == host.id)
+    formed.until(formed.healthy)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from protokube.agent import diskfaults, fence, homes, verified
+from protokube.agent import diskfaults, homes, leaving, verified
 from protokube.agent.memory import StepCache
 from protokube.agent.world import Turn
 from protokube.host import Done, Failed, FileSystem, Mount, Result, Unwritable, WriteTest
@@ -61,6 +61,7 @@ def sync(turn: Turn) -> None:
     for volume, mount in held.items():
         if volume not in turn.leaving:
             _one(turn, volume, mount)
+    leaving.forget_kept(turn)
 
 
 def _one(turn: Turn, volume: str, mount: Mount) -> None:
@@ -83,8 +84,7 @@ def _one(turn: Turn, volume: str, mount: Mount) -> None:
         return
     diskfaults.note(world, volume, fault, mount)
     world.memory.of(DiskWatchCache).forget(volume)
-    turn.leaving[volume] = _etcd_cluster(turn, volume)
-    fence.leave(turn, volume, mount, f"its file system {fault}", STEP)
+    leaving.leave(turn, volume, _etcd_cluster(turn, volume), mount, f"its file system {fault}", STEP)
 
 
 def _tested(turn: Turn, volume: str, mount: Mount) -> WriteTested | None:

@@ -9,10 +9,11 @@ attachment is the lock, and nobody else can have it.
 
 from __future__ import annotations
 
-from protokube.agent import homes, inventory, lastwords, links, verified
+from protokube.agent import homes, inventory, lastwords, leaving, links, verified
+from protokube.agent.leaving import leave
 from protokube.agent.world import Turn
 from protokube.errors import TryLater
-from protokube.host import Failed, Mount, Unmount
+from protokube.host import Mount
 from protokube.members.identity import Identity, Unreadable
 from protokube.providers.volumes import Volume
 
@@ -26,6 +27,7 @@ def sync(turn: Turn) -> None:
     for link in links.dangling(world, {mount.point for mount in held.values()}):
         links.remove(link)
         turn.report.done(STEP, f"removed {link.name}: its volume is not mounted")
+    leaving.finish(turn)
     try:
         turn.list_volumes()
     except TryLater as why:
@@ -49,11 +51,11 @@ def sync(turn: Turn) -> None:
         if why_leave_it := reason(listed, identity, world.me.id, verified=checked):
             if listed is not None and listed.attached_to not in (None, world.me.id):
                 _confirm(turn, listed)
-            turn.leaving[volume] = identity.etcd_cluster if isinstance(identity, Identity) else ""
-            leave(turn, volume, mount, why_leave_it)
+            etcd_cluster = identity.etcd_cluster if isinstance(identity, Identity) else ""
+            leave(turn, volume, etcd_cluster, mount, why_leave_it, STEP)
         elif isinstance(identity, Identity) and checked and (proof := lastwords.of_a_copy(turn, mount, identity)):
-            turn.leaving[volume] = identity.etcd_cluster
-            leave(turn, volume, mount, f"it is an older copy, as etcd proves: {proof}")
+            why_leave_it = f"it is an older copy, as etcd proves: {proof}"
+            leave(turn, volume, identity.etcd_cluster, mount, why_leave_it, STEP)
 
 
 def _answers(turn: Turn, mount: Mount) -> bool:
@@ -90,19 +92,3 @@ def reason(listed: Volume | None, identity: Identity | Unreadable | None, me: st
     if isinstance(identity, Identity) and seen > identity.epoch:
         return f"epoch {seen} was seen, ours is {identity.epoch}"
     return ""
-
-
-def leave(turn: Turn, volume: str, mount: Mount, why: str, step: str = STEP) -> None:
-    """Stop etcd, unmount; finished only when no process sees the device any more. Never lazily."""
-    for link in links.pointing_into(turn.world, mount.point):
-        links.remove(link)
-        turn.report.done(step, f"stopped serving: {why}", volume)
-    result = turn.world.disks.run(Unmount(point=mount.point, number=mount.number))
-    if result is None:
-        turn.waiting(step, volume, f"being unmounted, since {why}")
-    elif isinstance(result, Failed):
-        turn.waiting(step, volume, f"cannot be unmounted yet, although {why}: {result.why}")
-    else:
-        del turn.leaving[volume]
-        verified.forget(turn.world, volume)
-        turn.report.done(step, f"let go: {why}", volume)

@@ -105,6 +105,8 @@ def _held_after_all(turn: Turn, key: str) -> str:
 
 def _one(turn: Turn, volume: Volume) -> None:
     name = f"{volume.etcd_cluster}/{volume.member}"
+    if volume.id in turn.leaving:
+        return  # reported where it is left
     try:
         if why := unused.volumes(turn).get(volume.id):
             unused.give_away(turn, volume, why)
