@@ -44,7 +44,8 @@ OF_THE_MACHINE: dict[str, type[Fault]] = {MachineClock.kind: MachineClock}
 
 SURVIVED = (
     "kill", "freeze", "freeze-etcd", "freeze-agent", "kill-etcd", "kill-agent", "partition", "power-off", "sleeper",
-    "lost-disk", "full", "two-blank", "api-down", "silent-dns", "store-away", "store-read-only",
-    "swapped-tags", "stripped-tags", "clone", "older-copy", "agent-clock", "removed-member",
+    "lost-disk", "full", "read-only", "io-errors", "hung-disk", "two-blank", "api-down", "silent-dns",
+    "store-away", "store-read-only", "swapped-tags", "stripped-tags", "clone", "older-copy", "agent-clock",
+    "removed-member",
 )  # fmt: skip
 """What every build has to survive: the end-to-end tests run these. A kind that was mended is added here."""
