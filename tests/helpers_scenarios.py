@@ -398,7 +398,8 @@ class Stage:
         found = self.etcd[key].leader()
         assert found is not None
         state = found[0].db.state
-        marks = {each.mark for each in self.cloud.volumes() if each.etcd_cluster == key}
+        unused = self.generation(key).superseded
+        marks = {each.mark for each in self.cloud.volumes() if each.etcd_cluster == key and each.id not in unused}
         return len(state.voters) == len(state.members) == len(etcd.members) and marks == {FORMED}
 
     def all_healthy(self) -> bool:

@@ -466,7 +466,9 @@ class Player:
         return all(self.is_well_in(key) for key in self.stage.etcd if self.can_heal(key))
 
     def is_well_in(self, key: str) -> bool:
-        volumes = [each for each in self.stage.cloud.volumes() if self.stage.cluster_of(each) == key]
+        unused = self.stage.generation(key).superseded
+        observed = [each for each in self.stage.cloud.volumes() if each.id not in unused]
+        volumes = [each for each in observed if self.stage.cluster_of(each) == key]
         if self.for_a_person & {each.id for each in volumes} or not self.can_heal("main"):
             return self.stage.etcd[key].progress() is not None  # a person is asked about the rest
         return self.stage.healthy(key) and all(each.epoch == self.stage.identity(each.id).epoch for each in volumes)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from helpers_cluster import RealCluster, until
-from soak.chaos.faults_disks import ABORT, REMOUNT, STOP, HungDisk, IoErrors, ReadOnly
+from soak.chaos.faults_disks import HungDisk
 from soak.chaos.field import Field
 
 
@@ -33,21 +33,6 @@ def write(point: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-@pytest.mark.parametrize("way", [ABORT, STOP, REMOUNT])
-def test_a_file_system_that_was_made_read_only_takes_no_write(field: Field, way: str) -> None:
-    fault = ReadOnly(member="a", way=way)
-    point = field.until_mounted("a")
-    write(point)
-
-    fault.apply(field)
-
-    with pytest.raises(OSError, match=r"error|[Rr]ead-only"):
-        write(point)
-    fault.undo(field)
-    fault.mend(field)
-    until(lambda: field.cluster.healthy() == {"main/a"}, "a new mount serves")
 
 
 def test_writes_to_a_hung_disk_hang_until_it_goes_on_and_then_succeed(field: Field) -> None:
@@ -84,25 +69,3 @@ def test_a_hung_disk_goes_on_although_its_host_was_killed_meanwhile(field: Field
 
     until(lambda: field.host_of("a") != host, "another host has the disk")
     until(lambda: field.cluster.healthy() == {"main/a"}, "it serves")
-
-
-def test_a_disk_with_errors_can_be_read_by_nobody_until_they_end(field: Field) -> None:
-    fault = IoErrors(member="a", lasts=3.0)
-    device = Path(field.volume("a")["device"])
-
-    def readable() -> bool:
-        handle = os.open(device, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            return len(os.pread(handle, 4096, 0)) == 4096
-        except OSError:
-            return False
-        finally:
-            os.close(handle)
-
-    assert readable()
-    fault.apply(field)
-    assert not readable()
-    fault.undo(field)
-    assert readable()
-    fault.mend(field)
-    until(lambda: field.cluster.healthy() == {"main/a"}, "a new mount serves")

@@ -40,6 +40,7 @@ from protokube.agent import (
     homes,
     inventory,
     lastwords,
+    leaving,
     links,
     lost,
     preparing,
@@ -560,7 +561,7 @@ BUGS: dict[str, tuple[Plant, Scenario]] = {
         formed(a_member_with_words_of_another_on_its_machine),
     ),
     "links are not removed where a volume is left": (
-        planted(fence, "links", NO_LINKS),
+        planted(leaving, "links", NO_LINKS),
         formed(a_holder_loses_its_volume_and_lives),
     ),
     "a removed member rejoins at once": (

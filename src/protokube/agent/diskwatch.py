@@ -68,8 +68,11 @@ def _one(turn: Turn, volume: str, mount: Mount) -> None:
     world = turn.world
     try:
         system = world.disks.file_system(mount)
-    except OSError:  # it was unmounted a moment ago
-        return
+    except OSError as error:
+        if error.errno not in homes.DISK_ERRORS:
+            return  # it was unmounted a moment ago
+        turn.disk_errors.setdefault(volume, (error.strerror or str(error)).lower())
+        system = FileSystem(errors=0, free=0, size=0)
     tested = _tested(turn, volume, mount) if verified.is_noted(world, volume, mount) else None
     signs = Signs(
         options=mount.options,

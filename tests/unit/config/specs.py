@@ -20,7 +20,7 @@ from protokube.spec.components.kubelet import Kubelet
 from protokube.spec.components.proxy import KubeProxy
 from protokube.spec.components.scheduler import KubeScheduler
 from protokube.spec.decode import Tree
-from protokube.spec.etcd import EtcdCluster, EtcdMember
+from protokube.spec.etcd import EtcdCluster, EtcdMaintenance, EtcdMember
 from protokube.spec.fields import Declared, declared, duration, element, quantity
 from protokube.spec.group import InstanceGroup
 from protokube.spec.machines import ClusterDNS, DNSController
@@ -85,6 +85,7 @@ EXTRA: dict[type, st.SearchStrategy[Tree]] = {
     EtcdCluster: st.just({"snapshot-count": 50000, "grpc-keepalive-interval": "2h", "enable-pprof": False}),
 }
 CHOSEN: dict[tuple[type, str], st.SearchStrategy[Any]] = {
+    (EtcdMaintenance, "rejoinRemovedAfter"): st.sampled_from(["1s", "5m", "24h"]),
     (Cluster, "masterPublicName"): NAMES,
     (Cluster, "masterInternalName"): NAMES,
     (Cluster, "clusterDNSDomain"): NAMES,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from helpers_disks import UUID, settle, wait_until
-from protokube.host import Block, Device, Disks, Done, Failed, Format, Job, MountVolume, Probe, Unmount
+from protokube.host import Block, Device, Disks, Done, Failed, Format, Job, MountVolume, Probe, Unmount, WriteTest
 from protokube.host.devices import Devices
 from protokube.host.disks import DEADLINES, FRESH, GRACE, HostDisks
 
@@ -159,7 +159,7 @@ def test_a_job_that_takes_too_long_is_killed(bench: Bench, job: Job) -> None:
 
     bench.clock.now += 1
 
-    assert settle(disks, job, seconds=10) == Failed(f"killed, for it took longer than {limit:.0f} s")
+    assert settle(disks, job, seconds=10) == Failed(f"killed, for it took longer than {limit:.0f} s", killed=True)
     assert bench.starts == 1
 
 
@@ -281,7 +281,7 @@ def test_closing_kills_what_runs(bench: Bench) -> None:
 
 
 def test_the_deadlines_are_those_that_were_agreed() -> None:
-    assert dict(DEADLINES) == {Probe: 60, Format: 120, MountVolume: 120, Unmount: 30}
+    assert dict(DEADLINES) == {Probe: 60, Format: 120, MountVolume: 120, Unmount: 30, WriteTest: 30}
 
 
 def test_devices_are_looked_for_where_it_was_told(tmp_path: Path) -> None:
