@@ -26,6 +26,7 @@ from soak.chaos.faults_images import DRAFT
 from soak.chaos.field import at_rest, copy_image
 
 MANY_ROUNDS = 5
+ATTEMPTS = 6
 """A fence that works acts in the first one; the round that was under way when the host fell asleep does not count."""
 
 
@@ -118,7 +119,8 @@ def test_a_mark_that_is_ahead_of_the_disk_is_found(ground: Ground) -> None:
 
     assert ground.play(scenario) == ""
     with ground.planted("a", "the_mark_is_what_etcd_says"):
-        found = ground.play(scenario)
+        # Whether the last entry is on the disk when its host dies is a race, which the bug does not always lose.
+        found = next((seen for _ in range(ATTEMPTS) if (seen := ground.play(scenario))), "")
     ground.discard()
 
     assert "the data of an original was taken for an older copy" in found
