@@ -25,8 +25,8 @@ from protokube.errors import ProtokubeError
 from soak.chaos.faults_images import DRAFT
 from soak.chaos.field import at_rest, copy_image
 
-MANY_ROUNDS = 5
 ATTEMPTS = 6
+MANY_ROUNDS = 5
 """A fence that works acts in the first one; the round that was under way when the host fell asleep does not count."""
 
 
