@@ -7,16 +7,14 @@ must not be lost.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import asdict, dataclass, field
 
 from protokube.agent.memory import StepCache
+from protokube.agent.runnotes import RunNotes
 from protokube.agent.world import Turn, World
 from protokube.errors import Refused, TryLater
 from protokube.host import Mount
-from protokube.host.files import read_or_none, remove, write_atomic
 from protokube.members.diskfaults import (
     Broken,
     DiskFault,
@@ -32,7 +30,7 @@ from protokube.providers.volumes import Lock, Volume
 from protokube.store import NotThere, Stored, layout
 
 STEP = "disks"
-FOLDER = "/run/protokube/diskfaults"
+NOTES = RunNotes("diskfaults")
 MOUNTING = 60.0
 """Seconds for which a volume that was in use may be neither readable nor mountable before that counts as a fault."""
 FOR_OTHERS = 30.0
@@ -58,43 +56,34 @@ class Noted:
 
 def note(world: World, volume: str, why: str, mount: Mount | None) -> None:
     """Once for each mount: a second note would count one fault twice."""
-    known = noted(world, volume)
-    if known is not None and known.mount == _key(mount):
+    known, key = noted(world, volume), mount.key if mount else ""
+    if known is not None and known.mount == key:
         return
-    document = {
-        "id": world.new_nonce(), "host": world.me.id, "at": world.clock.now(), "why": why, "mount": _key(mount),
-    }  # fmt: skip
-    file = _file(world, volume)
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_atomic(file, json.dumps(document).encode(), 0o600, durable=False)
+    fault = DiskFault(id=world.new_nonce(), host=world.me.id, at=world.clock.now(), why=why)
+    NOTES.write_document(world, volume, {**asdict(fault), "mount": key})
 
 
 def noted(world: World, volume: str) -> Noted | None:
     """What was noted; a note that cannot be read is none."""
-    data = read_or_none(_file(world, volume))
+    document = NOTES.read_document(world, volume)
     try:
-        document = json.loads(data) if data is not None else None
-        if not isinstance(document, dict):
+        if document is None:
             return None
         mount = str(document.pop("mount"))
         return Noted(fault=DiskFault(**document), mount=mount)
-    except (ValueError, KeyError, TypeError):
+    except (KeyError, TypeError):
         return None
 
 
 def noted_on(world: World, volume: str, mount: Mount) -> str:
     """Why this very mount has to go; "" if nothing was noted on it."""
     known = noted(world, volume)
-    return known.fault.why if known is not None and known.mount == _key(mount) else ""
+    return known.fault.why if known is not None and known.mount == mount.key else ""
 
 
 def forget_others(world: World, kept: Collection[str]) -> None:
     """Notes about volumes that went to another machine in the meantime."""
-    folder = world.inside(FOLDER)
-    if folder.is_dir():
-        for file in folder.iterdir():
-            if file.name not in kept:
-                remove(file)
+    NOTES.keep_only(world, kept)
 
 
 def before_mounting(turn: Turn, volume: Volume, name: str) -> None:
@@ -103,7 +92,7 @@ def before_mounting(turn: Turn, volume: Volume, name: str) -> None:
     _count_time(turn, volume)
     if known := noted(world, volume.id):
         _change(turn, volume, lambda record: record.with_fault(known.fault))
-        remove(_file(world, volume.id))
+        NOTES.forget(world, volume.id)
     record = recorded(turn, volume)
     if record is None or not record.faults:
         return
@@ -199,11 +188,3 @@ def _stored(turn: Turn, volume: Volume) -> Stored | None:
 
 def _path(turn: Turn, volume: Volume) -> str:
     return layout.etcd_disk_faults(turn.wanted.cluster, volume.etcd_cluster, volume.id)
-
-
-def _file(world: World, volume: str) -> Path:
-    return world.inside(FOLDER) / volume
-
-
-def _key(mount: Mount | None) -> str:
-    return f"{mount.number[0]}:{mount.number[1]} mount {mount.id}" if mount else ""

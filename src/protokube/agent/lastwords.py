@@ -9,14 +9,12 @@ Output is no record: a kubelet removes it together with the pod. So what was fou
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
 from protokube.agent import homes, raftmarks, verified
 from protokube.agent.memory import StepCache
+from protokube.agent.runnotes import RunNotes
 from protokube.agent.wanted import EtcdCluster
 from protokube.agent.world import Home, Turn, World
 from protokube.errors import Refused, TryLater
@@ -24,13 +22,12 @@ from protokube.etcd import lastwords
 from protokube.etcd.wal import UnreadableLog
 from protokube.host import Mount, podlogs
 from protokube.host.bounded import bounded
-from protokube.host.files import read_or_none, remove, write_atomic
 from protokube.members.identity import Identity
 from protokube.members.lastwords import LastWords, corrupt_words, proof_of_a_copy
 from protokube.members.raftmark import LogPosition
 
 STEP = "etcd"
-NOTES = "/run/protokube/lastwords"
+NOTES = RunNotes("lastwords")
 YOUNG, OFTEN = 10.0, 1.0
 """For so many seconds after a member is served, rounds come so often: a copy must not serve for long."""
 SURE = 5.0
@@ -57,7 +54,7 @@ def of_a_copy(turn: Turn, mount: Mount, identity: Identity) -> str:
         return ""
     if turn.waited(f"listening to etcd on {volume}") < YOUNG:
         turn.within(OFTEN)
-    if (noted := _read(world, volume)) is not None and "acknowledged" in noted:
+    if (noted := NOTES.read_document(world, volume)) is not None and "acknowledged" in noted:
         return str(noted["sentence"])  # being stopped since an earlier round
     spoken = _spoken(turn, etcd)
     if not any(each.acknowledged for each in spoken):
@@ -70,7 +67,7 @@ def of_a_copy(turn: Turn, mount: Mount, identity: Identity) -> str:
     proof = proof_of_a_copy(spoken, position, since)
     if proof is None:
         return ""
-    _note(world, volume, {
+    NOTES.write_document(world, volume, {
         "sentence": proof.sentence, "acknowledged": proof.acknowledged, "epoch": identity.epoch,
         "generation": identity.generation, "cluster": position.cluster_id, "member": position.member_id,
     })  # fmt: skip
@@ -79,7 +76,7 @@ def of_a_copy(turn: Turn, mount: Mount, identity: Identity) -> str:
 
 def record(turn: Turn, home: Home, position: LogPosition) -> None:
     """Put what etcd said of this member's disk on record, before the disk is judged. TryLater as the store raises."""
-    noted = _read(turn.world, home.volume)
+    noted = NOTES.read_document(turn.world, home.volume)
     if noted is None or "acknowledged" not in noted:
         return
     generation, member = noted["generation"], (noted["cluster"], noted["member"])
@@ -100,7 +97,7 @@ def corrupt(turn: Turn, home: Home) -> str:
     since = verified.since(world, home.volume, home.mount) if home.mount else None
     if since is None:
         return ""
-    if (noted := _read(world, home.volume)) is not None and noted.get("corrupt"):
+    if (noted := NOTES.read_document(world, home.volume)) is not None and noted.get("corrupt"):
         return str(noted["sentence"])
     words = corrupt_words(_spoken(turn, home.etcd), since)
     if words is None or _answers(turn, home):
@@ -108,22 +105,21 @@ def corrupt(turn: Turn, home: Home) -> str:
     turn.within(OFTEN)
     if turn.waited(f"corrupt data of {home.name}") < SURE:
         return ""
-    _note(world, home.volume, {"sentence": words.sentence, "corrupt": True})
+    NOTES.write_document(world, home.volume, {"sentence": words.sentence, "corrupt": True})
     return words.sentence
 
 
 def forget(world: World, volume: str) -> None:
-    remove(_file(world, volume))
+    NOTES.forget(world, volume)
 
 
 def prune(turn: Turn, mounted: Collection[str]) -> None:
     """Forget what was said about mounts that are over, and about volumes that others hold by now."""
-    folder = turn.world.inside(NOTES)
-    for file in sorted(folder.iterdir()) if folder.is_dir() else ():
-        listed, noted = turn.volume(file.name), _read(turn.world, file.name) or {}
+    for volume in NOTES.volumes(turn.world):
+        listed, noted = turn.volume(volume), NOTES.read_document(turn.world, volume) or {}
         elsewhere = listed is not None and listed.attached_to != turn.world.me.id
-        if elsewhere or (file.name not in mounted and "acknowledged" not in noted):
-            remove(file)
+        if elsewhere or (volume not in mounted and "acknowledged" not in noted):
+            forget(turn.world, volume)
 
 
 def _answers(turn: Turn, home: Home) -> bool:
@@ -137,7 +133,14 @@ def _answers(turn: Turn, home: Home) -> bool:
 
 
 def _spoken(turn: Turn, etcd: EtcdCluster) -> Sequence[LastWords]:
-    """All last words in the output of the pod; read again only if something was written."""
+    """All last words in the output of the pod: looked for once a round, read again only if something was written."""
+    if etcd.pod.name in turn.last_words:
+        return turn.last_words[etcd.pod.name]
+    turn.last_words[etcd.pod.name] = found = _read_output(turn, etcd)
+    return found
+
+
+def _read_output(turn: Turn, etcd: EtcdCluster) -> Sequence[LastWords]:
     world, output = turn.world, turn.world.memory.of(LastWordsCache).output
     folder, others = world.inside(podlogs.FOLDER), [each.pod.name for each in turn.wanted.etcd]
     known = output.get(etcd.pod.name)
@@ -153,24 +156,3 @@ def _spoken(turn: Turn, etcd: EtcdCluster) -> Sequence[LastWords]:
     except (OSError, TryLater):
         return ()  # nothing is concluded from output that cannot be read
     return found[1]
-
-
-def _file(world: World, volume: str) -> Path:
-    return world.inside(NOTES) / volume
-
-
-def _note(world: World, volume: str, content: dict[str, Any]) -> None:
-    file = _file(world, volume)
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_atomic(file, (json.dumps(content, sort_keys=True) + "\n").encode(), 0o600, durable=False)
-
-
-def _read(world: World, volume: str) -> dict[str, Any] | None:
-    content = read_or_none(_file(world, volume))
-    if content is None:
-        return None
-    try:
-        found = json.loads(content)
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) else None

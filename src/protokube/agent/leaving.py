@@ -7,16 +7,16 @@ process sees the device any more; until then no other volume of that etcd cluste
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from protokube.agent import links, verified
+from protokube.agent.runnotes import RunNotes
 from protokube.agent.world import Turn, World
 from protokube.host import Failed, Mount, Unmount
-from protokube.host.files import read_or_none, remove, write_atomic
 
-FOLDER = "/run/protokube/leaving"
+NOTES = RunNotes("leaving")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ def leave(turn: Turn, volume: str, etcd_cluster: str, mount: Mount, why: str, st
     left = Leaving(
         volume=volume, etcd_cluster=etcd_cluster, point=str(mount.point), major=major, minor=minor, why=why, step=step
     )
-    _note(turn.world, left)
+    NOTES.write_document(turn.world, volume, asdict(left))
     for link in links.pointing_into(turn.world, mount.point):
         links.remove(link)
         turn.report.done(step, f"stopped serving: {why}", volume)
@@ -52,19 +52,16 @@ def leave(turn: Turn, volume: str, etcd_cluster: str, mount: Mount, why: str, st
 
 def finish(turn: Turn) -> None:
     """Go on with what is unmounted here and not proven to be gone."""
-    shown = {mount.number for mount in turn.world.disks.mounts()}
     for left in _noted(turn.world):
-        if left.number in shown:
-            continue  # it is still mounted here, and each step decides anew whether it has to go
-        _unmount(turn, left)
+        if not _is_mounted_here(turn.world, left):  # else each step decides anew whether it has to go
+            _unmount(turn, left)
 
 
 def forget_kept(turn: Turn) -> None:
     """Once all steps have decided what to leave: what is mounted here and stays is not being left any more."""
-    shown = {mount.number for mount in turn.world.disks.mounts()}
     for left in _noted(turn.world):
-        if left.volume not in turn.leaving and left.number in shown:
-            remove(_file(turn.world, left.volume))
+        if left.volume not in turn.leaving and _is_mounted_here(turn.world, left):
+            NOTES.forget(turn.world, left.volume)
 
 
 def _unmount(turn: Turn, left: Leaving) -> None:
@@ -77,29 +74,22 @@ def _unmount(turn: Turn, left: Leaving) -> None:
     else:
         del turn.leaving[left.volume]
         verified.forget(turn.world, left.volume)
-        remove(_file(turn.world, left.volume))
+        NOTES.forget(turn.world, left.volume)
         turn.report.done(left.step, f"let go: {left.why}", left.volume)
 
 
-def _note(world: World, left: Leaving) -> None:
-    file = _file(world, left.volume)
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_atomic(file, json.dumps(asdict(left), sort_keys=True).encode(), 0o600, durable=False)
+def _is_mounted_here(world: World, left: Leaving) -> bool:
+    return any(mount.number == left.number for mount in world.disks.mounts())
 
 
 def _noted(world: World) -> list[Leaving]:
-    folder = world.inside(FOLDER)
-    files = sorted(folder.iterdir()) if folder.is_dir() else ()
-    return [left for file in files if (left := _decode(read_or_none(file))) is not None]
+    """A note that cannot be read is none: /run is this machine's own."""
+    documents = [NOTES.read_document(world, volume) for volume in NOTES.volumes(world)]
+    return [left for each in documents if (left := _decode(each)) is not None]
 
 
-def _decode(data: bytes | None) -> Leaving | None:
-    """A note that cannot be read is none: /run is this machine's own, and only a crash in the middle leaves half."""
+def _decode(document: dict[str, Any] | None) -> Leaving | None:
     try:
-        return Leaving(**json.loads(data)) if data is not None else None
-    except (ValueError, TypeError):
+        return Leaving(**document) if document is not None else None
+    except TypeError:
         return None
-
-
-def _file(world: World, volume: str) -> Path:
-    return world.inside(FOLDER) / volume

@@ -21,6 +21,7 @@ from protokube.members.agreement import Disagree
 from protokube.members.diskfaults import FaultRecord
 from protokube.members.generation import Generation
 from protokube.members.identity import Identity, Unreadable
+from protokube.members.lastwords import LastWords
 from protokube.members.older import Older
 from protokube.members.raftmark import LogPosition
 from protokube.members.start import Data, Decision
@@ -222,6 +223,8 @@ class Turn:
     """By volume: what its disk answered when its identity was read."""
     disk_faults: dict[str, FaultRecord | None] = field(default_factory=dict)
     """By volume: how often its file system broke lately; None if the store did not say it."""
+    last_words: dict[str, Sequence[LastWords]] = field(default_factory=dict)
+    """By pod: with which words etcd ended, as its output had them when it was first looked at in this round."""
     leaving: dict[str, str] = field(default_factory=dict)
     """Volumes that the fence is taking away, with their etcd cluster; "" where nobody can tell."""
     asked: set[str] = field(default_factory=set)

@@ -45,6 +45,11 @@ class Mount:
     id: int = 0
     """The kernel's number of this mount; a later mount may get it again."""
 
+    @property
+    def key(self) -> str:
+        """Tells mounts apart that exist at one time."""
+        return f"{self.number[0]}:{self.number[1]} mount {self.id}"
+
 
 class Content(Enum):
     """What was found on a device by reading it."""

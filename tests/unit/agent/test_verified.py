@@ -74,4 +74,4 @@ def test_notes_of_volumes_that_are_not_mounted_are_pruned(world: World, mount: M
     verified.prune(world, {"vol-a"})
 
     assert verified.is_verified(world, "vol-a", mount, MINE)
-    assert [each.name for each in world.inside(verified.FOLDER).iterdir()] == ["vol-a"]
+    assert [each.name for each in world.inside(verified.NOTES.folder).iterdir()] == ["vol-a"]

@@ -1,0 +1,65 @@
+"""Notes about volumes in /run: they last as long as mounts do, longer than an agent, and no longer than the machine.
+
+One file for each volume. Written whole or not at all, and without a flush: nothing in /run outlives a loss of power.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from protokube.agent.world import World
+from protokube.host.files import read_or_none, remove, write_atomic
+
+PARENT = "/run/protokube"
+
+
+@dataclass(frozen=True, slots=True)
+class RunNotes:
+    """The notes of one kind."""
+
+    kind: str
+
+    @property
+    def folder(self) -> str:
+        return f"{PARENT}/{self.kind}"
+
+    def file(self, world: World, volume: str) -> Path:
+        return world.inside(self.folder) / volume
+
+    def read(self, world: World, volume: str) -> bytes | None:
+        return read_or_none(self.file(world, volume))
+
+    def read_document(self, world: World, volume: str) -> dict[str, Any] | None:
+        """A note that is no JSON object is none."""
+        data = self.read(world, volume)
+        try:
+            document = json.loads(data) if data is not None else None
+        except ValueError:
+            return None
+        return document if isinstance(document, dict) else None
+
+    def write(self, world: World, volume: str, data: bytes) -> None:
+        file = self.file(world, volume)
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_atomic(file, data, 0o600, durable=False)
+
+    def write_document(self, world: World, volume: str, document: Mapping[str, Any]) -> None:
+        self.write(world, volume, (json.dumps(document, sort_keys=True) + "\n").encode())
+
+    def volumes(self, world: World) -> list[str]:
+        """Those that have a note; drafts of a writer that was killed are none."""
+        folder = world.inside(self.folder)
+        names = (each.name for each in folder.iterdir()) if folder.is_dir() else ()
+        return sorted(name for name in names if not name.startswith("."))
+
+    def forget(self, world: World, volume: str) -> None:
+        remove(self.file(world, volume))
+
+    def keep_only(self, world: World, kept: Collection[str]) -> None:
+        for volume in self.volumes(world):
+            if volume not in kept:
+                self.forget(world, volume)
