@@ -1,6 +1,7 @@
 """A user without rights, as a program: becomes user 65534 without groups, tries everything, reports what it could do.
 
 Started as root with an order on stdin, so that it can read its own modules; nothing is tried before the change of user.
+The types of records are imported for that reason, too: dnspython would do it at their first use.
 Answers as JSON: for each path what succeeded, and which files that it found by itself hold one of the secrets.
 """
 
@@ -19,6 +20,9 @@ from typing import Any
 import dns.message
 import dns.query
 import dns.rcode
+import dns.rdtypes.ANY.SOA
+import dns.rdtypes.ANY.TSIG
+import dns.rdtypes.IN.A
 import dns.tsig
 import dns.update
 

@@ -88,7 +88,8 @@ def waits(cluster: RealCluster, step: str, about: str = "") -> list[str]:
 
 
 def recovers(cluster: RealCluster) -> None:
-    """Ready again, and nobody waits for anything or wants a person."""
+    """Ready again, and nobody waits for anything or wants a person; `status --wait` ends where a person is wanted."""
+    until(lambda: not cluster.notes("needsAPerson"), f"nobody wants a person any more: {cluster.notes('needsAPerson')}")
     cluster.until_ready()
     until(lambda: not cluster.notes("waiting"), f"nobody waits any more: {cluster.notes('waiting')}")
     assert cluster.notes("needsAPerson") == []
