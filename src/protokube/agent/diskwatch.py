@@ -59,8 +59,12 @@ def sync(turn: Turn) -> None:
         ours = {each.id for each in turn.volumes if each.attached_to == turn.world.me.id}
         diskfaults.forget_others(turn.world, ours | held.keys())
     for volume, mount in held.items():
-        if volume not in turn.leaving:
+        if volume in turn.leaving:
+            continue
+        try:
             _one(turn, volume, mount)
+        except OSError as error:
+            turn.failing(STEP, volume, error)
     leaving.forget_kept(turn)
 
 
@@ -85,9 +89,12 @@ def _one(turn: Turn, volume: str, mount: Mount) -> None:
     if not fault:
         _report_room(turn, volume, system, signs.writing)
         return
-    diskfaults.note(world, volume, fault, mount)
-    world.memory.of(DiskWatchCache).forget(volume)
-    leaving.leave(turn, volume, _etcd_cluster(turn, volume), mount, f"its file system {fault}", STEP)
+
+    def note() -> None:
+        diskfaults.note(world, volume, fault, mount)
+        world.memory.of(DiskWatchCache).forget(volume)
+
+    leaving.leave(turn, volume, _etcd_cluster(turn, volume), mount, f"its file system {fault}", STEP, note)
 
 
 def _tested(turn: Turn, volume: str, mount: Mount) -> WriteTested | None:

@@ -37,8 +37,8 @@ def sync(turn: Turn) -> None:
             turn.waiting(STEP, home.name, why.message)
         except Refused as why:
             turn.report.needs_a_person(STEP, why, home.name)
-        except OSError as why:  # this machine's own disk is full or broken; that is no reason to leave the others
-            turn.waiting(STEP, home.name, f"{(why.strerror or str(why)).lower()}: {why.filename}")
+        except OSError as why:
+            turn.failing(STEP, home.name, why)
     for etcd in turn.wanted.etcd:
         _close(turn, etcd)
 

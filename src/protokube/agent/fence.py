@@ -36,26 +36,35 @@ def sync(turn: Turn) -> None:
     inventory.count_gone(turn)
     lastwords.prune(turn, held)
     for volume, mount in held.items():
-        identity = _identity(mount)
-        if isinstance(identity, Unreadable) and identity.disk_error:
-            turn.disk_errors[volume] = identity.disk_error
-        checked = verified.is_verified(world, volume, mount, identity)
-        listed = turn.volume(volume)
-        if listed is None and not inventory.is_gone(turn, volume):
-            unclear = turn.unclear.get(volume, "it says that the volume does not exist; it may come back")
-            turn.waiting(STEP, volume, f"the provider does not list it, and it is served on: {unclear}")
-            continue
-        if listed is not None and listed.attached_to is None and _answers(turn, mount):
-            turn.waiting(STEP, volume, "the provider says that it is attached to nobody, and its device still answers")
-            continue
-        if why_leave_it := reason(listed, identity, world.me.id, verified=checked):
-            if listed is not None and listed.attached_to not in (None, world.me.id):
-                _confirm(turn, listed)
-            etcd_cluster = identity.etcd_cluster if isinstance(identity, Identity) else ""
-            leave(turn, volume, etcd_cluster, mount, why_leave_it, STEP)
-        elif isinstance(identity, Identity) and checked and (proof := lastwords.of_a_copy(turn, mount, identity)):
-            why_leave_it = f"it is an older copy, as etcd proves: {proof}"
-            leave(turn, volume, identity.etcd_cluster, mount, why_leave_it, STEP)
+        try:
+            _one(turn, volume, mount)
+        except TryLater as why:
+            turn.waiting(STEP, volume, why.message)
+        except OSError as error:
+            turn.failing(STEP, volume, error)
+
+
+def _one(turn: Turn, volume: str, mount: Mount) -> None:
+    world, identity = turn.world, _identity(mount)
+    if isinstance(identity, Unreadable) and identity.disk_error:
+        turn.disk_errors[volume] = identity.disk_error
+    checked = verified.is_verified(world, volume, mount, identity)
+    listed = turn.volume(volume)
+    if listed is None and not inventory.is_gone(turn, volume):
+        unclear = turn.unclear.get(volume, "it says that the volume does not exist; it may come back")
+        turn.waiting(STEP, volume, f"the provider does not list it, and it is served on: {unclear}")
+        return
+    if listed is not None and listed.attached_to is None and _answers(turn, mount):
+        turn.waiting(STEP, volume, "the provider says that it is attached to nobody, and its device still answers")
+        return
+    etcd_cluster = identity.etcd_cluster if isinstance(identity, Identity) else ""
+    if why := reason(listed, identity, world.me.id, verified=checked):
+        if listed is not None and listed.attached_to not in (None, world.me.id):
+            _confirm(turn, listed)
+        leave(turn, volume, etcd_cluster, mount, why, STEP)
+    elif isinstance(identity, Identity) and checked and (proof := lastwords.of_a_copy(turn, mount, identity)):
+        why = f"it is an older copy, as etcd proves: {proof.sentence}"
+        leave(turn, volume, etcd_cluster, mount, why, STEP, lambda: lastwords.note(world, volume, proof))
 
 
 def _answers(turn: Turn, mount: Mount) -> bool:

@@ -9,8 +9,9 @@ Output is no record: a kubelet removes it together with the pod. So what was fou
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from protokube.agent import homes, raftmarks, verified
 from protokube.agent.memory import StepCache
@@ -40,38 +41,57 @@ class LastWordsCache(StepCache):
     output: dict[str, tuple[Sequence[podlogs.LogFile], Sequence[LastWords]]] = field(default_factory=dict)
     """By pod: the files of its output when they were last read, and etcd's last words in them. Forgotten, they are read
     once more."""
+    proofs: dict[str, tuple[str, CopyProof]] = field(default_factory=dict)
+    """By volume: the mount, and what proves it to be a copy. It is noted, too, as soon as /run can be written."""
 
 
-def of_a_copy(turn: Turn, mount: Mount, identity: Identity) -> str:
-    """Why a disk that is served here is an older copy after all, in etcd's own words; "" if nothing proves it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyProof:
+    """That a disk which is served here is an older copy after all, in etcd's own words."""
 
-    Noted as a side effect, so that it is known when the disk is checked again.
-    """
+    sentence: str
+    document: Mapping[str, Any]
+    """What has to be noted before the disk is unmounted, so that it is known when the disk is checked again."""
+
+
+def of_a_copy(turn: Turn, mount: Mount, identity: Identity) -> CopyProof | None:
+    """Whether etcd's output proves that a disk which is served here is an older copy."""
     world, volume = turn.world, identity.volume
     etcd = turn.wanted.etcd_cluster(identity.etcd_cluster)
     since = verified.since(world, volume, mount)
     if etcd is None or since is None:
-        return ""
+        return None
     if turn.waited(f"listening to etcd on {volume}") < YOUNG:
         turn.within(OFTEN)
     if (noted := NOTES.read_document(world, volume)) is not None and "acknowledged" in noted:
-        return str(noted["sentence"])  # being stopped since an earlier round
+        return CopyProof(sentence=str(noted["sentence"]), document=noted)  # being stopped since an earlier round
+    proofs = world.memory.of(LastWordsCache).proofs
+    if volume in proofs and proofs[volume][0] == mount.key:
+        return proofs[volume][1]
     spoken = _spoken(turn, etcd)
     if not any(each.acknowledged for each in spoken):
-        return ""
+        return None
     try:
         folder = raftmarks.folder_at(mount.point, etcd)
         position = homes.on_volume(lambda: world.logs.position(folder), f"reading etcd's log on {mount.point}")
     except (TryLater, UnreadableLog):
-        return ""  # nothing is proven about a log that cannot be read now
+        return None  # nothing is proven about a log that cannot be read now
     proof = proof_of_a_copy(spoken, position, since)
     if proof is None:
-        return ""
-    NOTES.write_document(world, volume, {
+        return None
+    document = {
         "sentence": proof.sentence, "acknowledged": proof.acknowledged, "epoch": identity.epoch,
         "generation": identity.generation, "cluster": position.cluster_id, "member": position.member_id,
-    })  # fmt: skip
-    return proof.sentence
+    }  # fmt: skip
+    found = CopyProof(sentence=proof.sentence, document=document)
+    proofs[volume] = (mount.key, found)
+    return found
+
+
+def note(world: World, volume: str, proof: CopyProof) -> None:
+    if NOTES.read_document(world, volume) != proof.document:
+        NOTES.write_document(world, volume, proof.document)
+    world.memory.of(LastWordsCache).proofs.pop(volume, None)
 
 
 def record(turn: Turn, home: Home, position: LogPosition) -> None:

@@ -3,16 +3,20 @@
 A pod has mounts of its own. When an etcd does not end, the volume is soon unmounted here and still mounted there, and
 this machine's table no longer shows that anything is left to do. So what is being left is noted in /run until no
 process sees the device any more; until then no other volume of that etcd cluster is taken.
+
+To stop etcd needs no note: a full /run must not keep an old holder serving. The volume then stays mounted here, and the
+next round finds the same reason to leave it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from protokube.agent import links, verified
-from protokube.agent.runnotes import RunNotes
+from protokube.agent.runnotes import PARENT, RunNotes
 from protokube.agent.world import Turn, World
 from protokube.host import Failed, Mount, Unmount
 
@@ -37,17 +41,43 @@ class Leaving:
         return self.major, self.minor
 
 
-def leave(turn: Turn, volume: str, etcd_cluster: str, mount: Mount, why: str, step: str) -> None:
-    """Stop etcd and unmount; finished only when no process sees the device any more."""
+def leave(
+    turn: Turn,
+    volume: str,
+    etcd_cluster: str,
+    mount: Mount,
+    why: str,
+    step: str,
+    note: Callable[[], None] | None = None,
+) -> None:
+    """Stop etcd and unmount; finished only when no process sees the device any more.
+
+    `note` writes down what nobody could find out again later.
+    """
     major, minor = mount.number
     left = Leaving(
         volume=volume, etcd_cluster=etcd_cluster, point=str(mount.point), major=major, minor=minor, why=why, step=step
     )
-    NOTES.write_document(turn.world, volume, asdict(left))
+    unwritten = _write_notes(turn, left, note)
     for link in links.pointing_into(turn.world, mount.point):
         links.remove(link)
         turn.report.done(step, f"stopped serving: {why}", volume)
-    _unmount(turn, left)
+    if unwritten:
+        turn.leaving[volume] = etcd_cluster
+        turn.waiting(step, volume, f"not unmounted yet, although {why}: {PARENT} cannot be written: {unwritten}")
+    else:
+        _unmount(turn, left)
+
+
+def _write_notes(turn: Turn, left: Leaving, note: Callable[[], None] | None) -> str:
+    """Why they could not be written; "" if they were."""
+    try:
+        if note is not None:
+            note()
+        NOTES.write_document(turn.world, left.volume, asdict(left))
+    except OSError as error:
+        return (error.strerror or str(error)).lower()
+    return ""
 
 
 def finish(turn: Turn) -> None:

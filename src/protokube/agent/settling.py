@@ -47,6 +47,8 @@ def sync(turn: Turn) -> None:
             turn.waiting(STEP, home.name, why.message)
         except Refused as why:
             turn.report.needs_a_person(STEP, why, home.name)
+        except OSError as why:
+            turn.failing(STEP, home.name, why)
 
 
 def settle(turn: Turn, home: Home) -> None:

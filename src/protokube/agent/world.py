@@ -240,6 +240,10 @@ class Turn:
         lasting = f" (for {seconds:.0f} s)" if seconds >= 1 else ""
         self.report.waiting(step, f"{why}{lasting}", about)
 
+    def failing(self, step: str, about: str, error: OSError) -> None:
+        """A file of this machine cannot be read or written. That is no reason to leave other volumes alone."""
+        self.waiting(step, about, f"{(error.strerror or str(error)).lower()}: {error.filename or 'unknown file'}")
+
     def within(self, seconds: float) -> None:
         """Have the next round at the latest then."""
         self.next_within = min(self.next_within, seconds)
