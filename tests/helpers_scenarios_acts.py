@@ -28,6 +28,15 @@ def power_off(stage: Stage, *members: str) -> None:
         stage.declare_dead(host)
 
 
+def attach_by_hand(stage: Stage, member: str, host: Host) -> str:
+    """Somebody attaches the volume of a dead machine to one that has its own already; the volume's id."""
+    power_off(stage, member)
+    volume = stage.volume_of(member)
+    stage.cloud.attach(volume, host.machine)
+    stage.beside.add(volume)
+    return volume
+
+
 def boot(stage: Stage, *members: str) -> list[Host]:
     return [stage.boot(f"master-{member}") for member in members]
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from helpers_scenarios import Stage
+from helpers_scenarios_acts import attach_by_hand, boot, power_off
 from protokube.host import Content
 from protokube.members.identity import FILE
 
@@ -381,22 +382,36 @@ def test_a_strange_file_system_is_mounted_and_left_alone(stage: Stage) -> None:
 
 
 def test_a_machine_that_ends_up_with_two_volumes_of_one_etcd_cluster_serves_one_of_them(formed: Stage) -> None:
-    """The provider denied a volume, the machine took another one, and then the first was there again."""
     host, first = formed.holder_of("a"), formed.volume_of("a")
-    other = formed.holder_of("b")
-    formed.hide(first)
-    formed.kill(other)  # at once: with a quorum, a new volume would be made for the first
-    formed.declare_dead(other)
-    formed.until(lambda: formed.holder(formed.volume_of("b")) == host.id, within=30)
-    formed.show(first)
+    second = attach_by_hand(formed, "b", host)
     formed.run(30)
 
     starts = formed.etcd["main"].starts
     formed.run(MINUTE)
     assert formed.etcd["main"].starts == starts
-    assert host.links() == {"etcd.manifest": formed.volume_of("b")}
-    assert f"{first} is attached here beside {formed.volume_of('b')}" in host.said
+    assert host.links() == {"etcd.manifest": first}
+    assert f"{second} is attached here beside {first}" in host.said
     assert formed.write()
+
+
+def test_a_machine_takes_nothing_beside_a_mounted_volume_that_the_provider_denies(formed: Stage) -> None:
+    """It serves on until that is sure; another volume would only stop a member that runs."""
+    host, first = formed.holder_of("a"), formed.volume_of("a")
+    formed.hide(first)
+    formed.round(host)
+    power_off(formed, "b")
+    for _ in range(3):
+        formed.round(host)
+        formed.clock.advance(1)
+        assert formed.holder(formed.volume_of("b")) is None
+        assert host.links() == {"etcd.manifest": first}
+        assert formed.write(), "a and c are a majority"
+
+    formed.show(first)
+    formed.run(30)
+    assert host.links() == {"etcd.manifest": first}
+    boot(formed, "b")
+    formed.until(formed.healthy)
 
 
 def test_a_volume_that_the_provider_denies_is_let_go_once_that_is_sure_and_taken_again_when_it_is_back(

@@ -17,6 +17,7 @@ from helpers_scenarios import Stage
 from helpers_scenarios_acts import (
     accept,
     asides,
+    attach_by_hand,
     boot,
     copy_within_the_window,
     panicked,
@@ -282,12 +283,8 @@ def a_superseded_volume_is_back(stage: Stage) -> None:
 
 
 def two_volumes_of_one_etcd_cluster_on_one_machine(stage: Stage) -> None:
-    host, first = stage.holder_of("a"), stage.volume_of("a")
-    stage.hide(first)
-    stage.run(2)
-    power_off(stage, "b")
-    stage.until(lambda: stage.holder(stage.volume_of("b")) == host.id)
-    stage.show(first)
+    host = stage.holder_of("a")
+    attach_by_hand(stage, "b", host)
     stage.rounds(6)
     for _ in range(2):
         stage.rounds(1)

@@ -59,12 +59,14 @@ def test_no_member_stops_and_no_volume_is_made(
     starts, volumes = formed.etcd["main"].starts, {each.id for each in formed.cloud.volumes()}
     links = {host.id: host.links() for host in formed.hosts.values()}
     break_it(formed)
+    attached = formed.cloud.calls["attach"]
     for _ in range(20):
         formed.run(MINUTE / 4)
         assert formed.write()
         assert {host.id: host.links() for host in formed.hosts.values()} == links
     assert formed.etcd["main"].starts == starts
     assert {each.id for each in formed.cloud.volumes()} == volumes
+    assert formed.cloud.calls["attach"] == attached, "what is mounted is not attached once more"
 
 
 @pytest.mark.parametrize("break_it", TAGS, ids=lambda each: each.__name__)

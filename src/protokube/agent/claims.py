@@ -35,7 +35,8 @@ def plan_claims(
 ) -> ClaimPlan:
     """In the order in which to try; after the first success of an etcd cluster its others are left.
 
-    `leaving` are the etcd clusters of volumes that this machine lost and has not let go of yet; "" may be any.
+    `leaving` are the etcd clusters of volumes that this machine has not let go of yet, though the list does not show
+    them as its own; "" may be any.
     `unused` are volumes that are nobody's home, by id, with the reason.
     """
     held = {each.etcd_cluster for each in observed if each.attached_to == me.id}

@@ -6,6 +6,7 @@ round starts it, a later one collects it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from protokube.agent import diskfaults, generations, homes, inventory, links, settling, unused, verified
@@ -14,8 +15,9 @@ from protokube.agent.memory import Confirmed, StepCache, is_recent
 from protokube.agent.preparing import FormatIt, MarkIt, MountIt, next_step, wrong_device
 from protokube.agent.world import Turn
 from protokube.errors import Refused, TryLater
-from protokube.host import Block, Content, Device, Done, Failed, Format, MountVolume, Probe, Probed, Unwritable
+from protokube.host import Block, Content, Device, Done, Failed, Format, Mount, MountVolume, Probe, Probed, Unwritable
 from protokube.members.generation import FORMATTING
+from protokube.members.identity import Identity
 from protokube.members.start import Kind, Refuse, Wait
 from protokube.providers.volumes import Volume, VolumeTaken
 
@@ -57,10 +59,10 @@ def claim(turn: Turn) -> None:
         world.me,
         turn.wanted,
         zonal=world.volumes.zonal,
-        leaving=turn.leaving.values(),
+        leaving={*turn.leaving.values(), *_mounted_unlisted(turn)},
         unused=unused.volumes(turn),
     )
-    taken: set[str] = set()
+    taken: dict[str, Volume] = {}
     for volume in chosen.attach:
         if volume.etcd_cluster in taken:
             continue
@@ -81,10 +83,36 @@ def claim(turn: Turn) -> None:
         except Refused as why:
             report.needs_a_person(STEP, why, name)
         else:
-            taken.add(volume.etcd_cluster)
+            taken[volume.etcd_cluster] = volume
+    if not taken:
+        return
+    turn.list_volumes()
+    for volume in taken.values():
+        name, listed = f"{volume.etcd_cluster}/{volume.member}", turn.volume(volume.id)
+        if listed is not None and listed.attached_to == world.me.id:
             report.done(STEP, f"attached {volume.id}", name)
-    if taken:
-        turn.list_volumes()
+        else:  # an old list: asked again after a pause, not at once
+            turn.waiting(STEP, name, f"{volume.id} was attached, and is not listed as ours yet")
+
+
+def _mounted_unlisted(turn: Turn) -> Iterator[str]:
+    """Etcd clusters of volumes that are mounted here and not listed as ours; "" where the disk does not say it.
+
+    The fence has its reasons to keep them for now. Nothing of that etcd cluster is taken meanwhile, nor are they
+    attached again: what is mounted is the device of an earlier attachment.
+    """
+    for volume, mount in homes.mounted(turn.world).items():
+        listed = turn.volume(volume)
+        if listed is None or listed.attached_to != turn.world.me.id:
+            yield listed.etcd_cluster if listed else _written_on(mount)
+
+
+def _written_on(mount: Mount) -> str:
+    try:
+        identity = homes.read_identity(mount.point)
+    except TryLater:
+        return ""
+    return identity.etcd_cluster if isinstance(identity, Identity) else ""
 
 
 def _held_after_all(turn: Turn, key: str) -> str:
