@@ -12,6 +12,7 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -41,24 +42,36 @@ from protokube.agent.spacewatch import SpaceWatch
 from protokube.agent.sync import run_round
 from protokube.agent.world import Turn, World
 from protokube.errors import Refused
+from protokube.members.diskfaults import FaultRecord
+from protokube.members.diskfaults import encode as encode_faults
 from protokube.members.generation import FORMED, Generation, decode, encode
 from protokube.members.identity import FILE, Identity
 from protokube.members.identity import decode as decode_identity
 from protokube.members.raftmark import decode as decode_mark
 from protokube.providers.dns.hosts import HostsDns
 from protokube.providers.volumes import Volume
-from protokube.store import layout
+from protokube.store import NotThere, layout
 from protokube.store.memory import MemoryStore
 
 STAGES = count(1)
+MOST_ROUNDS = 300
+"""In a minute, as in the chaos runs: an agent that does the same thing again and again is broken."""
 
 
 class Stage:
     """The cloud, the zone, the store, the disks and every machine there ever was."""
 
-    def __init__(self, folder: Path, *, clusters: str = "main", hosts_mode: bool = False, zonal: bool = False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        clusters: str = "main",
+        hosts_mode: bool = False,
+        zonal: bool = False,
+        rejoin_after: str = "",
+    ) -> None:
         self.folder, self.hosts_mode = folder, hosts_mode
-        self.wanted = wanted_of(clusters)
+        self.wanted = wanted_of(clusters, rejoin_after)
         self.clock = FakeClock()
         self.cloud = ShakyCloud(zonal=zonal)
         self.platters = Platters(folder / "platters")
@@ -217,9 +230,17 @@ class Stage:
         if any(
             (each.attached_to, self.cluster_of(each)) == (shown.attached_to, self.cluster_of(shown))
             for each in self.cloud.volumes()
-        ):
+        ) or not (shown.tagged or self.is_home(volume)):  # without tags, and replaced: nothing says that it is ours
             self.beside.add(volume)
         self.cloud._keep(shown)
+
+    def is_home(self, volume: str) -> bool:
+        """Whether the record calls it the home of a member."""
+        return any(
+            self.generation(etcd.key).home_of(each.short) == volume
+            for etcd in self.wanted.etcd
+            for each in etcd.members
+        )
 
     def volume_of(self, member: str) -> str:
         """The volume of `a`, or of `events/a`; there must be exactly one."""
@@ -234,6 +255,12 @@ class Stage:
             if volume.id in (*record.founders.values(), *record.replacements.values()):
                 return key
         return volume.etcd_cluster
+
+    def member_of(self, volume: Volume) -> str:
+        """The member that a volume was made for, whatever its tags say."""
+        record = self.generation(self.cluster_of(volume))
+        made = {each: member for member, each in (*record.founders.items(), *record.replacements.items())}
+        return made.get(volume.id, volume.member)
 
     def holder_of(self, member: str) -> Host:
         holder = self.holder(self.volume_of(member))
@@ -288,6 +315,15 @@ class Stage:
         found = decode(self.store.inner.read(layout.etcd_generation(self.wanted.cluster, key)).data)
         assert found is not None
         return found
+
+    def call_disks_repaired(self) -> None:
+        """What `protokube etcd accept VOLUME --repaired` does, for every disk that broke."""
+        store = self.store.inner
+        for key in self.etcd:
+            for volume in self.platters.by_volume:
+                with suppress(NotThere):
+                    stored = store.read(layout.etcd_disk_faults(self.wanted.cluster, key, volume))
+                    store.replace(stored.path, encode_faults(FaultRecord()), stored.version)
 
     # Time.
 
@@ -366,6 +402,9 @@ class Stage:
         with full_disk() if host.disk_full else noted():
             pause = host.loop.once()
         host.in_round = False
+        host.began.append(self.clock.seconds)
+        lately = sum(each > self.clock.seconds - 60 for each in host.began)
+        assert lately < MOST_ROUNDS, f"{host.id} has {lately} rounds a minute:\n{self.story()}"
         host.due = self.clock.seconds + min([pause, *host.disks.wakes()])
         self.refresh(host)
 

@@ -73,6 +73,11 @@ class Platter:
     hangs: bool = False
     free: int = GIBIBYTE // 2
 
+    def mend(self) -> None:
+        """What broke from outside is whole again. What the file system shows since then stays until it is mounted."""
+        self.unwritable, self.hangs, self.free = "", False, GIBIBYTE // 2
+        self.broken_on.clear()
+
     def breaks_on(self, machine: str) -> str:
         return self.unwritable or ("input/output error" if machine in self.broken_on else "")
 
@@ -204,6 +209,12 @@ class MemoryDisks:
         if self.stuck and self.clock.common.seconds > work.began + DEADLINE:
             return Failed("stuck, and cannot even be killed", overdue=True)
         return None
+
+    def answer_again(self) -> None:
+        """Everything that waited for a disk that hung ends now."""
+        for job, work in self.jobs.items():
+            if self._hangs(job):
+                work.ends = min(work.ends, self.clock.common.seconds)
 
     def running(self) -> Sequence[tuple[Job, float]]:
         self.progress()

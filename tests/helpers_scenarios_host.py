@@ -6,6 +6,7 @@ import json
 import resource
 import shutil
 import tempfile
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -39,9 +40,10 @@ GENERATION = "g1"
 
 
 @cache
-def wanted_of(clusters: str = "main") -> MasterConfig:
-    """Three masters on one machine, with these etcd clusters."""
-    told = ", ".join(f"{{name: {key}}}" for key in clusters.split())
+def wanted_of(clusters: str = "main", rejoin_after: str = "") -> MasterConfig:
+    """Three masters on one machine, with these etcd clusters; `rejoin_after` is for members removed by hand."""
+    maintenance = f", maintenance: {{rejoinRemovedAfter: {rejoin_after}}}" if rejoin_after else ""
+    told = ", ".join(f"{{name: {key}{maintenance}}}" for key in clusters.split())
     return from_config(complete(parse([("spec.yaml", SPEC % told)])), kubernetes=False)
 
 
@@ -118,6 +120,8 @@ class Host:
     disk_full: bool = False
     in_round: bool = False
     """Its agent is in the middle of a round: it cannot begin another one."""
+    began: deque[float] = field(default_factory=lambda: deque(maxlen=400))
+    """When its last rounds began that came at the agent's own pace."""
     due: float = 0.0
     beat_due: float = 0.0
     beside: list[Callable[[], None]] = field(default_factory=list)

@@ -42,6 +42,8 @@ class Player:
     """Volumes that nobody but a person can say anything about."""
     copies: dict[str, list[DiskCopy]] = field(default_factory=dict)
     """Snapshots, by volume."""
+    removed: set[tuple[str, str]] = field(default_factory=set)
+    """Members that somebody removed from etcd's list: the second time is taken to be meant."""
     deep: int = 0
     draw: random.Random = field(default_factory=lambda: random.Random(0))
 
@@ -223,9 +225,58 @@ class Player:
             model.answers_lost = False
             model.lingering.clear()
         for host in stage.hosts.values():
+            host.disks.answer_again()
+        for platter in stage.platters.by_volume.values():
+            platter.mend()
+        for host in stage.hosts.values():
             host.disks.blind = False
             host.disk_full, host.disks.stuck = False, False
             host.disks.seconds, host.disks.fails = (lambda _job: 0.0), (lambda _job: "")
+
+    def do_break(self, first: int, second: int) -> None:
+        """A file system gives up, or its disk fails, hangs or is full, everywhere or on one machine, until a repair."""
+        volumes = self.stage.cloud.volumes()
+        if not volumes:
+            return
+        volume = volumes[first % len(volumes)]
+        platter, holder = self.stage.platters[volume.id], self.stage.hosts.get(volume.attached_to or "")
+        match second % 8:
+            case 0 | 1 | 2:
+                platter.option = ("ro", "emergency_ro", "shutdown", "abort")[first % 4]
+            case 3:
+                platter.errors += 1
+            case 4:
+                platter.unwritable = "input/output error"
+            case 5:
+                platter.broken_on |= {holder.id} if holder else set()
+            case 6:
+                platter.hangs = True
+                if holder is not None:
+                    holder.disks.stuck = first % 2 == 0
+            case _:
+                platter.free = 0
+
+    def do_wear(self, first: int, second: int) -> None:
+        """The file system of one disk gives up again and again, while time passes in between."""
+        volumes = self.stage.cloud.volumes()
+        if volumes and not self.deep:
+            for _ in range(2 + second % 2):
+                self.stage.platters[volumes[first % len(volumes)].id].option = "emergency_ro"
+                for _ in range(5):
+                    self.do_all(first, 2)
+
+    def do_remove(self, first: int, second: int) -> None:
+        """`etcdctl member remove`, as far as etcd lets a person: those that are left have to be a majority."""
+        key = list(self.stage.etcd)[first % len(self.stage.etcd)]
+        found = self.stage.etcd[key].progress()
+        if found is None or not self.is_formed:
+            return
+        voters = [each for each in found[0].db.state.members if not each.learner and each.name]
+        chosen = voters[second % len(voters)]
+        active = {each.db.member for each in found[1]} & {each.id for each in voters} - {chosen.id}
+        if (key, chosen.name) not in self.removed and 2 * len(active) > len(voters) - 1:
+            self.removed.add((key, chosen.name))
+            self.stage.etcd[key].remove_by_hand(chosen.name)
 
     def do_delete(self, first: int, second: int) -> None:
         volumes = self.stage.cloud.volumes()
@@ -293,7 +344,7 @@ class Player:
         for volume in list(self.stage.hidden.values()):
             self.stage.show(volume.id)
             others = [each for each in self.stage.cloud.volumes() if each.id != volume.id]
-            if any(each.member == volume.member for each in others):
+            if any(self.stage.member_of(each) == self.stage.member_of(volume) for each in others):
                 self.for_a_person.add(volume.id)  # its member got another one meanwhile
             beside = {each.id for each in others if volume.attached_to and each.attached_to == volume.attached_to}
             if beside:
@@ -423,6 +474,7 @@ class Player:
         """Whatever is broken outside is mended; then the cluster has to mend itself."""
         self.do_repair(0, 0)
         stage = self.stage
+        stage.call_disks_repaired()
         for host in self.hosts():
             host.fuse.set(-1, lambda: None)
         for host in self.hosts(lambda each: each.frozen):
