@@ -52,7 +52,7 @@ class ModelEtcd:
             self.calls = calls  # a connection is looked at, and nothing is asked
         return True
 
-    def survey(self, seconds: float) -> Mapping[str, Status]:
+    def survey(self, seconds: float, unlikely: str = "") -> Mapping[str, Status]:
         found: dict[str, Status] = {}
         for name in sorted({each.name for each in self.model.processes.values()}):
             with suppress(TryLater):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from protokube.agent import homes, lastwords, raftmarks
 from protokube.agent.world import Home, Turn
 from protokube.errors import Refused, TryLater
-from protokube.etcd import Status
+from protokube.etcd import Etcd, Status
 from protokube.etcd.wal import UnreadableLog
 from protokube.members.generation import Accepted, Generation
 from protokube.members.identity import Identity
@@ -55,8 +55,8 @@ def gather(turn: Turn, home: Home, generation: Generation | None) -> Evidence:
         return Evidence(unreadable_log=str(why))
     lastwords.record(turn, home, position)  # first: the mark is what the disk is judged by
     client = turn.world.etcd[home.etcd.key]
-    answers = client.survey(PATIENCE)
-    members = _listed(turn, home, answers)
+    answers = client.survey(PATIENCE, unlikely=home.member.name)
+    members = _listed(client, position.member_id, answers)
     voters = [each.id for each in members or () if not each.learner]
     mark = _mark(turn, home, identity, position)
     older = older_copy(identity.epoch, position, listed.epoch_for(identity.generation), mark, identity.generation)
@@ -81,14 +81,34 @@ def rejoin_note(home: Home, older: Older | None) -> str:
     return f"{home.volume}: {older}"
 
 
-def _listed(turn: Turn, home: Home, answers: Mapping[str, Status]) -> tuple[Listed, ...] | None:
-    """The member list of a quorum. Without a leader nobody is asked: the question would wait for one."""
+def _listed(client: Etcd, member_id: int, answers: Mapping[str, Status]) -> tuple[Listed, ...] | None:
+    """The member list of a quorum. Without a leader nobody is asked: the question would wait for one.
+
+    A leader that is named and does not answer died with its machine a moment ago, and the question would wait for the
+    next one. Most often the disk is its own. If the lists of a majority have this member, it was not replaced by then,
+    and that is enough to go on; that they lack it may only mean that they are behind.
+    """
     if not any(each.leader for each in answers.values()):
         return None
     try:
-        return tuple(turn.world.etcd[home.etcd.key].members())
+        leads = any(each.leader == each.member_id for each in answers.values())
+        known = None if leads else _listed_by_majority(client, member_id, answers)
+        return known or tuple(client.members())
     except (TryLater, Refused):
         return None
+
+
+def _listed_by_majority(client: Etcd, member_id: int, answers: Mapping[str, Status]) -> tuple[Listed, ...] | None:
+    """The list that more than half of its voters have, this member not asked and yet listed by each of them."""
+    others = [name for name, each in answers.items() if each.member_id != member_id]
+    lists = {tuple(client.listed_by(name)) for name in others}
+    if len(lists) != 1:
+        return None
+    (found,) = lists
+    voters = {each.id for each in found if not each.learner}
+    asked = {answers[name].member_id for name in others} & voters
+    has_it = any(each.id == member_id for each in found)
+    return found if has_it and 2 * len(asked) > len(voters) else None
 
 
 def _voter(status: Status) -> Voter:

@@ -76,8 +76,11 @@ class Etcd(Protocol):
     def reachable(self, endpoint: str) -> bool:
         """Whether that member takes connections: asks it nothing, and costs nothing while a connection is kept."""
 
-    def survey(self, seconds: float) -> Mapping[str, Status]:
-        """The status of each member that answers within this time; all are asked at once."""
+    def survey(self, seconds: float, unlikely: str = "") -> Mapping[str, Status]:
+        """The status of each member that answers within this time; all are asked at once.
+
+        Once all others have answered, the one that is `unlikely` to run is not waited for much longer than they took.
+        """
 
     def hash(self, endpoint: str, revision: int) -> Hash: ...
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
@@ -33,6 +34,8 @@ MOST_IDLE = 4
 """Connections kept for each member; more are in use only if as many threads call at once."""
 REACHED = 0.5
 """Seconds for a connection to a member of the own machine."""
+LEAST, MORE = 0.1, 3.0
+"""A member that is not expected to answer gets this many seconds, or this many times what all others took."""
 DEFRAGMENTING = 300.0
 """Seconds for a whole database: 8 GiB, the largest quota etcd advises, at 30 MB a second."""
 COMPACTING = 60.0
@@ -73,7 +76,7 @@ class GatewayEtcd:
         self._idle[endpoint].append(wire)
         return True
 
-    def survey(self, seconds: float) -> Mapping[str, Status]:
+    def survey(self, seconds: float, unlikely: str = "") -> Mapping[str, Status]:
         found: dict[str, Status] = {}
 
         def ask(name: str) -> None:
@@ -85,14 +88,19 @@ class GatewayEtcd:
                 log.warning("%s: its status cannot be read: %s: %s", name, type(error).__name__, error)
 
         # Threads that nobody waits for any longer than this: looking up a name cannot be interrupted.
-        asking = [threading.Thread(target=ask, args=(name,), daemon=True) for name in self._targets]
-        for each in asking:
+        asking = {name: threading.Thread(target=ask, args=(name,), daemon=True) for name in self._targets}
+        for each in asking.values():
             each.start()
-        deadline = Deadline.after(seconds)
-        for each in asking:
-            with suppress(TimeoutError):
-                each.join(deadline.left())
-        return dict(found)
+        began, deadline = time.monotonic(), Deadline.after(seconds)
+        others = asking.keys() - {unlikely}
+        _join((asking[name] for name in others), deadline)
+        if unlikely in asking:
+            took = time.monotonic() - began
+            left = min(seconds - took, max(LEAST, MORE * took)) if others <= found.keys() else seconds - took
+            _join([asking[unlikely]], Deadline.after(left))
+        answers = dict(found)
+        self._order = sorted(self._order, key=lambda name: name not in answers)  # the next call meets those that live
+        return answers
 
     def hash(self, endpoint: str, revision: int) -> Hash:
         contexts = self._contexts()
@@ -293,6 +301,12 @@ class GatewayEtcd:
 
 def _written(key: str, value: str, lease: int) -> dict[str, str]:
     return {"key": to_wire(key), "value": to_wire(value), "lease": str(lease)}
+
+
+def _join(threads: Iterable[threading.Thread], deadline: Deadline) -> None:
+    with suppress(TimeoutError):
+        for each in threads:
+            each.join(deadline.left())
 
 
 def _nobody(doing: str, failures: Sequence[str]) -> ProtokubeError:

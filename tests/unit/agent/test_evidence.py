@@ -38,15 +38,21 @@ def a_status(member: int, *, leader: int = 2, commit: int = 300) -> Status:
     )  # fmt: skip
 
 
+def a_member(number: int) -> Listed:
+    return Listed(id=number, name=f"etcd-{number}", peer_urls=(), client_urls=())
+
+
 class Etcd:
     """The other members, as far as they answer."""
 
     def __init__(self) -> None:
         self.answers: dict[str, Status] = {}
         self.listed: tuple[int, ...] | None = (1, 2, 3)
+        self.own_lists: dict[str, tuple[int, ...]] = {}
+        """What single members have, without asking a leader."""
         self.asked: list[str] = []
 
-    def survey(self, _seconds: float) -> Mapping[str, Status]:
+    def survey(self, _seconds: float, unlikely: str = "") -> Mapping[str, Status]:
         self.asked.append("survey")
         return self.answers
 
@@ -54,7 +60,11 @@ class Etcd:
         self.asked.append("members")
         if self.listed is None:
             raise TryLater("no leader")
-        return [Listed(id=each, name=f"etcd-{each}", peer_urls=(), client_urls=()) for each in self.listed]
+        return [a_member(each) for each in self.listed]
+
+    def listed_by(self, endpoint: str) -> Sequence[Listed]:
+        self.asked.append(f"list of {endpoint}")
+        return [a_member(each) for each in self.own_lists[endpoint]]
 
 
 class Logs:
@@ -188,6 +198,36 @@ def test_without_a_leader_nobody_is_asked_for_the_list_of_members(bench: Bench) 
     found = bench.gather()
     assert (found.members, found.majority) == (None, None)
     assert bench.etcd.asked == ["survey"]
+
+
+def leader_died(bench: Bench, own_lists: dict[str, tuple[int, ...]]) -> None:
+    """The others still name it: this disk is its own."""
+    bench.etcd.answers = {name: a_status(number, leader=1) for name, number in (("etcd-b", 2), ("etcd-c", 3))}
+    bench.etcd.answers = {name: bench.etcd.answers[name] for name in own_lists}
+    bench.etcd.own_lists = own_lists
+
+
+def test_the_lists_of_a_majority_that_have_this_member_need_no_new_leader(bench: Bench) -> None:
+    leader_died(bench, {"etcd-b": (1, 2, 3), "etcd-c": (1, 2, 3)})
+    found = bench.gather()
+    assert [each.id for each in found.members or ()] == [1, 2, 3]
+    assert found.majority is None, "who leads next is not known"
+    assert "members" not in bench.etcd.asked
+
+
+@pytest.mark.parametrize(
+    "own_lists",
+    [
+        {"etcd-b": (2, 3), "etcd-c": (2, 3)},  # replaced; or they have not heard yet that it was added
+        {"etcd-b": (1, 2, 3), "etcd-c": (2, 3)},
+        {"etcd-b": (1, 2, 3)},  # no majority of the three
+    ],
+    ids=str,
+)
+def test_other_lists_prove_nothing_and_a_quorum_is_asked(bench: Bench, own_lists: dict[str, tuple[int, ...]]) -> None:
+    leader_died(bench, own_lists)
+    bench.etcd.listed = (2, 3)
+    assert [each.id for each in bench.gather().members or ()] == [2, 3]
 
 
 def test_without_the_list_of_members_there_is_no_majority(bench: Bench) -> None:

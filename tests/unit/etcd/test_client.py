@@ -19,6 +19,7 @@ WRITTEN = says({"header": HEADER})
 NO_LEADER = fails("etcdserver: no leader", 14)
 LEARNER = fails("etcdserver: rpc not supported for learner", 14)
 KEYS = says({"header": HEADER, "kvs": [{"key": to_wire("k"), "value": to_wire("v"), "mod_revision": "7"}]})
+STATUS = says({"header": HEADER, "leader": "2", "version": "3.5.21", "dbSize": "1"})
 
 Build = Callable[..., GatewayEtcd]
 
@@ -239,3 +240,29 @@ def test_creating_asks_etcd_to_compare(far: Far) -> None:
 def test_without_endpoints_nobody_answers() -> None:
     with pytest.raises(TryLater):
         GatewayEtcd({}).members()
+
+
+def test_a_survey_does_not_wait_for_the_one_that_is_not_expected_once_all_others_have_answered(far: Far) -> None:
+    client = far.client(is_silent, STATUS, STATUS)
+
+    assert client.survey(3600, unlikely="a").keys() == {"b", "c"}
+
+
+def test_a_survey_waits_its_time_for_the_others(far: Far) -> None:
+    client = far.client(STATUS, STATUS, is_silent)
+    started = time.monotonic()
+
+    assert client.survey(1.0, unlikely="a").keys() == {"a", "b"}
+
+    assert time.monotonic() - started >= 1.0
+
+
+def test_after_a_survey_calls_begin_with_a_member_that_answered(far: Far) -> None:
+    far.gateways = {"a": Gateway(is_silent), "b": Gateway(STATUS, KEYS)}
+    client = far.of({name: each.url for name, each in far.gateways.items()})
+    client.survey(3600, unlikely="a")
+    until(lambda: far.asked()[0])
+
+    assert [each.value for each in client.read("k")] == ["v"]
+
+    assert far.asked() == [1, 2]
