@@ -47,10 +47,13 @@ soak: setup ## hours of what must always hold: make soak SOAK="wiped drills --mi
 	@scripts/packages
 	@$(SUDO) $(BIN)/python soak/run.py $(SOAK)
 
+# Clusters are apart from each other, and mostly wait. More than two at once would compete for two processors.
+LANES ?= 2
+
 e2e: setup ## what needs a whole machine: a real systemd, the real Kubernetes (built once, if there is none)
 	@scripts/packages "wget wget"
 	@scripts/kubernetes
-	@$(BIN)/python scripts/second_look.py -q --durations 10 tests/e2e
+	@$(BIN)/python scripts/second_look.py -q -n $(LANES) --dist loadfile --no-loadscope-reorder --durations 20 tests/e2e
 
 lint: setup ## ruff, mypy strict, import layers
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

@@ -33,6 +33,14 @@ def unmeasured() -> Iterator[None]:
 LONG = [f"test_{name}.py" for name in ("wiped", "failover", "faults", "etcd_certificates", "dns_faults", "split_brain")]
 """They begin first, in this order: a long file that begins last is waited for by everybody."""
 TIERS = ("scenarios", "conformance", "unit", "golden")
+LANES = [
+    f"test_{name}.py"
+    for name in (
+        "planted_bugs", "worker", "copies_in_the_window", "kubelet", "chaos", "cluster_objects", "removed_members",
+        "services", "broken_disks", "control_plane", "renewal", "least_rights",
+    )
+]  # fmt: skip
+"""The long ones of the end-to-end tests, those of disks and those of Kubernetes by turns: two files run at a time."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -43,13 +51,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     hosts = [path for path in files if "host" in path.parts]
     first = sorted((path for path in hosts if path.name in LONG), key=lambda path: LONG.index(path.name))
     waiting = [path for path in hosts if path not in first]
-    computing = sorted((path for path in files if path not in hosts), key=_tier)
+    computing = sorted((path for path in files if path not in hosts), key=lambda path: (_tier(path), _lane(path)))
     share = -(-len(computing) // max(len(waiting), 1))
     turns = [computing[at : at + share] for at in range(0, len(computing), max(share, 1))]
     order = [*first]
     for one, some in zip_longest(waiting, turns, fillvalue=None):
         order += [*([one] if isinstance(one, Path) else []), *(some if isinstance(some, list) else [])]
     items[:] = [item for path in order for item in files[path]]
+
+
+def _lane(path: Path) -> int:
+    return LANES.index(path.name) if "e2e" in path.parts and path.name in LANES else len(LANES)
 
 
 def _tier(path: Path) -> int:
