@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from protokube.errors import Refused, TryLater
+from protokube.errors import ProtokubeError, Refused, TryLater
 from protokube.providers.clients.memory import MemoryCloud
 from protokube.providers.dns.memory import MemoryDns
 from protokube.providers.machines import Machine
@@ -168,11 +168,18 @@ class ShakyCloud(MemoryCloud):
         """Volumes that lists show as attached to nobody."""
         self.stale: list[Volume] | None = None
         """What lists say, whatever happened since."""
+        self.unanswered: dict[str, ProtokubeError] = {}
+        """By volume: what comes of asking for exactly this one."""
 
     def listed(self) -> list[Volume]:
         found = super().listed() if self.stale is None else self.stale
         shown = [each for each in found if each.id not in self.left_out]
         return [replace(each, attached_to=None) if each.id in self.nobodys else each for each in shown]
+
+    def look_up(self, volume: str) -> Volume | None:
+        if volume in self.unanswered:
+            raise self.unanswered[volume]
+        return super().look_up(volume)
 
     def tell_the_truth(self) -> None:
         self.left_out, self.nobodys, self.stale = set(), set(), None

@@ -1,12 +1,18 @@
-"""A machine that cannot write a single note still stops what it may not serve any more.
+"""A machine that is in trouble itself still stops what it may not serve any more.
 
-Notes in /run keep what an agent found out across its restarts. None of them may be a condition of stopping etcd.
+Notes in /run keep what an agent found out across its restarts. None of them may be a condition of stopping etcd, nor
+may trouble with one volume keep another one served.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import pytest
+
 from helpers_scenarios import Stage
 from helpers_scenarios_acts import asides, copy_within_the_window, panicked, restore_while_down
+from protokube.errors import ProtokubeError, Refused, TryLater
 from protokube.members.diskfaults import decode
 from protokube.store import layout
 
@@ -77,3 +83,27 @@ def test_what_etcd_said_of_a_copy_is_not_lost_on_a_full_machine(formed: Stage) -
     assert asides(formed, "b") == ["data.aside-1"]
     assert len(formed.etcd["main"].panics) == panics
     formed.etcd["main"].started_old.clear()  # once; nothing could tell it from the original
+
+
+@pytest.mark.parametrize("why", [TryLater("throttled"), Refused("access denied")], ids=lambda why: why.message)
+def test_a_volume_about_which_nobody_answers_does_not_keep_another_one_served(
+    make_stage: Callable[..., Stage], why: ProtokubeError
+) -> None:
+    stage = make_stage(clusters="main events")
+    stage.boot_all()
+    stage.until(stage.all_healthy, 120)
+    host, main, events = stage.holder_of("main/a"), stage.volume_of("main/a"), stage.volume_of("events/a")
+    assert host is stage.holder_of("events/a")
+    stage.freeze(host)
+    stage.declare_dead(host)
+    stage.boot("master-a")
+    stage.until(lambda: None not in (stage.holder(main), stage.holder(events)))
+    stage.cloud.unanswered[main] = why
+    stage.thaw(host)
+
+    stage.round(host)
+
+    assert events not in host.links().values()
+    assert why.message in host.said
+    stage.cloud.unanswered.clear()
+    stage.until(lambda: host.links() == {})
