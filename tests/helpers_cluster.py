@@ -28,7 +28,8 @@ from helpers_cluster_census import Census
 from protokube.errors import ProtokubeError
 from protokube.etcd.client import GatewayEtcd
 from protokube.etcd.tls import TlsFiles
-from protokube.local import loops
+from protokube.host.usage import used_by
+from protokube.local import loops, mounts
 from protokube.local.bringup import dns_address
 from protokube.local.paths import Paths
 from protokube.local.writer import Writer
@@ -141,7 +142,14 @@ class RealCluster:
         for group in held:
             self.set_group(group, 0)
         until(lambda: not [h for h in self.admin.call("hosts") if h["running"]], "every host is off")
-        until(lambda: not loops.bound_under(self.paths.disks), "no disk is bound any more")
+        until(self._are_disks_unbound, "no disk is bound any more")
+
+    def _are_disks_unbound(self) -> bool:
+        """ValueError names who still has one."""
+        for loop in loops.bound_under(self.paths.disks):
+            users = [*map(str, mounts.who_has({loop.number})), *used_by(loop.number)]
+            raise ValueError(f"{loop.image.name} is {loop.path}, cut: {loop.is_cut}; {'; '.join(users) or 'unused'}")
+        return True
 
     def power_on(self) -> None:
         self.admin.call("resume_group")
