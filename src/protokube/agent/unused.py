@@ -12,7 +12,7 @@ from protokube.agent import generations, homes, links, verified
 from protokube.agent.world import Turn
 from protokube.errors import TryLater
 from protokube.host import Failed, Unmount
-from protokube.members.generation import is_untouched
+from protokube.members.unused import TaggedVolume, spares
 from protokube.providers.volumes import Lock, Volume
 
 STEP = "volumes"
@@ -38,17 +38,11 @@ def superseded(turn: Turn) -> set[str]:
 
 def _spare(turn: Turn, not_used: set[str]) -> dict[str, str]:
     """Blank volumes of members whose former volume is there (again)."""
-    observed = [each for each in turn.volumes or () if each.id not in not_used]
-    used = {(each.etcd_cluster, each.member): each.id for each in observed if not _is_blank(each)}
-    return {
-        each.id: f"a blank replacement; {used[key]} is the disk of its member"
-        for each in observed
-        if _is_blank(each) and (key := (each.etcd_cluster, each.member)) in used
-    }
-
-
-def _is_blank(volume: Volume) -> bool:
-    return volume.epoch == 0 and is_untouched(volume.mark)
+    observed = (
+        TaggedVolume(each.id, (each.etcd_cluster, each.member), each.epoch, each.mark) for each in turn.volumes or ()
+    )
+    found = spares(observed, not_used)
+    return {spare: f"a blank replacement; {used} is the disk of its member" for spare, used in found.items()}
 
 
 def give_away(turn: Turn, volume: Volume, why: str) -> None:

@@ -25,6 +25,7 @@ from protokube.local.view_values import AgentView, ClusterView, DiskView, HostVi
 from protokube.members.alarms import meaning
 from protokube.members.generation import Generation
 from protokube.members.phases import OWN, Phase, from_text, phase_of
+from protokube.members.unused import TaggedVolume, spares
 from protokube.providers.clients.local import LocalClient
 
 SECONDS = 0.8
@@ -162,6 +163,10 @@ def disk_views(
 ) -> tuple[DiskView, ...]:
     """Volumes in the order of their members; the phase is the holder's own word, and of a free one the record's."""
     said = {agent.host: agent.phases for agent in agents}
+    volumes = tuple(volumes)
+    superseded = {volume for record in records.values() if record is not None for volume in record.superseded}
+    tagged = (TaggedVolume(x["id"], (x["etcd_cluster"], x["member"]), x["epoch"], x["mark"]) for x in volumes)
+    unused = spares(tagged, superseded)
     found = [
         DiskView(
             id=each["id"],
@@ -173,7 +178,7 @@ def disk_views(
             last_holder=each["last_holder"],
             phase=phase(said.get(each["attached_to"], {}).get(each["id"], ""))
             if each["attached_to"]
-            else _free(records.get(each["etcd_cluster"]), each["id"]).value,
+            else phase_of(None, "", superseded=each["id"] in superseded, spare=each["id"] in unused).value,
         )
         for each in volumes
     ]
@@ -183,10 +188,6 @@ def disk_views(
 def phase(said: str) -> str:
     """What a holder says of its own volume; a word from before it held it says nothing."""
     return said if from_text(said) in OWN else ""
-
-
-def _free(record: Generation | None, volume: str) -> Phase:
-    return phase_of(None, "", superseded=record is not None and volume in record.superseded)
 
 
 def client_ports(wanted: MasterConfig) -> list[tuple[str, int]]:
