@@ -13,11 +13,13 @@ from protokube.agent.report import Report
 from protokube.agent.wanted import MasterConfig
 from protokube.agent.world import Home, Turn, World
 from protokube.host import Block, Device
-from protokube.members.generation import Generation
+from protokube.members.generation import Generation, encode
 from protokube.members.identity import Identity
 from protokube.members.start import Data
 from protokube.providers.machines import Machine
 from protokube.providers.volumes import Volume
+from protokube.store import layout
+from protokube.store.memory import MemoryStore
 
 SIZE = 2**30
 
@@ -48,6 +50,13 @@ def a_generation(*, is_open: bool = True, replacements: dict[str, str] | None = 
     return Generation(
         id="g1", etcd_cluster="main", token="token-1", founders=founders, replacements=replacements or {}, open=is_open
     )
+
+
+def a_store(name: str) -> MemoryStore:
+    """With the generation record of a formed cluster in it."""
+    store = MemoryStore(name)
+    store.create(layout.etcd_generation("laptop", "main"), encode(a_generation(is_open=False)))
+    return store
 
 
 def an_identity(*, epoch: int = 3, holder: str = "i-1", volume: str = "vol-a") -> Identity:

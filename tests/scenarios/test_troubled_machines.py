@@ -15,6 +15,7 @@ from helpers_scenarios_acts import asides, copy_within_the_window, panicked, res
 from protokube.errors import ProtokubeError, Refused, TryLater
 from protokube.members.diskfaults import decode
 from protokube.store import layout
+from protokube.store.memory import MemoryStore
 
 
 def test_a_full_machine_stops_serving_a_volume_that_the_provider_does_not_know(formed: Stage) -> None:
@@ -107,3 +108,16 @@ def test_a_volume_about_which_nobody_answers_does_not_keep_another_one_served(
     assert why.message in host.said
     stage.cloud.unanswered.clear()
     stage.until(lambda: host.links() == {})
+
+
+def test_nothing_is_created_in_a_store_that_is_empty_because_it_is_not_mounted(formed: Stage) -> None:
+    volume, whole = formed.volume_of("b"), formed.store.inner
+    empty = formed.store.inner = MemoryStore("not mounted")
+    formed.platters[volume].option = "emergency_ro"
+    formed.run(200)
+
+    assert empty.list_paths() == ()
+    assert "the state store has no generation record of main, so nothing is created there" in formed.holder_of("b").said
+
+    formed.store.inner = whole
+    formed.until(formed.all_healthy, 120)

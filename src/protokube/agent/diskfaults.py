@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, field
 
+from protokube.agent import generations
 from protokube.agent.memory import StepCache
 from protokube.agent.runnotes import RunNotes
 from protokube.agent.world import Turn, World
@@ -168,7 +169,7 @@ def _change(turn: Turn, volume: Volume, how: Callable[[FaultRecord], FaultRecord
     wanted = how(known)
     path = _path(turn, volume)
     if stored is None:
-        turn.world.store.create(path, encode(wanted))
+        generations.create_beside(turn, volume.etcd_cluster, path, encode(wanted))
     elif wanted != known:
         turn.world.store.replace(path, encode(wanted), stored.version)
     turn.disk_faults[volume.id] = wanted

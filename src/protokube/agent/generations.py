@@ -76,6 +76,19 @@ def change(turn: Turn, key: str, how: Callable[[Generation], Generation]) -> Gen
     return wanted
 
 
+def create_beside(turn: Turn, key: str, path: str, data: bytes) -> None:
+    """Create another record of this etcd cluster. TryLater in a store without a generation record.
+
+    Such a store is empty because something is not mounted, or is not ours: what is created there is lost or in the way.
+    """
+    if _stored(turn, key) is None:
+        raise TryLater(
+            f"the state store has no generation record of {key}, so nothing is created there",
+            hint="see that the right store is mounted, or restore it from a backup",
+        )
+    turn.world.store.create(path, data)
+
+
 def _remember(turn: Turn, key: str, record: Generation | None) -> None:
     turn.world.memory.of(GenerationsCache).read[key] = Confirmed(record, turn.world.clock.monotonic())
 
@@ -87,4 +100,4 @@ def _stored(turn: Turn, key: str) -> Stored | None:
         return None
 
 
-__all__ = ["Changed", "change", "read", "recent"]
+__all__ = ["Changed", "change", "create_beside", "read", "recent"]

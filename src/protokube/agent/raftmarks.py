@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from protokube.agent import generations
 from protokube.agent.memory import Confirmed, StepCache, is_recent
 from protokube.agent.wanted import EtcdCluster
 from protokube.agent.world import Home, Turn
@@ -107,7 +108,6 @@ def _mark(generation: str, position: LogPosition) -> RaftMark:
 
 
 def _write(turn: Turn, key: str, mark: RaftMark, *, lower: bool = False) -> None:
-    store = turn.world.store
     path = _path(turn, key, mark.generation, mark)
     stored = _stored(turn, path)
     known = decode(stored.data.decode(errors="replace").strip()) if stored else None
@@ -116,9 +116,9 @@ def _write(turn: Turn, key: str, mark: RaftMark, *, lower: bool = False) -> None
         return
     data = f"{encode(wanted)}\n".encode()
     if stored is None:
-        store.create(path, data)
+        generations.create_beside(turn, key, path, data)
     else:
-        store.replace(path, data, stored.version)
+        turn.world.store.replace(path, data, stored.version)
 
 
 def _path(turn: Turn, key: str, generation: str, of: LogPosition | RaftMark) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from protokube.agent import generations
 from protokube.agent.etcd import is_linked
 from protokube.agent.memory import Confirmed, StepCache
 from protokube.agent.spacewatch import Job, Own, Sight, SpaceWatch
@@ -238,11 +239,11 @@ def _begin(turn: Turn, key: str, stored: Stored | None, before: Remedy) -> None:
 
 
 def _write(turn: Turn, key: str, stored: Stored | None, record: Remedy) -> None:
-    path, store = layout.etcd_maintenance(turn.wanted.cluster, key), turn.world.store
+    path = layout.etcd_maintenance(turn.wanted.cluster, key)
     if stored is None:
         try:
-            store.create(path, encode(record))
+            generations.create_beside(turn, key, path, encode(record))
         except AlreadyThere as why:
             raise TryLater("another master has begun to heal it") from why
     else:
-        store.replace(path, encode(record), stored.version)
+        turn.world.store.replace(path, encode(record), stored.version)

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import pytest
 
-from helpers_agent import a_home, a_turn
+from helpers_agent import a_home, a_store, a_turn
 from helpers_scenarios_edges import FakeClock, HostClock, Inline, ShakyStore
 from protokube.agent import raftmarks
 from protokube.agent.report import Report
@@ -19,7 +19,6 @@ from protokube.etcd.wal import UnreadableLog
 from protokube.members.raftmark import LogPosition, RaftMark, decode
 from protokube.members.start import Data, Decision, Refuse, Start, Wait
 from protokube.store import layout
-from protokube.store.memory import MemoryStore
 
 T = TypeVar("T")
 STORES = count(1)
@@ -63,7 +62,7 @@ class Bench:
 
     def __init__(self, root: Path) -> None:
         self.clock, self.logs = FakeClock(), Logs()
-        self.store = ShakyStore(MemoryStore(f"raftmarks-{next(STORES)}"))
+        self.store = ShakyStore(a_store(f"raftmarks-{next(STORES)}"))
         self.turn = a_turn(root, clock=HostClock(self.clock), store=self.store, logs=self.logs, background=Inline())
         self.home = a_home(self.turn)
 

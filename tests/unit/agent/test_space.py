@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from helpers_agent import a_home, a_turn
+from helpers_agent import a_home, a_store, a_turn
 from helpers_etcd import eventually
 from helpers_scenarios_edges import FakeClock, HostClock, ShakyStore
 from helpers_scenarios_host import wanted_of
@@ -100,7 +100,7 @@ class Stage:
 @pytest.fixture
 def make(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., Stage]:
     def build(short: str = "b", *, compact: bool = False, **told: Any) -> Stage:
-        far, clock, store = Far(), FakeClock(), MemoryStore(request.node.name)
+        far, clock, store = Far(), FakeClock(), a_store(request.node.name)
         etcd: Any = far
         watch = SpaceWatch({"main": etcd}, HostClock(clock), **told)
         wanted = wanted_of()
@@ -136,7 +136,7 @@ def test_a_calm_etcd_is_asked_for_its_status_twice_a_minute_and_nothing_is_repor
     for _ in range(60):
         assert stage.round().sentence() == ""
         stage.clock.advance(1)
-    assert stage.store.list_paths() == ()
+    assert stage.store.list_paths() == (layout.etcd_generation("laptop", "main"),)
     assert stage.far.calls == []
 
 
