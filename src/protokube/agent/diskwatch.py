@@ -59,12 +59,9 @@ def sync(turn: Turn) -> None:
         ours = {each.id for each in turn.volumes if each.attached_to == turn.world.me.id}
         diskfaults.forget_others(turn.world, ours | held.keys())
     for volume, mount in held.items():
-        if volume in turn.leaving:
-            continue
-        try:
-            _one(turn, volume, mount)
-        except OSError as error:
-            turn.failing(STEP, volume, error)
+        if volume not in turn.leaving:
+            with turn.reported(STEP, volume):
+                _one(turn, volume, mount)
     leaving.forget_kept(turn)
 
 

@@ -14,7 +14,7 @@ from protokube.agent import generations, homes, keys, links, quorum, stopped
 from protokube.agent.memory import StepCache
 from protokube.agent.wanted import EtcdCluster
 from protokube.agent.world import Home, Turn
-from protokube.errors import Refused, TryLater
+from protokube.errors import TryLater
 from protokube.host.files import link_atomic, write_atomic
 from protokube.manifests import etcd as manifest
 from protokube.members.identity import Identity
@@ -31,14 +31,8 @@ class EtcdCache(StepCache):
 
 def sync(turn: Turn) -> None:
     for home in turn.homes:
-        try:
+        with turn.reported(STEP, home.name):
             _one(turn, home)
-        except TryLater as why:
-            turn.waiting(STEP, home.name, why.message)
-        except Refused as why:
-            turn.report.needs_a_person(STEP, why, home.name)
-        except OSError as why:
-            turn.failing(STEP, home.name, why)
     for etcd in turn.wanted.etcd:
         _close(turn, etcd)
 

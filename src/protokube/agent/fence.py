@@ -12,7 +12,7 @@ from __future__ import annotations
 from protokube.agent import homes, inventory, lastwords, leaving, links, verified
 from protokube.agent.leaving import leave
 from protokube.agent.world import Turn
-from protokube.errors import Refused, TryLater
+from protokube.errors import TryLater
 from protokube.host import Mount
 from protokube.members.identity import Identity, Unreadable
 from protokube.providers.volumes import Volume
@@ -36,14 +36,8 @@ def sync(turn: Turn) -> None:
     inventory.count_gone(turn)
     lastwords.prune(turn, held)
     for volume, mount in held.items():
-        try:
+        with turn.reported(STEP, volume):
             _one(turn, volume, mount)
-        except TryLater as why:
-            turn.waiting(STEP, volume, why.message)
-        except Refused as why:
-            turn.report.needs_a_person(STEP, why, volume)
-        except OSError as error:
-            turn.failing(STEP, volume, error)
 
 
 def _one(turn: Turn, volume: str, mount: Mount) -> None:

@@ -33,7 +33,7 @@ def sync(turn: Turn) -> None:
 
 def _one(turn: Turn, etcd: EtcdCluster, member: Member) -> None:
     name = f"{etcd.key}/{member.short}"
-    try:
+    with turn.reported(STEP, name):
         _refuse_superseded(turn, etcd, member, name)
         if not inventory.member_is_gone(turn, etcd, member):
             turn.waiting(STEP, name, _not_proven(turn, etcd, member))
@@ -50,10 +50,6 @@ def _one(turn: Turn, etcd: EtcdCluster, member: Member) -> None:
             turn.waiting(STEP, name, "its volume is gone; the elected master makes a new one")
         else:
             _replace(turn, etcd, member, name)
-    except TryLater as why:
-        turn.waiting(STEP, name, why.message)
-    except Refused as why:
-        turn.report.needs_a_person(STEP, why, name)
 
 
 def _refuse_superseded(turn: Turn, etcd: EtcdCluster, member: Member, name: str) -> None:

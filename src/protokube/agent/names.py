@@ -33,12 +33,8 @@ def sync(turn: Turn) -> None:
         return
     for home in turn.homes:
         if home.volume in turn.settled and isinstance(turn.decisions.get(home.volume), Start | Join):
-            try:
+            with turn.reported(STEP, home.member.dns_name):
                 _one(turn, home)
-            except TryLater as why:
-                turn.waiting(STEP, home.member.dns_name, why.message)
-            except Refused as why:
-                turn.report.needs_a_person(STEP, why, home.member.dns_name)
 
 
 def _one(turn: Turn, home: Home) -> None:

@@ -41,14 +41,8 @@ def sync(turn: Turn) -> None:
     for home in list(turn.homes):
         if home.volume in turn.leaving:
             continue
-        try:
+        with turn.reported(STEP, home.name):
             settle(turn, home)
-        except TryLater as why:
-            turn.waiting(STEP, home.name, why.message)
-        except Refused as why:
-            turn.report.needs_a_person(STEP, why, home.name)
-        except OSError as why:
-            turn.failing(STEP, home.name, why)
 
 
 def settle(turn: Turn, home: Home) -> None:

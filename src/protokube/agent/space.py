@@ -55,12 +55,8 @@ def sync(turn: Turn) -> None:
     served = {home.etcd.key: home for home in turn.homes if is_linked(turn, home)}
     watch.hold({key: Own(home.member.name, home.point) for key, home in served.items()})
     for key, home in served.items():
-        try:
+        with turn.reported(STEP, key):
             _one(turn, watch, home)
-        except TryLater as why:
-            turn.waiting(STEP, key, why.message)
-        except Refused as why:
-            turn.report.needs_a_person(STEP, why, key)
 
 
 def is_full(turn: Turn) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -240,9 +241,17 @@ class Turn:
         lasting = f" (for {seconds:.0f} s)" if seconds >= 1 else ""
         self.report.waiting(step, f"{why}{lasting}", about)
 
-    def failing(self, step: str, about: str, error: OSError) -> None:
-        """A file of this machine cannot be read or written. That is no reason to leave other volumes alone."""
-        self.waiting(step, about, f"{(error.strerror or str(error)).lower()}: {error.filename or 'unknown file'}")
+    @contextmanager
+    def reported(self, step: str, about: str) -> Iterator[None]:
+        """Report what becomes of one volume or member about that one: the step then goes on with the others."""
+        try:
+            yield
+        except TryLater as why:
+            self.waiting(step, about, why.message)
+        except Refused as why:
+            self.report.needs_a_person(step, why, about)
+        except OSError as why:  # a file of this machine cannot be read or written
+            self.waiting(step, about, f"{(why.strerror or str(why)).lower()}: {why.filename or 'unknown file'}")
 
     def within(self, seconds: float) -> None:
         """Have the next round at the latest then."""
