@@ -6,7 +6,7 @@ round starts it, a later one collects it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from protokube.agent import diskfaults, generations, homes, inventory, links, settling, unused, verified
@@ -37,10 +37,9 @@ class VolumesCache(StepCache):
 def sync(turn: Turn) -> None:
     inventory.complete(turn)
     if turn.volumes is not None:
-        try:
-            claim(turn)
-        except TryLater as why:
-            turn.waiting(STEP, "", why.message)
+        if any(each.attached_to is None for each in turn.volumes):
+            with turn.reported(STEP, ""):
+                claim(turn)
         turn.kept = _kept(turn)
         for volume in turn.volumes or ():
             if volume.attached_to == turn.world.me.id:
@@ -84,13 +83,16 @@ def claim(turn: Turn) -> None:
             report.needs_a_person(STEP, why, name)
         else:
             taken[volume.etcd_cluster] = volume
-    if not taken:
-        return
+    if taken:
+        _look_again(turn, taken.values())
+
+
+def _look_again(turn: Turn, taken: Iterable[Volume]) -> None:
     turn.list_volumes()
-    for volume in taken.values():
+    for volume in taken:
         name, listed = f"{volume.etcd_cluster}/{volume.member}", turn.volume(volume.id)
-        if listed is not None and listed.attached_to == world.me.id:
-            report.done(STEP, f"attached {volume.id}", name)
+        if listed is not None and listed.attached_to == turn.world.me.id:
+            turn.report.done(STEP, f"attached {volume.id}", name)
         else:  # an old list: asked again after a pause, not at once
             turn.waiting(STEP, name, f"{volume.id} was attached, and is not listed as ours yet")
 
@@ -182,8 +184,9 @@ def prepare(turn: Turn, volume: Volume, name: str) -> None:
     if wrong := wrong_device(volume, device, block):
         raise Refused(wrong.why, hint=wrong.hint)
     point = world.inside(homes.point_of(volume.id))
-    here = [each for each in world.disks.mounts() if each.number == block.number]
-    at_point = [each for each in world.disks.mounts() if each.point == point]
+    mounts = world.disks.mounts()
+    here = [each for each in mounts if each.number == block.number]
+    at_point = [each for each in mounts if each.point == point]
     if any(each.number != block.number for each in at_point):
         raise Refused(f"something else than {volume.id} is mounted at {point}", hint=f"see `findmnt {point}`")
     if here and not at_point:
