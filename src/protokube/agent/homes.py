@@ -62,15 +62,16 @@ def on_volume(action: Callable[[], T], what: str, seconds: float = PATIENCE) -> 
 
 
 def read_identity(point: Path) -> Identity | Unreadable | None:
-    def read() -> Identity | Unreadable | None:
-        try:
-            found = read_or_none(point / FILE)
-        except OSError as error:
-            of_disk = (error.strerror or str(error)).lower() if error.errno in DISK_ERRORS else ""
-            return Unreadable(f"{FILE}: {error.strerror}", of_disk)
-        return None if found is None else decode(found)
+    return bounded(lambda: _identity_on(point), PATIENCE, f"reading the identity on {point}")
 
-    return bounded(read, PATIENCE, f"reading the identity on {point}")
+
+def _identity_on(point: Path) -> Identity | Unreadable | None:
+    try:
+        found = read_or_none(point / FILE)
+    except OSError as error:
+        of_disk = (error.strerror or str(error)).lower() if error.errno in DISK_ERRORS else ""
+        return Unreadable(f"{FILE}: {error.strerror}", of_disk)
+    return None if found is None else decode(found)
 
 
 def observe(turn: Turn) -> list[Home]:
@@ -92,20 +93,27 @@ def observe(turn: Turn) -> list[Home]:
 
 def _home(turn: Turn, volume: str, mount: Mount) -> Home | None:
     listed = turn.volume(volume)
-    identity = read_identity(mount.point)
-    placed = _place(turn.wanted, listed, identity)
+    identity, placed, state, empty = on_volume(lambda: _look(turn, mount.point, listed), f"looking at {mount.point}")
     if placed is None:
         return None
     etcd, member = placed
-    state, empty = on_volume(
-        lambda: (data_of(mount.point, etcd.pod.data_dir, identity), is_empty(mount.point)), f"looking at {mount.point}"
-    )
     block = Block(path=mount.point, number=mount.number, size=0, serial=None)
     uuid = turn.world.uuid_of(block) if identity is None else None
     return Home(
         volume=volume, etcd=etcd, member=member, point=mount.point, listed=listed, identity=identity, data=state,
         empty=empty, uuid=uuid, verified=is_verified(turn.world, volume, mount, identity), mount=mount,
     )  # fmt: skip
+
+
+def _look(
+    turn: Turn, point: Path, listed: Volume | None
+) -> tuple[Identity | Unreadable | None, tuple[EtcdCluster, Member] | None, Data, bool]:
+    """What is on the disk: whose it says to be, whose it is, etcd's data there, and whether nothing at all is."""
+    identity = _identity_on(point)
+    placed = _place(turn.wanted, listed, identity)
+    if placed is None:
+        return identity, None, Data.MISSING, False
+    return identity, placed, data_of(point, placed[0].pod.data_dir, identity), is_empty(point)
 
 
 def _place(

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -190,7 +191,13 @@ class World:
 
     def inside(self, path: str | Path) -> Path:
         """A path of this machine."""
-        return self.root / str(path).lstrip("/")
+        return _below(self.root, str(path))
+
+
+@lru_cache(maxsize=256)
+def _below(root: Path, path: str) -> Path:
+    """Kept: each round asks for the same few dozen paths."""
+    return root / path.lstrip("/")
 
 
 @dataclass(slots=True, kw_only=True)
