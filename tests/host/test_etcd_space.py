@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_agent import a_home, a_turn
+from helpers_agent import a_home, a_store, a_turn
 from helpers_etcd import EtcdCluster, make_cluster
 from helpers_scenarios_edges import FakeClock, HostClock
 from helpers_scenarios_host import wanted_of
@@ -109,7 +109,7 @@ def make(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[[s
         for member in cluster.members.values():
             member.start(quota_backend_bytes=str(QUOTA))
         cluster.wait()
-        return masters_of(cluster, tmp_path / "roots", MemoryStore(request.node.name))
+        return masters_of(cluster, tmp_path / "roots", a_store(request.node.name))
 
     yield build
     for cluster in clusters:
