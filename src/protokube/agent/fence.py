@@ -41,7 +41,8 @@ def sync(turn: Turn) -> None:
 
 
 def _one(turn: Turn, volume: str, mount: Mount) -> None:
-    world, identity = turn.world, _identity(mount)
+    # a disk that does not answer is no reason to keep it
+    world, identity = turn.world, homes.identity_or_why_not(mount.point)
     if isinstance(identity, Unreadable) and identity.disk_error:
         turn.disk_errors[volume] = identity.disk_error
     checked = verified.is_verified(world, volume, mount, identity)
@@ -73,14 +74,6 @@ def _confirm(turn: Turn, listed: Volume) -> None:
     found = turn.world.volumes.look_up(listed.id)
     if found is not None and found.attached_to == turn.world.me.id:
         raise TryLater(f"{listed.id} is listed as attached to {listed.attached_to}, and by itself as attached to us")
-
-
-def _identity(mount: Mount) -> Identity | Unreadable | None:
-    """A disk that does not answer is no reason to keep it."""
-    try:
-        return homes.read_identity(mount.point)
-    except TryLater as why:
-        return Unreadable(why.message)
 
 
 def reason(listed: Volume | None, identity: Identity | Unreadable | None, me: str, *, verified: bool = True) -> str:

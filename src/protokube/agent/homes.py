@@ -65,6 +65,14 @@ def read_identity(point: Path) -> Identity | Unreadable | None:
     return bounded(lambda: _identity_on(point), PATIENCE, f"reading the identity on {point}")
 
 
+def identity_or_why_not(point: Path) -> Identity | Unreadable | None:
+    """The same for whoever has to go on with a disk that does not answer."""
+    try:
+        return read_identity(point)
+    except TryLater as why:
+        return Unreadable(why.message)
+
+
 def _identity_on(point: Path) -> Identity | Unreadable | None:
     try:
         found = read_or_none(point / FILE)

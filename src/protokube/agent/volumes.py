@@ -15,7 +15,7 @@ from protokube.agent.memory import Confirmed, StepCache, is_recent
 from protokube.agent.preparing import FormatIt, MarkIt, MountIt, next_step, wrong_device
 from protokube.agent.world import Turn
 from protokube.errors import Refused, TryLater
-from protokube.host import Block, Content, Device, Done, Failed, Format, Mount, MountVolume, Probe, Probed, Unwritable
+from protokube.host import Block, Content, Device, Done, Failed, Format, MountVolume, Probe, Probed, Unwritable
 from protokube.members.generation import FORMATTING
 from protokube.members.identity import Identity
 from protokube.members.start import Kind, Refuse, Wait
@@ -106,15 +106,8 @@ def _mounted_unlisted(turn: Turn) -> Iterator[str]:
     for volume, mount in homes.mounted(turn.world).items():
         listed = turn.volume(volume)
         if listed is None or listed.attached_to != turn.world.me.id:
-            yield listed.etcd_cluster if listed else _written_on(mount)
-
-
-def _written_on(mount: Mount) -> str:
-    try:
-        identity = homes.read_identity(mount.point)
-    except TryLater:
-        return ""
-    return identity.etcd_cluster if isinstance(identity, Identity) else ""
+            said = listed or homes.identity_or_why_not(mount.point)
+            yield said.etcd_cluster if isinstance(said, Volume | Identity) else ""
 
 
 def _held_after_all(turn: Turn, key: str) -> str:
