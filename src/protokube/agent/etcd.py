@@ -54,7 +54,7 @@ def _one(turn: Turn, home: Home) -> None:
 
 
 def link_of(turn: Turn, home: Home) -> Path:
-    return turn.world.inside(links.DIRECTORY) / home.etcd.pod.file_name
+    return turn.world.inside(f"{links.DIRECTORY}/{home.etcd.pod.file_name}")
 
 
 def is_linked(turn: Turn, home: Home) -> bool:

@@ -62,7 +62,9 @@ class Memory:
 
     def of(self, kind: type[C]) -> C:
         """The one cache of this class."""
-        found = self._steps.setdefault(kind, kind())
+        found = self._steps.get(kind)
+        if found is None:
+            found = self._steps[kind] = kind()
         assert isinstance(found, kind)
         return found
 

@@ -6,6 +6,7 @@ One file for each volume. Written whole or not at all, and without a flush: noth
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +29,7 @@ class RunNotes:
         return f"{PARENT}/{self.kind}"
 
     def file(self, world: World, volume: str) -> Path:
-        return world.inside(self.folder) / volume
+        return world.inside(f"{PARENT}/{self.kind}/{volume}")
 
     def read(self, world: World, volume: str) -> bytes | None:
         return read_or_none(self.file(world, volume))
@@ -52,8 +53,10 @@ class RunNotes:
 
     def volumes(self, world: World) -> list[str]:
         """Those that have a note; drafts of a writer that was killed are none."""
-        folder = world.inside(self.folder)
-        names = (each.name for each in folder.iterdir()) if folder.is_dir() else ()
+        try:
+            names = os.listdir(world.inside(self.folder))  # noqa: PTH208
+        except (FileNotFoundError, NotADirectoryError):
+            return []
         return sorted(name for name in names if not name.startswith("."))
 
     def forget(self, world: World, volume: str) -> None:

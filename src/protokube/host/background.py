@@ -6,6 +6,7 @@ it has ended.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Protocol, TypeVar, cast
 
@@ -26,28 +27,20 @@ class Threads:
 
     def __init__(self, on_done: Callable[[], None] = lambda: None) -> None:
         self._on_done = on_done
-        self._under_way: dict[str, _Work] = {}
+        self._under_way: dict[str, Attempt[object]] = {}
 
     def run(self, name: str, work: Callable[[], T]) -> T | None:
         known = self._under_way.get(name)
         if known is None:
-            self._under_way[name] = _Work(work, name, self._on_done)
-            self._under_way[name].start()
+            attempt: Attempt[object] = Attempt(work)
+            self._under_way[name] = attempt
+            threading.Thread(target=self._carry_out, args=(attempt,), name=name, daemon=True).start()
             return None
-        if not known.finished:
+        if not known.ended:
             return None
         del self._under_way[name]
         return cast(T, known.outcome())
 
-
-class _Work(Attempt[object]):
-    def __init__(self, work: Callable[[], object], name: str, on_done: Callable[[], None]) -> None:
-        super().__init__(work, name)
-        self._on_done = on_done
-        self.finished = False
-        """Before `on_done` is called, when the thread itself still lives."""
-
-    def run(self) -> None:
-        super().run()
-        self.finished = True
+    def _carry_out(self, attempt: Attempt[object]) -> None:
+        attempt.run()
         self._on_done()

@@ -2,13 +2,14 @@
 
 A read from a dead disk cannot be interrupted, so it is done in a thread that is left behind when it takes too long.
 As long as one is left behind for something, the same thing is not tried again: a dead disk costs one thread, not one
-a round.
+a round. Threads that answer in time are used again: an agent reads a few files in every round, for years.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from queue import SimpleQueue
 from typing import Generic, TypeVar
 
 from protokube.errors import TryLater
@@ -16,20 +17,30 @@ from protokube.errors import TryLater
 T = TypeVar("T")
 
 
-class Attempt(threading.Thread, Generic[T]):
-    """One action under way, and what came of it."""
+class Attempt(Generic[T]):
+    """One action, and what came of it."""
 
-    def __init__(self, action: Callable[[], T], what: str) -> None:
-        super().__init__(name=what, daemon=True)
+    def __init__(self, action: Callable[[], T]) -> None:
         self._action = action
         self._results: list[T] = []
         self._error: BaseException | None = None
+        self._running = threading.Lock()
+        self._running.acquire()
 
     def run(self) -> None:
         try:
             self._results.append(self._action())
         except BaseException as error:  # noqa: BLE001 (raised again where the caller is)
             self._error = error
+        self._running.release()
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it ended within that time. For one caller."""
+        return self._running.acquire(timeout=seconds)
+
+    @property
+    def ended(self) -> bool:
+        return self._error is not None or bool(self._results)
 
     def outcome(self) -> T:
         if self._error is not None:
@@ -37,29 +48,51 @@ class Attempt(threading.Thread, Generic[T]):
         return self._results[0]
 
 
+class Worker(threading.Thread):
+    """A thread that runs one attempt after the other, until it is given None."""
+
+    def __init__(self) -> None:
+        super().__init__(name="bounded", daemon=True)
+        self.attempts: SimpleQueue[Attempt[object] | None] = SimpleQueue()
+
+    def run(self) -> None:
+        while (attempt := self.attempts.get()) is not None:
+            attempt.run()
+            del attempt  # nothing of it is kept while the next one is waited for
+
+
 class Bounds:
-    """What is under way or was left behind, by what it was."""
+    """What is under way or was left behind, by what it was; and threads that have nothing to do."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._under_way: dict[str, threading.Thread] = {}
+        self._under_way: dict[str, Attempt[object]] = {}
+        self._idle: list[Worker] = []
 
     def __call__(self, action: Callable[[], T], seconds: float, what: str) -> T:
         """The action's result or its error; TryLater if it takes longer, or if an earlier one has not come back."""
-        attempt = Attempt(action, what)
+        attempt: Attempt[object] = Attempt(action)
         with self._lock:
             earlier = self._under_way.get(what)
-            if earlier is not None and earlier.is_alive():
+            if earlier is not None and not earlier.ended:
                 raise TryLater(f"{what} has not answered yet", hint="look at the disk's health with `dmesg`")
+            worker = self._idle.pop() if self._idle else _started()
             self._under_way[what] = attempt
-            attempt.start()
-        attempt.join(seconds)
-        if attempt.is_alive():
+        worker.attempts.put(attempt)
+        if not attempt.wait(seconds):
+            worker.attempts.put(None)  # left behind: it ends with what it is at
             raise TryLater(f"{what} took longer than {seconds:g} s", hint="look at the disk's health with `dmesg`")
         with self._lock:
+            self._idle.append(worker)
             if self._under_way.get(what) is attempt:
                 del self._under_way[what]
-        return attempt.outcome()
+        return attempt.outcome()  # type: ignore[return-value]  # it is this action's
+
+
+def _started() -> Worker:
+    worker = Worker()
+    worker.start()
+    return worker
 
 
 bounded = Bounds()

@@ -7,6 +7,7 @@ Nothing is opened: a device that hangs must not hang the round.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -71,26 +72,27 @@ class Devices:
 
     def resolve(self, path: Path) -> Path | None:
         """Where a path leads, links included, if the root were the file system's: None if nowhere."""
-        waiting, place, links = [*reversed(self.inside(path).parts)], self.root, 0
+        root = "" if self.root == Path("/") else str(self.root)
+        waiting, place, links = [*reversed(self.inside(path).parts)], "", 0
         while waiting:
             part = waiting.pop()
             if part == "..":
-                place = place if place == self.root else place.parent
+                place = place.rpartition("/")[0]
                 continue
-            step = place / part
             try:
-                target = step.readlink() if step.is_symlink() else None
-            except OSError:
-                return None
-            if target is None:
-                place = step
+                target = os.readlink(f"{root}{place}/{part}")  # noqa: PTH115
+            except OSError as error:
+                if error.errno not in (errno.EINVAL, errno.ENOENT, errno.ENOTDIR):
+                    return None
+                place = f"{place}/{part}"  # no link, or nothing at all: whoever looks there sees that
                 continue
             links += 1
             if links > MOST_LINKS:
                 return None
-            place = self.root if target.is_absolute() else place
-            waiting += reversed(target.relative_to("/").parts if target.is_absolute() else target.parts)
-        return place
+            if target.startswith("/"):
+                place = ""
+            waiting += reversed([each for each in target.split("/") if each not in ("", ".")])
+        return Path(f"{root}{place}" or "/")
 
     def inside(self, path: Path) -> Path:
         """The path relative to the root; one that was written with the root in front means the same."""

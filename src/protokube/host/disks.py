@@ -29,7 +29,7 @@ from protokube.host.bounded import bounded
 from protokube.host.child import sysfs
 from protokube.host.devices import Devices
 from protokube.host.jobs import COMMAND, Child
-from protokube.host.mounts import mounts
+from protokube.host.mounts import MountTable
 from protokube.host.usage import SECONDS, used_by
 
 DEADLINES: Mapping[type[Any], float] = {Probe: 60.0, Format: 120.0, MountVolume: 120.0, Unmount: 30.0, WriteTest: 30.0}
@@ -53,6 +53,7 @@ class HostDisks:
         self._on_done = on_done
         self._clock = clock
         self._devices = devices or Devices()
+        self._mount_table = MountTable(clock=clock)
         self._command = command
         self._children: dict[Job, Child] = {}
 
@@ -63,7 +64,7 @@ class HostDisks:
         return self._devices.present(number)
 
     def mounts(self) -> Sequence[Mount]:
-        return mounts()
+        return self._mount_table.mounts()
 
     def used_by(self, number: tuple[int, int]) -> Sequence[str]:
         what = f"looking for processes that use device {number[0]}:{number[1]}"

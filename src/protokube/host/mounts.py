@@ -1,7 +1,11 @@
-"""This machine's mount table as values."""
+"""This machine's mount table as values, and a view of it that is cheap to ask in every step of a round."""
 
 from __future__ import annotations
 
+import os
+import select
+import time
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
@@ -9,17 +13,52 @@ from protokube.host import Mount
 from protokube.host.child import mountinfo
 from protokube.host.child.mountinfo import PROC, shown_anywhere
 
-__all__ = ["mounts", "parse", "shown_anywhere"]
+__all__ = ["MountTable", "mounts", "parse", "shown_anywhere"]
+
+AGE = 0.25
+"""Seconds after which the table is read again although nothing was mounted or unmounted."""
+
+
+class MountTable:
+    """The table of this process, read again only when it changed.
+
+    The kernel wakes whoever polls an open table after each mount and unmount (proc(5)), but not after a change of
+    options: those are never older than `AGE`. To write the table costs the kernel far more than to say that it is the
+    same.
+    """
+
+    def __init__(self, *, proc: Path = PROC, clock: Callable[[], float] = time.monotonic) -> None:
+        self._proc, self._clock = proc, clock
+        self._file: int | None = None
+        self._changes = select.poll()
+        self._mounts: tuple[Mount, ...] = ()
+        self._read_at = 0.0
+
+    def mounts(self) -> tuple[Mount, ...]:
+        """Every mount that this process sees now. Of two at one point, the later one is the one to be seen."""
+        now = self._clock()
+        if self._file is None:
+            self._file = mountinfo.open_table(self._proc)
+            self._changes.register(self._file, select.POLLPRI | select.POLLERR)
+        elif not self._changed() and 0 <= now - self._read_at < AGE:
+            return self._mounts
+        # asked before it is read: what changes meanwhile is told the next time
+        os.lseek(self._file, 0, os.SEEK_SET)
+        self._mounts, self._read_at = parse(mountinfo.read_table(self._file)), now
+        return self._mounts
+
+    def _changed(self) -> bool:
+        return bool(self._changes.poll(0))
 
 
 def mounts(proc: Path = PROC) -> tuple[Mount, ...]:
-    """Every mount that this process sees now. Of two at one point, the later one is the one to be seen."""
+    """The same, read once."""
     return parse(mountinfo.read(proc))
 
 
 @lru_cache(maxsize=2)
 def parse(text: str) -> tuple[Mount, ...]:
-    """Kept by the text: the table is read many times in a round, always anew, and mostly says the same."""
+    """Kept by the text: it is read many times, and mostly says the same."""
     return tuple(translated(line) for line in mountinfo.parse(text))
 
 

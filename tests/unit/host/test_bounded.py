@@ -9,7 +9,7 @@ import pytest
 
 from helpers_disks import wait_until
 from protokube.errors import TryLater
-from protokube.host.bounded import Bounds, bounded
+from protokube.host.bounded import Bounds, Worker, bounded
 
 
 def test_what_answers_in_time_is_the_answer() -> None:
@@ -88,7 +88,7 @@ def test_once_it_has_come_back_it_is_asked_anew_and_the_late_answer_is_not_used(
     with pytest.raises(TryLater):
         bounds(disk, 0.05, "reading")
     disk.answers.set()
-    wait_until(lambda: not bounds._under_way["reading"].is_alive(), "it does not come back")
+    wait_until(lambda: bounds._under_way["reading"].ended, "it does not come back")
 
     assert bounds(lambda: "new", 5, "reading") == "new"
 
@@ -101,13 +101,61 @@ def test_nothing_is_remembered_of_what_went_well() -> None:
     assert bounds._under_way == {}
 
 
-def test_a_thread_that_is_left_behind_does_not_keep_the_program_from_ending() -> None:
-    disk, bounds = Disk(), Bounds()
+def workers() -> set[threading.Thread]:
+    return {each for each in threading.enumerate() if isinstance(each, Worker)}
+
+
+def test_one_thread_serves_all_that_answer_in_time() -> None:
+    before, bounds, ran_in = workers(), Bounds(), set()
+    for number in range(50):
+        bounds(lambda: ran_in.add(threading.current_thread()), 5, f"reading {number}")
+
+    assert len(ran_in) == 1
+    assert len(workers() - before) == 1
+
+
+def test_a_thread_that_is_left_behind_keeps_no_program_from_ending_and_ends_when_the_disk_answers() -> None:
+    before, disk, bounds = workers(), Disk(), Bounds()
     with pytest.raises(TryLater):
         bounds(disk, 0.05, "reading")
+    (left,) = workers() - before
 
-    assert bounds._under_way["reading"].daemon
+    assert left.daemon
+    assert bounds(lambda: "fine", 5, "reading another") == "fine", "by another thread"
     disk.answers.set()
+    left.join(30)
+    assert not left.is_alive()
+
+
+def test_a_thread_that_cannot_be_started_leaves_nothing_behind() -> None:
+    """As a machine without free process ids answers."""
+    bounds = Bounds()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Worker, "start", refuse_to_start)
+        with pytest.raises(RuntimeError, match="can't start new thread"):
+            bounds(lambda: 1, 5, "reading")
+
+    assert bounds(lambda: 2, 5, "reading") == 2
+
+
+def refuse_to_start(_worker: Worker) -> None:
+    raise RuntimeError("can't start new thread")
+
+
+def test_threads_that_call_at_once_do_not_wait_for_each_other() -> None:
+    bounds, meet, answers = Bounds(), threading.Barrier(4), []
+
+    def ask(number: int) -> None:
+        bounds(lambda: meet.wait(30), 60, f"meeting {number}")
+        answers.append(bounds(lambda: number, 60, f"reading {number}"))
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(60)
+
+    assert sorted(answers) == [0, 1, 2, 3]
 
 
 def test_the_hint_says_where_to_look() -> None:

@@ -51,12 +51,20 @@ def table(proc: Path = PROC) -> list[Line]:
 
 
 def read(proc: Path = PROC) -> str:
-    """Without buffers and decoders: an agent reads it several times in each round."""
-    file = os.open(f"{proc}/self/mountinfo", os.O_RDONLY | os.O_CLOEXEC)
+    file = open_table(proc)
     try:
-        return os.fsdecode(b"".join(iter(lambda: os.read(file, CHUNK), b"")))
+        return read_table(file)
     finally:
         os.close(file)
+
+
+def open_table(proc: Path = PROC) -> int:
+    return os.open(f"{proc}/self/mountinfo", os.O_RDONLY | os.O_CLOEXEC)
+
+
+def read_table(file: int) -> str:
+    """From where the file stands to its end. Without buffers and decoders: an agent reads it in every round."""
+    return os.fsdecode(b"".join(iter(lambda: os.read(file, CHUNK), b"")))
 
 
 def shown_anywhere(number: tuple[int, int], proc: Path = PROC) -> list[int]:

@@ -6,38 +6,42 @@ differs: virtio and NVMe have one, SCSI has a page of vital product data, and ot
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 ROOT = Path("/")
 SECTOR = 512
+PAGE = 4096
+"""Bytes: no attribute of sysfs is longer, and each is read in one piece."""
 SERIALS = ("serial", "device/serial", "device/vpd_pg80", "wwid", "device/wwid")
 VPD_HEADER = 4
 DELETED = " (deleted)"  # the kernel adds it to the name of a backing file that was unlinked
 
 
-def folder(number: tuple[int, int], root: Path = ROOT) -> Path:
-    return root / "sys/dev/block" / f"{number[0]}:{number[1]}"
+def folder(number: tuple[int, int], root: Path = ROOT) -> str:
+    """As text, like all paths here: they are asked for in every round."""
+    return f"{_prefix(root)}/sys/dev/block/{number[0]}:{number[1]}"
 
 
 def size(number: tuple[int, int], root: Path = ROOT) -> int:
     """In bytes; 0 for a device that is not there, or has nothing behind it."""
-    sectors = attribute(folder(number, root) / "size")
+    sectors = attribute(f"{folder(number, root)}/size")
     return int(sectors) * SECTOR if sectors.isdigit() else 0
 
 
 def serial(number: tuple[int, int], root: Path = ROOT) -> str | None:
     """The serial of a whole disk; a partition has none, for it is not the disk."""
     place = folder(number, root)
-    if (place / "partition").exists():
+    if os.path.exists(f"{place}/partition"):  # noqa: PTH110
         return None
-    if backing := attribute(place / "loop/backing_file"):
+    if backing := attribute(f"{place}/loop/backing_file"):
         return Path(backing.removesuffix(DELETED)).stem
-    return next((found for name in SERIALS if (found := attribute(place / name))), None)
+    return next((found for name in SERIALS if (found := attribute(f"{place}/{name}"))), None)
 
 
 def name(number: tuple[int, int], root: Path = ROOT) -> str:
     """What the kernel calls it, relative to /dev: 'nvme1n1'; "" for a device that is not there."""
-    for line in attribute(folder(number, root) / "uevent").splitlines():
+    for line in attribute(f"{folder(number, root)}/uevent").splitlines():
         if line.startswith("DEVNAME="):
             return line.removeprefix("DEVNAME=")
     return ""
@@ -45,16 +49,30 @@ def name(number: tuple[int, int], root: Path = ROOT) -> str:
 
 def ext4_errors(number: tuple[int, int], root: Path = ROOT) -> int:
     """Errors that ext4 has counted on a mounted device since it was last checked; 0 where that is not told."""
-    counted = attribute(root / "sys/fs/ext4" / name(number, root) / "errors_count")
+    try:
+        device = os.readlink(folder(number, root)).rpartition("/")[2]  # noqa: PTH115
+    except OSError:
+        return 0
+    counted = attribute(f"{_prefix(root)}/sys/fs/ext4/{device}/errors_count")
     return int(counted) if counted.isdigit() else 0
 
 
-def attribute(place: Path) -> str:
+def attribute(place: str) -> str:
     """One file of sysfs, stripped; "" if it is not there or does not answer."""
     try:
-        data = place.read_bytes()
+        file = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return ""
-    if place.name == "vpd_pg80":
+    try:
+        data = os.read(file, PAGE)
+    except OSError:
+        return ""
+    finally:
+        os.close(file)
+    if place.endswith("/vpd_pg80"):
         data = data[VPD_HEADER:]
     return data.decode(errors="replace").strip("\0 \t\n")
+
+
+def _prefix(root: Path) -> str:
+    return "" if root == ROOT else str(root)
