@@ -165,8 +165,8 @@ class Cloud:
         Idempotent: what could not be taken the first time is tried again.
         """
         with self._alone(host):
-            found = self.census.find(host)
             newly = self.census.bury(host)
+            found = self.census.find(host)  # afterwards: whoever starts it now looks whether it was declared dead
             if newly:
                 self._tell(self.on_death)
             try:

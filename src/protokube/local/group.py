@@ -181,7 +181,11 @@ class Groups:
             return
         self.cloud.census.write_started(host.name, pid, started)
         self._born[host.name] = time.monotonic()
-        self._watch(self.cloud.census.find(host.name))
+        known = self.cloud.census.find(host.name)
+        self._watch(known)
+        if known.dead:  # by a decision that could not kill it yet
+            log.info("%s was declared dead while it started", host.name)
+            self._spawn(self._declare(host.name, kill=True))
         self.cloud.changed()
         log.info("%s runs at %s after %.2f s (pid %d)", host.name, host.address, time.monotonic() - began, pid)
 

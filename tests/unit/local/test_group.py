@@ -207,6 +207,33 @@ def test_a_paused_group_declares_dead_but_starts_nobody_until_it_goes_on(world: 
     world.run(story)
 
 
+def test_a_host_that_is_declared_dead_while_it_starts_does_not_live_on(world: World) -> None:
+    """Seen: the power failed while a group replaced a host, and the successor ran on as a dead one."""
+    start, started, go_on = world.start, threading.Event(), threading.Event()
+
+    def slowly(host: Host, template: Template) -> tuple[int, int]:
+        started.set()
+        assert go_on.wait(60)
+        return start(host, template)
+
+    world.start = slowly  # type: ignore[method-assign]
+
+    async def story(groups: Groups) -> None:
+        await groups.set_group("master-a", 1, {})
+        await until(started.is_set)
+        await groups.pause_group()
+        await asyncio.to_thread(world.cloud.power_off)
+        go_on.set()
+        (host,) = world.cloud.census.everybody()
+
+        await until(lambda: host.name in world.started)
+        await until(lambda: world.cloud.census.find(host.name).pid is not None)
+        await until(lambda: not world.cloud.is_running(world.cloud.census.find(host.name)))
+        await until(lambda: host.name not in world.sockets)
+
+    world.run(story)
+
+
 def test_a_group_that_shrinks_lets_the_youngest_go(world: World) -> None:
     async def story(groups: Groups) -> None:
         await groups.set_group("nodes", 3, {})
