@@ -74,7 +74,9 @@ def _one(turn: Turn, volume: str, mount: Mount) -> None:
             return  # it was unmounted a moment ago
         turn.disk_errors.setdefault(volume, (error.strerror or str(error)).lower())
         system = FileSystem(errors=0, free=0, size=0)
-    tested = _tested(turn, volume, mount) if verified.is_noted(world, volume, mount) else None
+    noted = diskfaults.noted_on(world, volume, mount)
+    # one that is being left is not written to again: each test of a disk that hangs is one more child that stays
+    tested = _tested(turn, volume, mount) if not noted and verified.is_noted(world, volume, mount) else None
     signs = Signs(
         options=mount.options,
         errors=system.errors,
@@ -82,7 +84,7 @@ def _one(turn: Turn, volume: str, mount: Mount) -> None:
         detail=tested.detail if tested else "",
         unreadable=turn.disk_errors.get(volume, ""),
     )
-    fault = diskfaults.noted_on(world, volume, mount) or fault_in(signs)
+    fault = noted or fault_in(signs)
     if not fault:
         _report_room(turn, volume, system, signs.writing)
         return
@@ -104,9 +106,8 @@ def _tested(turn: Turn, volume: str, mount: Mount) -> WriteTested | None:
     if volume in cache.running and (result := world.disks.run(cache.running[volume])) is not None:
         if not (isinstance(result, Failed) and result.overdue):  # such a one still runs
             del cache.running[volume]
-        known = _outcome(result, now, known)
-        if known is not None:
-            cache.tests[volume] = known
+        if (outcome := _outcome(result, now, known)) is not None:
+            known = cache.tests[volume] = outcome
     return known
 
 
