@@ -33,8 +33,8 @@ class Threads:
         known = self._under_way.get(name)
         if known is None:
             attempt: Attempt[object] = Attempt(work)
-            self._under_way[name] = attempt
             threading.Thread(target=self._carry_out, args=(attempt,), name=name, daemon=True).start()
+            self._under_way[name] = attempt  # only now: what could not be started is tried again
             return None
         if not known.ended:
             return None

@@ -55,3 +55,21 @@ def test_what_the_work_raised_is_raised_where_it_is_collected_and_then_it_starts
     assert threads.run("flush", lambda: 7) is None
     assert done.wait(30)
     assert threads.run("flush", lambda: 0) == 7
+
+
+def test_work_that_could_not_be_started_is_tried_again() -> None:
+    """As on a machine without free process ids."""
+    done = threading.Event()
+    threads = Threads(done.set)
+
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError):
+            threads.run("sum", lambda: 1)
+
+    assert threads.run("sum", lambda: 2) is None
+    assert done.wait(30)
+    assert threads.run("sum", lambda: 0) == 2
