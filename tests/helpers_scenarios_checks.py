@@ -10,6 +10,7 @@ from helpers_scenarios import Stage
 from helpers_scenarios_host import Host
 from protokube.agent.inventory import is_gone
 from protokube.agent.world import Turn
+from protokube.host import WriteTest
 from protokube.members.identity import FILE, Identity, decode
 from protokube.members.start import Join, Start
 from protokube.records.member import parse_claim
@@ -114,6 +115,8 @@ class Watch:
         if turn is None:
             return
         demand(not turn.report.bugs, f"a bug on {host.id}: {turn.report.bugs}")
+        tests = Counter(job.number for job in host.disks.under_way() if isinstance(job, WriteTest))
+        demand(max(tests.values(), default=0) <= 1, f"{host.id} writes to one disk from several children: {tests}")
         links = host.links()
         for file, volume in links.items():
             demand(volume in host.disks.table, f"{host.id} links {file} from {volume}, which is not mounted")

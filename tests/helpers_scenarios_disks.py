@@ -220,6 +220,11 @@ class MemoryDisks:
         self.progress()
         return tuple((job, self.clock.common.seconds - work.began) for job, work in self.jobs.items())
 
+    def under_way(self) -> list[Job]:
+        """Jobs whose children live."""
+        self.progress()
+        return [job for job, work in self.jobs.items() if work.result is None]
+
     def uuid_of(self, block: Block) -> str | None:
         platter = self.platters.numbered(block.number)
         return platter.uuid if platter and self.reaches(platter.volume) else None
