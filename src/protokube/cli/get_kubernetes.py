@@ -38,7 +38,8 @@ def kept_versions(ctx: click.Context, _: click.Parameter, incomplete: str) -> li
     show_envvar=True,
     help="Download from here instead of https://dl.k8s.io/release; again for a second one, asked if the first fails.",
 )
-@click.option("--build", is_flag=True, help="Build the version that Debian has from its source: a quarter of an hour.")
+@click.option("--build", is_flag=True, help="Build VERSION from Go modules, or what Debian has from its source.")
+@click.option("--unverified", is_flag=True, help="With --build: use modules that no checksum database vouches for.")
 @click.option(
     "--cache",
     metavar="DIR",
@@ -47,18 +48,26 @@ def kept_versions(ctx: click.Context, _: click.Parameter, incomplete: str) -> li
 )
 @output_option(default="text", choices=("text", "json"))
 def kubernetes(
-    version: str | None, folder: Path | None, mirrors: tuple[str, ...], build: bool, cache: Path | None, output: str
+    version: str | None,
+    folder: Path | None,
+    mirrors: tuple[str, ...],
+    build: bool,
+    unverified: bool,
+    cache: Path | None,
+    output: str,
 ) -> None:
     """Get the programs of a version of Kubernetes.
 
     What PROTOKUBE_KUBERNETES_BIN names is used as it is. Then comes the cache; only what is not in it is downloaded,
     copied or built, checked, and put there whole. A download that was cut off goes on where it was. Without VERSION:
-    what the folder or Debian has; else the newest that is here.
+    what the folder or Debian has; else the newest that is here. A build takes a quarter of an hour on two processors;
+    from modules it needs Go, which is taken from PyPI where none is new enough.
 
     \b
       protokube get kubernetes 1.34.1
       protokube get kubernetes 1.34.1 --mirror https://mirror.example.com/kubernetes
       protokube get kubernetes 1.34.1 --from /media/usb/kubernetes/server/bin
+      protokube get kubernetes 1.36.4 --build
       protokube get kubernetes --build
     """
     from protokube.cli.progress import Progress
@@ -72,7 +81,15 @@ def kubernetes(
     if chosen and asked and version is None:
         raise InvalidRequest("--mirror says where, and not what", hint="name a version, such as 1.34.1")
     with ending_like_ctrl_c():
-        got = obtain(version, cache or CACHE, folder=folder, mirrors=chosen, build=build, teller=Progress())
+        got = obtain(
+            version,
+            cache or CACHE,
+            folder=folder,
+            mirrors=chosen,
+            build=build,
+            unverified=unverified,
+            teller=Progress(),
+        )
     if output == "json":
         programs = {name: str(path) for name, path in got.programs.items()}
         click.echo(json.dumps({"version": got.version, "folder": str(got.folder), "programs": programs}, indent=2))

@@ -6,14 +6,9 @@ on two processors. The machine's own list of packages is left as it is: sources 
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
-import signal
-import subprocess
-import threading
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from protokube.errors import InvalidRequest, Refused, TryLater
@@ -21,6 +16,7 @@ from protokube.programs import shelf
 from protokube.programs.debian_mend import mend
 from protokube.programs.debian_sources import one_line_sources, stanza_sources, upstream_version
 from protokube.programs.kubernetes import PROGRAMS, Kubernetes, find, in_cache
+from protokube.programs.running import Runner
 from protokube.programs.telling import Teller
 
 NEEDED = (
@@ -32,8 +28,9 @@ NEEDED = (
 )
 """Programs, and the packages that bring them."""
 APT = Path("/etc/apt")
+VERSION = "1.20.2"
+"""Of Debian 12: what is asked for by this name is built from its source."""
 ROOM = 6_000_000_000
-LAST_LINES = 12
 
 
 def build_from_debian(cache: Path, teller: Teller, asked: str | None = None, *, room: int = ROOM) -> Kubernetes:
@@ -48,12 +45,12 @@ def build_from_debian(cache: Path, teller: Teller, asked: str | None = None, *, 
         shutil.rmtree(work, ignore_errors=True)  # of a build that was killed
         work.mkdir()
         try:
-            return _build(work, kept, _Runner(kept / "build.log", teller), asked)
+            return _build(work, kept, Runner(kept / "build.log", teller), asked)
         finally:
             shutil.rmtree(work, ignore_errors=True)
 
 
-def _build(work: Path, kept: Path, run: _Runner, asked: str | None) -> Kubernetes:
+def _build(work: Path, kept: Path, run: Runner, asked: str | None) -> Kubernetes:
     with run.teller.step("packages that the build needs"):
         _install(run, work)
     with run.teller.step("Debian's source package kubernetes"):
@@ -113,7 +110,7 @@ def _lacking_packages() -> list[str]:
     return [package for program, packages in NEEDED if shutil.which(program) is None for package in packages]
 
 
-def _install(run: _Runner, work: Path) -> None:
+def _install(run: Runner, work: Path) -> None:
     packages = _lacking_packages()
     if not packages:
         return
@@ -127,7 +124,7 @@ def _install(run: _Runner, work: Path) -> None:
         run(install, work, quiet)
 
 
-def _source(run: _Runner, work: Path) -> Path:
+def _source(run: Runner, work: Path) -> Path:
     parts, lists, unpacked = work / "sources", work / "lists", work / "source"
     for folder in (parts, lists / "partial", unpacked):
         folder.mkdir(parents=True)
@@ -159,69 +156,3 @@ def _told_by_changelog(source: Path) -> str:
     """`kubernetes (1.20.2-1) bookworm; …`: the version in brackets."""
     with (source / "debian" / "changelog").open(encoding="utf-8") as file:
         return file.readline().partition("(")[2].partition(")")[0]
-
-
-class _Runner:
-    """Runs what takes long; all of its output is in a file, the last line is told, and none of it outlives us."""
-
-    def __init__(self, log: Path, teller: Teller) -> None:
-        self.log, self.teller = log, teller
-        log.write_bytes(b"")
-
-    def __call__(self, command: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None) -> None:
-        last: deque[str] = deque(maxlen=LAST_LINES)
-        with self.log.open("a", encoding="utf-8") as log, contextlib.ExitStack() as stack:
-            started: list[subprocess.Popen[str]] = []
-            try:
-                with _interrupted_later():
-                    child = stack.enter_context(_started(command, folder, environment))
-                    started.append(child)
-                assert child.stdout
-                for line in child.stdout:
-                    log.write(line)
-                    last.append(line.rstrip())
-                    self.teller.say(line.strip())
-            except BaseException:
-                for each in started:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.killpg(each.pid, signal.SIGKILL)
-                raise
-        if child.returncode:
-            raise TryLater(f"`{' '.join(command)}` failed", saw="\n".join(last), hint=f"all it said is in {self.log}")
-
-
-def _started(command: Sequence[str], folder: Path, environment: Mapping[str, str] | None) -> subprocess.Popen[str]:
-    return subprocess.Popen(  # noqa: S603
-        command,
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        # A group of its own: all of it can be ended. No session of its own: a kernel that shares the processors among
-        # sessions would not know how nice it is to whoever started us.
-        process_group=0,
-    )
-
-
-@contextlib.contextmanager
-def _interrupted_later() -> Iterator[None]:
-    """A child is being made: who were interrupted now would not know whom to end. The interruption comes afterwards."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    came: list[int] = []
-    numbers = [
-        number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) is signal.default_int_handler
-    ]
-    for number in numbers:
-        signal.signal(number, lambda which, _frame: came.append(which))
-    try:
-        yield
-    finally:
-        for number in numbers:
-            signal.signal(number, signal.default_int_handler)
-    if came:
-        raise KeyboardInterrupt

@@ -1,7 +1,8 @@
-"""Get Kubernetes: what is here already, else from a folder, else from its releases, else built from Debian's source.
+"""Get Kubernetes: what is here already, else from a folder, from its releases, or built here.
 
 Only one way is gone, and the user says which: a build takes a quarter of an hour, and an offline folder is named by
-someone who does not want a download.
+someone who does not want a download. A build is made from Go modules, or from Debian's source for the one version that
+Debian has.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from protokube.errors import InvalidRequest, Refused
-from protokube.programs import debian, release, shelf
+from protokube.programs import debian, gomodules, release, shelf
 from protokube.programs.kubernetes import CACHE, PROGRAMS, Kubernetes, find, in_cache, in_folder, plain_version
 from protokube.programs.kubernetes import version as told_version
 from protokube.programs.telling import Silent, Teller
@@ -26,9 +27,12 @@ def obtain(
     folder: Path | None = None,
     mirrors: Sequence[str] = (),
     build: bool = False,
+    unverified: bool = False,
     teller: Teller | None = None,
 ) -> Kubernetes:
     """This version of Kubernetes in the cache; without one, what the folder or Debian has, or what is there."""
+    if unverified and not build:
+        raise InvalidRequest("--unverified is about modules that are built here", hint="add --build, or leave it out")
     if sum(map(bool, (folder, mirrors, build))) > 1:
         raise InvalidRequest("only one of --from, --mirror and --build can be gone by")
     if (version or not (folder or build)) and (found := find(version, cache)):
@@ -37,8 +41,10 @@ def obtain(
     asked = None if version is None else plain_version(version)
     if folder is not None:
         return copy_folder(folder, cache, teller, asked)
-    if build:
+    if build and asked in (None, debian.VERSION):
         return debian.build_from_debian(cache, teller, asked)
+    if build and asked is not None:
+        return gomodules.build_from_modules(asked, cache, teller, unverified=unverified)
     if asked is None:
         raise InvalidRequest(f"there is no Kubernetes in {cache} yet", hint="name a version, such as 1.34.1")
     with shelf.only_one(cache, teller) as kept:

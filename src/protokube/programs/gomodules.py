@@ -1,0 +1,167 @@
+"""Build Kubernetes from published Go modules: any version, with no network but a module proxy.
+
+Every module is compared with a sum before it is compiled. For versions that we test the sums lie beside this file; for
+others Go asks its checksum database, and where that is not served nothing is built unless the user says so.
+Go's own caches are used, so a second build of a neighbouring version takes a fraction of the time.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from protokube.errors import InvalidRequest, Refused, TryLater
+from protokube.programs import gosource, shelf
+from protokube.programs.gosource import KUBERNETES, GoMod
+from protokube.programs.gotools import Go, find_go, go_environment
+from protokube.programs.kubernetes import PROGRAMS, Kubernetes, find
+from protokube.programs.running import Runner
+from protokube.programs.telling import Teller
+
+SUMS = Path(__file__).with_name("sums")
+OLDEST_GO = "1.21"
+"""What reads the go.mod of a release, before it is known which Go that one needs."""
+ROOM = 6_000_000_000
+SECONDS = 300.0
+PACKAGES = {name: f"{KUBERNETES}/cmd/{name}" for name in PROGRAMS}
+
+
+def build_from_modules(
+    version: str, cache: Path, teller: Teller, *, unverified: bool = False, room: int = ROOM
+) -> Kubernetes:
+    """This version of Kubernetes in the cache."""
+    with shelf.only_one(cache, teller) as kept:
+        if found := find(version, cache):
+            return found
+        if (free := shutil.disk_usage(kept).free) < room:
+            raise Refused(f"too little room for a build in {kept}", saw=f"{free >> 20} MB", want=f"{room >> 20} MB")
+        with _resolved(version, kept, teller, pinned=pinned_sums(version), unverified=unverified) as wrapper:
+            draft = shelf.draft(kept, version)
+            for name, package in PACKAGES.items():
+                with teller.step(f"{name} {version} is built"):
+                    wrapper.build(package, draft / name)
+            return shelf.finish(draft, kept, version)
+
+
+def resolved_sums(version: str, cache: Path, teller: Teller, *, unverified: bool = False) -> str:
+    """The sums of all modules that this version consists of, as the checksum database has them."""
+    with (
+        shelf.only_one(cache, teller) as kept,
+        _resolved(version, kept, teller, pinned="", unverified=unverified) as wrapper,
+    ):
+        return (wrapper.folder / "go.sum").read_text("ascii")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wrapper:
+    """A main module that is complete: every module that it needs was downloaded and compared with its sum."""
+
+    folder: Path
+    go: Go
+    environment: Mapping[str, str]
+    stamp: str
+    run: Runner
+
+    def build(self, package: str, target: Path) -> None:
+        compiler = ["nice", "-n", "5", str(self.go.path), "build", "-mod=readonly", f"-ldflags={self.stamp}"]
+        self.run([*compiler, "-o", str(target), package], self.folder, self.environment)
+
+
+@contextmanager
+def _resolved(version: str, kept: Path, teller: Teller, *, pinned: str, unverified: bool) -> Iterator[Wrapper]:
+    run, folder = Runner(kept / "build.log", teller), kept / ".modules"
+    asks_database = not (pinned or unverified)
+    go = find_go(OLDEST_GO, kept.parent, run)
+    environment = go_environment(go, database=asks_database)
+    with _emptied(folder):
+        with teller.step(f"go.mod of Kubernetes {version}"):
+            release = _download(go, version, folder, environment)
+            mod = gosource.read_go_mod(_json(go, folder, environment, "mod", "edit", "-json", release["GoMod"]))
+        if not go.is_at_least(mod.go):
+            go = find_go(mod.go, kept.parent, run)
+            environment = go_environment(go, database=asks_database)
+        with teller.step("modules that it consists of"):
+            _resolve(version, folder, go, mod, pinned, environment, run)
+        commit = str((release.get("Origin") or {}).get("Hash", ""))
+        yield Wrapper(folder=folder, go=go, environment=environment, stamp=gosource.stamp(version, commit), run=run)
+
+
+@contextmanager
+def _emptied(folder: Path) -> Iterator[None]:
+    shutil.rmtree(folder, ignore_errors=True)  # of a build that was killed
+    folder.mkdir()
+    try:
+        yield
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def pinned_sums(version: str) -> str:
+    """The sums of a version that we test; "" for others."""
+    file = SUMS / f"kubernetes-{version}.sum"
+    return file.read_text("ascii") if file.exists() else ""
+
+
+def _download(go: Go, version: str, work: Path, environment: Mapping[str, str]) -> dict[str, Any]:
+    """The release itself. Go answers in JSON, also if there is no such version."""
+    told = _json(go, work, environment, "mod", "download", "-json", f"{KUBERNETES}@v{version}")
+    if error := str(told.get("Error", "")):
+        raise _refusal(version, error)
+    return told
+
+
+def _refusal(version: str, error: str) -> Refused | InvalidRequest | TryLater:
+    """What to do about an answer of Go's."""
+    if "verifying" in error:
+        return Refused(
+            f"the sums of Kubernetes {version} cannot be compared",
+            saw=error,
+            want="a checksum database that has them",
+            hint="name another release, or build it all the same with --unverified",
+        )
+    if any(
+        words in error
+        for words in ("unknown revision", "not found", "404 Not Found", "no such file", "is not available")
+    ):
+        return InvalidRequest(f"there is no Kubernetes {version} at the module proxy", saw=error)
+    return TryLater(f"Kubernetes {version} could not be downloaded", saw=error)
+
+
+def _resolve(
+    version: str, work: Path, go: Go, mod: GoMod, pinned: str, environment: Mapping[str, str], run: Runner
+) -> None:
+    """Complete the wrapper: every module that is compiled, with its sum."""
+    (work / "go.mod").write_text(gosource.wrapper(version, mod), "ascii")
+    (work / "packages.go").write_text(gosource.imports(PACKAGES.values()), "ascii")
+    (work / "go.sum").write_text(pinned, "ascii")
+    listing = [str(go.path), "list", "-mod=mod", "-deps", "-f", "{{if .Module}}{{.ImportPath}}{{end}}"]
+    try:
+        run([*listing, *PACKAGES.values()], work, environment)
+    except TryLater as why:
+        raise (_refusal(version, why.saw) if "verifying" in why.saw else why) from why
+    if pinned and (unknown := gosource.unknown_sums(pinned, (work / "go.sum").read_text("ascii"))):
+        raise Refused(
+            f"Kubernetes {version} would be built with modules that are not in our sums",
+            saw=", ".join(unknown[:5]) + (f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""),
+            hint="report it; a proxy that answers otherwise than the public one may be the cause",
+        )
+
+
+def _json(go: Go, work: Path, environment: Mapping[str, str], *arguments: str) -> dict[str, Any]:
+    command = [str(go.path), *arguments]
+    try:
+        ran = subprocess.run(  # noqa: S603
+            command, cwd=work, env=environment, capture_output=True, text=True, timeout=SECONDS
+        )
+        told = json.loads(ran.stdout or "null")
+    except (OSError, ValueError, subprocess.TimeoutExpired) as why:
+        raise TryLater(f"`{' '.join(command)}` failed", saw=str(why)) from why
+    if not isinstance(told, dict):
+        raise TryLater(f"`{' '.join(command)}` failed", saw=ran.stderr.strip()[-1000:])
+    return told
