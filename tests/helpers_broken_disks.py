@@ -50,6 +50,51 @@ def seen_from_outside(cluster: RealCluster, member: str) -> Path:
     return Path(f"/proc/{host['pid']}/root{point_of(cluster, member)}")
 
 
+MOST = 4 << 30
+"""Bytes: more than any disk of a test has."""
+
+
+def fill(point: Path, name: str = "filler") -> None:
+    """To the very last block: what the file system keeps for root is root's, and so are we.
+
+    While a volume is mounted anew, its place is a folder of this machine's own file system, which must not be filled.
+    So the folder is opened first, then proven to be the root of another file system, and the file is made in what is
+    open. ValueError if nothing is mounted there now.
+    """
+    folder = os.open(point, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        if os.fstat(folder).st_dev == point.parent.stat().st_dev:
+            raise ValueError(f"nothing is mounted at {point}")
+        file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600, dir_fd=folder)
+        try:
+            allocate_all(file)
+        finally:
+            os.close(file)
+    finally:
+        os.close(folder)
+
+
+def allocate_all(file: int) -> None:
+    size, end = 1 << 28, 0
+    while size >= 1024:
+        assert end < MOST, "this is no disk of a test"
+        try:
+            os.posix_fallocate(file, end, size)
+            end += size
+        except OSError:
+            size //= 2
+
+
+def fill_disk_of(cluster: RealCluster, member: str) -> None:
+    """Wait until the volume of a member is mounted, and fill it."""
+
+    def filled() -> bool:
+        fill(seen_from_outside(cluster, member))
+        return True
+
+    until(filled, f"the volume of {member} is filled", MINUTES)
+
+
 def show_whole(device: Path, size: int) -> None:
     """Move the window of a loop device back to its image."""
     handle = os.open(device, os.O_RDWR | os.O_CLOEXEC)

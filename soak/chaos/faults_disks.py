@@ -6,7 +6,6 @@ not reach, so the block layer answers EIO to everything, and back again.
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import subprocess
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Self
 
-from helpers_broken_disks import show_whole, shut_down
+from helpers_broken_disks import fill, show_whole, shut_down
 from helpers_cluster import until
 from protokube.errors import ProtokubeError
 from protokube.local import loops
@@ -145,7 +144,11 @@ class Full(Fault):
     longest: ClassVar[float] = 15.0
 
     def apply(self, field: Field) -> None:
-        fill(field.until_mounted(self.member) / FILLER)
+        def filled() -> bool:
+            fill(field.until_mounted(self.member), FILLER)
+            return True
+
+        until(filled, f"the volume of {self.member} is filled")
 
     def undo(self, field: Field) -> None:
         def free() -> bool:
@@ -157,21 +160,6 @@ class Full(Fault):
 
         with suppress(ProtokubeError):
             until(free, f"the filler on the volume of {self.member} can be removed")
-
-
-def fill(file: Path) -> None:
-    """To the last block, reserved ones included: we are root."""
-    handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        size, end = 1 << 28, 0
-        while size >= 1024:
-            try:
-                os.posix_fallocate(handle, end, size)
-                end += size
-            except OSError:
-                size //= 2
-    finally:
-        os.close(handle)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from helpers_broken_disks import fill_disk_of
 from helpers_cluster import RealCluster, until
 from protokube.local import network
 from protokube.local.writer import WriteLog, as_found, lost, turned_back
@@ -178,25 +179,6 @@ def test_a_name_server_that_does_not_answer_holds_up_nobody_but_newcomers(
     survived(suffered, silent_name_server)
 
 
-def fill(cluster: RealCluster, host: str, point: str) -> None:
-    """To the very last block; what the file system keeps for root is root's, and so are we."""
-    code = (
-        "import os, sys\n"
-        "size = 1 << 28\n"
-        "file = os.open(sys.argv[1] + '/filler', os.O_WRONLY | os.O_CREAT)\n"
-        "end = 0\n"
-        "while size >= 1024:\n"
-        "    try:\n"
-        "        os.posix_fallocate(file, end, size)\n"
-        "        end += size\n"
-        "    except OSError:\n"
-        "        size //= 2\n"
-    )
-    ran = cluster.inside(host, sys.executable, "-c", code, point)
-    assert ran.returncode == 0, ran.stderr
-    assert cluster.inside(host, "cp", "/etc/passwd", f"{point}/more").returncode != 0, "it is not full"
-
-
 def full_disk(cluster: RealCluster) -> None:
     member = a_follower(cluster)
     old = cluster.host_of(member)
@@ -204,7 +186,8 @@ def full_disk(cluster: RealCluster) -> None:
     point = f"/mnt/master-{volume}"
     with written_through(cluster):
         end = lasting()
-        fill(cluster, old, point)
+        fill_disk_of(cluster, member)
+        assert cluster.inside(old, "cp", "/etc/passwd", f"{point}/more").returncode != 0, "it is not full"
         cluster.admin.call("kill_host", host=old)
         said = until(lambda: waits(cluster, "volumes", f"main/{member}"), "the successor says what it waits for")
         until(

@@ -7,6 +7,7 @@ acknowledged writes, and with two it panics for ever.
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,8 @@ import pytest
 from helpers_cluster import RealCluster, until
 
 MINUTES = 240.0
+LOOKS = 8
+"""A second apart: without a memory of it, a refused disk was mounted and unmounted every 2.5 s."""
 
 
 @pytest.fixture
@@ -55,6 +58,18 @@ def person(cluster: RealCluster) -> list[str]:
     return [each["text"] for each in cluster.notes("needsAPerson")]
 
 
+def refusal(cluster: RealCluster) -> str | None:
+    """Why the copy of b's disk is refused, as its agent says it now."""
+    return next((each for each in person(cluster) if "is an older copy of the disk of main/b" in each), None)
+
+
+def mount_of(cluster: RealCluster, member: str) -> str:
+    """The line about a member's volume in the mount table of its host: another mount is another line."""
+    return cluster.inside(
+        cluster.host_of(member), "grep", f"/mnt/master-{cluster.volume(member)['id']} ", "/proc/self/mountinfo"
+    ).stdout
+
+
 def test_with_all_others_alive_an_older_copy_is_set_aside_and_the_member_joins_anew(cluster: RealCluster) -> None:
     etcd = cluster.client()
     old_id = next(each.id for each in etcd.members() if each.name == "etcd-b")
@@ -87,14 +102,15 @@ def test_an_older_copy_and_a_member_that_missed_writes_never_form_a_quorum(clust
     cluster.admin.call("cut_host", host=cluster.host_of("c"), down=False)
     cluster.admin.call("resume_group")
 
-    reason = until(
-        lambda: next((each for each in person(cluster) if "is an older copy of the disk of main/b" in each), None),
-        "the older copy is refused",
-        MINUTES,
-    )
+    reason = until(lambda: refusal(cluster), "the older copy is refused", MINUTES)
 
     assert "the disk has epoch" in reason
     assert "recorded are epoch" in reason
+    mounted = mount_of(cluster, "b")
+    for _ in range(LOOKS):
+        time.sleep(1)
+        assert refusal(cluster) == reason, "what was refused gives one reason, in every round"
+        assert mount_of(cluster, "b") == mounted != "", "what was refused is mounted once"
     said = cluster.run("status", "--cluster", cluster.name)
     assert said.code == 4, said.out
     assert "protokube etcd accept" in said.out

@@ -15,7 +15,7 @@ from protokube.host.child.mountinfo import PROC, shown_anywhere
 
 __all__ = ["MountTable", "mounts", "parse", "shown_anywhere"]
 
-AGE = 0.25
+AGE = 0.05
 """Seconds after which the table is read again although nothing was mounted or unmounted."""
 
 
