@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from protokube.errors import InvalidRequest, Refused
-from protokube.programs import gomodules
-from protokube.programs.gomodules import build_from_modules
+from protokube.programs.gomodules import build_from_modules, resolved_sums
 from protokube.programs.kubernetes import PROGRAMS, version
 from protokube.programs.telling import Silent
 
@@ -75,12 +74,12 @@ class Proxy:
 def proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Proxy:
     monkeypatch.setenv("GOPROXY", f"file://{tmp_path / 'proxy'}")
     monkeypatch.setenv("GOMODCACHE", str(tmp_path / "modules"))
-    monkeypatch.setattr(gomodules, "SUMS", tmp_path / "sums")
     return Proxy(tmp_path / "proxy")
 
 
 def build(cache: Path, number: str, *, unverified: bool = False) -> str:
-    return version(build_from_modules(number, cache, Silent(), unverified=unverified).programs["kubelet"])
+    sums = cache.parent / "sums"
+    return version(build_from_modules(number, cache, Silent(), unverified=unverified, sums=sums).programs["kubelet"])
 
 
 def test_a_release_is_built_and_its_programs_say_which_one_they_are(tmp_path: Path, proxy: Proxy) -> None:
@@ -108,9 +107,8 @@ def test_a_release_that_there_is_not_is_told(tmp_path: Path, proxy: Proxy) -> No
 def test_with_our_sums_it_is_built_offline_and_a_module_that_was_changed_is_not_compiled(
     tmp_path: Path, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gomodules, "SUMS", tmp_path / "sums")
     (tmp_path / "sums").mkdir()
-    sums = gomodules.resolved_sums("1.90.1", tmp_path / "cache", Silent(), unverified=True)
+    sums = resolved_sums("1.90.1", tmp_path / "cache", Silent(), unverified=True)
     (tmp_path / "sums" / "kubernetes-1.90.1.sum").write_text(sums)
     assert build(tmp_path / "cache", "1.90.1") == "1.90.1"
 

@@ -33,7 +33,7 @@ PACKAGES = {name: f"{KUBERNETES}/cmd/{name}" for name in PROGRAMS}
 
 
 def build_from_modules(
-    version: str, cache: Path, teller: Teller, *, unverified: bool = False, room: int = ROOM
+    version: str, cache: Path, teller: Teller, *, unverified: bool = False, room: int = ROOM, sums: Path = SUMS
 ) -> Kubernetes:
     """This version of Kubernetes in the cache."""
     with shelf.only_one(cache, teller) as kept:
@@ -41,7 +41,7 @@ def build_from_modules(
             return found
         if (free := shutil.disk_usage(kept).free) < room:
             raise Refused(f"too little room for a build in {kept}", saw=f"{free >> 20} MB", want=f"{room >> 20} MB")
-        with _resolved(version, kept, teller, pinned=pinned_sums(version), unverified=unverified) as wrapper:
+        with _resolved(version, kept, teller, pinned=pinned_sums(version, sums), unverified=unverified) as wrapper:
             draft = shelf.draft(kept, version)
             for name, package in PACKAGES.items():
                 with teller.step(f"{name} {version} is built"):
@@ -102,9 +102,9 @@ def _emptied(folder: Path) -> Iterator[None]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def pinned_sums(version: str) -> str:
+def pinned_sums(version: str, sums: Path = SUMS) -> str:
     """The sums of a version that we test; "" for others."""
-    file = SUMS / f"kubernetes-{version}.sum"
+    file = sums / f"kubernetes-{version}.sum"
     return file.read_text("ascii") if file.exists() else ""
 
 

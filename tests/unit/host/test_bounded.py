@@ -131,14 +131,14 @@ def test_a_thread_that_cannot_be_started_leaves_nothing_behind() -> None:
     """As a machine without free process ids answers."""
     bounds = Bounds()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Worker, "start", refuse_to_start)
+        patch.setattr(threading.Thread, "start", refuse_to_start)
         with pytest.raises(RuntimeError, match="can't start new thread"):
             bounds(lambda: 1, 5, "reading")
 
     assert bounds(lambda: 2, 5, "reading") == 2
 
 
-def refuse_to_start(_worker: Worker) -> None:
+def refuse_to_start(_thread: threading.Thread) -> None:
     raise RuntimeError("can't start new thread")
 
 

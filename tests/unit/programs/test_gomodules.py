@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from protokube.errors import InvalidRequest, ProtokubeError, Refused, TryLater
-from protokube.programs import gomodules
 from protokube.programs.gomodules import build_from_modules
 from protokube.programs.kubernetes import PROGRAMS, find
 from protokube.programs.obtain import obtain
@@ -73,11 +72,11 @@ class Go:
         monkeypatch.setenv("PATH", f"{go.parent}:/usr/bin:/bin")
         monkeypatch.setenv("GONOSUMDB", "*")
         monkeypatch.setenv("GOFLAGS", "-insecure")
-        self.cache = folder / "cache"
+        self.cache, self.sums = folder / "cache", folder / "sums"
 
     def build(self, version: str = "1.36.9", **how: Any) -> Any:
         self._answers.write_text(json.dumps(self.answers))
-        return build_from_modules(version, self.cache, Silent(), room=0, **how)
+        return build_from_modules(version, self.cache, Silent(), room=0, sums=self.sums, **how)
 
     def calls(self, *words: str) -> list[dict[str, Any]]:
         lines = map(json.loads, self._calls.read_text().splitlines() if self._calls.exists() else ())
@@ -176,11 +175,10 @@ def test_a_program_that_does_not_compile_is_told_with_what_go_said_and_nothing_i
 
 
 @pytest.fixture
-def pinned(go: Go, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Go:
+def pinned(go: Go) -> Go:
     """With sums of 1.36.9 in our repository."""
-    (tmp_path / "sums").mkdir()
-    (tmp_path / "sums" / "kubernetes-1.36.9.sum").write_text("k8s.io/api v0.36.4 h1:x=\nother v1 h1:y=\n")
-    monkeypatch.setattr(gomodules, "SUMS", tmp_path / "sums")
+    go.sums.mkdir()
+    (go.sums / "kubernetes-1.36.9.sum").write_text("k8s.io/api v0.36.4 h1:x=\nother v1 h1:y=\n")
     return go
 
 
