@@ -359,7 +359,7 @@ def test_no_other_volume_is_taken_while_the_etcd_of_a_lost_one_does_not_end(form
     formed.run(MINUTE)
 
     assert formed.holder(formed.volume_of("b")) is None
-    assert "cannot be unmounted yet, although it is attached to" in host.said
+    formed.until(lambda: "cannot be unmounted yet, although it is attached to" in host.said)  # or it is at it just now
     model.lingering.clear()
     formed.refresh(host)
     formed.until(lambda: formed.holder(formed.volume_of("b")) == host.id)
