@@ -39,15 +39,8 @@ def build_from_debian(cache: Path, teller: Teller, asked: str | None = None, *, 
     with shelf.only_one(cache, teller) as kept:
         if asked and (found := find(asked, cache)):
             return found
-        if (free := shutil.disk_usage(kept).free) < room:
-            raise Refused(f"too little room for a build in {kept}", saw=f"{free >> 20} MB", want=f"{room >> 20} MB")
-        work = kept / ".build"
-        shutil.rmtree(work, ignore_errors=True)  # of a build that was killed
-        work.mkdir()
-        try:
+        with shelf.building(kept, ".build", room) as work:
             return _build(work, kept, Runner(kept / "build.log", teller), asked)
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
 
 
 def _build(work: Path, kept: Path, run: Runner, asked: str | None) -> Kubernetes:

@@ -8,10 +8,8 @@ Go's own caches are used, so a second build of a neighbouring version takes a fr
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +26,7 @@ SUMS = Path(__file__).with_name("sums")
 OLDEST_GO = "1.21"
 """What reads the go.mod of a release, before it is known which Go that one needs."""
 ROOM = 6_000_000_000
+FOLDER = ".modules"
 SECONDS = 300.0
 PACKAGES = {name: f"{KUBERNETES}/cmd/{name}" for name in PROGRAMS}
 
@@ -39,9 +38,8 @@ def build_from_modules(
     with shelf.only_one(cache, teller) as kept:
         if found := find(version, cache):
             return found
-        if (free := shutil.disk_usage(kept).free) < room:
-            raise Refused(f"too little room for a build in {kept}", saw=f"{free >> 20} MB", want=f"{room >> 20} MB")
-        with _resolved(version, kept, teller, pinned=pinned_sums(version, sums), unverified=unverified) as wrapper:
+        with shelf.building(kept, FOLDER, room) as folder:
+            wrapper = _resolved(version, folder, teller, pinned=pinned_sums(version, sums), unverified=unverified)
             draft = shelf.draft(kept, version)
             for name, package in PACKAGES.items():
                 with teller.step(f"{name} {version} is built"):
@@ -51,10 +49,8 @@ def build_from_modules(
 
 def resolved_sums(version: str, cache: Path, teller: Teller, *, unverified: bool = False) -> str:
     """The sums of all modules that this version consists of, as the checksum database has them."""
-    with (
-        shelf.only_one(cache, teller) as kept,
-        _resolved(version, kept, teller, pinned="", unverified=unverified) as wrapper,
-    ):
+    with shelf.only_one(cache, teller) as kept, shelf.building(kept, FOLDER, 0) as folder:
+        wrapper = _resolved(version, folder, teller, pinned="", unverified=unverified)
         return (wrapper.folder / "go.sum").read_text("ascii")
 
 
@@ -73,33 +69,21 @@ class Wrapper:
         self.run([*compiler, "-o", str(target), package], self.folder, self.environment)
 
 
-@contextmanager
-def _resolved(version: str, kept: Path, teller: Teller, *, pinned: str, unverified: bool) -> Iterator[Wrapper]:
-    run, folder = Runner(kept / "build.log", teller), kept / ".modules"
-    asks_database = not (pinned or unverified)
+def _resolved(version: str, folder: Path, teller: Teller, *, pinned: str, unverified: bool) -> Wrapper:
+    kept = folder.parent
+    run, asks_database = Runner(kept / "build.log", teller), not (pinned or unverified)
     go = find_go(OLDEST_GO, kept.parent, run)
     environment = go_environment(go, database=asks_database)
-    with _emptied(folder):
-        with teller.step(f"go.mod of Kubernetes {version}"):
-            release = _download(go, version, folder, environment)
-            mod = gosource.read_go_mod(_json(go, folder, environment, "mod", "edit", "-json", release["GoMod"]))
-        if not go.is_at_least(mod.go):
-            go = find_go(mod.go, kept.parent, run)
-            environment = go_environment(go, database=asks_database)
-        with teller.step("modules that it consists of"):
-            _resolve(version, folder, go, mod, pinned, environment, run)
-        commit = str((release.get("Origin") or {}).get("Hash", ""))
-        yield Wrapper(folder=folder, go=go, environment=environment, stamp=gosource.stamp(version, commit), run=run)
-
-
-@contextmanager
-def _emptied(folder: Path) -> Iterator[None]:
-    shutil.rmtree(folder, ignore_errors=True)  # of a build that was killed
-    folder.mkdir()
-    try:
-        yield
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with teller.step(f"go.mod of Kubernetes {version}"):
+        release = _download(go, version, folder, environment)
+        mod = gosource.read_go_mod(_json(go, folder, environment, "mod", "edit", "-json", release["GoMod"]))
+    if not go.is_at_least(mod.go):
+        go = find_go(mod.go, kept.parent, run)
+        environment = go_environment(go, database=asks_database)
+    with teller.step("modules that it consists of"):
+        _resolve(version, folder, go, mod, pinned, environment, run)
+    commit = str((release.get("Origin") or {}).get("Hash", ""))
+    return Wrapper(folder=folder, go=go, environment=environment, stamp=gosource.stamp(version, commit), run=run)
 
 
 def pinned_sums(version: str, sums: Path = SUMS) -> str:

@@ -51,6 +51,20 @@ def draft(kept: Path, version: str) -> Path:
     return folder
 
 
+@contextmanager
+def building(kept: Path, name: str, room: int) -> Iterator[Path]:
+    """An empty folder to build in, gone afterwards; refused where there is too little room for a build."""
+    if (free := shutil.disk_usage(kept).free) < room:
+        raise Refused(f"too little room for a build in {kept}", saw=f"{free >> 20} MB", want=f"{room >> 20} MB")
+    folder = kept / name
+    shutil.rmtree(folder, ignore_errors=True)  # of a build that was killed
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def finish(prepared: Path, kept: Path, version: str) -> Kubernetes:
     """Give a prepared folder its name, if it is what it is meant to be."""
     programs = {name: prepared / name for name in PROGRAMS}
