@@ -1,4 +1,4 @@
-"""Write the sums of all Go modules that versions of Kubernetes consist of beside the code that compares them."""
+"""Write the sums of all Go modules that a version of a product consists of beside the code that compares them."""
 
 from __future__ import annotations
 
@@ -7,19 +7,26 @@ import tempfile
 from pathlib import Path
 
 from protokube.cli.progress import Progress
+from protokube.errors import ProtokubeError
 from protokube.programs.gomodules import SUMS, resolved_sums
-from protokube.programs.kubernetes import plain_version
+from protokube.programs.sources import SOURCES
 
 
-def main(versions: list[str]) -> None:
+def main(key: str, versions: list[str]) -> None:
+    source = SOURCES[key]
     SUMS.mkdir(exist_ok=True)
-    for version in map(plain_version, versions):
+    for version in map(source.product.plain_version, versions):
         with tempfile.TemporaryDirectory() as cache:
-            sums = resolved_sums(version, Path(cache), Progress())
-        file = SUMS / f"kubernetes-{version}.sum"
+            sums = resolved_sums(source, version, Path(cache), Progress())
+        file = SUMS / f"{key}-{version}.sum"
         file.write_text(sums, "ascii")
         print(f"{file.name}: {len(sums.splitlines())} sums")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    if sys.argv[1:2] == [] or sys.argv[1] not in SOURCES:
+        sys.exit(f"usage: scripts/sums {{{','.join(SOURCES)}}} VERSION...")
+    try:
+        main(sys.argv[1], sys.argv[2:])
+    except ProtokubeError as why:
+        sys.exit(f"error: {why}")

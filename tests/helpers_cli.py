@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from protokube.programs.kubernetes import CHOSEN
+from protokube.programs.etcd import ETCD
+from protokube.programs.kubernetes import KUBERNETES
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
@@ -34,8 +35,11 @@ class Call(Protocol):
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Ours, without what would change how a command behaves; whoever runs the tests chooses the Kubernetes."""
-    left_out = {name for name in os.environ if name.startswith(("PROTOKUBE_", "PYTHONUNBUFF"))} - {CHOSEN}
+    """Ours, without what would change how a command behaves; whoever runs the tests chooses the programs."""
+    left_out = {name for name in os.environ if name.startswith(("PROTOKUBE_", "PYTHONUNBUFF"))} - {
+        KUBERNETES.chosen,
+        ETCD.chosen,
+    }
     ours = {name: value for name, value in os.environ.items() if name not in left_out}
     return {**ours, **more}
 

@@ -11,9 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
-from protokube.programs.kubernetes import PROGRAMS
-from protokube.programs.release import architecture
+from protokube.programs.kubernetes import KUBERNETES, PROGRAMS
+from protokube.programs.mirrors import architecture
+from protokube.programs.obtain import Way, obtain
+from protokube.programs.product import Release
+from protokube.programs.telling import Teller
 
 VERSION = "1.34.1"
 
@@ -26,10 +30,15 @@ def program(name: str, version: str = VERSION, size: int = 40_000) -> bytes:
 
 def release(version: str = VERSION) -> dict[str, bytes]:
     """The files of a version, by their path, each with its checksum."""
-    place = f"/v{version}/bin/linux/{architecture()}"
+    place = f"/v{version}/bin/linux/{architecture('Kubernetes')}"
     programs = {f"{place}/{name}": program(name, version) for name in PROGRAMS}
     sums = {f"{path}.sha256": hashlib.sha256(data).hexdigest().encode() for path, data in programs.items()}
     return {**programs, **sums}
+
+
+def get_kubernetes(version: str | None, cache: Path, teller: Teller | None = None, **way: Any) -> Release:
+    """As the command gets it; how is said as with its options."""
+    return obtain(KUBERNETES, version, cache, Way(**way), teller)
 
 
 def a_folder(folder: Path, version: str = VERSION, names: tuple[str, ...] = PROGRAMS) -> Path:

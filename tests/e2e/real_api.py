@@ -22,7 +22,8 @@ from protokube.local.bringup import ensure_authorities
 from protokube.manifests import kubeconfig
 from protokube.manifests.component import words
 from protokube.manifests.text import as_yaml
-from protokube.programs.kubernetes import Kubernetes, find
+from protokube.programs.kubernetes import find
+from protokube.programs.product import Release
 from protokube.store import Store
 from protokube.store.open import open_store
 
@@ -67,7 +68,7 @@ class RealApi:
         return bool(answer["status"]["allowed"])
 
 
-def programs() -> Kubernetes:
+def programs() -> Release:
     found = find(None)
     assert found is not None, "there is no Kubernetes on this machine: run scripts/kubernetes"
     return found
@@ -147,7 +148,7 @@ def is_ready(api: KubeApi, process: subprocess.Popen[bytes], log: Path) -> bool:
 
 
 @contextmanager
-def controller_manager(found: RealApi, kubernetes: Kubernetes, work: Path) -> Iterator[None]:
+def controller_manager(found: RealApi, kubernetes: Release, work: Path) -> Iterator[None]:
     """It approves by our rules, and signs."""
     name = "kube-controller-manager"
     file, keys = work / f"{name}.kubeconfig", found.keys
@@ -161,7 +162,7 @@ def controller_manager(found: RealApi, kubernetes: Kubernetes, work: Path) -> It
 
 
 def component(
-    config: Config, kubernetes: Kubernetes, field: str, name: str, work: Path, own: Mapping[str, Any]
+    config: Config, kubernetes: Release, field: str, name: str, work: Path, own: Mapping[str, Any]
 ) -> list[str]:
     """The command as our configuration renders it, with everything below a folder of its own."""
     rendered = config.rendered[""][field]

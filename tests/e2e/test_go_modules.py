@@ -15,7 +15,8 @@ import pytest
 
 from protokube.errors import InvalidRequest, Refused
 from protokube.programs.gomodules import build_from_modules, resolved_sums
-from protokube.programs.kubernetes import PROGRAMS, version
+from protokube.programs.kubernetes import KUBERNETES, PROGRAMS
+from protokube.programs.sources import KUBERNETES_SOURCE
 from protokube.programs.telling import Silent
 
 RELEASE = """module k8s.io/kubernetes
@@ -79,7 +80,8 @@ def proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Proxy:
 
 def build(cache: Path, number: str, *, unverified: bool = False) -> str:
     sums = cache.parent / "sums"
-    return version(build_from_modules(number, cache, Silent(), unverified=unverified, sums=sums).programs["kubelet"])
+    built = build_from_modules(KUBERNETES_SOURCE, number, cache, Silent(), unverified=unverified, sums=sums)
+    return KUBERNETES.version(built.programs["kubelet"])
 
 
 def test_a_release_is_built_and_its_programs_say_which_one_they_are(tmp_path: Path, proxy: Proxy) -> None:
@@ -108,7 +110,7 @@ def test_with_our_sums_it_is_built_offline_and_a_module_that_was_changed_is_not_
     tmp_path: Path, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "sums").mkdir()
-    sums = resolved_sums("1.90.1", tmp_path / "cache", Silent(), unverified=True)
+    sums = resolved_sums(KUBERNETES_SOURCE, "1.90.1", tmp_path / "cache", Silent(), unverified=True)
     (tmp_path / "sums" / "kubernetes-1.90.1.sum").write_text(sums)
     assert build(tmp_path / "cache", "1.90.1") == "1.90.1"
 

@@ -23,8 +23,8 @@ SET_FLAGS, UP_AND_RUNNING = 0x8914, 0x41  # SIOCSIFFLAGS; IFF_UP | IFF_RUNNING
 
 
 def main(work: Path, binary: Path, host: str) -> None:
+    shutil.copy(binary, work / "etcd-binary")  # first: what is mounted may hide it
     prepare(work, host)
-    shutil.copy(binary, work / "etcd-binary")
     (work / "etcd-binary").chmod(0o755)
     with (work / "etcd.log").open("wb") as log:
         environment = {"ETCD_CONFIG_FILE": str(work / "etcd.yaml")}

@@ -14,12 +14,10 @@ from pathlib import Path
 import pytest
 
 from certificates import write_certificates
-from helpers_etcd import EtcdCluster, answers, eventually, make_cluster
+from helpers_etcd import SERIES, EtcdCluster, answers, eventually, make_cluster
 from protokube.errors import ProtokubeError, Refused, TryLater
 from protokube.etcd.client import GatewayEtcd
 from protokube.etcd.tls import TlsFiles
-
-SERIES = ["3.4", "3.5"]
 
 
 @pytest.fixture(scope="module", params=SERIES)

@@ -15,14 +15,13 @@ from typing import Self
 
 import pytest
 
-from helpers_etcd import EtcdCluster, eventually, make_cluster
+from helpers_etcd import SERIES, EtcdCluster, eventually, make_cluster
 from protokube.errors import ProtokubeError, TryLater
 from protokube.etcd.client import GatewayEtcd
 from protokube.etcd.compare import compare
 from protokube.etcd.messages import to_wire
 from protokube.members.agreement import Agree, Disagree, NotComparable, Suspicion
 
-SERIES = ["3.4", "3.5"]
 COMPARISONS = int(os.environ.get("PROTOKUBE_COMPARISONS", "300"))
 """Over both versions together; a soak asks for thousands."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from helpers_etcd import EtcdCluster, eventually, make_cluster
+from helpers_etcd import SERIES, EtcdCluster, eventually, make_cluster
 from protokube.errors import Refused, TryLater
 from protokube.etcd import Alarm, NoSpace
 from protokube.etcd.client import GatewayEtcd
@@ -17,7 +17,6 @@ from protokube.etcd.faults import KNOWN, Cause, Fault
 from protokube.etcd.messages import to_wire
 from protokube.etcd.wire import NoAnswer
 
-SERIES = ["3.4", "3.5"]
 QUOTA = 16 * 2**20
 
 

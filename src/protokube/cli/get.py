@@ -45,7 +45,7 @@ def _text(store: Store, path: str) -> tuple[str, str]:
 
 
 class Get(click.Command):
-    """Reads clusters; `get kubernetes` and `get image` are other commands, which stand beside them."""
+    """Reads clusters; `get kubernetes`, `get etcd` and `get image` are other commands, which stand beside them."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -61,6 +61,10 @@ def _other_command(name: str) -> click.Command | None:
             from protokube.cli.get_kubernetes import kubernetes
 
             return kubernetes
+        case "etcd":
+            from protokube.cli.get_etcd import etcd
+
+            return etcd
         case "image":
             from protokube.cli.get_image import image
 
@@ -70,7 +74,7 @@ def _other_command(name: str) -> click.Command | None:
 
 def other_things(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     """For the shell: what can be got beside clusters."""
-    return [each for each in ("image", "kubernetes") if each.startswith(incomplete)]
+    return [each for each in ("etcd", "image", "kubernetes") if each.startswith(incomplete)]
 
 
 @click.command(cls=Get)
@@ -81,13 +85,14 @@ def other_things(_: click.Context, __: click.Parameter, incomplete: str) -> list
 def get(cluster: str | None, store_url: str, output: str, as_written: bool) -> None:
     """Read clusters back from a state store.
 
-    Without CLUSTER: the names of the clusters in it. Kubernetes' own programs: `protokube get kubernetes --help`; the
-    image of the dns-controller: `protokube get image --help`.
+    Without CLUSTER: the names of the clusters in it. The programs of Kubernetes and etcd: `protokube get kubernetes
+    --help`, `protokube get etcd --help`; the image of the dns-controller: `protokube get image --help`.
 
     \b
       protokube get --store s3://bucket/clusters
       protokube get dev.example.com --store s3://bucket/clusters
       protokube get kubernetes 1.34.1
+      protokube get etcd 3.6.8
       protokube get image dns-controller.tar
     """
     from protokube.store import layout

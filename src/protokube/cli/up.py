@@ -14,7 +14,15 @@ import click
 from protokube.cli.options import show_warnings
 from protokube.cli.progress import Progress
 from protokube.cli.up_before import Made, carried_on, kept_spec, made_before, members_of, need_the_same
-from protokube.cli.up_choosing import complete_here, few_lines, find_kubernetes, need_kubernetes, read_lines, read_spec
+from protokube.cli.up_choosing import (
+    complete_here,
+    few_lines,
+    find_etcd,
+    find_kubernetes,
+    need_kubernetes,
+    read_lines,
+    read_spec,
+)
 from protokube.cli.up_waiting import await_nodes, await_quorum, await_ready, for_a_person
 from protokube.errors import InvalidRequest, Refused
 
@@ -50,7 +58,8 @@ def up(
     `protokube get kubernetes --help`. Needs root. Everything of it lies in one folder and in namespaces of its own;
     `protokube down` takes all of it away. Asked again, it goes on where it was, and changes nothing that is in order:
     what is not said then is as it was said the first time. A cluster that is there keeps its masters, its etcd members
-    and its version.
+    and its versions. Its etcd is the one that goes with its Kubernetes, or what this machine has and fits; a folder of
+    your own is named by PROTOKUBE_ETCD_BIN.
 
     \b
       protokube up
@@ -73,10 +82,6 @@ def up(
     with progress.step("this machine has what it takes"):
         need_root()
         need_tools(binaries.missing_tools())
-    with progress.step("etcd") as step:
-        etcd, etcdctl = (binaries.find(program, bringup.CACHE) for program in ("etcd", "etcdctl"))
-        version = binaries.version(etcd)
-        step.text = f"etcd {version}"
     with progress.step("Kubernetes") as step:
         said = read_spec(spec) if spec else kept_spec(name)
         wish = said[0] if said else None
@@ -87,10 +92,13 @@ def up(
         kubernetes = find_kubernetes(wish, release)
         need_kubernetes(kubernetes, kubelet=kubelet)
         step.text = f"Kubernetes {kubernetes.version}" if kubernetes else "no Kubernetes: etcd and names alone"
+    release = kubernetes.version if kubernetes else ""
+    with progress.step("etcd") as step:
+        etcd = find_etcd(wish, before, release, progress)
+        step.text = f"etcd {etcd.version}"
     with progress.step("spec to complete configuration") as step:
-        release = kubernetes.version if kubernetes else ""
         wish, texts = said or read_lines(few_lines(name, masters or 3, events))
-        config = complete_here(wish, version, release)
+        config = complete_here(wish, etcd.version, release)
         step.text = f"complete configuration of {config.name}"
     show_warnings(config.warnings)
     paths = Paths.of(config.name)
@@ -100,7 +108,7 @@ def up(
     nodes = None
     if kubernetes and kubelet:
         with progress.step("container runtime and images") as step:
-            nodes = Nodes.of(config, kubernetes.folder, etcd, bringup.CACHE)
+            nodes = Nodes.of(config, kubernetes.folder, etcd.etcd, bringup.CACHE)
             step.text = f"containerd, and {len(nodes.runtime.images)} images"
     with progress.step(f"state in {paths.root}"):
         paths.create()
@@ -124,7 +132,7 @@ def up(
         step.text = f"{len(volumes)} disks, and the record of who may found what"
     with progress.step("hosts") as step:
         launch = bringup.launch_data(wanted, zone)
-        programs = [bringup.write_launcher(paths), etcd.parent, *([kubernetes.folder] if kubernetes else [])]
+        programs = [bringup.write_launcher(paths), etcd.etcd.parent, *([kubernetes.folder] if kubernetes else [])]
         plain = bringup.template(launch, programs)
         bringup.set_groups(
             admin, wanted, lambda group: nodes.template(plain, wanted, group, paths.switch) if nodes else plain
@@ -147,7 +155,7 @@ def up(
         with progress.step("nodes") as step:
             step.text = f"{await_nodes(progress, paths, len(wanted.etcd[0].members), timeout)} nodes ready"
     told = {"cluster": config.name, "seconds": round(time.monotonic() - progress.began, 2), "env": variables,
-            "envFile": str(file), "etcdctl": str(etcdctl), "dns": bringup.dns_address(admin),
+            "envFile": str(file), "etcd": etcd.version, "etcdctl": str(etcd.etcdctl), "dns": bringup.dns_address(admin),
             "kubernetes": kubernetes.version if kubernetes else None,
             "kubelet": nodes is not None,
             "kubectl": str(kubernetes.folder / "kubectl") if kubernetes else None}  # fmt: skip

@@ -7,7 +7,7 @@ anything on, and the cluster would wait for it for ever. So what is asked for is
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from protokube.errors import Refused
@@ -30,12 +30,14 @@ class Made:
     """By the groups they are in: one host each."""
     members: tuple[str, ...]
     """Of every etcd cluster: `main/a`."""
+    etcd: str = field(default="", compare=False)
+    """Its version; a later one may take its place."""
 
     @staticmethod
-    def of(kubernetes: str, kubelet: bool, members: Iterable[tuple[str, str]]) -> Made:
+    def of(kubernetes: str, kubelet: bool, members: Iterable[tuple[str, str]], etcd: str = "") -> Made:
         """`members`: each with the group that may hold it."""
         told = dict(members)
-        return Made(kubernetes, kubelet, tuple(sorted(set(told.values()))), tuple(sorted(told)))
+        return Made(kubernetes, kubelet, tuple(sorted(set(told.values()))), tuple(sorted(told)), etcd)
 
     def __str__(self) -> str:
         what = "no Kubernetes" if self.kubernetes == "none" else f"Kubernetes {self.kubernetes}"
@@ -56,22 +58,25 @@ def made_before(cluster: str) -> Made | None:
     if not paths.is_ours():
         return None
     told = master_config(paths, sorted(each.name for each in paths.hosts.glob("*")))
-    if told is None:
-        return _begun(paths)
+    clusters = _etcd_clusters(paths)
+    etcd = str(clusters[0].get("version") or "") if clusters else ""
+    if told is None:  # cut short before the first host: there may be disks already
+        members = [each for told in clusters for each in _members_in(told)]
+        return Made.of("", False, members, etcd) if members else None
     version = told.components[0].image.rpartition(":v")[2] if told.components else "none"
-    return Made.of(version, bool(told.kubelet_kubeconfig), members_of(told.etcd))
+    return Made.of(version, bool(told.kubelet_kubeconfig), members_of(told.etcd), etcd)
 
 
-def _begun(paths: Paths) -> Made | None:
-    """Cut short before the first host: there may be disks already, for the members of the complete configuration."""
+def _etcd_clusters(paths: Paths) -> list[Any]:
+    """As the complete configuration has them."""
     from protokube.spec.plain import plain_documents
     from protokube.store import layout
 
     text = _kept(paths, layout.complete_spec(paths.cluster))
     match list(plain_documents([text] if text else [])):
         case [{"spec": {"etcdClusters": [*clusters]}}]:
-            return Made.of("", False, [each for told in clusters for each in _members_in(told)])
-    return None
+            return clusters
+    return []
 
 
 def _members_in(told: Any) -> list[tuple[str, str]]:

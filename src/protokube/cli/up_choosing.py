@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,14 +10,17 @@ from typing import TYPE_CHECKING
 from protokube.errors import Refused
 
 if TYPE_CHECKING:
+    from protokube.cli.up_before import Made
     from protokube.config.complete import Config
-    from protokube.programs.kubernetes import Kubernetes
+    from protokube.local.etcd_choice import Etcd
+    from protokube.programs.product import Release
+    from protokube.programs.telling import Teller
     from protokube.spec.parse import Spec
 
 Texts = list[tuple[str, str]]
 
 
-def need_kubernetes(found: Kubernetes | None, *, kubelet: bool) -> None:
+def need_kubernetes(found: Release | None, *, kubelet: bool) -> None:
     if not kubelet:
         return
     if found is None:
@@ -42,7 +46,7 @@ def read_lines(lines: str) -> tuple[Spec, Texts]:
     return read(texts), texts
 
 
-def find_kubernetes(spec: Spec | None, release: str) -> Kubernetes | None:
+def find_kubernetes(spec: Spec | None, release: str) -> Release | None:
     """The programs that are here: of the release that was asked for, of the spec's, or the newest."""
     from protokube.local.bringup import CACHE
     from protokube.programs.kubernetes import find
@@ -61,6 +65,24 @@ def find_kubernetes(spec: Spec | None, release: str) -> Kubernetes | None:
     return found
 
 
+def find_etcd(spec: Spec | None, before: Made | None, kubernetes: str, teller: Teller) -> Etcd:
+    """The programs that are here, or are to be had; all etcd clusters of one machine run the same ones."""
+    from protokube.local.bringup import CACHE
+    from protokube.local.etcd_choice import Wish, choose
+    from protokube.programs.etcd import ETCD
+    from protokube.programs.obtain import obtain_anyhow
+
+    clusters = (spec.cluster.get("etcdClusters") or {}) if spec else {}
+    said = sorted({str(told["version"]) for told in clusters.values() if told.get("version")})
+    if len(said) > 1:
+        raise Refused(
+            "the etcd clusters of a machine run one version", saw=f"{' and '.join(said)} in the spec", hint="name one"
+        )
+    wish = Wish(said="".join(said), made_with=before.etcd if before else "", kubernetes=kubernetes)
+    mirrors = os.environ.get("PROTOKUBE_ETCD_MIRROR", "").split()
+    return choose(wish, CACHE, lambda version: obtain_anyhow(ETCD, version, CACHE, mirrors, teller))
+
+
 def complete_here(spec: Spec, etcd: str, kubernetes: str) -> Config:
     """What a spec leaves open is as this machine has it: it runs these versions, and must be told what they understand.
 
@@ -71,7 +93,7 @@ def complete_here(spec: Spec, etcd: str, kubernetes: str) -> Config:
     versions = {"kubernetesVersion": kubernetes} if kubernetes else {}
     clusters = spec.cluster.get("etcdClusters") or {"main": {}}
     here = {"etcdClusters": {name: {"version": etcd, **told} for name, told in clusters.items()}}
-    config = complete(replace(spec, cluster={**versions, **spec.cluster, **here}))
+    config = complete(replace(spec, cluster={**versions, **spec.cluster, **here}), without_kubernetes=not kubernetes)
     if (cloud := config.cluster["cloud"]) != "local":
         raise Refused(f"the spec is for {cloud}", want="cloud: local", hint="clouds are not built yet: docs/limits.md")
     return config

@@ -31,10 +31,14 @@ class Config:
     warnings: tuple[Problem, ...]
 
 
-def complete(spec: Spec, store: str | None = None) -> Config:
-    """Everything decided; `store` is where the configuration will lie, if that is known."""
+def complete(spec: Spec, store: str | None = None, *, without_kubernetes: bool = False) -> Config:
+    """Everything decided; `store` is where the configuration will lie, if that is known.
+
+    Without Kubernetes, only etcd and names will run; the configuration is complete all the same.
+    """
     misread = frozenset(each.path for each in spec.problems)
     ledger = Ledger(places=spec.places, problems=list(spec.problems), misread=misread)
+    ledger.without_kubernetes = without_kubernetes
     root = Draft({GROUPS: copy.deepcopy(spec.groups)}, ledger)
     cluster = Draft(copy.deepcopy(spec.cluster), ledger)
 

@@ -48,6 +48,8 @@ class Ledger:
     warnings: list[Problem] = field(default_factory=list)
     for_reading: bool = False
     """A document of the original for a Kubernetes we no longer bring up: shown in the form of our oldest."""
+    without_kubernetes: bool = False
+    """Only etcd and names will run: what Kubernetes needs of them is not told."""
 
     def origin(self, path: str) -> Origin | None:
         """Where the value at this path came from; a part of a value came from where the whole did."""

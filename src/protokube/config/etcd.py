@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from protokube.config.draft import Draft
-from protokube.config.images import ETCD, by_version, image
+from protokube.config.etcd_versions import etcd_for
+from protokube.config.images import image
 from protokube.spec.parse import GROUPS
 from protokube.spec.version import Version, parse
 
@@ -44,7 +45,7 @@ def complete_etcd(cluster: Draft, groups: Draft, cloud: str, version: Version, n
 
 def _settings(etcd: Draft, cluster: Draft, key: str, slot: int, version: Version, name: str) -> None:
     at_version = cluster.at("kubernetesVersion")
-    etcd.decide("version", by_version(ETCD, version), f"goes with Kubernetes {version.short}", at_version)
+    etcd.decide("version", etcd_for(version), f"goes with Kubernetes {version.short}", at_version)
     tag = f"{etcd.get('version')}-0" if (parse(etcd.get("version")) or version) >= (3, 4) else etcd.get("version")
     etcd_image, of = image(cluster, "etcd", tag)
     etcd.decide("image", etcd_image, "the image of its version", etcd.at("version"), *of)

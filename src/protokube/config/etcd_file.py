@@ -39,6 +39,8 @@ SECTIONS = {
     "peer-cert-allowed-hostname": "peer-transport-security.allowed-hostname",
     "socket-reuse-address": "socket-options.reuse-address",
     "socket-reuse-port": "socket-options.reuse-port",
+    "peer-skip-client-san-verification": "peer-transport-security.skip-client-san-verification",
+    "experimental-snapshot-catchup-entries": "experimental-snapshot-catch-up-entries",
 }
 """Where etcd's file has another name for a flag than the flag's own."""
 SINCE = dict.fromkeys(
@@ -52,15 +54,21 @@ FIELDS = {
 }  # fmt: skip
 FLAG_ONLY = frozenset({
     "client-crl-file", "peer-crl-file", "experimental-peer-skip-client-san-verification", "raft-read-timeout",
-    "raft-write-timeout",
+    "raft-write-timeout", "discovery-cacert", "discovery-cert", "discovery-dial-timeout", "discovery-endpoints",
+    "discovery-fallback", "discovery-insecure-skip-tls-verify", "discovery-insecure-transport",
+    "discovery-keepalive-time", "discovery-keepalive-timeout", "discovery-key", "discovery-password",
+    "discovery-request-timeout", "discovery-token", "discovery-user", "proxy", "proxy-dial-timeout",
+    "proxy-failure-wait", "proxy-read-timeout", "proxy-refresh-interval", "proxy-write-timeout",
 })  # fmt: skip
 """What the file does not hold; etcd would read such an entry without a word and do nothing."""
 LISTS = frozenset({"cipher-suites", "log-outputs", *SINCE})
 DURATIONS = frozenset({
-    "backend-batch-interval", "experimental-compact-hash-check-time", "experimental-compaction-sleep-interval",
+    "backend-batch-interval", "compact-hash-check-time", "compaction-sleep-interval", "corrupt-check-time",
+    "downgrade-check-time", "experimental-compact-hash-check-time", "experimental-compaction-sleep-interval",
     "experimental-corrupt-check-time", "experimental-downgrade-check-time", "experimental-warning-apply-duration",
-    "experimental-watch-progress-notify-interval", "grpc-keepalive-interval", "grpc-keepalive-min-time",
-    "grpc-keepalive-timeout",
+    "experimental-warning-unary-request-duration", "experimental-watch-progress-notify-interval",
+    "grpc-keepalive-interval", "grpc-keepalive-min-time", "grpc-keepalive-timeout", "warning-apply-duration",
+    "warning-unary-request-duration", "watch-progress-notify-interval",
 })  # fmt: skip
 """Text for a flag, but for the file a number of nanoseconds: with text there etcd does not start."""
 UNITS = {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "ms": 1, "s": 1e3, "m": 60e3, "h": 3600e3}
@@ -126,6 +134,7 @@ def _tls(authority: str, certificate: str) -> Tree:
 def _extra(etcd: Draft) -> list[tuple[str, Any]]:
     version = parse(etcd.get("version")) or Version(3, 5)
     table = flag_table("etcd", version.series)
+    said = {name.removeprefix("--") for name in etcd.get("extraFlags") or {}}
     found = []
     for name, value in (etcd.get("extraFlags") or {}).items():
         flag = name.removeprefix("--")
@@ -139,6 +148,8 @@ def _extra(etcd: Draft) -> list[tuple[str, Any]]:
             etcd.ledger.unfit(path, message, "take it out of the spec")
         elif flag in DURATIONS and duration(str(value)):
             etcd.ledger.problem(path, str(duration(str(value))))
+        elif (newer := flag.removeprefix("experimental-")) != flag and newer in said:
+            etcd.ledger.problem(path, f"is the former name of --{newer}: etcd does not start with both", "take it out")
         else:
             found.append((flag, _entry(flag, value)))
     return found

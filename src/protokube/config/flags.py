@@ -23,7 +23,7 @@ COMPONENTS = {
 }
 """The binary that each section of a spec configures."""
 KUBERNETES_TABLES = ("1.20", "1.28", "1.32", "1.34", "1.36")
-ETCD_TABLES = ("3.4", "3.5")
+ETCD_TABLES = ("3.4", "3.5", "3.6")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,16 +9,15 @@ REGISTRY = "registry.k8s.io"
 
 PAUSE = {
     (1, 20): "3.2", (1, 21): "3.4.1", (1, 22): "3.5", (1, 23): "3.6", (1, 24): "3.7", (1, 25): "3.8", (1, 26): "3.9",
-    (1, 31): "3.10", (1, 34): "3.10.1",
+    (1, 31): "3.10", (1, 34): "3.10.1", (1, 36): "3.10.2",
 }  # fmt: skip
 COREDNS = {
     (1, 20): "1.7.0", (1, 21): "v1.8.0", (1, 22): "v1.8.4", (1, 23): "v1.8.6", (1, 25): "v1.9.3", (1, 27): "v1.10.1",
     (1, 29): "v1.11.1", (1, 31): "v1.11.3", (1, 33): "v1.12.0", (1, 34): "v1.12.1",
+    (1, 36): "v1.14.2",
 }  # fmt: skip
 CONTAINERD = {(1, 20): "1.6.36", (1, 26): "1.7.28", (1, 31): "2.1.4"}
 """1.26 and later speak CRI v1 only; 1.31 and later are tested upstream with containerd 2."""
-ETCD = {(1, 20): "3.4.13", (1, 22): "3.5.21"}
-"""3.5 from 1.22 on. Not 3.5.0 to 3.5.2, which corrupt data; not 3.6, whose flags we have not read off a binary."""
 
 
 def by_version(table: dict[tuple[int, int], str], version: Version) -> str:

@@ -66,7 +66,7 @@ class Known:
 
     code: Code
     text: str
-    """Part of the message; the same in 3.4 and 3.5."""
+    """Part of the message; the same in 3.4, 3.5 and 3.6."""
     cause: Cause
     passes: bool
     """Whether asking again later may help."""
@@ -87,6 +87,7 @@ KNOWN = (
     Known(Code.FAILED_PRECONDITION, "which is in sync with leader", Cause.NOT_IN_SYNC, True),
     Known(Code.FAILED_PRECONDITION, "can only promote a learner member", Cause.NOT_A_LEARNER, False),
     Known(Code.UNAVAILABLE, "rpc not supported for learner", Cause.IS_A_LEARNER, True),
+    Known(Code.FAILED_PRECONDITION, "rpc not supported for learner", Cause.IS_A_LEARNER, True),  # 3.6
     Known(Code.FAILED_PRECONDITION, "not enough started members", Cause.NOT_ENOUGH_STARTED, True),
     Known(
         Code.UNAVAILABLE, "unhealthy cluster", Cause.NOT_CONNECTED, True,
@@ -116,14 +117,23 @@ LAST_WORDS = (
         ),
         Ending.LACKS_ACKNOWLEDGED,
     ),
-    Last(re.compile(r"walpb: crc mismatch"), Ending.CORRUPT),
+    Last(
+        re.compile(
+            r"walpb: crc mismatch(?:: expected: [0-9a-f]+ computed: [0-9a-f]+(?:: in file '\S+' at position: \d+)?)?"
+        ),
+        Ending.CORRUPT,
+    ),
     Last(re.compile(r"wal: max entry size limit exceeded"), Ending.CORRUPT),
     Last(re.compile(r"invalid database"), Ending.CORRUPT),
     Last(re.compile(r"cannot open database at \S+ \(invalid database\)"), Ending.CORRUPT),  # capnslog
     Last(re.compile(r"freepages: failed to get all reachable pages \([^\n]*\)"), Ending.CORRUPT),
+    # later releases repair a log that they cannot read, by cutting it; this is one that nothing is left of
+    Last(re.compile(r"cannot use none as id"), Ending.CORRUPT),
+    Last(re.compile(r"assertion failed: Page expected to be: \d+, but self identifies as \d+"), Ending.CORRUPT),  # 3.6
+    Last(re.compile(r"assertion failed: page \d+: has unexpected type/flags: [0-9a-f]+"), Ending.CORRUPT),  # 3.6
     Last(re.compile(r"the member has been permanently removed from the cluster"), Ending.REMOVED),
 )
-"""The same in 3.4 and 3.5, but for the forms of the lines around them.
+"""The same in 3.4, 3.5 and 3.6 unless said otherwise, but for the forms of the lines around them.
 
 Not here: `unexpected fault address`, which a database that was cut short and a disk that fails to read have in common.
 """
@@ -159,7 +169,7 @@ class Fault(Exception):
     @property
     def elsewhere(self) -> bool:
         """Another member may know better."""
-        return self.code in LOCAL
+        return self.code in LOCAL or self.cause is Cause.IS_A_LEARNER
 
     @property
     def untouched(self) -> bool:

@@ -1,28 +1,19 @@
-"""Find the programs of others that a local cloud runs: the real etcd, and tools of the machine.
+"""Find the tools of this machine that a local cloud runs, and unpack packages of Debian's.
 
-On Debian a missing etcd is unpacked from its package into our cache: nothing is installed, no service starts. etcd
-3.5.0 to 3.5.2 lose data when they are killed, and being killed is what a local cloud is for: such a one is taken only
-where the user names it.
+What is missing is unpacked from its package into our cache: nothing is installed, no service starts.
 """
 
 from __future__ import annotations
 
-import logging
 import os
-import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from protokube.errors import Refused, TryLater
 
-log = logging.getLogger(__name__)
-
-CHOSEN = "PROTOKUBE_ETCD_BIN"
-PACKAGES = {"etcd": "etcd-server", "etcdctl": "etcd-client"}
-LOSES_DATA = re.compile(r"v?3\.5\.[012]\b(?!\.)")
 TOOLS = (
     ("ip", "iproute2"),
     ("nsenter", "util-linux"),
@@ -31,62 +22,7 @@ TOOLS = (
     ("mkfs.ext4", "e2fsprogs"),
     ("e2fsck", "e2fsprogs"),
 )
-SECONDS_TO_SAY_VERSION = 10.0
 SECONDS_TO_DOWNLOAD = 180.0
-
-
-def find(name: str, cache: Path) -> Path:
-    """The `etcd` or `etcdctl` to run: the user's choice, then the cache, then PATH, then Debian's package."""
-    if folder := os.environ.get(CHOSEN):
-        return _chosen(Path(folder) / name)
-    unpacked = cache / PACKAGES[name] / "usr" / "bin" / name
-    ways: tuple[Callable[[], Path | None], ...] = (
-        lambda: unpacked if unpacked.is_file() else None,
-        lambda: Path(found) if (found := which(name)) else None,
-        lambda: unpack(PACKAGES[name], cache) / "usr" / "bin" / name,
-    )
-    skipped: list[str] = []
-    for way in ways:
-        if (path := way()) is None:
-            continue
-        if not (why := _why_not(path)):
-            return path
-        skipped.append(why)
-        log.info("%s: looking further", why)
-    raise Refused(
-        f"there is no {name} that can be used",
-        saw="; ".join(skipped),
-        want=f"a {name} that runs, and is not 3.5.0 to 3.5.2",
-        hint=f"set {CHOSEN} to the folder of a better one",
-    )
-
-
-def _why_not(path: Path) -> str:
-    """Why a program that we came across is not to be used, if so."""
-    try:
-        found = version(path)
-    except Refused as why:
-        return f"{why.message} ({why.saw})"
-    return f"{path} is {found}, which loses data when it is killed" if LOSES_DATA.match(found) else ""
-
-
-def version(path: Path) -> str:
-    """What a program says it is: `3.4.23`."""
-    command = [str(path), "version" if path.name == "etcdctl" else "--version"]
-    try:
-        ran = subprocess.run(  # noqa: S603
-            command,
-            capture_output=True,
-            text=True,
-            timeout=SECONDS_TO_SAY_VERSION,
-            env={"ETCDCTL_API": "3", "PATH": os.environ.get("PATH", os.defpath)},
-        )
-    except (OSError, subprocess.TimeoutExpired) as why:
-        raise Refused(f"{path} does not run", saw=str(why)) from why
-    found = re.search(r"version: v?(\S+)", ran.stdout, re.IGNORECASE)
-    if ran.returncode or not found:
-        raise Refused(f"{path} does not say its version", saw=(ran.stderr or ran.stdout).strip()[:200])
-    return found[1]
 
 
 def missing_tools() -> list[tuple[str, str]]:
@@ -99,14 +35,6 @@ def which(program: str) -> str | None:
     return shutil.which(program, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
 
 
-def _chosen(path: Path) -> Path:
-    if not path.is_file():
-        raise Refused(f"there is no {path.name} in {path.parent}", hint=f"correct {CHOSEN}, or unset it")
-    if LOSES_DATA.match(found := version(path)):
-        log.warning("%s is %s, which loses data when it is killed; it runs since %s names it", path, found, CHOSEN)
-    return path
-
-
 def unpack(package: str, cache: Path) -> Path:
     """The files of a package of Debian's; downloaded once, and whole or not at all, whoever else does the same."""
     target = cache / package
@@ -115,9 +43,9 @@ def unpack(package: str, cache: Path) -> Path:
     lacking = [program for program in ("apt-get", "dpkg-deb") if which(program) is None]
     if lacking or os.geteuid() != 0:
         raise Refused(
-            f"{package.replace('-server', '').replace('etcd-client', 'etcdctl')} is not on this machine",
+            f"{package} is not on this machine",
             saw=f"no {' and no '.join(lacking)}" if lacking else "not root, so its package cannot be fetched",
-            hint=f"install it, or set {CHOSEN} to the folder that holds it",
+            hint="install it",
         )
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{package}-", dir=cache) as draft:
@@ -154,6 +82,6 @@ def _run(command: Sequence[str], folder: Path) -> str:
         raise TryLater(
             f"`{' '.join(command)}` failed",
             saw=ran.stderr.strip(),
-            hint=f"install etcd, or set {CHOSEN} to the folder that holds it",
+            hint="does this machine reach Debian's packages?",
         )
     return ran.stdout

@@ -15,7 +15,8 @@ from protokube.errors import InvalidRequest, Refused, TryLater
 from protokube.programs import shelf
 from protokube.programs.debian_mend import mend
 from protokube.programs.debian_sources import one_line_sources, stanza_sources, upstream_version
-from protokube.programs.kubernetes import PROGRAMS, Kubernetes, find, in_cache
+from protokube.programs.kubernetes import KUBERNETES, PROGRAMS
+from protokube.programs.product import Release
 from protokube.programs.running import Runner
 from protokube.programs.telling import Teller
 
@@ -33,17 +34,17 @@ VERSION = "1.20.2"
 ROOM = 6_000_000_000
 
 
-def build_from_debian(cache: Path, teller: Teller, asked: str | None = None, *, room: int = ROOM) -> Kubernetes:
+def build_from_debian(cache: Path, teller: Teller, asked: str | None = None, *, room: int = ROOM) -> Release:
     """Debian's version of Kubernetes, mended, in the cache; refused if another is asked for."""
     _can_build()
-    with shelf.only_one(cache, teller) as kept:
-        if asked and (found := find(asked, cache)):
+    with shelf.only_one(KUBERNETES, cache, teller) as kept:
+        if asked and (found := KUBERNETES.find(asked, cache)):
             return found
         with shelf.building(kept, ".build", room) as work:
             return _build(work, kept, Runner(kept / "build.log", teller), asked)
 
 
-def _build(work: Path, kept: Path, run: Runner, asked: str | None) -> Kubernetes:
+def _build(work: Path, kept: Path, run: Runner, asked: str | None) -> Release:
     with run.teller.step("packages that the build needs"):
         _install(run, work)
     with run.teller.step("Debian's source package kubernetes"):
@@ -51,7 +52,7 @@ def _build(work: Path, kept: Path, run: Runner, asked: str | None) -> Kubernetes
     version = upstream_version(_told_by_changelog(source))
     if asked not in (None, version):
         raise InvalidRequest(f"Debian's source package is Kubernetes {version}", want=f"{asked}, which was asked for")
-    if found := in_cache(version, kept.parent):
+    if found := KUBERNETES.in_cache(version, kept.parent):
         return found
     with run.teller.step("what is too old in it is replaced"):
         mend(source, work, run)
@@ -62,7 +63,7 @@ def _build(work: Path, kept: Path, run: Runner, asked: str | None) -> Kubernetes
         with run.teller.step(f"{name} {version} is built"):
             run(["nice", "-n", "5", "make", "all", f"WHAT=cmd/{name}"], source, settings)
             (made / name).replace(draft / name)
-    return shelf.finish(draft, kept, version)
+    return shelf.finish(KUBERNETES, draft, kept, version)
 
 
 def build_settings(version: str, work: Path, ours: Mapping[str, str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Build Kubernetes from published Go modules: any version, with no network but a module proxy.
+"""Build programs from published Go modules: any version, with no network but a module proxy.
 
 Every module is compared with a sum before it is compiled. For versions that we test the sums lie beside this file; for
 others Go asks its checksum database, and where that is not served nothing is built unless the user says so.
@@ -16,10 +16,10 @@ from typing import Any
 
 from protokube.errors import InvalidRequest, Refused, TryLater
 from protokube.programs import gosource, shelf
-from protokube.programs.gosource import KUBERNETES, GoMod
 from protokube.programs.gotools import Go, find_go, go_environment
-from protokube.programs.kubernetes import PROGRAMS, Kubernetes, find
+from protokube.programs.product import Release
 from protokube.programs.running import Runner
+from protokube.programs.sources import Source
 from protokube.programs.telling import Teller
 
 SUMS = Path(__file__).with_name("sums")
@@ -28,29 +28,37 @@ OLDEST_GO = "1.21"
 ROOM = 6_000_000_000
 FOLDER = ".modules"
 SECONDS = 300.0
-PACKAGES = {name: f"{KUBERNETES}/cmd/{name}" for name in PROGRAMS}
 
 
 def build_from_modules(
-    version: str, cache: Path, teller: Teller, *, unverified: bool = False, room: int = ROOM, sums: Path = SUMS
-) -> Kubernetes:
-    """This version of Kubernetes in the cache."""
-    with shelf.only_one(cache, teller) as kept:
-        if found := find(version, cache):
+    source: Source,
+    version: str,
+    cache: Path,
+    teller: Teller,
+    *,
+    unverified: bool = False,
+    room: int = ROOM,
+    sums: Path = SUMS,
+) -> Release:
+    """This version in the cache."""
+    product = source.product
+    with shelf.only_one(product, cache, teller) as kept:
+        if found := product.find(version, cache):
             return found
         with shelf.building(kept, FOLDER, room) as folder:
-            wrapper = _resolved(version, folder, teller, pinned=pinned_sums(version, sums), unverified=unverified)
+            pinned = pinned_sums(source, version, sums)
+            wrapper = _resolved(source, version, folder, teller, pinned=pinned, unverified=unverified)
             draft = shelf.draft(kept, version)
-            for name, package in PACKAGES.items():
+            for name, package in source.packages.items():
                 with teller.step(f"{name} {version} is built"):
                     wrapper.build(package, draft / name)
-            return shelf.finish(draft, kept, version)
+            return shelf.finish(product, draft, kept, version)
 
 
-def resolved_sums(version: str, cache: Path, teller: Teller, *, unverified: bool = False) -> str:
+def resolved_sums(source: Source, version: str, cache: Path, teller: Teller, *, unverified: bool = False) -> str:
     """The sums of all modules that this version consists of, as the checksum database has them."""
-    with shelf.only_one(cache, teller) as kept, shelf.building(kept, FOLDER, 0) as folder:
-        wrapper = _resolved(version, folder, teller, pinned="", unverified=unverified)
+    with shelf.only_one(source.product, cache, teller) as kept, shelf.building(kept, FOLDER, 0) as folder:
+        wrapper = _resolved(source, version, folder, teller, pinned="", unverified=unverified)
         return (wrapper.folder / "go.sum").read_text("ascii")
 
 
@@ -69,42 +77,44 @@ class Wrapper:
         self.run([*compiler, "-o", str(target), package], self.folder, self.environment)
 
 
-def _resolved(version: str, folder: Path, teller: Teller, *, pinned: str, unverified: bool) -> Wrapper:
-    kept = folder.parent
+def _resolved(source: Source, version: str, folder: Path, teller: Teller, *, pinned: str, unverified: bool) -> Wrapper:
+    kept, what = folder.parent, f"{source.product.name} {version}"
     run, asks_database = Runner(kept / "build.log", teller), not (pinned or unverified)
     go = find_go(OLDEST_GO, kept.parent, run)
     environment = go_environment(go, database=asks_database)
-    with teller.step(f"go.mod of Kubernetes {version}"):
-        release = _download(go, version, folder, environment)
+    with teller.step(f"go.mod of {what}"):
+        release = _download(go, source, version, folder, environment)
         mod = gosource.read_go_mod(_json(go, folder, environment, "mod", "edit", "-json", release["GoMod"]))
     if not go.is_at_least(mod.go):
         go = find_go(mod.go, kept.parent, run)
         environment = go_environment(go, database=asks_database)
+    (folder / "go.mod").write_text(gosource.wrapper(source.modules, version, mod, source.staging(version)), "ascii")
     with teller.step("modules that it consists of"):
-        _resolve(version, folder, go, mod, pinned, environment, run)
+        _resolve(source, what, folder, go, pinned, environment, run)
     commit = str((release.get("Origin") or {}).get("Hash", ""))
-    return Wrapper(folder=folder, go=go, environment=environment, stamp=gosource.stamp(version, commit), run=run)
+    stamp = source.linker_flags(version, commit)
+    return Wrapper(folder=folder, go=go, environment=environment, stamp=stamp, run=run)
 
 
-def pinned_sums(version: str, sums: Path = SUMS) -> str:
+def pinned_sums(source: Source, version: str, sums: Path = SUMS) -> str:
     """The sums of a version that we test; "" for others."""
-    file = sums / f"kubernetes-{version}.sum"
+    file = sums / f"{source.product.key}-{version}.sum"
     return file.read_text("ascii") if file.exists() else ""
 
 
-def _download(go: Go, version: str, work: Path, environment: Mapping[str, str]) -> dict[str, Any]:
+def _download(go: Go, source: Source, version: str, work: Path, environment: Mapping[str, str]) -> dict[str, Any]:
     """The release itself. Go answers in JSON, also if there is no such version."""
-    told = _json(go, work, environment, "mod", "download", "-json", f"{KUBERNETES}@v{version}")
+    told = _json(go, work, environment, "mod", "download", "-json", f"{source.modules[0]}@v{version}")
     if error := str(told.get("Error", "")):
-        raise _refusal(version, error)
+        raise _refusal(f"{source.product.name} {version}", error)
     return told
 
 
-def _refusal(version: str, error: str) -> Refused | InvalidRequest | TryLater:
+def _refusal(what: str, error: str) -> Refused | InvalidRequest | TryLater:
     """What to do about an answer of Go's."""
     if "verifying" in error:
         return Refused(
-            f"the sums of Kubernetes {version} cannot be compared",
+            f"the sums of {what} cannot be compared",
             saw=error,
             want="a checksum database that has them",
             hint="name another release, or build it all the same with --unverified",
@@ -113,25 +123,25 @@ def _refusal(version: str, error: str) -> Refused | InvalidRequest | TryLater:
         words in error
         for words in ("unknown revision", "not found", "404 Not Found", "no such file", "is not available")
     ):
-        return InvalidRequest(f"there is no Kubernetes {version} at the module proxy", saw=error)
-    return TryLater(f"Kubernetes {version} could not be downloaded", saw=error)
+        return InvalidRequest(f"there is no {what} at the module proxy", saw=error)
+    return TryLater(f"{what} could not be downloaded", saw=error)
 
 
 def _resolve(
-    version: str, work: Path, go: Go, mod: GoMod, pinned: str, environment: Mapping[str, str], run: Runner
+    source: Source, what: str, work: Path, go: Go, pinned: str, environment: Mapping[str, str], run: Runner
 ) -> None:
     """Complete the wrapper: every module that is compiled, with its sum."""
-    (work / "go.mod").write_text(gosource.wrapper(version, mod), "ascii")
-    (work / "packages.go").write_text(gosource.imports(PACKAGES.values()), "ascii")
+    packages = source.packages.values()
+    (work / "packages.go").write_text(gosource.imports(packages), "ascii")
     (work / "go.sum").write_text(pinned, "ascii")
     listing = [str(go.path), "list", "-mod=mod", "-deps", "-f", "{{if .Module}}{{.ImportPath}}{{end}}"]
     try:
-        run([*listing, *PACKAGES.values()], work, environment)
+        run([*listing, *packages], work, environment)
     except TryLater as why:
-        raise (_refusal(version, why.saw) if "verifying" in why.saw else why) from why
+        raise (_refusal(what, why.saw) if "verifying" in why.saw else why) from why
     if pinned and (unknown := gosource.unknown_sums(pinned, (work / "go.sum").read_text("ascii"))):
         raise Refused(
-            f"Kubernetes {version} would be built with modules that are not in our sums",
+            f"{what} would be built with modules that are not in our sums",
             saw=", ".join(unknown[:5]) + (f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""),
             hint="report it; a proxy that answers otherwise than the public one may be the cause",
         )

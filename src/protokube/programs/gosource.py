@@ -14,9 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 WRAPPER = "protokube.invalid/build"
-KUBERNETES = "k8s.io/kubernetes"
-STAMPED = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
-"""Packages whose variables say which version this is."""
 UNPUBLISHED = "v0.0.0"
 GO_VERSION = re.compile(r"(?:go)?(\d+)\.(\d+)(?:\.(\d+))?")
 
@@ -52,46 +49,26 @@ def read_go_mod(document: Mapping[str, Any]) -> GoMod:
     )
 
 
-def staging_version(version: str) -> str:
-    """Under which version the staging modules of a release are published: v0.36.4 for 1.36.4."""
-    major, _, rest = version.partition(".")
-    assert major == "1", version
-    return f"v0.{rest}"
+def wrapper(modules: Iterable[str], version: str, mod: GoMod, staging: str = "") -> str:
+    """The go.mod of the main module that is built.
 
-
-def wrapper(version: str, mod: GoMod) -> str:
-    """The go.mod of the main module that is built."""
-    staging = staging_version(version)
-    replaced = {**dict.fromkeys(mod.staged, ""), **mod.replaced}
+    `staging`: the version of the modules in the release's own folders, where its go.mod does not say it.
+    """
+    replaced = {**({old: (old, staging) for old in mod.staged} if staging else {}), **mod.replaced}
     lines = [
         f"module {WRAPPER}",
         f"go {mod.go}",
         *(f"godebug {key}={value}" for key, value in sorted(mod.debug.items())),
-        f"require {KUBERNETES} v{version}",
-        *(f"replace {old} => {_new(old, mod, staging)}" for old in sorted(replaced)),
+        *(f"require {module} v{version}" for module in modules),
+        *(f"replace {old} => {' '.join(new)}" for old, new in sorted(replaced.items())),
     ]
     return "\n".join(lines) + "\n"
-
-
-def _new(old: str, mod: GoMod, staging: str) -> str:
-    module, version = mod.replaced.get(old, (old, staging))
-    return f"{module} {version}"
 
 
 def imports(packages: Iterable[str]) -> str:
     """A file of the wrapper that makes Go resolve all that these packages need. Nobody compiles it."""
     lines = ["//go:build never", "", f"package {WRAPPER.rpartition('/')[2]}", ""]
     return "\n".join([*lines, *(f'import _ "{each}"' for each in packages)]) + "\n"
-
-
-def stamp(version: str, commit: str) -> str:
-    """Linker flags that make the programs say which version they are; a commit that the proxy does not tell is ""."""
-    major, minor, _ = version.split(".", 2)
-    said = {
-        "gitVersion": f"v{version}", "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean", "gitCommit": commit,
-    }  # fmt: skip
-    stamps = (f"-X={package}.{name}={value}" for package in STAMPED for name, value in said.items())
-    return " ".join(["-s", "-w", *stamps])
 
 
 def unknown_sums(pinned: str, used: str) -> list[str]:

@@ -14,33 +14,32 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from protokube.errors import Refused
-from protokube.programs.kubernetes import COMPLETE, PROGRAMS, Kubernetes, in_folder, shelf
-from protokube.programs.kubernetes import version as told_version
+from protokube.programs.product import COMPLETE, Product, Release
 from protokube.programs.telling import Teller
 
 
 @contextmanager
-def only_one(cache: Path, teller: Teller) -> Iterator[Path]:
+def only_one(product: Product, cache: Path, teller: Teller) -> Iterator[Path]:
     """The cache's shelf, ours alone for as long as this lasts; what cannot be written there is told."""
-    kept = shelf(cache)
+    kept = product.shelf(cache)
     try:
         kept.mkdir(parents=True, exist_ok=True)
         with (kept / ".lock").open("w") as lock:
-            _wait_for(lock.fileno(), teller)
+            _wait_for(product, lock.fileno(), teller)
             yield kept
     except OSError as why:
         raise Refused(
-            f"cannot keep Kubernetes in {kept}",
+            f"cannot keep {product.name} in {kept}",
             saw=f"{why.strerror or why}: {why.filename}" if why.filename else str(why.strerror or why),
             hint="run it as root, make room, or name another folder with --cache",
         ) from why
 
 
-def _wait_for(lock: int, teller: Teller) -> None:
+def _wait_for(product: Product, lock: int, teller: Teller) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        with teller.step("another one is getting Kubernetes: waited for it"):
+        with teller.step(f"another one is getting {product.name}: waited for it"):
             fcntl.flock(lock, fcntl.LOCK_EX)
 
 
@@ -65,17 +64,17 @@ def building(kept: Path, name: str, room: int) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def finish(prepared: Path, kept: Path, version: str) -> Kubernetes:
+def finish(product: Product, prepared: Path, kept: Path, version: str) -> Release:
     """Give a prepared folder its name, if it is what it is meant to be."""
-    programs = {name: prepared / name for name in PROGRAMS}
+    programs = {name: prepared / name for name in product.programs}
     for path in programs.values():
         path.chmod(0o755)
         _flush(path)
-    if (told := told_version(programs[PROGRAMS[0]])) != version:
+    if (told := product.version(programs[product.programs[0]])) != version:
         shutil.rmtree(prepared)
         raise Refused(
-            f"what was got as Kubernetes {version} is another version",
-            saw=f"{PROGRAMS[0]} says {told}",
+            f"what was got as {product.name} {version} is another version",
+            saw=f"{product.programs[0]} says {told}",
             hint="get it from elsewhere",
         )
     for other in prepared.iterdir():
@@ -88,7 +87,7 @@ def finish(prepared: Path, kept: Path, version: str) -> Kubernetes:
         shutil.rmtree(folder)
     prepared.rename(folder)
     _flush(kept)
-    return Kubernetes(version=version, folder=folder, programs=in_folder(folder))
+    return Release(version=version, folder=folder, programs=product.in_folder(folder))
 
 
 def _flush(path: Path) -> None:

@@ -6,13 +6,24 @@ from pathlib import Path
 
 import pytest
 
+from helpers_programs import all_of_etcd
 from protokube.cli.up import need_tools, next_words
-from protokube.cli.up_choosing import complete_here, few_lines, find_kubernetes, need_kubernetes, read_lines, read_spec
+from protokube.cli.up_choosing import (
+    complete_here,
+    few_lines,
+    find_etcd,
+    find_kubernetes,
+    need_kubernetes,
+    read_lines,
+    read_spec,
+)
 from protokube.cli.up_waiting import is_ready, waits
 from protokube.config.complete import Config
 from protokube.errors import InvalidSpec, Refused
 from protokube.local.paths import Paths
-from protokube.programs.kubernetes import Kubernetes
+from protokube.programs.etcd import ETCD
+from protokube.programs.product import Release
+from protokube.programs.telling import Silent
 
 
 def the_few_lines(name: str = "laptop", masters: int = 3, *, events: bool = False) -> Config:
@@ -69,13 +80,35 @@ def test_a_spec_that_names_no_versions_is_for_the_programs_that_are_here(tmp_pat
 def test_versions_that_a_spec_names_are_kept(tmp_path: Path) -> None:
     fields = "cloud: local, kubernetesVersion: 1.28.1, etcdClusters: [{name: main, version: 3.5.9}, {name: events}]"
     said, _ = read_spec(a_spec(tmp_path, fields))
-    tree = complete_here(said, "3.4.23", "1.28.1").cluster
+    tree = complete_here(said, "3.5.9", "1.28.1").cluster
 
     assert tree["kubernetesVersion"] == "1.28.1"
     assert {name: etcd["version"] for name, etcd in tree["etcdClusters"].items()} == {
         "main": "3.5.9",
-        "events": "3.4.23",
+        "events": "3.5.9",
     }
+
+
+def test_etcd_clusters_of_two_versions_are_refused_because_a_host_has_one_program(tmp_path: Path) -> None:
+    fields = "cloud: local, etcdClusters: [{name: main, version: 3.5.9}, {name: events, version: 3.6.8}]"
+    said, _ = read_spec(a_spec(tmp_path, fields))
+    with pytest.raises(Refused, match="run one version") as refused:
+        find_etcd(said, None, "", Silent())
+    assert refused.value.saw == "3.5.9 and 3.6.8 in the spec"
+
+
+def test_an_etcd_that_the_user_names_and_is_too_old_runs_with_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(ETCD.chosen, str(all_of_etcd(tmp_path / "own", "3.4.23")))
+    said, _ = read_spec(a_spec(tmp_path, "cloud: local, kubernetesVersion: 1.36.4"))
+
+    found = find_etcd(said, None, "1.36.4", Silent())
+    config = complete_here(said, found.version, "1.36.4")
+
+    assert found.version == "3.4.23"
+    assert "etcd 3.4.23 does not answer progress requests" in config.warnings[0].message
+    assert complete_here(said, found.version, "").warnings == ()
 
 
 def test_a_bad_spec_is_told_with_all_that_is_wrong_as_if_nothing_were_filled_in(tmp_path: Path) -> None:
@@ -150,7 +183,7 @@ def test_a_kubelet_needs_a_kubernetes_to_be_taken_from(tmp_path: Path) -> None:
     need_kubernetes(None, kubelet=False)
     with pytest.raises(Refused, match="no Kubernetes on this machine"):
         need_kubernetes(None, kubelet=True)
-    only_some = Kubernetes(version="1.34.1", folder=tmp_path, programs={"kube-apiserver": tmp_path / "kube-apiserver"})
+    only_some = Release(version="1.34.1", folder=tmp_path, programs={"kube-apiserver": tmp_path / "kube-apiserver"})
     with pytest.raises(Refused, match="has no kubelet"):
         need_kubernetes(only_some, kubelet=True)
 

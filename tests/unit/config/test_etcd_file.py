@@ -9,6 +9,7 @@ import pytest
 from helpers_config import completed, etcd_file, origin, table, the_problem
 from protokube.config.complete import Config
 from protokube.config.etcd_file import DURATIONS, FIELDS, FLAG_ONLY, LISTS, SECTIONS, milliseconds
+from protokube.config.flags import ETCD_TABLES
 from protokube.errors import Problem
 
 
@@ -157,15 +158,31 @@ def test_what_is_no_duration_is_a_problem() -> None:
 def test_a_flag_etcd_does_not_have_is_a_problem_with_a_near_match() -> None:
     problem = main_problem(extraFlags={"snapshot-counts": 1})
 
-    assert problem.message == "etcd 3.5 has no flag --snapshot-counts"
+    assert problem.message == "etcd 3.6 has no flag --snapshot-counts"
     assert problem.hint == "did you mean `snapshot-count`?"
 
 
-@pytest.mark.parametrize("flag", sorted(FLAG_ONLY & table("etcd-3.5")["etcd"].keys()))
-def test_what_the_file_cannot_hold_is_a_problem_not_a_silence(flag: str) -> None:
-    problem = main_problem(extraFlags={flag: "1s"})
+@pytest.mark.parametrize(
+    ("version", "flag"),
+    [
+        (version, flag)
+        for version in ("3.5.21", "3.6.8")
+        for flag in sorted(FLAG_ONLY & table(f"etcd-{version[:3]}")["etcd"].keys())
+    ],
+)
+def test_what_the_file_cannot_hold_is_a_problem_not_a_silence(version: str, flag: str) -> None:
+    problem = main_problem(version=version, extraFlags={flag: "1s"})
 
-    assert problem.message == f"etcd 3.5.21 takes --{flag} as a flag only, and reads no flags beside its file"
+    assert problem.message == f"etcd {version} takes --{flag} as a flag only, and reads no flags beside its file"
+
+
+def test_a_setting_under_its_former_name_too_is_a_problem_because_etcd_does_not_start_with_both() -> None:
+    said = {"corrupt-check-time": "12h", "experimental-corrupt-check-time": "12h"}
+
+    problem = main_problem(version="3.6.8", extraFlags=said)
+
+    assert problem.path.endswith(".experimental-corrupt-check-time")
+    assert problem.message == "is the former name of --corrupt-check-time: etcd does not start with both"
 
 
 def test_names_of_peers_are_checked_by_the_file_only_from_the_version_that_reads_them_there() -> None:
@@ -182,7 +199,7 @@ def test_a_setting_with_a_field_of_its_own_is_said_there(flag: str, field: str) 
 
 
 def test_every_special_case_is_a_flag_that_etcd_really_has() -> None:
-    known = table("etcd-3.4")["etcd"].keys() | table("etcd-3.5")["etcd"].keys()
+    known = {flag for series in ETCD_TABLES for flag in table(f"etcd-{series}")["etcd"]}
 
     assert {*SECTIONS, *FIELDS, *FLAG_ONLY, *LISTS, *DURATIONS} <= known
 

@@ -75,7 +75,9 @@ def test_beyond_the_oldest_and_newest_table_those_stand_in(version: Version, sta
     assert found.perhaps == {}
 
 
-@pytest.mark.parametrize(("version", "name"), [((3, 3), "3.4"), ((3, 4), "3.4"), ((3, 5), "3.5"), ((3, 6), "3.5")])
+@pytest.mark.parametrize(
+    ("version", "name"), [((3, 3), "3.4"), ((3, 4), "3.4"), ((3, 5), "3.5"), ((3, 6), "3.6"), ((3, 7), "3.6")]
+)
 def test_etcd_has_tables_of_its_own(version: tuple[int, int], name: str) -> None:
     assert name in ETCD_TABLES
     assert flag_table("etcd", Version(*version)).sure.keys() == table(f"etcd-{name}")["etcd"].keys()

@@ -8,7 +8,8 @@ import pytest
 
 from helpers_config import completed, kops
 from protokube.config.complete import complete
-from protokube.config.images import CONTAINERD, COREDNS, ETCD, PAUSE, by_version
+from protokube.config.etcd_versions import ETCD
+from protokube.config.images import CONTAINERD, COREDNS, PAUSE, by_version
 from protokube.spec.version import Version
 
 TABLES = {"pause": PAUSE, "coredns": COREDNS, "containerd": CONTAINERD, "etcd": ETCD}
@@ -32,9 +33,11 @@ def test_a_version_between_two_entries_takes_the_older_and_one_before_all_takes_
     [
         ("1.20.15", "pause:3.2", "coredns:1.7.0", "1.6.36", "3.4.13"),
         ("1.21.0", "pause:3.4.1", "coredns/coredns:v1.8.0", "1.6.36", "3.4.13"),
-        ("1.22.0", "pause:3.5", "coredns/coredns:v1.8.4", "1.6.36", "3.5.21"),
-        ("1.28.15", "pause:3.9", "coredns/coredns:v1.10.1", "1.7.28", "3.5.21"),
-        ("1.34.0", "pause:3.10.1", "coredns/coredns:v1.12.1", "2.1.4", "3.5.21"),
+        ("1.22.0", "pause:3.5", "coredns/coredns:v1.8.4", "1.6.36", "3.5.24"),
+        ("1.28.15", "pause:3.9", "coredns/coredns:v1.10.1", "1.7.28", "3.5.24"),
+        ("1.33.0", "pause:3.10", "coredns/coredns:v1.12.0", "2.1.4", "3.5.24"),
+        ("1.34.0", "pause:3.10.1", "coredns/coredns:v1.12.1", "2.1.4", "3.6.8"),
+        ("1.36.4", "pause:3.10.2", "coredns/coredns:v1.14.2", "2.1.4", "3.6.8"),
     ],
 )
 def test_what_runs_goes_with_the_version(version: str, pause: str, coredns: str, containerd: str, etcd: str) -> None:

@@ -170,7 +170,7 @@ def test_a_group_that_says_something_of_its_runtime_is_told_the_rest_by_the_clus
     assert config.groups["gpu"]["containerd"] == {
         "version": "1.7.0",
         "address": "/run/containerd/containerd.sock",
-        "sandboxImage": "registry.k8s.io/pause:3.10.1",
+        "sandboxImage": "registry.k8s.io/pause:3.10.2",
     }
     assert "containerd" not in config.groups["cpu"]
 

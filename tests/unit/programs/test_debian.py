@@ -18,7 +18,7 @@ from helpers_daemon import until
 from protokube.errors import InvalidRequest, Refused, TryLater
 from protokube.programs.debian import NEEDED, build_from_debian, build_settings, write_sources
 from protokube.programs.debian_sources import one_line_sources, stanza_sources, upstream_version
-from protokube.programs.kubernetes import PROGRAMS, find
+from protokube.programs.kubernetes import KUBERNETES, PROGRAMS, find
 from protokube.programs.obtain import copy_folder
 from protokube.programs.telling import Silent
 
@@ -121,7 +121,7 @@ def test_a_build_is_not_spared_because_another_version_is_here(tmp_path: Path, c
     for name in PROGRAMS:
         (newer / name).write_text("#!/bin/sh\necho Kubernetes v1.34.1\n")
         (newer / name).chmod(0o755)
-    copy_folder(newer, tmp_path / "cache", Silent(), None)
+    copy_folder(KUBERNETES, newer, tmp_path / "cache", Silent(), None)
 
     assert build_from_debian(tmp_path / "cache", Silent(), room=0).version == "1.20.2"
 

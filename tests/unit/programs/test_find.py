@@ -10,17 +10,8 @@ from hypothesis import strategies as st
 
 from helpers_mirror import a_folder
 from protokube.errors import InvalidRequest, Refused
-from protokube.programs.kubernetes import (
-    CHOSEN,
-    COMPLETE,
-    CONTROL_PLANE,
-    PROGRAMS,
-    complete_versions,
-    find,
-    newest_first,
-    plain_version,
-    version,
-)
+from protokube.programs.kubernetes import CONTROL_PLANE, KUBERNETES, PROGRAMS, find
+from protokube.programs.product import COMPLETE, newest_first
 
 
 def kept(cache: Path, name: str) -> Path:
@@ -55,7 +46,7 @@ def test_without_a_version_the_newest_is_found(tmp_path: Path) -> None:
 
     assert found
     assert found.version == "1.34.11-rc.1"
-    assert complete_versions(tmp_path) == ["1.34.11-rc.1", "1.34.10", "1.34.2", "1.9.11"]
+    assert KUBERNETES.complete_versions(tmp_path) == ["1.34.11-rc.1", "1.34.10", "1.34.2", "1.9.11"]
 
 
 def test_a_folder_without_its_mark_is_not_found(tmp_path: Path) -> None:
@@ -79,7 +70,7 @@ def test_a_folder_that_lost_a_program_is_not_found_and_the_next_is(tmp_path: Pat
 def test_the_folder_the_user_names_comes_before_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept(tmp_path, "1.34.1")
     own = a_folder(tmp_path / "own", "1.20.2", CONTROL_PLANE)
-    monkeypatch.setenv(CHOSEN, str(own))
+    monkeypatch.setenv(KUBERNETES.chosen, str(own))
 
     found = find(None, tmp_path)
 
@@ -91,11 +82,11 @@ def test_a_folder_named_by_the_user_that_is_another_version_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept(tmp_path, "1.34.1")
-    monkeypatch.setenv(CHOSEN, str(a_folder(tmp_path / "own", "1.20.2")))
+    monkeypatch.setenv(KUBERNETES.chosen, str(a_folder(tmp_path / "own", "1.20.2")))
 
     with pytest.raises(Refused, match=r"holds Kubernetes 1\.20\.2") as refused:
         find("1.34.1", tmp_path)
-    assert CHOSEN in refused.value.hint
+    assert KUBERNETES.chosen in refused.value.hint
 
 
 @pytest.mark.parametrize("name", CONTROL_PLANE)
@@ -104,7 +95,7 @@ def test_a_folder_named_by_the_user_that_lacks_a_program_is_refused(
 ) -> None:
     own = a_folder(tmp_path / "own")
     (own / name).chmod(0o644)
-    monkeypatch.setenv(CHOSEN, str(own))
+    monkeypatch.setenv(KUBERNETES.chosen, str(own))
 
     with pytest.raises(Refused, match=f"there is no {name} in {own}"):
         find(None, tmp_path)
@@ -114,7 +105,7 @@ def test_a_folder_named_by_the_user_that_lacks_a_program_is_refused(
 
 
 def test_a_program_says_its_version(tmp_path: Path) -> None:
-    assert version(a_folder(tmp_path) / "kubelet") == "1.34.1"
+    assert KUBERNETES.version(a_folder(tmp_path) / "kubelet") == "1.34.1"
 
 
 def test_kubectl_is_asked_in_its_own_way(tmp_path: Path) -> None:
@@ -122,7 +113,7 @@ def test_kubectl_is_asked_in_its_own_way(tmp_path: Path) -> None:
     kubectl.write_text('#!/bin/sh\n[ "$*" = "version --client" ] && echo "Client Version: v1.34.1"\n')
     kubectl.chmod(0o755)
 
-    assert version(kubectl) == "1.34.1"
+    assert KUBERNETES.version(kubectl) == "1.34.1"
 
 
 @pytest.mark.parametrize(
@@ -138,7 +129,7 @@ def test_a_program_that_is_none_is_refused(tmp_path: Path, content: str, told: s
     (tmp_path / "kubelet").chmod(0o755)
 
     with pytest.raises(Refused, match=told):
-        version(tmp_path / "kubelet")
+        KUBERNETES.version(tmp_path / "kubelet")
 
 
 # --- versions
@@ -152,7 +143,7 @@ def test_what_is_no_version_is_told_so_before_anything_is_touched(tmp_path: Path
 
 def test_a_series_is_no_version_and_how_to_name_one_is_told() -> None:
     with pytest.raises(InvalidRequest) as wrong:
-        plain_version("1.34")
+        KUBERNETES.plain_version("1.34")
     assert "1.34.0" in wrong.value.hint
 
 

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
+from helpers_mirror import get_kubernetes
 from protokube.errors import InvalidRequest, ProtokubeError, Refused, TryLater
 from protokube.programs.gomodules import build_from_modules
 from protokube.programs.kubernetes import PROGRAMS, find
-from protokube.programs.obtain import obtain
+from protokube.programs.sources import KUBERNETES_SOURCE
 from protokube.programs.telling import Silent
 
 GO = """#!{python}
@@ -76,7 +77,7 @@ class Go:
 
     def build(self, version: str = "1.36.9", **how: Any) -> Any:
         self._answers.write_text(json.dumps(self.answers))
-        return build_from_modules(version, self.cache, Silent(), room=0, sums=self.sums, **how)
+        return build_from_modules(KUBERNETES_SOURCE, version, self.cache, Silent(), room=0, sums=self.sums, **how)
 
     def calls(self, *words: str) -> list[dict[str, Any]]:
         lines = map(json.loads, self._calls.read_text().splitlines() if self._calls.exists() else ())
@@ -201,7 +202,7 @@ def test_a_module_that_is_not_in_our_sums_is_never_compiled(pinned: Go) -> None:
 
 def test_too_little_room_is_told_before_anything_is_begun(go: Go) -> None:
     with pytest.raises(Refused, match="too little room"):
-        build_from_modules("1.36.9", go.cache, Silent(), room=1 << 60)
+        build_from_modules(KUBERNETES_SOURCE, "1.36.9", go.cache, Silent(), room=1 << 60)
 
     assert not go.calls()
 
@@ -222,9 +223,9 @@ def test_a_go_that_is_too_old_for_the_release_is_replaced_by_that_of_pypi_or_the
 def test_one_command_builds_each_version_from_where_it_is_to_be_had(go: Go) -> None:
     go._answers.write_text(json.dumps(go.answers))
 
-    assert obtain("v1.36.9", go.cache, build=True).version == "1.36.9"
+    assert get_kubernetes("v1.36.9", go.cache, build=True).version == "1.36.9"
 
 
 def test_unverified_is_for_builds_only(tmp_path: Path) -> None:
     with pytest.raises(ProtokubeError, match="--unverified is about modules"):
-        obtain("1.36.9", tmp_path, unverified=True)
+        get_kubernetes("1.36.9", tmp_path, unverified=True)

@@ -13,11 +13,10 @@ from protokube.programs.gosource import (
     go_version,
     imports,
     read_go_mod,
-    staging_version,
-    stamp,
     unknown_sums,
     wrapper,
 )
+from protokube.programs.sources import KUBERNETES_SOURCE, kubernetes_staging
 
 RELEASE = {
     "Module": {"Path": "k8s.io/kubernetes"},
@@ -37,7 +36,7 @@ RELEASE = {
 
 
 def test_the_wrapper_takes_staging_modules_as_they_were_published_with_the_release() -> None:
-    text = wrapper("1.36.4", read_go_mod(RELEASE))
+    text = wrapper(KUBERNETES_SOURCE.modules, "1.36.4", read_go_mod(RELEASE), "v0.36.4")
 
     assert text.splitlines() == [
         "module protokube.invalid/build",
@@ -62,18 +61,20 @@ def test_a_release_that_says_nothing_of_all_this_is_required_as_it_is() -> None:
     ("version", "published"), [("1.36.4", "v0.36.4"), ("1.37.0-rc.1", "v0.37.0-rc.1"), ("1.28.15", "v0.28.15")]
 )
 def test_staging_modules_carry_the_minor_and_patch_of_their_release(version: str, published: str) -> None:
-    assert staging_version(version) == published
+    assert kubernetes_staging(version) == published
 
 
 def test_programs_say_which_version_they_are() -> None:
-    flags = stamp("1.36.4", "abc123").split(" ")
+    flags = KUBERNETES_SOURCE.linker_flags("1.36.4", "abc123").split(" ")
 
     assert flags[:2] == ["-s", "-w"]
     for package in ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version"):
         assert f"-X={package}.gitVersion=v1.36.4" in flags
         assert f"-X={package}.gitMinor=36" in flags
         assert f"-X={package}.gitCommit=abc123" in flags
-    assert "-X=k8s.io/component-base/version.gitCommit=" in stamp("1.36.4", "").split(" "), "no commit is made up"
+    assert "-X=k8s.io/component-base/version.gitCommit=" in KUBERNETES_SOURCE.linker_flags("1.36.4", "").split(" "), (
+        "no commit is made up"
+    )
 
 
 def test_the_file_of_imports_is_compiled_by_nobody_and_names_each_package_once() -> None:

@@ -13,10 +13,10 @@ import pytest
 
 from helpers_cli import environment
 from helpers_daemon import until
-from helpers_mirror import VERSION, Mirror, a_folder, program, serving
+from helpers_mirror import VERSION, Mirror, a_folder, get_kubernetes, program, serving
 from protokube.errors import InvalidRequest, Refused
-from protokube.programs.kubernetes import CHOSEN, COMPLETE, PROGRAMS, find
-from protokube.programs.obtain import obtain
+from protokube.programs.kubernetes import KUBERNETES, PROGRAMS, find
+from protokube.programs.product import COMPLETE
 
 
 def getting(cache: Path, mirror: str) -> subprocess.Popen[bytes]:
@@ -53,7 +53,7 @@ def test_one_that_is_killed_in_the_middle_leaves_nothing_that_is_found_and_the_n
     had = part.stat().st_size
 
     with serving(Mirror()) as good:
-        got = obtain(VERSION, tmp_path, mirrors=[good.url])
+        got = get_kubernetes(VERSION, tmp_path, mirrors=[good.url])
 
     assert good.asked_for(part.name.removesuffix(".part")) == [f"bytes={had}-"]
     assert all(path.read_bytes() == program(name) for name, path in got.programs.items())
@@ -65,12 +65,12 @@ def test_one_that_is_killed_with_its_last_file_leaves_nothing_that_is_found(tmp_
     files = Mirror().files
     short = {path: data for path, data in files.items() if not path.endswith(f"/{PROGRAMS[-1]}")}
     with serving(Mirror(files=short)) as lacking, pytest.raises(InvalidRequest):
-        obtain(VERSION, tmp_path, mirrors=[lacking.url])
+        get_kubernetes(VERSION, tmp_path, mirrors=[lacking.url])
     assert len(list(tmp_path.rglob("kube*"))) >= len(PROGRAMS) - 1
     assert find(None, tmp_path) is None
 
     with serving(Mirror()) as good:
-        obtain(VERSION, tmp_path, mirrors=[good.url])
+        get_kubernetes(VERSION, tmp_path, mirrors=[good.url])
     assert [name for name in PROGRAMS if good.asked_for(name)] == [PROGRAMS[-1]]
 
 
@@ -95,7 +95,7 @@ def test_an_offline_folder_is_copied_whole(tmp_path: Path) -> None:
     source = a_folder(tmp_path / "usb")
     (source / "kubeadm").write_text("not asked for")
 
-    got = obtain(VERSION, tmp_path / "cache", folder=source)
+    got = get_kubernetes(VERSION, tmp_path / "cache", folder=source)
 
     assert sorted(each.name for each in got.folder.iterdir()) == sorted([*PROGRAMS, COMPLETE])
     assert all(path.read_bytes() == program(name) for name, path in got.programs.items())
@@ -103,14 +103,14 @@ def test_an_offline_folder_is_copied_whole(tmp_path: Path) -> None:
 
 
 def test_without_a_version_it_is_the_one_the_folder_holds(tmp_path: Path) -> None:
-    assert obtain(None, tmp_path / "cache", folder=a_folder(tmp_path / "usb", "1.33.4")).version == "1.33.4"
-    assert obtain(None, tmp_path / "cache", folder=a_folder(tmp_path / "old", "1.32.1")).version == "1.32.1"
-    assert obtain(None, tmp_path / "cache").version == "1.33.4"
+    assert get_kubernetes(None, tmp_path / "cache", folder=a_folder(tmp_path / "usb", "1.33.4")).version == "1.33.4"
+    assert get_kubernetes(None, tmp_path / "cache", folder=a_folder(tmp_path / "old", "1.32.1")).version == "1.32.1"
+    assert get_kubernetes(None, tmp_path / "cache").version == "1.33.4"
 
 
 def test_a_folder_of_another_version_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequest, match=r"holds Kubernetes 1\.33\.4"):
-        obtain(VERSION, tmp_path / "cache", folder=a_folder(tmp_path / "usb", "1.33.4"))
+        get_kubernetes(VERSION, tmp_path / "cache", folder=a_folder(tmp_path / "usb", "1.33.4"))
     assert find(None, tmp_path / "cache") is None
 
 
@@ -118,7 +118,7 @@ def test_a_folder_that_lacks_programs_is_refused_with_their_names(tmp_path: Path
     source = a_folder(tmp_path / "usb", names=PROGRAMS[1:-1])
 
     with pytest.raises(InvalidRequest, match=f"there is no {PROGRAMS[0]}, no {PROGRAMS[-1]} in {source}"):
-        obtain(VERSION, tmp_path / "cache", folder=source)
+        get_kubernetes(VERSION, tmp_path / "cache", folder=source)
 
 
 @pytest.mark.parametrize("form", ["{}", "{}  kubelet\n", "{}\n"])
@@ -128,12 +128,12 @@ def test_a_checksum_beside_a_program_is_looked_at(tmp_path: Path, form: str) -> 
     (source / "kubelet.sha256").write_text(form.format("0" * 64))
 
     with pytest.raises(Refused, match="kubelet is not what its checksum promises") as wrong:
-        obtain(VERSION, tmp_path / "cache", folder=source)
+        get_kubernetes(VERSION, tmp_path / "cache", folder=source)
     assert right in wrong.value.saw
     assert find(None, tmp_path / "cache") is None
 
     (source / "kubelet.sha256").write_text(form.format(right.upper()))
-    assert obtain(VERSION, tmp_path / "cache", folder=source).version == VERSION
+    assert get_kubernetes(VERSION, tmp_path / "cache", folder=source).version == VERSION
 
 
 # --- the order
@@ -141,27 +141,27 @@ def test_a_checksum_beside_a_program_is_looked_at(tmp_path: Path, form: str) -> 
 
 def test_the_users_own_folder_wins_over_every_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = a_folder(tmp_path / "own")
-    monkeypatch.setenv(CHOSEN, str(own))
+    monkeypatch.setenv(KUBERNETES.chosen, str(own))
 
-    assert obtain(VERSION, tmp_path / "cache", folder=a_folder(tmp_path / "usb")).folder == own
+    assert get_kubernetes(VERSION, tmp_path / "cache", folder=a_folder(tmp_path / "usb")).folder == own
     assert not (tmp_path / "cache").exists()
 
 
 def test_what_the_cache_has_is_not_copied_again(tmp_path: Path) -> None:
-    first = obtain(VERSION, tmp_path / "cache", folder=a_folder(tmp_path / "usb"))
+    first = get_kubernetes(VERSION, tmp_path / "cache", folder=a_folder(tmp_path / "usb"))
 
-    assert obtain(VERSION, tmp_path / "cache", folder=tmp_path / "gone") == first
-    assert obtain(VERSION, tmp_path / "cache", build=True) == first
+    assert get_kubernetes(VERSION, tmp_path / "cache", folder=tmp_path / "gone") == first
+    assert get_kubernetes(VERSION, tmp_path / "cache", build=True) == first
 
 
 def test_two_ways_at_once_are_a_mistake(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequest, match="only one of --from, --mirror and --build"):
-        obtain(VERSION, tmp_path, folder=tmp_path, build=True)
+        get_kubernetes(VERSION, tmp_path, folder=tmp_path, build=True)
 
 
 def test_nothing_asked_for_and_nothing_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequest, match="there is no Kubernetes in") as wrong:
-        obtain(None, tmp_path)
+        get_kubernetes(None, tmp_path)
     assert "name a version" in wrong.value.hint
 
 
@@ -169,6 +169,6 @@ def test_a_cache_that_cannot_be_written_is_told_with_what_to_do(tmp_path: Path) 
     (tmp_path / "cache").write_text("a file")
 
     with pytest.raises(Refused, match="cannot keep Kubernetes in") as told:
-        obtain(VERSION, tmp_path / "cache", folder=a_folder(tmp_path / "usb"))
+        get_kubernetes(VERSION, tmp_path / "cache", folder=a_folder(tmp_path / "usb"))
     assert "Not a directory" in told.value.saw
     assert "--cache" in told.value.hint

@@ -10,11 +10,11 @@ from typing import Protocol
 
 import pytest
 
-from helpers_mirror import VERSION, Mirror, dead_url, program, release, serving
+from helpers_mirror import VERSION, Mirror, dead_url, get_kubernetes, program, release, serving
 from protokube.errors import InvalidRequest, ProtokubeError, Refused, TryLater
-from protokube.programs.kubernetes import COMPLETE, PROGRAMS, Kubernetes, find
-from protokube.programs.obtain import obtain
-from protokube.programs.release import architecture
+from protokube.programs.kubernetes import PROGRAMS, find
+from protokube.programs.mirrors import architecture
+from protokube.programs.product import COMPLETE, Release
 from protokube.programs.telling import Silent
 
 
@@ -29,10 +29,10 @@ def serve() -> Iterator[Serve]:
 
 
 def place(name: str, version: str = VERSION) -> str:
-    return f"/v{version}/bin/linux/{architecture()}/{name}"
+    return f"/v{version}/bin/linux/{architecture('Kubernetes')}/{name}"
 
 
-def whole(got: Kubernetes, cache: Path) -> bool:
+def whole(got: Release, cache: Path) -> bool:
     """Everything is there, byte by byte, may be executed, and nothing is left beside it."""
     return (
         got.folder == cache / "kubernetes" / VERSION
@@ -47,7 +47,7 @@ def whole(got: Kubernetes, cache: Path) -> bool:
 def refused(cache: Path, *mirrors: str) -> ProtokubeError:
     """What is told when it cannot be got; then the cache offers nothing."""
     with pytest.raises(ProtokubeError) as told:
-        obtain(VERSION, cache, mirrors=mirrors)
+        get_kubernetes(VERSION, cache, mirrors=mirrors)
     assert find(None, cache) is None
     assert not (cache / "kubernetes" / VERSION).exists()
     return told.value
@@ -56,7 +56,7 @@ def refused(cache: Path, *mirrors: str) -> ProtokubeError:
 def test_a_version_is_got_whole_and_asked_for_once(tmp_path: Path, serve: Serve) -> None:
     mirror = serve(Mirror())
 
-    got = obtain(f"v{VERSION}", tmp_path, mirrors=[f"{mirror.url}/"])
+    got = get_kubernetes(f"v{VERSION}", tmp_path, mirrors=[f"{mirror.url}/"])
 
     assert whole(got, tmp_path)
     assert all(mirror.asked_for(name) == [""] for name in PROGRAMS)
@@ -64,19 +64,19 @@ def test_a_version_is_got_whole_and_asked_for_once(tmp_path: Path, serve: Serve)
 
 def test_what_is_in_the_cache_is_not_downloaded_again(tmp_path: Path, serve: Serve) -> None:
     mirror = serve(Mirror())
-    first = obtain(VERSION, tmp_path, mirrors=[mirror.url])
+    first = get_kubernetes(VERSION, tmp_path, mirrors=[mirror.url])
     mirror.asked.clear()
 
-    assert obtain(VERSION, tmp_path, mirrors=[mirror.url]) == first
-    assert obtain(VERSION, tmp_path, mirrors=[dead_url()]) == first
+    assert get_kubernetes(VERSION, tmp_path, mirrors=[mirror.url]) == first
+    assert get_kubernetes(VERSION, tmp_path, mirrors=[dead_url()]) == first
     assert mirror.asked == []
 
 
 def test_a_version_in_the_cache_that_lost_a_program_is_got_anew(tmp_path: Path, serve: Serve) -> None:
     mirror = serve(Mirror())
-    (obtain(VERSION, tmp_path, mirrors=[mirror.url]).folder / "kubelet").unlink()
+    (get_kubernetes(VERSION, tmp_path, mirrors=[mirror.url]).folder / "kubelet").unlink()
 
-    assert whole(obtain(VERSION, tmp_path, mirrors=[mirror.url]), tmp_path)
+    assert whole(get_kubernetes(VERSION, tmp_path, mirrors=[mirror.url]), tmp_path)
 
 
 # --- connections that end early
@@ -85,7 +85,7 @@ def test_a_version_in_the_cache_that_lost_a_program_is_got_anew(tmp_path: Path, 
 def test_a_connection_cut_again_and_again_goes_on_where_it_was(tmp_path: Path, serve: Serve) -> None:
     mirror = serve(Mirror(at_most=15_000))
 
-    got = obtain(VERSION, tmp_path, mirrors=[mirror.url])
+    got = get_kubernetes(VERSION, tmp_path, mirrors=[mirror.url])
 
     assert whole(got, tmp_path)
     assert mirror.asked_for("kubelet") == ["", "bytes=15000-", "bytes=30000-"]
@@ -94,7 +94,7 @@ def test_a_connection_cut_again_and_again_goes_on_where_it_was(tmp_path: Path, s
 def test_a_mirror_that_cuts_and_knows_no_ranges_is_left_for_the_next(tmp_path: Path, serve: Serve) -> None:
     poor, good = serve(Mirror(at_most=15_000, ranges=False)), serve(Mirror())
 
-    got = obtain(VERSION, tmp_path, mirrors=[poor.url, good.url])
+    got = get_kubernetes(VERSION, tmp_path, mirrors=[poor.url, good.url])
 
     assert whole(got, tmp_path)
     assert good.asked_for(PROGRAMS[0]) == ["bytes=15000-"]
@@ -104,7 +104,7 @@ def test_a_mirror_without_ranges_sends_all_of_it_and_that_is_right_too(tmp_path:
     cutting = serve(Mirror(at_most=15_000, ranges=False))
     assert isinstance(refused(tmp_path, cutting.url), TryLater)
 
-    assert whole(obtain(VERSION, tmp_path, mirrors=[serve(Mirror(ranges=False)).url]), tmp_path)
+    assert whole(get_kubernetes(VERSION, tmp_path, mirrors=[serve(Mirror(ranges=False)).url]), tmp_path)
 
 
 def test_a_later_call_goes_on_with_what_an_earlier_one_left(tmp_path: Path, serve: Serve) -> None:
@@ -113,7 +113,7 @@ def test_a_later_call_goes_on_with_what_an_earlier_one_left(tmp_path: Path, serv
     good = serve(Mirror())
 
     assert "ended after 15000 of 40000 bytes" in error.saw
-    assert whole(obtain(VERSION, tmp_path, mirrors=[good.url]), tmp_path)
+    assert whole(get_kubernetes(VERSION, tmp_path, mirrors=[good.url]), tmp_path)
     assert good.asked_for(PROGRAMS[0]) == ["bytes=15000-"]
 
 
@@ -124,7 +124,7 @@ def test_the_beginning_of_something_else_is_thrown_away(tmp_path: Path, serve: S
     (draft / "kubectl.part").write_bytes(b"x" * 40_000)
     mirror = serve(Mirror())
 
-    assert whole(obtain(VERSION, tmp_path, mirrors=[mirror.url]), tmp_path)
+    assert whole(get_kubernetes(VERSION, tmp_path, mirrors=[mirror.url]), tmp_path)
     assert mirror.asked_for("kubelet") == ["bytes=10000-", ""]
     assert mirror.asked_for("kubectl") == ["bytes=40000-", ""]
 
@@ -136,7 +136,7 @@ def test_a_program_that_had_arrived_whole_is_not_fetched_again(tmp_path: Path, s
     (draft / "kubectl.part").write_bytes(program("kubectl"))
     mirror = serve(Mirror())
 
-    assert whole(obtain(VERSION, tmp_path, mirrors=[mirror.url]), tmp_path)
+    assert whole(get_kubernetes(VERSION, tmp_path, mirrors=[mirror.url]), tmp_path)
     assert mirror.asked_for("kubelet") == []
     assert mirror.asked_for("kubectl") == ["bytes=40000-"]
 
@@ -165,7 +165,7 @@ def test_a_program_with_another_checksum_is_refused_and_nothing_of_it_is_kept(
 def test_a_mirror_that_lies_is_left_for_one_that_does_not(tmp_path: Path, serve: Serve) -> None:
     bad, good = serve(lying("kubelet")), serve(Mirror())
 
-    assert whole(obtain(VERSION, tmp_path, mirrors=[bad.url, good.url]), tmp_path)
+    assert whole(get_kubernetes(VERSION, tmp_path, mirrors=[bad.url, good.url]), tmp_path)
     assert (bad.asked_for("kube-scheduler"), good.asked_for("kube-scheduler")) == ([""], [])
     assert (bad.asked_for("kubectl"), good.asked_for("kubectl")) == ([], [""])
 
@@ -200,7 +200,7 @@ def test_a_dead_mirror_is_left_for_the_next_and_asked_no_more(tmp_path: Path, se
 
     dead, good = dead_url(), serve(Mirror())
 
-    assert whole(obtain(VERSION, tmp_path, mirrors=[dead, good.url], teller=Listening()), tmp_path)
+    assert whole(get_kubernetes(VERSION, tmp_path, mirrors=[dead, good.url], teller=Listening()), tmp_path)
     assert sum(f"{dead}: " in line for line in said) == 1
     assert said.count(f"kubelet from {good.url}: 0 of 0 MB") == 1
 

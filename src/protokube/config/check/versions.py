@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 
 from protokube.config.draft import Draft
+from protokube.config.etcd import OF_KUBERNETES
+from protokube.config.etcd_versions import etcd_for, too_old
 from protokube.spec.parse import GROUPS
 from protokube.spec.version import Version, parse
 
-OLDEST_ETCD, NEWEST_ETCD = Version(3, 4), Version(3, 5)
+OLDEST_ETCD, NEWEST_ETCD = Version(3, 4), Version(3, 6)
 GONE_PLUGINS = {
     "InitialResources": (1, 11), "Initializers": (1, 14), "DenyEscalatingExec": (1, 21),
     "DenyExecOnPrivileged": (1, 21), "PodSecurityPolicy": (1, 25), "SecurityContextDeny": (1, 30),
@@ -18,8 +20,8 @@ GONE_PLUGINS = {
 
 
 def check_versions(cluster: Draft, root: Draft, version: Version) -> None:
-    for _, etcd in cluster.each("etcdClusters"):
-        _etcd(etcd)
+    for key, etcd in cluster.each("etcdClusters"):
+        _etcd(etcd, version if key in OF_KUBERNETES else None)
     _skew(cluster, version)
     _plugins(cluster, version)
     for name in (*SKEW, "kubelet", "masterKubelet"):
@@ -34,18 +36,21 @@ def check_versions(cluster: Draft, root: Draft, version: Version) -> None:
         cluster.ledger.problem("containerRuntime", message, "containerd runs the same images")
 
 
-def _etcd(etcd: Draft) -> None:
+def _etcd(etcd: Draft, kubernetes: Version | None) -> None:
+    """`kubernetes`: the version of its user, if that is Kubernetes and will run."""
     text, path = etcd.get("version"), etcd.at("version")
     version = parse(text)
     if version is None:
-        etcd.ledger.problem(path, f"{text!r} is not a version", "for example 3.5.21")
+        etcd.ledger.problem(path, f"{text!r} is not a version", "for example 3.6.8")
     elif version.series < OLDEST_ETCD:
-        etcd.ledger.unfit(path, f"etcd {text} is older than 3.4, the oldest we run", "leave it out, or take 3.5.21")
+        etcd.ledger.unfit(path, f"etcd {text} is older than 3.4, the oldest we run", "leave it out, or take 3.6.8")
     elif version.series > NEWEST_ETCD:
         message = f"etcd {version.short} was not seen yet: its file is in the form of {NEWEST_ETCD.short}"
         etcd.ledger.warn(path, message)
     elif (3, 5, 0) <= version[:3] <= (3, 5, 2):
         etcd.ledger.problem(path, f"etcd {text} can corrupt its data", "3.5.3 or newer")
+    elif kubernetes and not etcd.ledger.without_kubernetes and (why := too_old(version, kubernetes)):
+        etcd.ledger.warn(path, why, f"take {etcd_for(kubernetes)}, or 3.5.13 at least")
 
 
 SKEW = {"kubeAPIServer": 0, "kubeControllerManager": 1, "kubeScheduler": 1, "kubeProxy": 3}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from helpers_config import a_group, completed, problems, the_problem, warnings
+from helpers_config import a_group, a_spec, completed, problems, the_problem, warnings
+from protokube.config.complete import complete
 
 
 @pytest.mark.parametrize(
@@ -23,15 +24,44 @@ def test_an_etcd_that_cannot_be_trusted_is_a_problem(version: str, message: str)
     assert problem.hint
 
 
-@pytest.mark.parametrize("version", ["3.4.0", "3.5.3", "v3.5.21"])
-def test_an_etcd_we_know_is_fine(version: str) -> None:
-    assert warnings(completed(etcdClusters=[{"name": "main", "version": version}])) == {}
+@pytest.mark.parametrize(
+    ("version", "kubernetes"),
+    [
+        ("3.4.0", "1.30.4"), ("3.5.3", "1.30.4"), ("3.4.31", "1.36.4"), ("3.5.13", "1.36.4"), ("v3.5.21", "1.31.0"),
+        ("3.6.0", "1.36.4"),
+    ],
+)  # fmt: skip
+def test_an_etcd_we_know_is_fine(version: str, kubernetes: str) -> None:
+    config = completed(kubernetesVersion=kubernetes, etcdClusters=[{"name": "main", "version": version}])
+    assert warnings(config) == {}
+
+
+@pytest.mark.parametrize("version", ["3.4.0", "3.4.23", "3.4.30", "3.5.3", "3.5.12"])
+@pytest.mark.parametrize("kubernetes", ["1.31.0", "1.36.4"])
+def test_an_etcd_that_is_too_old_for_its_kubernetes_is_a_warning(version: str, kubernetes: str) -> None:
+    config = completed(kubernetesVersion=kubernetes, etcdClusters=[{"name": "main", "version": version}])
+
+    told = warnings(config)["etcdClusters.main.version"]
+
+    assert told.message.startswith(f"etcd {version} does not answer progress requests, which Kubernetes 1.3")
+    assert "3.5.13" in told.hint
+
+
+def test_an_etcd_whose_user_is_not_kubernetes_may_be_any_we_know() -> None:
+    clusters = [{"name": "main"}, {"name": "other", "version": "3.4.23"}]
+    assert warnings(completed(kubernetesVersion="1.36.4", etcdClusters=clusters)) == {}
+
+
+def test_where_no_kubernetes_runs_nothing_is_said_about_what_goes_with_it() -> None:
+    spec = a_spec(etcdClusters=[{"name": "main", "version": "3.4.23"}])
+    assert warnings(complete(spec)) != {}
+    assert warnings(complete(spec, without_kubernetes=True)) == {}
 
 
 def test_an_etcd_not_seen_yet_is_a_warning() -> None:
-    told = warnings(completed(etcdClusters=[{"name": "main", "version": "3.6.1"}]))
+    told = warnings(completed(etcdClusters=[{"name": "main", "version": "3.7.1"}]))
 
-    assert told["etcdClusters.main.version"].message == "etcd 3.6 was not seen yet: its file is in the form of 3.5"
+    assert told["etcdClusters.main.version"].message == "etcd 3.7 was not seen yet: its file is in the form of 3.6"
 
 
 @pytest.mark.parametrize(
