@@ -94,7 +94,7 @@ def serving(mirror: Mirror) -> Iterator[Mirror]:
             self.send_header("Content-Length", str(len(data) - begin))
             self.end_headers()
             rest = data[begin:]
-            small = mirror.at_most is None or len(rest) <= 64
+            small = mirror.at_most is None or len(rest) <= 300
             self.wfile.write(rest if small else rest[: mirror.at_most])
             if not small and len(rest) > (mirror.at_most or 0):
                 self.wfile.flush()

@@ -75,6 +75,7 @@ class Proxy:
 def proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Proxy:
     monkeypatch.setenv("GOPROXY", f"file://{tmp_path / 'proxy'}")
     monkeypatch.setenv("GOMODCACHE", str(tmp_path / "modules"))
+    monkeypatch.delenv(KUBERNETES.chosen, raising=False)
     return Proxy(tmp_path / "proxy")
 
 

@@ -7,6 +7,8 @@ import pytest
 FOREIGN = (
     "PROTOKUBE_KUBERNETES_BIN",
     "PROTOKUBE_KUBERNETES_MIRROR",
+    "PROTOKUBE_ETCD_BIN",
+    "PROTOKUBE_ETCD_MIRROR",
     "http_proxy",
     "HTTP_PROXY",
     "all_proxy",

@@ -16,7 +16,7 @@ from protokube.programs.gosource import (
     unknown_sums,
     wrapper,
 )
-from protokube.programs.sources import KUBERNETES_SOURCE, kubernetes_staging
+from protokube.programs.sources import ETCD_SOURCE, KUBERNETES_SOURCE, SOURCES, kubernetes_staging
 
 RELEASE = {
     "Module": {"Path": "k8s.io/kubernetes"},
@@ -113,3 +113,39 @@ def test_versions_of_go_compare_by_their_numbers(older: str, newer: str) -> None
 
 def test_a_preview_of_go_counts_as_its_release() -> None:
     assert go_version("go1.27rc1") == go_version("1.27") == go_version("1.27.0")
+
+
+ETCD_RELEASE = {
+    "Module": {"Path": "go.etcd.io/etcd/server/v3"},
+    "Go": "1.25.7",
+    "Require": [{"Path": "go.etcd.io/etcd/api/v3", "Version": "v3.6.8"}],
+    "Replace": [{"Old": {"Path": "go.etcd.io/etcd/api/v3"}, "New": {"Path": "../api"}}],
+}
+
+
+def test_etcds_own_folders_are_published_under_its_version_and_nothing_is_replaced() -> None:
+    text = wrapper(ETCD_SOURCE.modules, "3.6.8", read_go_mod(ETCD_RELEASE), ETCD_SOURCE.staging("3.6.8"))
+
+    assert text.splitlines() == [
+        "module protokube.invalid/build",
+        "go 1.25.7",
+        "require go.etcd.io/etcd/server/v3 v3.6.8",
+        "require go.etcd.io/etcd/etcdctl/v3 v3.6.8",
+        "require go.etcd.io/etcd/etcdutl/v3 v3.6.8",
+    ]
+
+
+def test_etcd_says_its_commit_where_the_proxy_tells_it() -> None:
+    assert ETCD_SOURCE.linker_flags("3.6.8", "abc123def").split() == [
+        "-s",
+        "-w",
+        "-X=go.etcd.io/etcd/api/v3/version.GitSHA=abc123d",
+    ]
+    assert ETCD_SOURCE.linker_flags("3.6.8", "") == "-s -w"
+
+
+@pytest.mark.parametrize("key", SOURCES)
+def test_every_program_of_a_product_has_a_package_in_a_module_that_is_required(key: str) -> None:
+    source = SOURCES[key]
+    assert tuple(source.packages) == source.product.programs
+    assert all(package.startswith(source.modules) for package in source.packages.values())
