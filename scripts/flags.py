@@ -24,6 +24,8 @@ TABLES = Path(__file__).resolve().parents[1] / "src" / "protokube" / "config" / 
 PFLAG = re.compile(r"^ {2,6}(?:-\w, )?--(?P<name>[\w.-]+)(?:\[=[^\]]*\])?(?: (?P<type>\S+))? *(?P<text>.*)$")
 DEFAULT = re.compile(r"\(default (?P<value>\"(?:[^\"\\]|\\.)*\"|\[[^\]]*\]|[^()]*)\)(?: \(DEPRECATED: .*)?$")
 ETCD_FLAG = re.compile(r"^  --(?P<name>[\w-]+)(?: '?(?P<default>[^']*)'?)?$")
+DEPRECATED = re.compile(r"\b(?:Deprecated|Will be deprecated)\b")
+"""Of the flag. `'capnslog' will be deprecated` is about one of its values."""
 SECTION = re.compile(r"^(?P<name>\S[^()]*?)(?: \(.*\))?:$")
 
 Table = dict[str, dict[str, Any]]
@@ -74,7 +76,7 @@ def etcd_flags(text: str) -> Table:
         elif flag := ETCD_FLAG.match(line):
             name = flag["name"]
             found[name] = {"default": flag["default"] or "", "section": section}
-        elif name and re.search(r"deprecated", line, re.IGNORECASE):
+        elif name and DEPRECATED.search(line):
             found[name]["deprecated"] = True
     return {name: dict(sorted(told.items())) for name, told in sorted(found.items())}
 

@@ -15,7 +15,7 @@ SCRIPT = Path(__file__).parents[2] / "scripts/flags.py"
 
 
 def compared(folder: Path, table: str) -> str:
-    command = [sys.executable, SCRIPT, folder, "--compare", table]
+    command = [sys.executable, str(SCRIPT), str(folder), "--compare", table]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 

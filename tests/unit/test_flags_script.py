@@ -37,7 +37,7 @@ Clustering (to be deprecated in v4):
 
 
 def compared(folder: Path, table: str) -> list[str]:
-    command = [sys.executable, SCRIPT, folder, "--compare", table]
+    command = [sys.executable, str(SCRIPT), str(folder), "--compare", table]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
