@@ -50,14 +50,14 @@ def web_process(cluster: KubeletCluster, host: str) -> int:
     return outside(cluster, host, pid)
 
 
-def from_inside(pid: int, code: str) -> str:
+def from_inside(pid: int, code: str, python: str = "python3") -> str:
     """What a Python program of this machine says in the network of a pod's process, with the pod's resolv.conf."""
     with NamedTemporaryFile() as own:
         own.write(Path(f"/proc/{pid}/root/etc/resolv.conf").read_bytes())
         own.flush()
         instead = f'mount --bind {own.name} /etc/resolv.conf && exec "$@"'
         words = ["nsenter", f"--target={pid}", "--net", "--", "unshare", "--mount", "sh", "-c", instead, "sh"]
-        ran = subprocess.run([*words, "python3", "-c", code], capture_output=True, text=True, timeout=60)
+        ran = subprocess.run([*words, python, "-c", code], capture_output=True, text=True, timeout=60)
     return ran.stdout.strip()
 
 

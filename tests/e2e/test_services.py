@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -13,6 +14,8 @@ import pytest
 from e2e.pods import LABELS, SECONDS, apply, fetched, from_inside, one_on_each, outside, web_process
 from helpers_cluster import until
 from helpers_kubelet import KubeletCluster
+from protokube.local.bringup import CACHE
+from protokube.programs.coredns import COREDNS
 
 KUBERNETES, DNS = "100.64.0.1", "100.64.0.10"
 DOMAIN = "svc.cluster.local"
@@ -108,6 +111,48 @@ def test_pods_and_hosts_reach_services_by_address_and_pods_by_name(cluster: Kube
     assert cluster.kubectl(one, "delete", "service", "web")
     for pid in inside:
         await_name(pid, f"web.default.{DOMAIN}.", "unknown")
+
+
+def test_coredns_tells_pods_all_that_the_specification_of_cluster_dns_asks_for(cluster: KubeletCluster) -> None:
+    """A Service without an address has those of its pods, its ports have SRV records, a pod has a name by its address.
+
+    Where CoreDNS is not to be had a stand-in runs, and `up` said so: it knows none of these.
+    """
+    one = str(cluster.hosts()[0]["name"])
+    addresses = set(one_on_each(cluster).values())
+    ports = [{"name": "http", "port": 80, "protocol": "TCP"}]
+    headless = {"metadata": {"name": "peers"}, "spec": {"clusterIP": "None", "selector": LABELS, "ports": ports}}
+    apply(cluster, one, [{"apiVersion": "v1", "kind": "Service", **headless}])
+    pid = web_process(cluster, one)
+    if COREDNS.find(None, CACHE) is None:
+        assert records(pid, "A", f"peers.default.{DOMAIN}") == set()
+        return
+
+    until(
+        lambda: records(pid, "A", f"peers.default.{DOMAIN}") == addresses,
+        "a Service without an address has those of its pods", SECONDS, every=0.5,
+    )  # fmt: skip
+    answers = records(pid, "SRV", f"_http._tcp.peers.default.{DOMAIN}")
+    assert {answer.split()[2] for answer in answers} == {"80"}
+    assert {address for answer in answers for address in records(pid, "A", answer.split()[3])} == addresses
+    for address in addresses:
+        name = f"{address.replace('.', '-')}.default.pod.cluster.local"
+        assert records(pid, "A", name) == {address}
+    assert records(pid, "PTR", "1.0.64.100.in-addr.arpa") == {f"kubernetes.default.{DOMAIN}."}
+    assert records(pid, "A", f"nobody.default.{DOMAIN}") == set()
+    assert cluster.kubectl(one, "delete", "service", "peers")
+
+
+def records(pid: int, kind: str, name: str) -> set[str]:
+    """What a pod is told; nothing where the name has no such record."""
+    asked = f"""
+import dns.resolver
+try:
+    print(*(each.to_text() for each in dns.resolver.resolve("{name}", "{kind}", search=False)), sep="\\n")
+except (dns.resolver.NXDOMAIN, dns.resolver.NoAnswer):
+    pass
+"""
+    return set(from_inside(pid, asked, sys.executable).splitlines())
 
 
 def test_a_service_made_while_the_api_server_of_a_machine_hangs_is_reached_from_that_machine(

@@ -45,7 +45,7 @@ def _text(store: Store, path: str) -> tuple[str, str]:
 
 
 class Get(click.Command):
-    """Reads clusters; `get kubernetes`, `get etcd` and `get image` are other commands, which stand beside them."""
+    """Reads clusters; `get kubernetes`, `get image` and so on are other commands, which stand beside them."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -65,6 +65,10 @@ def _other_command(name: str) -> click.Command | None:
             from protokube.cli.get_etcd import etcd
 
             return etcd
+        case "coredns":
+            from protokube.cli.get_coredns import coredns
+
+            return coredns
         case "image":
             from protokube.cli.get_image import image
 
@@ -74,7 +78,7 @@ def _other_command(name: str) -> click.Command | None:
 
 def other_things(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     """For the shell: what can be got beside clusters."""
-    return [each for each in ("etcd", "image", "kubernetes") if each.startswith(incomplete)]
+    return [each for each in ("coredns", "etcd", "image", "kubernetes") if each.startswith(incomplete)]
 
 
 @click.command(cls=Get)
@@ -85,8 +89,8 @@ def other_things(_: click.Context, __: click.Parameter, incomplete: str) -> list
 def get(cluster: str | None, store_url: str, output: str, as_written: bool) -> None:
     """Read clusters back from a state store.
 
-    Without CLUSTER: the names of the clusters in it. The programs of Kubernetes and etcd: `protokube get kubernetes
-    --help`, `protokube get etcd --help`; the image of the dns-controller: `protokube get image --help`.
+    Without CLUSTER: the names of the clusters in it. Programs of others: `protokube get kubernetes --help`, and so on
+    for `etcd` and `coredns`; the image of the dns-controller: `protokube get image --help`.
 
     \b
       protokube get --store s3://bucket/clusters

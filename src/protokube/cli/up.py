@@ -17,6 +17,7 @@ from protokube.cli.up_before import Made, carried_on, kept_spec, made_before, me
 from protokube.cli.up_choosing import (
     complete_here,
     few_lines,
+    find_coredns,
     find_etcd,
     find_kubernetes,
     need_kubernetes,
@@ -71,7 +72,7 @@ def up(
     from protokube.addons.choose import all_addons
     from protokube.agent.launchdata import from_config
     from protokube.local import binaries, bringup, client_files
-    from protokube.local.kubehost import Nodes
+    from protokube.local.kubehost import Nodes, Programs
     from protokube.local.paths import Paths
     from protokube.providers.clients.local import LocalClient
     from protokube.store.addons import put_addons, read_manifest
@@ -108,7 +109,9 @@ def up(
     nodes = None
     if kubernetes and kubelet:
         with progress.step("container runtime and images") as step:
-            nodes = Nodes.of(config, kubernetes.folder, etcd.etcd, bringup.CACHE)
+            coredns = find_coredns(config, progress)
+            programs = Programs(kubernetes=kubernetes.folder, etcd=etcd.etcd, coredns=coredns)
+            nodes = Nodes.of(config, programs, bringup.CACHE)
             step.text = f"containerd, and {len(nodes.runtime.images)} images"
     with progress.step(f"state in {paths.root}"):
         paths.create()
@@ -132,8 +135,8 @@ def up(
         step.text = f"{len(volumes)} disks, and the record of who may found what"
     with progress.step("hosts") as step:
         launch = bringup.launch_data(wanted, zone)
-        programs = [bringup.write_launcher(paths), etcd.etcd.parent, *([kubernetes.folder] if kubernetes else [])]
-        plain = bringup.template(launch, programs)
+        folders = [bringup.write_launcher(paths), etcd.etcd.parent, *([kubernetes.folder] if kubernetes else [])]
+        plain = bringup.template(launch, folders)
         bringup.set_groups(
             admin, wanted, lambda group: nodes.template(plain, wanted, group, paths.switch) if nodes else plain
         )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from protokube.errors import Refused
+from protokube.errors import Problem, ProtokubeError, Refused
 
 if TYPE_CHECKING:
     from protokube.cli.up_before import Made
@@ -81,6 +81,31 @@ def find_etcd(spec: Spec | None, before: Made | None, kubernetes: str, teller: T
     wish = Wish(said="".join(said), made_with=before.etcd if before else "", kubernetes=kubernetes)
     mirrors = os.environ.get("PROTOKUBE_ETCD_MIRROR", "").split()
     return choose(wish, CACHE, lambda version: obtain_anyhow(ETCD, version, CACHE, mirrors, teller))
+
+
+def find_coredns(config: Config, teller: Teller) -> Path | None:
+    """The version that the image's name says, downloaded if need be; None, and a warning, if it is not to be had."""
+    from protokube.cli.options import show_warnings
+    from protokube.local.bringup import CACHE
+    from protokube.local.clusterdns import version_in
+    from protokube.programs.coredns import COREDNS
+    from protokube.programs.obtain import download
+
+    dns = config.cluster["clusterDNS"]
+    if dns["provider"] != "CoreDNS":
+        return None
+    if os.environ.get(COREDNS.chosen) and (own := COREDNS.find(None, CACHE)):
+        return own.programs["coredns"]
+    version = version_in(dns["image"]) or COREDNS.example
+    try:
+        mirrors = os.environ.get("PROTOKUBE_COREDNS_MIRROR", "").split()
+        found = COREDNS.find(version, CACHE) or download(COREDNS, version, CACHE, mirrors, teller)
+    except ProtokubeError as why:
+        message = f"a stand-in for CoreDNS {version} knows the addresses of Services, and nothing else: {why.message}"
+        hint = f"`protokube get coredns {version} --build` makes it here; then `up` anew"
+        show_warnings([Problem(path="clusterDNS.image", message=message, hint=hint)])
+        return None
+    return found.programs["coredns"]
 
 
 def complete_here(spec: Spec, etcd: str, kubernetes: str) -> Config:

@@ -1,4 +1,4 @@
-"""A stand-in for CoreDNS in hosts of the local cloud: the names of Services, as the API server has them.
+"""The image of CoreDNS in hosts of the local cloud; where its program is not to be had, that of a stand-in.
 
 CoreDNS is in no package of Debian; dnsmasq is. The stand-in runs in the pod that is meant for CoreDNS, with its
 rights and its name, and answers on its ports: it follows the Services, and knows nothing but their addresses.
@@ -6,12 +6,14 @@ rights and its name, and answers on its ports: it follows the Services, and know
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from protokube.local import images
 from protokube.local.images import PROGRAMS, Image
 from protokube.local.packages import Package, unpack_whole
 
+TAG = re.compile(r":v?(\d+\.\d+\.\d+)$")
 SERVER, ASKING, SHELL, ENTRY = "dnsmasq", "kubectl", "/busybox", "/cluster-dns"
 SCRIPT = r"""#!/busybox sh
 # Called like CoreDNS: -conf FILE. The only place that may be written is memory.
@@ -65,11 +67,22 @@ exec dnsmasq --keep-in-foreground --pid-file= --user=root --log-facility=- --no-
 PEOPLE = "root:x:0:0:root:/:/busybox\n"
 
 
-def obtain(name: str, kubectl: Path, busybox: Path, cache: Path) -> Image:
-    return image(name, kubectl, busybox, unpack_whole("dnsmasq-base", cache))
+def version_in(name: str) -> str:
+    """The version that the name of an image promises; "" where it says none."""
+    found = TAG.search(name)
+    return found[1] if found else ""
 
 
-def image(name: str, kubectl: Path, busybox: Path, server: Package) -> Image:
+def image(name: str, coredns: Path) -> Image:
+    """As its own image has it: the program, and nothing else."""
+    return Image(name=name, files={"/coredns": coredns, **images.libraries(coredns)}, entry=("/coredns",))
+
+
+def obtain_stand_in(name: str, kubectl: Path, busybox: Path, cache: Path) -> Image:
+    return stand_in(name, kubectl, busybox, unpack_whole("dnsmasq-base", cache))
+
+
+def stand_in(name: str, kubectl: Path, busybox: Path, server: Package) -> Image:
     program = server.root / "usr/sbin" / SERVER
     return Image(
         name=name,

@@ -35,6 +35,17 @@ PROXY_ADDRESS = "127.0.0.1:3988"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Programs:
+    """What images are made of."""
+
+    kubernetes: Path
+    """The folder of its programs."""
+    etcd: Path
+    coredns: Path | None
+    """None: a stand-in takes its place."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
     """Programs and images that all hosts share."""
 
@@ -56,11 +67,11 @@ class Nodes:
     sandbox_image: str
 
     @staticmethod
-    def of(config: Config, kubernetes: Path, etcd: Path, cache: Path) -> Nodes:
-        """Have all they need in the cache; `kubernetes` is the folder of its programs."""
+    def of(config: Config, programs: Programs, cache: Path) -> Nodes:
+        """Have all they need in the cache."""
         tree = config.cluster
         return Nodes(
-            runtime=obtain(tree, kubernetes, etcd, cache),
+            runtime=obtain(tree, programs, cache),
             kubelets={group: told["kubelet"] for group, told in config.rendered.items() if group},
             plugin=tree["networking"]["plugin"],
             sandbox_image=tree["containerd"]["sandboxImage"],
@@ -75,19 +86,21 @@ class Nodes:
         return with_kubelet(plain, self.runtime, kubelet, sandbox_image=self.sandbox_image, switch=switch, api=api)
 
 
-def obtain(cluster: Mapping[str, Any], kubernetes: Path, etcd: Path, cache: Path) -> Runtime:
-    """Have it all in the cache: `cluster` is the complete configuration, `kubernetes` the folder of its programs."""
+def obtain(cluster: Mapping[str, Any], programs: Programs, cache: Path) -> Runtime:
+    """Have it all in the cache: `cluster` is the complete configuration."""
     places = {package: binaries.unpack(package, cache) for package in PACKAGES}
     kept = cache / "images"
     busybox = places[BUSYBOX[0]] / BUSYBOX[1]
     wanted = [
-        *wanted_images(cluster, kubernetes, etcd, busybox),
-        *network_images(cluster, kubernetes, busybox, cache),
+        *wanted_images(cluster, programs.kubernetes, programs.etcd, busybox),
+        *network_images(cluster, programs, busybox, cache),
         *own_images(cluster),
     ]
     archives = {image.name: images.keep(image, kept) for image in wanted}
     folders = [places[package] / inside for package, some in PACKAGES.items() for inside in some]
-    return Runtime(folders=(*folders, kubernetes, kept), plugins=places[PLUGINS[0]] / PLUGINS[1], images=archives)
+    return Runtime(
+        folders=(*folders, programs.kubernetes, kept), plugins=places[PLUGINS[0]] / PLUGINS[1], images=archives
+    )
 
 
 def wanted_images(cluster: Mapping[str, Any], kubernetes: Path, etcd: Path, busybox: Path) -> Sequence[Image]:
@@ -101,13 +114,17 @@ def wanted_images(cluster: Mapping[str, Any], kubernetes: Path, etcd: Path, busy
     return found
 
 
-def network_images(cluster: Mapping[str, Any], kubernetes: Path, busybox: Path, cache: Path) -> Iterator[Image]:
+def network_images(cluster: Mapping[str, Any], programs: Programs, busybox: Path, cache: Path) -> Iterator[Image]:
     """What makes Services of addresses, and names of Services: with tools from packages of Debian's."""
     proxy, dns = cluster["kubeProxy"], cluster["clusterDNS"]
-    if proxy["enabled"] and (program := kubernetes / "kube-proxy").exists():
+    if proxy["enabled"] and (program := programs.kubernetes / "kube-proxy").exists():
         yield proxyimage.obtain(proxy["image"], program, cache)
-    if dns["provider"] == "CoreDNS" and (program := kubernetes / clusterdns.ASKING).exists():
-        yield clusterdns.obtain(dns["image"], program, busybox, cache)
+    if dns["provider"] != "CoreDNS":
+        return
+    if programs.coredns:
+        yield clusterdns.image(dns["image"], programs.coredns)
+    elif (program := programs.kubernetes / clusterdns.ASKING).exists():
+        yield clusterdns.obtain_stand_in(dns["image"], program, busybox, cache)
 
 
 def own_images(cluster: Mapping[str, Any]) -> Iterator[Image]:

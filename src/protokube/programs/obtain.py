@@ -1,4 +1,4 @@
-"""Get Kubernetes or etcd: what is here already, else from a folder, from its releases, or built here.
+"""Get Kubernetes, etcd or CoreDNS: what is here already, else from a folder, from its releases, or built here.
 
 Only one way is gone, and the user says which: a build takes a quarter of an hour, and an offline folder is named by
 someone who does not want a download. A build is made from Go modules, or from Debian's source for the one version of
@@ -16,8 +16,9 @@ from pathlib import Path
 
 from protokube.errors import InvalidRequest, ProtokubeError, Refused
 from protokube.programs import debian, shelf
+from protokube.programs.archives import COREDNS_ARCHIVES, ETCD_ARCHIVES
+from protokube.programs.coredns import COREDNS
 from protokube.programs.etcd import ETCD, OLDEST_TO_GET
-from protokube.programs.etcd_release import download_etcd
 from protokube.programs.gomodules import build_from_modules
 from protokube.programs.kubernetes import KUBERNETES
 from protokube.programs.product import CACHE, VERSION, Product, Release
@@ -25,7 +26,11 @@ from protokube.programs.release import download_release
 from protokube.programs.sources import SOURCES
 from protokube.programs.telling import Silent, Teller
 
-DOWNLOADS = {KUBERNETES.key: download_release, ETCD.key: download_etcd}
+DOWNLOADS = {
+    KUBERNETES.key: download_release,
+    ETCD.key: ETCD_ARCHIVES.download,
+    COREDNS.key: COREDNS_ARCHIVES.download,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Programs of others that come in versions: Kubernetes, etcd. Find them in a folder the user names, or in our cache.
+"""Programs of others that come in versions, Kubernetes and etcd: find them in a folder the user names, or our cache.
 
 A version in the cache is a folder of its own that was given its name when all of it was there; whatever else lies in
 the cache is work in progress, and is not looked at.

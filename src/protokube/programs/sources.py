@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from protokube.programs.coredns import COREDNS
 from protokube.programs.etcd import ETCD
 from protokube.programs.kubernetes import KUBERNETES
 from protokube.programs.product import Product
@@ -65,4 +66,10 @@ ETCD_SOURCE = Source(
     stamps=lambda _, commit: {"go.etcd.io/etcd/api/v3/version.GitSHA": commit[:7]} if commit else {},
 )
 """Since 3.5; what its go.mod replaces by folders beside it is published under the same version."""
-SOURCES = {each.product.key: each for each in (KUBERNETES_SOURCE, ETCD_SOURCE)}
+COREDNS_SOURCE = Source(
+    product=COREDNS,
+    modules=("github.com/coredns/coredns",),
+    packages={"coredns": "github.com/coredns/coredns"},
+    stamps=lambda _, commit: {"github.com/coredns/coredns/coremain.GitCommit": commit[:7]} if commit else {},
+)
+SOURCES = {each.product.key: each for each in (KUBERNETES_SOURCE, ETCD_SOURCE, COREDNS_SOURCE)}

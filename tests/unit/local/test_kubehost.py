@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -156,4 +157,17 @@ def test_where_no_dns_controller_runs_there_is_no_image_of_ourselves(config: Con
 
 
 def test_programs_that_are_not_here_have_no_image_of_the_network(config: Config, tmp_path: Path) -> None:
-    assert list(kubehost.network_images(config.cluster, tmp_path, tmp_path / "busybox", tmp_path)) == []
+    programs = kubehost.Programs(kubernetes=tmp_path, etcd=tmp_path / "etcd", coredns=None)
+    assert list(kubehost.network_images(config.cluster, programs, tmp_path / "busybox", tmp_path)) == []
+
+
+def test_coredns_is_an_image_of_its_own_where_its_program_is_here(config: Config, tmp_path: Path) -> None:
+    coredns = tmp_path / "coredns"
+    shutil.copy(shutil.which("true") or "", coredns)
+    programs = kubehost.Programs(kubernetes=tmp_path, etcd=tmp_path / "etcd", coredns=coredns)
+
+    (made,) = kubehost.network_images(config.cluster, programs, tmp_path / "busybox", tmp_path)
+
+    assert (made.name, made.files["/coredns"]) == (config.cluster["clusterDNS"]["image"], coredns)
+    other = {**config.cluster, "clusterDNS": {**config.cluster["clusterDNS"], "provider": "KubeDNS"}}
+    assert list(kubehost.network_images(other, programs, tmp_path / "busybox", tmp_path)) == []

@@ -63,10 +63,30 @@ def test_kube_proxy_finds_the_tools_by_the_names_it_calls_them(tmp_path: Path) -
     assert not set(libraries(plugin)) <= set(libraries(tables.root / "usr/sbin/xtables-nft-multi"))
 
 
+def test_coredns_is_called_with_the_arguments_of_its_pod(tmp_path: Path) -> None:
+    made = clusterdns.image("registry.k8s.io/coredns/coredns:v1.14.2", program := a_program(tmp_path / "coredns"))
+    (entry,) = made.entry
+    assert made.files[entry] == program
+    assert made.command == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        ("registry.k8s.io/coredns/coredns:v1.14.2", "1.14.2"),
+        ("registry.k8s.io/coredns:1.7.0", "1.7.0"),
+        ("registry.example.com:5000/coredns:latest", ""),
+        ("registry.example.com:5000/coredns", ""),
+    ],
+)
+def test_the_name_of_an_image_promises_a_version_or_none(name: str, version: str) -> None:
+    assert clusterdns.version_in(name) == version
+
+
 def test_the_stand_in_runs_its_script_whatever_arguments_coredns_would_get(tmp_path: Path) -> None:
     server = a_package(tmp_path / "dnsmasq-base", "usr/sbin/dnsmasq")
     kubectl, busybox = a_program(tmp_path / "kubectl"), a_program(tmp_path / "busybox")
-    made = clusterdns.image("coredns:1", kubectl, busybox, server)
+    made = clusterdns.stand_in("coredns:1", kubectl, busybox, server)
     (entry,) = made.entry
     interpreter = made.texts[entry].splitlines()[0].removeprefix("#!").split()[0]
     assert made.files[interpreter] == busybox

@@ -1,4 +1,4 @@
-"""etcd's releases from mirrors: one archive, a list of checksums, and nothing kept that is not what it promises."""
+"""Releases in archives from mirrors, each with a checksum: nothing is kept that is not what it promises."""
 
 from __future__ import annotations
 
