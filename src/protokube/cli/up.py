@@ -94,11 +94,11 @@ def up(
         need_kubernetes(kubernetes, kubelet=kubelet)
         step.text = f"Kubernetes {kubernetes.version}" if kubernetes else "no Kubernetes: etcd and names alone"
     release = kubernetes.version if kubernetes else ""
+    wish, texts = said or read_lines(few_lines(name, masters or 3, events))
     with progress.step("etcd") as step:
         etcd = find_etcd(wish, before, release, progress)
         step.text = f"etcd {etcd.version}"
     with progress.step("spec to complete configuration") as step:
-        wish, texts = said or read_lines(few_lines(name, masters or 3, events))
         config = complete_here(wish, etcd.version, release)
         step.text = f"complete configuration of {config.name}"
     show_warnings(config.warnings)

@@ -65,20 +65,21 @@ def find_kubernetes(spec: Spec | None, release: str) -> Release | None:
     return found
 
 
-def find_etcd(spec: Spec | None, before: Made | None, kubernetes: str, teller: Teller) -> Etcd:
+def find_etcd(spec: Spec, before: Made | None, kubernetes: str, teller: Teller) -> Etcd:
     """The programs that are here, or are to be had; all etcd clusters of one machine run the same ones."""
     from protokube.local.bringup import CACHE
     from protokube.local.etcd_choice import Wish, choose
     from protokube.programs.etcd import ETCD
     from protokube.programs.obtain import obtain_anyhow
 
-    clusters = (spec.cluster.get("etcdClusters") or {}) if spec else {}
+    clusters = spec.cluster.get("etcdClusters") or {}
     said = sorted({str(told["version"]) for told in clusters.values() if told.get("version")})
     if len(said) > 1:
         raise Refused(
             "the etcd clusters of a machine run one version", saw=f"{' and '.join(said)} in the spec", hint="name one"
         )
     wish = Wish(said="".join(said), made_with=before.etcd if before else "", kubernetes=kubernetes)
+    complete_here(spec, wish.named, kubernetes)  # what is wrong with the spec is told before anything is fetched
     mirrors = os.environ.get("PROTOKUBE_ETCD_MIRROR", "").split()
     return choose(wish, CACHE, lambda version: obtain_anyhow(ETCD, version, CACHE, mirrors, teller))
 

@@ -56,10 +56,11 @@ def why_not(version: str, wish: Wish) -> str:
     found = _parsed(version)
     if why := why_not_chosen(version, wish):
         return why
-    if wish.made_with and found.series != _parsed(wish.made_with).series:
-        return f"and the cluster was made with {wish.made_with}"
-    if wish.said or wish.made_with or not wish.kubernetes:
+    if wish.said or not (wish.made_with or wish.kubernetes):
         return ""
+    if wish.made_with:
+        same = found.series == _parsed(wish.made_with).series
+        return "" if same else f"and the cluster was made with {wish.made_with}"
     kubernetes, named = _parsed(wish.kubernetes), _parsed(wish.named)
     if found.series > named.series:
         return f"and Kubernetes {kubernetes.short} goes with {named.short}"
@@ -108,6 +109,9 @@ def choose(wish: Wish, cache: Path, get: Get) -> Etcd:
     """The etcd to run. Refused if there is none that may be used, and none is to be had."""
     if folder := os.environ.get(ETCD.chosen):
         return _chosen(Path(folder), wish, cache)
+    if why := why_not_chosen(wish.named, wish):
+        hint = "name another version in the spec, or none"
+        raise Refused(f"etcd {wish.named} cannot be used here", saw=f"{wish.named} is asked for, {why}", hint=hint)
     found, passed = best(_here(cache), wish)
     if found is None:
         found, more = _from_debian(cache, wish)

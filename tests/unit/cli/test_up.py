@@ -97,6 +97,16 @@ def test_etcd_clusters_of_two_versions_are_refused_because_a_host_has_one_progra
     assert refused.value.saw == "3.5.9 and 3.6.8 in the spec"
 
 
+@pytest.mark.parametrize("version", ["latest", "3.3.10", "3.5.1"])
+def test_a_wrong_version_in_a_spec_is_told_with_its_place_before_anything_is_fetched(
+    version: str, tmp_path: Path
+) -> None:
+    said, _ = read_spec(a_spec(tmp_path, f"cloud: local, etcdClusters: [{{name: main, version: {version}}}]"))
+    with pytest.raises(InvalidSpec) as raised:
+        find_etcd(said, None, "", Silent())
+    assert [each.path for each in raised.value.problems] == ["etcdClusters.main.version"]
+
+
 def test_an_etcd_that_the_user_names_and_is_too_old_runs_with_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -179,6 +179,22 @@ def test_a_cluster_that_is_there_stays_with_its_minor_version(cache: Path, path:
         chosen(Wish(made_with="3.4.31"), cache)
 
 
+def test_a_spec_may_take_a_cluster_up_one_minor_version_and_no_further(cache: Path, path: Path) -> None:
+    kept = kept_etcd(cache, "3.5.24")
+    kept_etcd(cache, "3.6.8")
+    asked = []
+
+    def get(version: str) -> Release:
+        asked.append(version)
+        return kept_etcd(cache, version)
+
+    assert choose(Wish(made_with="3.4.23", said="3.5.24"), cache, get).etcd == kept.programs["etcd"]
+    for said, made_with in (("3.6.8", "3.4.23"), ("3.4.23", "3.5.24"), ("3.5.24", "3.5.30"), ("3.5.1", "")):
+        with pytest.raises(Refused, match=f"etcd {said} cannot be used here"):
+            choose(Wish(made_with=made_with, said=said), cache, get)
+    assert asked == []
+
+
 def test_one_that_does_not_run_is_passed_over(cache: Path, path: Path) -> None:
     unpacked(cache, "3.5.16").write_text("#!/nowhere/interpreter\n")
     good = an_etcd(path, "3.4.23")
@@ -222,8 +238,9 @@ def test_whatever_is_here_and_wished_for_what_is_taken_puts_no_data_at_risk(data
     if wish.said:
         assert taken == numbers(wish.said)
     if wish.made_with:
-        assert taken.series == numbers(wish.made_with).series
-        assert taken >= numbers(wish.made_with)
+        before = numbers(wish.made_with)
+        assert taken >= before
+        assert taken.minor - before.minor <= (1 if wish.said else 0)
     elif wish.kubernetes and not wish.said:
         kubernetes = numbers(wish.kubernetes)
         assert not too_old(taken, kubernetes)
