@@ -71,6 +71,9 @@ DURATIONS = frozenset({
     "warning-unary-request-duration", "watch-progress-notify-interval",
 })  # fmt: skip
 """Text for a flag, but for the file a number of nanoseconds: with text there etcd does not start."""
+PROGRESS, PROGRESS_EVERY = "watch-progress-notify-interval", 5 * 10**9
+"""How often etcd tells an API server how far a watch is on which nothing happens. Only by that does an API server send
+bookmarks to those who watch a quiet kind: at etcd's own 10 minutes they cannot tell quiet from broken."""
 UNITS = {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "ms": 1, "s": 1e3, "m": 60e3, "h": 3600e3}
 
 
@@ -86,6 +89,7 @@ def etcd_members(cluster: Draft, key: str, etcd: Draft) -> Tree:
         path = f"{CONFIG_DIRECTORY}/{'etcd' if key == 'main' else f'etcd-{key}'}.yaml"
         content = _file(etcd, key, short, hosts[short], peers)
         for flag, value in extra.items():
+            content.pop(flag.removeprefix("experimental-"), None)  # ours, under its newer name: etcd refuses both
             put(content, SECTIONS.get(flag, flag), value)
         told[short] = {"env": {"ETCD_CONFIG_FILE": path, **env}, "files": {path: content}}
         of = (etcd.at(f"members.{short}"), etcd.path)
@@ -114,6 +118,8 @@ def _file(etcd: Draft, key: str, short: str, host: str, peers: str) -> Tree:
         "client-transport-security": _tls("etcd-client-ca", f"{member_name(key, short)}-server"),
         "peer-transport-security": _tls("etcd-peer-ca", f"{member_name(key, short)}-peer"),
     }
+    version = parse(etcd.get("version")) or Version(3, 6)
+    content[PROGRESS if version >= (3, 6) else f"experimental-{PROGRESS}"] = PROGRESS_EVERY
     for field, name in (("heartbeatInterval", "heartbeat-interval"), ("leaderElectionTimeout", "election-timeout")):
         if etcd.has(field):
             content[name] = round(milliseconds(etcd.get(field)))

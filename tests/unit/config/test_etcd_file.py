@@ -176,6 +176,25 @@ def test_what_the_file_cannot_hold_is_a_problem_not_a_silence(version: str, flag
     assert problem.message == f"etcd {version} takes --{flag} as a flag only, and reads no flags beside its file"
 
 
+@pytest.mark.parametrize(
+    ("version", "name"),
+    [
+        ("3.4.23", "experimental-watch-progress-notify-interval"),
+        ("3.5.24", "experimental-watch-progress-notify-interval"),
+        ("3.6.8", "watch-progress-notify-interval"),
+    ],
+)
+def test_etcd_tells_api_servers_every_few_seconds_how_far_a_quiet_watch_is(version: str, name: str) -> None:
+    told = etcd_file(main(version=version))
+    assert {key: value for key, value in told.items() if "progress" in key} == {name: 5_000_000_000}
+
+
+@pytest.mark.parametrize("name", ["watch-progress-notify-interval", "experimental-watch-progress-notify-interval"])
+def test_another_interval_takes_the_place_of_ours_under_either_name(name: str) -> None:
+    told = etcd_file(main(version="3.6.8", extraFlags={name: "1m"}))
+    assert {key: value for key, value in told.items() if "progress" in key} == {name: 60_000_000_000}
+
+
 def test_a_setting_under_its_former_name_too_is_a_problem_because_etcd_does_not_start_with_both() -> None:
     said = {"corrupt-check-time": "12h", "experimental-corrupt-check-time": "12h"}
 
