@@ -30,8 +30,10 @@ from soak.drilling import DRILLS_SECTION  # noqa: E402
 from soak.idling import RSS  # noqa: E402
 from soak.suites import COMPARISONS, FAULTS, HISTORIES, RENEWALS, WIPED  # noqa: E402
 from soak.taking_down import DOWN  # noqa: E402
+from soak.versions import VERSIONS_SECTION  # noqa: E402
 
-SECTIONS = {each.name: each for each in (WIPED, HISTORIES, COMPARISONS, DRILLS_SECTION, FAULTS, RENEWALS, RSS, DOWN)}
+ALL = (WIPED, HISTORIES, COMPARISONS, DRILLS_SECTION, FAULTS, RENEWALS, RSS, DOWN, VERSIONS_SECTION)
+SECTIONS = {each.name: each for each in ALL}
 BY_NAME = ("chaos", "clock")
 """Sections that run only if they are named: they do not end by themselves, or touch the whole machine."""
 

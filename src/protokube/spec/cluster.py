@@ -33,7 +33,7 @@ class Cluster:
     zones: list[str] = said("Where machines stand")
     masters: int = said("How many machines run the control plane", check=at_least(1, MOST_MASTERS))
     nodes: int = said("How many machines run pods", check=at_least(0, 10_000))
-    kubernetes_version: str = said("The version of Kubernetes, such as 1.36.3")
+    kubernetes_version: str = said("The version of Kubernetes, such as 1.36.4")
 
     master_public_name: str = said("The name of the API for people")
     master_internal_name: str = said("The name of the API for the cluster's own machines")

@@ -108,7 +108,7 @@ CHOSEN: dict[tuple[type, str], st.SearchStrategy[Any]] = {
     (Kubelet, "nodeLabels"): LABELS,
     (DNSController, "provider"): st.just("aws-route53"),
     (DNSController, "zones"): st.lists(st.sampled_from(["example.com", "*/Z1", "*"]), max_size=2),
-    (EtcdCluster, "version"): st.sampled_from(["3.4.13", "3.5.9", "3.5.21"]),
+    (EtcdCluster, "version"): st.sampled_from(["3.4.13", "3.5.9", "3.5.21", "3.6.8"]),
     (EtcdCluster, "env"): st.lists(st.fixed_dictionaries({"name": st.just("GOGC"), "value": WORDS}), max_size=1),
     (InstanceGroup, "taints"): TAINTS,
     (InstanceGroup, "nodeLabels"): LABELS,

@@ -41,7 +41,7 @@ spec:
     operator: Exists
   containers:
   - name: etcd-container
-    image: registry.k8s.io/etcd:3.5.21-0
+    image: registry.k8s.io/etcd:3.6.8-0
     command:
     - /usr/local/bin/etcd
     env:
