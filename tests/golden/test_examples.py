@@ -22,7 +22,7 @@ from protokube.spec.parse import Spec, parse
 
 GOLDEN = Path(__file__).parent / "examples"
 REFRESH = bool(os.environ.get("PROTOKUBE_REFRESH_GOLDEN"))
-SEEN = ("1.20", "1.28", "1.32", "1.34", "1.36")
+SEEN = ("1.20", "1.28", "1.32", "1.34", "1.36", "1.37")
 """Versions whose flags were read off their own binaries."""
 MINORS = tuple(f"1.{minor}" for minor in range(20, 37))
 COMPONENTS = {

@@ -22,7 +22,7 @@ COMPONENTS = {
     "kubelet": "kubelet",
 }
 """The binary that each section of a spec configures."""
-KUBERNETES_TABLES = ("1.20", "1.28", "1.32", "1.34", "1.36")
+KUBERNETES_TABLES = ("1.20", "1.28", "1.32", "1.34", "1.36", "1.37")
 ETCD_TABLES = ("3.4", "3.5", "3.6")
 
 

@@ -44,10 +44,12 @@ OLDEST = Version(1, 20)
 NEWEST_PATCH: dict[str, int] = {
     "1.20": 15, "1.21": 14, "1.22": 17, "1.23": 17, "1.24": 17, "1.25": 16, "1.26": 15, "1.27": 16, "1.28": 15,
     "1.29": 15, "1.30": 14, "1.31": 14, "1.32": 13, "1.33": 13, "1.34": 10, "1.35": 7, "1.36": 4,
+    "1.37": 0,
 }  # fmt: skip
 """The newest patch release of each minor version when this was written."""
-NEWEST = Version(1, 36)
+NEWEST = Version(1, 37)
 DEFAULT = Version(1, 36, NEWEST_PATCH["1.36"])
+"""What all end-to-end tests run on."""
 
 
 def normal(text: str) -> str:

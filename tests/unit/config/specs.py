@@ -28,7 +28,7 @@ from protokube.spec.network import PLUGINS as PLUGIN_NAMES
 from protokube.spec.network import Networking
 from protokube.spec.parse import GROUPS, Spec, parse
 
-VERSIONS = ("1.20", "1.28", "1.32", "1.34", "1.36")
+VERSIONS = ("1.20", "1.28", "1.32", "1.34", "1.36", "1.37")
 """Versions whose own tables tell us what they take."""
 MASTERS = tuple(f"master-{zone}" for zone in ZONES["aws"])
 

@@ -67,7 +67,7 @@ def test_the_default_is_what_the_binary_printed() -> None:
     ].get("default")
 
 
-@pytest.mark.parametrize(("version", "stands_in"), [(Version(1, 10), "1.20"), (Version(1, 99), "1.36")])
+@pytest.mark.parametrize(("version", "stands_in"), [(Version(1, 10), "1.20"), (Version(1, 99), "1.37")])
 def test_beyond_the_oldest_and_newest_table_those_stand_in(version: Version, stands_in: str) -> None:
     found = flag_table("kube-apiserver", version)
 

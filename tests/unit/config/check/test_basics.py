@@ -85,12 +85,12 @@ def test_a_version_nobody_can_bring_up_is_a_problem(version: str, message: str) 
 
 
 def test_a_version_not_seen_yet_is_a_warning_and_takes_the_form_of_the_newest() -> None:
-    config = completed(kubernetesVersion="1.37.0")
+    config = completed(kubernetesVersion="1.38.0")
 
     assert warnings(config)["kubernetesVersion"].message == (
-        "1.37 was not seen yet: flags and files are in the form of 1.36"
+        "1.38 was not seen yet: flags and files are in the form of 1.37"
     )
-    assert config.cluster["kubeAPIServer"]["image"].endswith(":v1.37.0")
+    assert config.cluster["kubeAPIServer"]["image"].endswith(":v1.38.0")
 
 
 @pytest.mark.parametrize(
