@@ -119,7 +119,10 @@ def plant(cluster: RealCluster, member: str, folder: Path) -> None:
         for name in ("name", "initial-cluster", "initial-cluster-token", "initial-advertise-peer-urls")
     )
     cluster.power_off()
-    restore = f"ETCDCTL_API=3 {cluster.told['etcdctl']} snapshot restore {snapshot} {flags} --data-dir=var/etcd/data"
+    etcdctl = Path(cluster.told["etcdctl"])
+    etcdutl = etcdctl.with_name("etcdutl")  # since 3.5 it restores, and since 3.6 it alone
+    program = etcdutl if etcdutl.exists() else etcdctl
+    restore = f"{program} snapshot restore {snapshot} {flags} --data-dir=var/etcd/data"
     cluster.on_disk(cluster.volume(member)["id"], f"rm -r var/etcd/data; {restore}")
     for mark in cluster.paths.store.rglob("raft/*"):  # with them the member would be known as an older copy of itself
         mark.unlink()

@@ -22,7 +22,6 @@ def environment(paths: Paths, endpoints: Mapping[str, str]) -> dict[str, str]:
     """Variables of etcdctl; endpoints are on loopback, in the order of the members."""
     where = folder(paths)
     return {
-        "ETCDCTL_API": "3",
         "ETCDCTL_ENDPOINTS": ",".join(endpoints[name] for name in sorted(endpoints)),
         "ETCDCTL_CACERT": str(where / "ca.crt"),
         "ETCDCTL_CERT": str(where / "client.crt"),

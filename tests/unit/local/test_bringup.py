@@ -182,7 +182,8 @@ def test_the_environment_of_etcdctl_lists_members_in_order(tmp_path: Path) -> No
     file = client_files.write_environment(paths, told)
 
     assert told["ETCDCTL_ENDPOINTS"] == "https://127.0.0.1:1,https://127.0.0.1:2"
-    assert "export ETCDCTL_API=3\n" in file.read_text()
+    assert "export ETCDCTL_ENDPOINTS=https://127.0.0.1:1,https://127.0.0.1:2\n" in file.read_text()
+    assert "ETCDCTL_API" not in told, "3.4 and later do without, and 3.6 warns of it"
 
 
 def test_hosts_have_this_very_protokube_in_their_path(tmp_path: Path) -> None:
