@@ -112,7 +112,8 @@ def choose(wish: Wish, cache: Path, get: Get) -> Etcd:
     if why := why_not_chosen(wish.named, wish):
         hint = "name another version in the spec, or none"
         raise Refused(f"etcd {wish.named} cannot be used here", saw=f"{wish.named} is asked for, {why}", hint=hint)
-    found, passed = best(_here(cache), wish)
+    kept = ETCD.in_cache(wish.named, cache)
+    found, passed = best([_of(kept)] if kept else _here(cache), wish)  # no other is asked for its version then
     if found is None:
         found, more = _from_debian(cache, wish)
         passed += more

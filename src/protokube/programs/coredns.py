@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from protokube.programs.product import Product
+import re
+
+from protokube.programs.product import NUMBERS, Product
 
 COREDNS = Product(
     name="CoreDNS",
@@ -12,4 +14,5 @@ COREDNS = Product(
     chosen="PROTOKUBE_COREDNS_BIN",
     example="1.14.2",
     ask_version={"coredns": ("-version",)},
+    answer=re.compile(rf"\bCoreDNS-{NUMBERS}"),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from protokube.programs.product import Product
+from protokube.programs.product import NUMBERS, Product
 
 LOSES_DATA = re.compile(r"v?3\.5\.[012]\b(?!\.)")
 OLDEST_TO_GET = (3, 5)
@@ -24,5 +24,6 @@ ETCD = Product(
     chosen="PROTOKUBE_ETCD_BIN",
     example="3.6.8",
     ask_version={"etcdctl": ("version",), "etcdutl": ("version",)},
+    answer=re.compile(rf"version: v?{NUMBERS}", re.IGNORECASE),
     why_not=why_not,
 )

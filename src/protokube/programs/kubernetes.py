@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
-from protokube.programs.product import CACHE, Product, Release
+from protokube.programs.product import CACHE, NUMBERS, Product, Release
 
 CONTROL_PLANE = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
 PROGRAMS = (*CONTROL_PLANE, "kubelet", "kube-proxy", "kubectl")
@@ -16,6 +17,7 @@ KUBERNETES = Product(
     chosen="PROTOKUBE_KUBERNETES_BIN",
     example="1.34.1",
     ask_version={"kubectl": ("version", "--client")},
+    answer=re.compile(rf"\bv{NUMBERS}"),
 )
 
 

@@ -101,6 +101,7 @@ def download(product: Product, version: str, cache: Path, mirrors: Sequence[str]
 
 def obtain_anyhow(product: Product, version: str, cache: Path, mirrors: Sequence[str], teller: Teller) -> Release:
     """This version in the cache, from whoever has it: its official release, then Go modules."""
+    version = product.plain_version(version)
     need_usable(product, version)
     try:
         return download(product, version, cache, mirrors, teller)

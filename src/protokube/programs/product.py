@@ -18,7 +18,8 @@ from protokube.errors import InvalidRequest, Refused
 CACHE = Path("/var/cache/protokube")
 COMPLETE = ".complete"
 VERSION = re.compile(r"v?(\d{1,4})\.(\d{1,4})\.(\d{1,4})(-[a-z]+\.\d{1,4})?\Z")
-SAID_VERSION = re.compile(r"\bv?(\d+\.\d+\.\d+(-[a-z]+\.\d+)?)")
+NUMBERS = r"(\d+\.\d+\.\d+(?:-[a-z]+\.\d+)?)"
+"""A version, for the patterns of products."""
 SECONDS_TO_SAY_VERSION = 30.0
 
 
@@ -49,6 +50,8 @@ class Product:
     """A version, for hints."""
     ask_version: Mapping[str, tuple[str, ...]]
     """Arguments that make a program say its version, where they are not `--version`."""
+    answer: re.Pattern[str]
+    """What it prints then; the group is the version."""
     why_not: Callable[[str], str] = lambda _: ""
     """Why a version is not to be used, if so."""
 
@@ -104,7 +107,7 @@ class Product:
             )  # fmt: skip
         except (OSError, subprocess.TimeoutExpired) as why:
             raise Refused(f"{path} does not run", saw=str(why), hint="was it made for this kind of machine?") from why
-        found = SAID_VERSION.search(ran.stdout)
+        found = self.answer.search(ran.stdout)
         if ran.returncode or not found:
             raise Refused(f"{path} does not say its version", saw=(ran.stderr or ran.stdout).strip()[:200])
         return found[1]

@@ -208,6 +208,27 @@ def test_etcdctl_is_the_one_beside_it_or_any(cache: Path, path: Path) -> None:
     assert choose(Wish(), cache, nowhere).etcdctl == beside
 
 
+@pytest.mark.parametrize(
+    ("says", "version"),
+    [
+        ("etcd Version: 3.4.23", "3.4.23"),
+        ("etcd Version: 3.6.0-rc.1", "3.6.0-rc.1"),
+        ("etcdctl version: v3.5.9", "3.5.9"),
+    ],
+)
+def test_a_version_is_read_as_it_is_said(says: str, version: str, tmp_path: Path) -> None:
+    assert ETCD.version(a_program(tmp_path, "etcd", says)) == version
+
+
+@pytest.mark.parametrize("says", ["hello", "listening on 127.0.0.1:2379"])
+def test_a_program_without_a_version_is_refused(says: str, tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="does not say its version") as refused:
+        ETCD.version(a_program(tmp_path, "etcd", says))
+    assert refused.value.saw == says
+    with pytest.raises(Refused, match="does not run"):
+        ETCD.version(tmp_path / "missing")
+
+
 VERSIONS = st.builds(lambda minor, patch: f"3.{minor}.{patch}", st.integers(3, 8), st.integers(0, 40))
 KUBERNETES = st.builds(lambda minor, patch: f"1.{minor}.{patch}", st.integers(20, 38), st.integers(0, 20))
 WISHES = st.builds(
