@@ -14,7 +14,7 @@ import re
 import subprocess
 import tarfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,14 @@ class Image:
     """Files by their path in the image that are on no machine."""
     bytecode: bool = False
     """Whether its Python modules are compiled as well."""
+    links: Mapping[str, str] = field(default_factory=dict)
+    """What each link in the image leads to."""
+    folders: Mapping[str, int] = field(default_factory=dict)
+    """Modes of folders that are empty, or not for everybody to read alone."""
+    modes: Mapping[str, int] = field(default_factory=dict)
+    """Of files that are not 0755."""
+    user: str = ""
+    """Who runs it, where a manifest says nothing; root if empty."""
 
 
 def of_program(name: str, program: Path) -> Image:
@@ -87,7 +95,8 @@ def archive(image: Image) -> bytes:
     programs |= {path: text.encode() for path, text in image.texts.items()}
     if image.bytecode:
         programs |= compiled(programs)
-    layer = _tar({path: (data, 0o755) for path, data in programs.items()}, RESOLVER)
+    files = {path: (data, image.modes.get(path, 0o755)) for path, data in programs.items()}
+    layer = _tar({**files, **_plain(RESOLVER)}, image.folders, image.links)
     digest = hashlib.sha256(layer).hexdigest()
     config: dict[str, Any] = {
         "architecture": ARCHITECTURES.get(os.uname().machine, os.uname().machine),
@@ -97,6 +106,7 @@ def archive(image: Image) -> bytes:
             "Cmd": list(image.command),
             "Env": [f"PATH={PROGRAMS}:/usr/bin:/bin"],
             "WorkingDir": "/",
+            **({"User": image.user} if image.user else {}),
         },
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest}"]},
     }
@@ -104,32 +114,47 @@ def archive(image: Image) -> bytes:
     config_name, layer_name = f"{hashlib.sha256(text).hexdigest()}.json", f"{digest}/layer.tar"
     manifest = [{"Config": config_name, "RepoTags": [image.name], "Layers": [layer_name]}]
     plain = {config_name: text, layer_name: layer, "manifest.json": json.dumps(manifest).encode()}
-    return _tar({}, plain)
+    return _tar(_plain(plain))
 
 
-def _tar(programs: Mapping[str, tuple[bytes, int]], plain: Mapping[str, bytes]) -> bytes:
-    """Whose, when and in which order: always the same."""
-    everything = {**programs, **{path: (data, 0o644) for path, data in plain.items()}}
-    content = {path.lstrip("/"): told for path, told in everything.items()}
-    folders = {str(parent) for path in content for parent in Path(path).parents if str(parent) != "."}
+def _plain(texts: Mapping[str, bytes]) -> dict[str, tuple[bytes, int]]:
+    return {path: (data, 0o644) for path, data in texts.items()}
+
+
+def _tar(
+    files: Mapping[str, tuple[bytes, int]],
+    folders: Mapping[str, int] | None = None,
+    links: Mapping[str, str] | None = None,
+) -> bytes:
+    """Files by path with their modes; whose, when and in which order: always the same."""
+    content = {path.lstrip("/"): file for path, file in files.items()}
+    targets = {path.lstrip("/"): target for path, target in (links or {}).items()}
+    modes = {path.strip("/"): mode for path, mode in (folders or {}).items()}
+    places = {
+        str(parent) for path in (*content, *targets, *modes) for parent in Path(path).parents if str(parent) != "."
+    }
     whole = io.BytesIO()
     with tarfile.open(fileobj=whole, mode="w", format=tarfile.PAX_FORMAT) as tar:
-        for folder in sorted(folders):
+        for folder in sorted(places | modes.keys()):
             entry = tarfile.TarInfo(folder)
-            entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+            entry.type, entry.mode = tarfile.DIRTYPE, modes.get(folder, 0o755)
             tar.addfile(entry)
         for path, (data, mode) in sorted(content.items()):
             entry = tarfile.TarInfo(path)
             entry.size, entry.mode = len(data), mode
             tar.addfile(entry, io.BytesIO(data))
+        for path, target in sorted(targets.items()):
+            entry = tarfile.TarInfo(path)
+            entry.type, entry.mode, entry.linkname = tarfile.SYMTYPE, 0o777, target
+            tar.addfile(entry)
     return whole.getvalue()
 
 
 def keep(image: Image, folder: Path) -> Path:
     """The archive of an image in a folder, written where it is not there yet: one for each state of its files."""
     stamps = [(inside, str(file), file.stat().st_size, file.stat().st_mtime_ns) for inside, file in image.files.items()]
-    told = [image.name, image.command, image.entry, image.bytecode, sorted(image.texts.items()), sorted(stamps)]
-    key = hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]
+    described = {**asdict(image), "files": sorted(stamps)}
+    key = hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:12]
     place = folder / f"{re.sub('[^A-Za-z0-9.]+', '_', image.name)}-{key}.tar"
     if not place.exists():
         folder.mkdir(parents=True, exist_ok=True)

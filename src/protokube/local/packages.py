@@ -9,7 +9,7 @@ from pathlib import Path
 
 from protokube.local import binaries
 
-NEW = re.compile(r"^Inst (lib\S+) ", re.MULTILINE)
+NEW = re.compile(r"^Inst (lib\S+|\S+-libs) ", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

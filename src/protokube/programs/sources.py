@@ -27,6 +27,8 @@ class Source:
     """Variables that the linker sets, by version and commit; a commit that the proxy does not tell is ""."""
     staging: Callable[[str], str] = lambda _: ""
     """Under which version the modules in a release's own folders are published, if its go.mod does not say it."""
+    tests: frozenset[str] = frozenset()
+    """Programs that are the tests of their package, compiled."""
 
     def linker_flags(self, version: str, commit: str) -> str:
         """The programs without what only a debugger reads, saying what they are."""

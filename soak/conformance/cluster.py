@@ -1,0 +1,51 @@
+"""A cluster for the suite: brought up with kubelets, given the suite's images; or one of the user's own, as it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from helpers_cluster import RealCluster
+from helpers_kubelet import KubeletCluster
+from protokube.local.bringup import CACHE
+from protokube.local.paths import Paths
+from protokube.programs.product import Release
+from soak.budget import say
+from soak.conformance import images
+from soak.conformance.ginkgo import Suite, Target
+
+SECONDS_TO_LOAD = 600.0
+
+
+@contextmanager
+def opened(name: str, masters: int) -> Iterator[RealCluster]:
+    """The local cluster of this name, which stays; without a name one of our own, gone afterwards."""
+    if name:
+        paths = Paths.of(name)
+        cluster = RealCluster(name, paths.root.parent)
+        said = cluster.run("status", "--cluster", name, "--output", "json")
+        assert said.out, said.err
+        yield cluster
+        return
+    with KubeletCluster() as own:
+        say(f"{masters} masters that are nodes come up")
+        yield own.up_with_kubelet(masters=masters)
+
+
+def target(cluster: RealCluster, kubernetes: Release) -> Target:
+    kubeconfig = cluster.paths.client / "kubeconfig"
+    return Target(kubeconfig=kubeconfig, kubectl=kubernetes.programs["kubectl"], nodes=len(cluster.hosts()))
+
+
+def load_images(cluster: RealCluster, suite: Suite) -> list[str]:
+    """Bring every image that can be made to all hosts; the names of those that cannot."""
+    named = suite.images()
+    made = images.can_be_made(named)
+    parts = images.Parts.find(suite.release, CACHE)
+    archives = [images.keep(name, parts) for name in made]
+    words = ["load", "image", *map(str, archives), "--cluster", cluster.name, "--output", "json"]
+    said = cluster.run(*words, seconds=SECONDS_TO_LOAD)
+    assert said.code == 0, said.err
+    say(f"{len(json.loads(said.out)['images'])} images are on every host")
+    return sorted(set(named) - set(made) - {name for name in named if name.startswith(images.FOREIGN)})

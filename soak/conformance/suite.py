@@ -1,0 +1,48 @@
+"""The suite itself, and the programs that its images are made of: built from the Go modules of one Kubernetes release.
+
+The same wrapper module as for Kubernetes' own programs builds them, so the suite is that of exactly this version.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from protokube.programs.gomodules import build_from_modules
+from protokube.programs.kubernetes import KUBERNETES
+from protokube.programs.product import CACHE, Product, Release
+from protokube.programs.sources import KUBERNETES_SOURCE, Source
+from protokube.programs.telling import Teller
+
+SUMS = Path(__file__).with_name("sums")
+KUBERNETES_IMAGES = "k8s.io/kubernetes/test/images"
+PACKAGES = {
+    "e2e.test": "k8s.io/kubernetes/test/e2e",
+    "ginkgo": "github.com/onsi/ginkgo/v2/ginkgo",
+    "agnhost": f"{KUBERNETES_IMAGES}/agnhost",
+    "nnp": f"{KUBERNETES_IMAGES}/nonewprivs",
+    "sample-apiserver": "k8s.io/sample-apiserver",
+}
+SUITE = Product(
+    name="conformance suite",
+    key="conformance",
+    programs=tuple(PACKAGES),
+    needed=tuple(PACKAGES),
+    chosen="PROTOKUBE_CONFORMANCE_BIN",
+    example=KUBERNETES.example,
+    ask_version={},
+    answer=KUBERNETES.answer,
+)
+SUITE_SOURCE = Source(
+    product=SUITE,
+    modules=KUBERNETES_SOURCE.modules,
+    packages=PACKAGES,
+    stamps=KUBERNETES_SOURCE.stamps,
+    staging=KUBERNETES_SOURCE.staging,
+    tests=frozenset({"e2e.test"}),
+)
+
+
+def obtain_suite(version: str, teller: Teller, cache: Path = CACHE) -> Release:
+    """The suite of this version in the cache."""
+    found = SUITE.find(version, cache)
+    return found or build_from_modules(SUITE_SOURCE, version, cache, teller, sums=SUMS)
