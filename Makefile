@@ -11,10 +11,10 @@ SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 UP ?=
 SOAK ?=
 
-.PHONY: up down test coverage soak e2e lint bench docs pyz golden setup clean help
+.PHONY: up down test coverage soak e2e conformance lint bench docs pyz golden setup clean help
 
 help: ## show the targets
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup:
 	@scripts/setup
@@ -54,6 +54,20 @@ e2e: setup ## what needs a whole machine: a real systemd, the real Kubernetes (b
 	@scripts/packages "wget wget"
 	@scripts/kubernetes
 	@$(BIN)/python scripts/second_look.py -q -n $(LANES) --dist loadfile --no-loadscope-reorder --durations 20 tests/e2e
+
+# Which tests of the suite, and what happens to the cluster meanwhile; docs/conformance.md.
+PART ?=
+FOCUS ?=
+SKIP ?=
+DRILL ?=
+CONFORMANCE ?=
+SUITE_OPTIONS = $(if $(PART),--part '$(PART)') $(if $(FOCUS),--focus '$(FOCUS)') $(if $(SKIP),--skip '$(SKIP)') \
+	$(if $(DRILL),--drill '$(DRILL)') $(CONFORMANCE)
+
+conformance: setup ## the official conformance suite of Kubernetes: PART=api, FOCUS=…, SKIP=…, DRILL=kill-master
+	@scripts/packages "wget wget"
+	@scripts/kubernetes
+	@$(SUDO) $(BIN)/python soak/conformance/run.py $(SUITE_OPTIONS)
 
 lint: setup ## ruff, mypy strict, import layers
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

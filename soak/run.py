@@ -26,13 +26,14 @@ from soak.budget import Budget, Outcome, Section, say  # noqa: E402
 from soak.chaos.catalog import KINDS  # noqa: E402
 from soak.chaos.options import PER_SEED, Options, read_kinds  # noqa: E402
 from soak.chaos.section import chaos, clock  # noqa: E402
+from soak.conformance.section import CONFORMANCE  # noqa: E402
 from soak.drilling import DRILLS_SECTION  # noqa: E402
 from soak.idling import RSS  # noqa: E402
 from soak.suites import COMPARISONS, FAULTS, HISTORIES, RENEWALS, WIPED  # noqa: E402
 from soak.taking_down import DOWN  # noqa: E402
 from soak.versions import VERSIONS_SECTION  # noqa: E402
 
-ALL = (WIPED, HISTORIES, COMPARISONS, DRILLS_SECTION, FAULTS, RENEWALS, RSS, DOWN, VERSIONS_SECTION)
+ALL = (WIPED, HISTORIES, COMPARISONS, DRILLS_SECTION, FAULTS, RENEWALS, RSS, DOWN, VERSIONS_SECTION, CONFORMANCE)
 SECTIONS = {each.name: each for each in ALL}
 BY_NAME = ("chaos", "clock")
 """Sections that run only if they are named: they do not end by themselves, or touch the whole machine."""

@@ -1,12 +1,16 @@
 """The suite itself, and the programs that its images are made of: built from the Go modules of one Kubernetes release.
 
 The same wrapper module as for Kubernetes' own programs builds them, so the suite is that of exactly this version.
+Run as a program, it has the suite of a version in the cache: `python soak/conformance/suite.py 1.36.4`.
 """
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
+from protokube.cli.progress import Progress
+from protokube.errors import ProtokubeError
 from protokube.programs.gomodules import build_from_modules
 from protokube.programs.kubernetes import KUBERNETES
 from protokube.programs.product import CACHE, Product, Release
@@ -46,3 +50,17 @@ def obtain_suite(version: str, teller: Teller, cache: Path = CACHE) -> Release:
     """The suite of this version in the cache."""
     found = SUITE.find(version, cache)
     return found or build_from_modules(SUITE_SOURCE, version, cache, teller, sums=SUMS)
+
+
+def main(version: str) -> int:
+    try:
+        found = obtain_suite(version, Progress())
+    except ProtokubeError as why:
+        sys.stderr.write(f"error: {why}\n")
+        return int(why.exit_code)
+    sys.stdout.write(f"{SUITE.name} {found.version} is in {found.folder}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(*sys.argv[1:]))
