@@ -9,6 +9,7 @@ import os
 import shutil
 import sys
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,33 @@ def test_an_image_has_its_name_its_layer_and_the_layers_true_digest(script: Path
     assert manifest["RepoTags"] == [NAME]
     assert config["rootfs"]["diff_ids"] == [f"sha256:{hashlib.sha256(layer).hexdigest()}"]
     assert members(layer)["usr/local/bin/thing"] == b"#!/bin/sh\n"
+
+
+def test_an_image_may_have_links_folders_of_its_own_other_modes_and_a_user(script: Path) -> None:
+    image = Image(
+        name=NAME,
+        files={"/bin/thing": script},
+        links={"/bin/other": "thing"},
+        folders={"/scratch": 0o1777, "/bin": 0o711},
+        modes={"/bin/thing": 0o4755},
+        user="1234",
+    )
+    _, config, layer = opened(images.archive(image))
+    with tarfile.open(fileobj=io.BytesIO(layer)) as tar:
+        assert (tar.getmember("bin/other").linkname, tar.getmember("bin/other").issym()) == ("thing", True)
+        assert [tar.getmember(name).mode for name in ("scratch", "bin", "bin/thing")] == [0o1777, 0o711, 0o4755]
+        assert [each.name for each in tar if each.name in ("bin", "bin/thing")] == ["bin", "bin/thing"]
+    assert config["config"]["User"] == "1234"
+
+
+def test_each_difference_makes_another_archive(script: Path, tmp_path: Path) -> None:
+    plain = Image(name=NAME, files={"/bin/thing": script})
+    others: list[Any] = [
+        {"links": {"/bin/other": "thing"}}, {"folders": {"/x": 0o755}}, {"modes": {"/bin/thing": 0o700}},
+        {"user": "1"}, {"command": ("x",)}, {"entry": ("x",)}, {"texts": {"/x": "y"}}, {"bytecode": True},
+    ]  # fmt: skip
+    kept = [images.keep(replace(plain, **each), tmp_path / "kept") for each in ({}, *others)]
+    assert len(set(kept)) == len(kept)
 
 
 def test_a_program_may_be_run_by_everybody_and_belongs_to_root(script: Path) -> None:

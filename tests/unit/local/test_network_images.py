@@ -18,6 +18,7 @@ The following NEW packages will be installed:
   conntrack libnetfilter-conntrack3 libnfnetlink0
 Inst libnfnetlink0 (1.0.2-2 Debian:12.14/oldstable [amd64])
 Inst libnetfilter-conntrack3 (1.0.9-3 Debian:12.14/oldstable [amd64])
+Inst bind9-libs (1:9.18.49-1 Debian:12.14/oldstable [amd64])
 Inst netbase (6.4 Debian:12.14/oldstable [all])
 Inst conntrack (1:1.4.7-1+b2 Debian:12.14/oldstable [amd64])
 Conf libnfnetlink0 (1.0.2-2 Debian:12.14/oldstable [amd64])
@@ -37,7 +38,7 @@ def a_package(root: Path, *programs: str) -> Package:
 
 
 def test_the_libraries_that_come_with_a_package_are_read_from_what_apt_would_do() -> None:
-    assert list(libraries_of(SIMULATED)) == ["libnetfilter-conntrack3", "libnfnetlink0"]
+    assert list(libraries_of(SIMULATED)) == ["bind9-libs", "libnetfilter-conntrack3", "libnfnetlink0"]
 
 
 def test_what_is_in_the_cache_is_asked_for_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from helpers_mirror import get_kubernetes
 from protokube.errors import InvalidRequest, ProtokubeError, Refused, TryLater
 from protokube.programs.gomodules import build_from_modules
 from protokube.programs.kubernetes import PROGRAMS, find
-from protokube.programs.sources import KUBERNETES_SOURCE
+from protokube.programs.sources import KUBERNETES_SOURCE, Source
 from protokube.programs.telling import Silent
 
 GO = """#!{python}
@@ -42,7 +43,7 @@ elif words[0] == "list":
         sys.exit(answers["list"])
     with open("go.sum", "a") as file:
         file.write(answers["sums"])
-elif words[0] == "build":
+elif words[0] in ("build", "test"):
     target, package = Path(words[words.index("-o") + 1]), words[-1]
     if package.endswith("/" + answers["broken"]):
         sys.exit("cannot compile " + package)
@@ -75,9 +76,9 @@ class Go:
         monkeypatch.setenv("GOFLAGS", "-insecure")
         self.cache, self.sums = folder / "cache", folder / "sums"
 
-    def build(self, version: str = "1.36.9", **how: Any) -> Any:
+    def build(self, version: str = "1.36.9", source: Source = KUBERNETES_SOURCE, **how: Any) -> Any:
         self._answers.write_text(json.dumps(self.answers))
-        return build_from_modules(KUBERNETES_SOURCE, version, self.cache, Silent(), room=0, sums=self.sums, **how)
+        return build_from_modules(source, version, self.cache, Silent(), room=0, sums=self.sums, **how)
 
     def calls(self, *words: str) -> list[dict[str, Any]]:
         lines = map(json.loads, self._calls.read_text().splitlines() if self._calls.exists() else ())
@@ -97,6 +98,17 @@ def test_a_build_ends_in_the_cache_and_leaves_nothing_beside_it(go: Go) -> None:
     assert find("1.36.9", go.cache) == got
     assert sorted(each.name for each in got.folder.parent.iterdir()) == [".lock", "1.36.9", "build.log"]
     assert [each["words"][-1] for each in go.calls("build")] == [f"k8s.io/kubernetes/cmd/{name}" for name in PROGRAMS]
+
+
+def test_tests_of_a_package_are_compiled_with_all_that_they_alone_import_and_without_vet(go: Go) -> None:
+    go.build(source=replace(KUBERNETES_SOURCE, tests=frozenset({"kubectl"})))
+
+    assert [each["words"][:3] for each in go.calls("test")] == [["test", "-c", "-vet=off"]]
+    assert go.calls("test")[0]["words"][-1] == "k8s.io/kubernetes/cmd/kubectl"
+    assert len(go.calls("build")) == len(PROGRAMS) - 1
+    assert [each["words"][-1] for each in go.calls("list") if "-test" in each["words"]] == [
+        "k8s.io/kubernetes/cmd/kubectl"
+    ]
 
 
 def test_what_is_in_the_cache_is_not_built_again(go: Go) -> None:
