@@ -30,7 +30,8 @@ TOOLS = {
 }
 """Programs by the package of Debian's that has them."""
 CALLED = {"nc.openbsd": "nc"}
-AGNHOST_TOOLS = ("bash", "curl", "bind9-dnsutils", "netcat-openbsd", "iproute2", "iperf", "libc-bin")
+SHELL = "/bin/sh"
+AGNHOST_TOOLS = ("curl", "bind9-dnsutils", "netcat-openbsd", "iproute2", "iperf", "libc-bin")
 PEOPLE = {
     "/etc/passwd": "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"
     "user-defined-in-image:x:1000:1000::/home:/bin/sh\n",
@@ -87,9 +88,14 @@ def tools(parts: Parts, *packages: str) -> dict[str, Path]:
 
 
 def base(name: str, parts: Parts) -> Image:
-    """A shell and the small tools."""
-    links = {f"/bin/{applet}": "busybox" for applet in parts.applets if applet != "busybox"}
-    return Image(name=name, files={"/bin/busybox": parts.busybox}, links=links, texts=PEOPLE, folders=FOLDERS)
+    """A shell and the small tools.
+
+    The shell is bash: Debian's busybox prefers its own tools to others in the PATH, and drops variables from the
+    environment whose names are none for a shell, which a test is about.
+    """
+    links = {f"/bin/{applet}": "busybox" for applet in parts.applets if applet not in ("busybox", "sh")}
+    files = {"/bin/busybox": parts.busybox, **tools(parts, "bash")}
+    return Image(name=name, files=files, links={**links, SHELL: "/usr/bin/bash"}, texts=PEOPLE, folders=FOLDERS)
 
 
 def with_tools(image: Image, more: Mapping[str, Path]) -> Image:
@@ -135,7 +141,7 @@ def of_picture(name: str, parts: Parts) -> Image:
 
 def of_names(name: str, parts: Parts) -> Image:
     """What looks names up by the C library, and asks name servers."""
-    return replace(with_tools(base(name, parts), tools(parts, "bash", "bind9-dnsutils", "libc-bin")), command=("sh",))
+    return replace(with_tools(base(name, parts), tools(parts, "bind9-dnsutils", "libc-bin")), command=("sh",))
 
 
 def of_nonroot(name: str, parts: Parts) -> Image:

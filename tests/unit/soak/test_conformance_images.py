@@ -17,6 +17,10 @@ AGNHOST = "registry.k8s.io/e2e-test-images/agnhost:2.63.0"
 def parts(tmp_path: Path) -> Parts:
     program = tmp_path / "program"
     program.write_text("#!/bin/sh\n")
+    shell = tmp_path / "bash/bin/bash"  # as if the package had been unpacked before
+    shell.parent.mkdir(parents=True)
+    shell.write_text("#!/bin/sh\n")
+    (tmp_path / ".bash.libraries").touch()
     suite = Release(version="1.36.4", folder=tmp_path, programs={"nnp": program})
     return Parts(suite=suite, etcd=program, busybox=program, applets=("busybox", "sh", "nc", "ip"), cache=tmp_path)
 
@@ -33,10 +37,10 @@ def test_an_image_can_be_made_by_its_short_name_under_any_tag() -> None:
 
 def test_small_tools_are_links_to_one_program_and_give_way_to_real_ones(parts: Parts) -> None:
     plain = base("x", parts)
-    assert plain.links == {"/bin/sh": "busybox", "/bin/nc": "busybox", "/bin/ip": "busybox"}
+    assert plain.links == {"/bin/sh": "/usr/bin/bash", "/bin/nc": "busybox", "/bin/ip": "busybox"}
     real = with_tools(plain, {"/usr/bin/nc": parts.busybox})
-    assert real.links == {"/bin/sh": "busybox", "/bin/ip": "busybox"}
-    assert set(real.files) == {"/bin/busybox", "/usr/bin/nc"}
+    assert real.links == {"/bin/sh": "/usr/bin/bash", "/bin/ip": "busybox"}
+    assert set(real.files) == {"/bin/busybox", "/usr/bin/bash", "/usr/bin/nc"}
 
 
 def test_images_about_rights_have_their_user_and_their_mode(parts: Parts) -> None:
