@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from protokube.local import binaries
+from protokube.local.images import FOLDERS
 
 NEW = re.compile(r"^Inst (lib\S+|\S+-libs) ", re.MULTILINE)
 
@@ -19,6 +20,12 @@ class Package:
     root: Path
     libraries: tuple[Path, ...]
     """Roots of the packages with libraries that this machine lacks; it has all others itself."""
+
+    @property
+    def library_folders(self) -> tuple[Path, ...]:
+        """Where a loader finds those, by LD_LIBRARY_PATH."""
+        folders = (folder for root in self.libraries for inside in FOLDERS for folder in sorted(root.glob(inside)))
+        return tuple(folder for folder in folders if any(folder.glob("*.so*")))
 
 
 def unpack_whole(name: str, cache: Path) -> Package:
