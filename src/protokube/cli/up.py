@@ -138,7 +138,7 @@ def up(
         folders = [bringup.write_launcher(paths), etcd.etcd.parent, *([kubernetes.folder] if kubernetes else [])]
         plain = bringup.template(launch, folders)
         bringup.set_groups(
-            admin, wanted, lambda group: nodes.template(plain, wanted, group, paths.switch) if nodes else plain
+            admin, wanted, lambda group: nodes.template(plain, wanted, group, paths) if nodes else plain
         )
         step.text = f"{len(wanted.etcd[0].members)} hosts"
     with progress.step("quorum") as step:

@@ -47,6 +47,8 @@ class Order:
     """The folder of the programs that make pod networks."""
     kubelet: Sequence[str]
     """The kubelet's command; what only the host itself knows is added there."""
+    loaded: str = ""
+    """The folder of the images that a person loaded; see `loading.kept`."""
 
     def encode(self) -> str:
         return json.dumps(asdict(self), sort_keys=True)

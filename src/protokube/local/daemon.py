@@ -122,6 +122,7 @@ class Daemon:
                 startable=template.startable,
                 path=template.path,
                 environment=template.environment,
+                shown=template.shown,
             )
         )
         return pid, hosts.started_at(pid)

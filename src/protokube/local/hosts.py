@@ -54,6 +54,8 @@ class HostSpec:
     path: str
     """PATH inside; its folders are seen inside wherever they lie."""
     environment: Mapping[str, str]
+    shown: Sequence[str] = ()
+    """More folders that are seen inside, read-only, wherever they lie."""
 
 
 def python(module: str) -> list[str]:
@@ -114,7 +116,7 @@ def _order(spec: HostSpec) -> dict[str, Any]:
     """What `boot` and then `init` are told."""
     built_in = python(PODRUNNER)
     environment = {"HOME": "/root", "LANG": "C.UTF-8", **spec.environment, "PATH": spec.path}
-    programs = [sys.prefix, sys.base_prefix, sys.executable, *sys.path, *spec.path.split(":")]
+    programs = [sys.prefix, sys.base_prefix, sys.executable, *sys.path, *spec.path.split(":"), *spec.shown]
     return {
         "name": spec.name,
         "folder": str(spec.folder.resolve()),

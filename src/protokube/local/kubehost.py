@@ -20,6 +20,7 @@ from protokube.config.flags import COMPONENTS
 from protokube.local import binaries, cgroups, clusterdns, containerd, hosts, images, kubelet, proxyimage, pythonimage
 from protokube.local.containerd import Order
 from protokube.local.images import Image
+from protokube.local.paths import Paths
 from protokube.manifests.component import ComponentPod
 
 PACKAGES = {
@@ -52,6 +53,8 @@ class Runtime:
     folders: tuple[Path, ...]
     """For their PATH; what lies in these folders is seen inside."""
     plugins: Path
+    archives: Path
+    """The folder of the images' archives."""
     images: Mapping[str, Path]
     """Archives by the name of the image."""
 
@@ -80,10 +83,10 @@ class Nodes:
     def wanted(self, wanted: MasterConfig) -> MasterConfig:
         return as_nodes(wanted, next(iter(self.kubelets.values())), self.plugin)
 
-    def template(self, plain: Mapping[str, Any], wanted: MasterConfig, group: str, switch: str) -> dict[str, Any]:
+    def template(self, plain: Mapping[str, Any], wanted: MasterConfig, group: str, paths: Paths) -> dict[str, Any]:
         kubelet = self.kubelets.get(group) or next(iter(self.kubelets.values()))
         api = (wanted.api_names[0], wanted.api_port)
-        return with_kubelet(plain, self.runtime, kubelet, sandbox_image=self.sandbox_image, switch=switch, api=api)
+        return with_kubelet(plain, self.runtime, kubelet, sandbox_image=self.sandbox_image, paths=paths, api=api)
 
 
 def obtain(cluster: Mapping[str, Any], programs: Programs, cache: Path) -> Runtime:
@@ -99,7 +102,10 @@ def obtain(cluster: Mapping[str, Any], programs: Programs, cache: Path) -> Runti
     archives = {image.name: images.keep(image, kept) for image in wanted}
     folders = [places[package] / inside for package, some in PACKAGES.items() for inside in some]
     return Runtime(
-        folders=(*folders, programs.kubernetes, kept), plugins=places[PLUGINS[0]] / PLUGINS[1], images=archives
+        folders=(*folders, programs.kubernetes),
+        plugins=places[PLUGINS[0]] / PLUGINS[1],
+        archives=kept,
+        images=archives,
     )
 
 
@@ -156,7 +162,7 @@ def with_kubelet(
     rendered: Mapping[str, Any],
     *,
     sandbox_image: str,
-    switch: str,
+    paths: Paths,
     api: tuple[str, int],
 ) -> dict[str, Any]:
     """What a group's hosts are made from, with a real kubelet: `rendered` is what the configuration tells it.
@@ -164,17 +170,19 @@ def with_kubelet(
     `api` is the name and port by which the API servers are found.
     """
     order = Order(
-        cgroup=cgroups.name(switch),
+        cgroup=cgroups.name(paths.switch),
         images={name: str(archive) for name, archive in runtime.images.items()},
         sandbox_image=sandbox_image,
         plugins=str(runtime.plugins),
         kubelet=kubelet.command(rendered),
+        loaded=str(paths.images),
     )
     return {
         **template,
         "units": {CONTAINERD: hosts.python(containerd.__name__), PROXY: proxy(*api), **template["units"]},
         "startable": {**template["startable"], KUBELET: hosts.python(kubelet.__name__)},
         "path": os.pathsep.join([*(str(each) for each in runtime.folders), template["path"]]),
+        "shown": [str(runtime.archives), str(paths.images)],
         "files": {**template["files"], **kubelet.files(rendered), str(containerd.ORDER): order.encode()},
     }
 

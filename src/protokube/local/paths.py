@@ -77,6 +77,11 @@ class Paths:
         return self.root / "client"
 
     @property
+    def images(self) -> Path:
+        """Archives of images that every host brings in when it starts; seen inside, read-only."""
+        return self.root / "images"
+
+    @property
     def hosts(self) -> Path:
         return self.root / "hosts"
 
@@ -104,7 +109,7 @@ class Paths:
             if any(found.name not in BEFORE_US for found in self.root.iterdir()):
                 raise Refused(f"{self.root} is in use for something else", want="an empty folder, or one of ours")
             (self.root / MARK).write_text("The state of a local cloud; `protokube down` removes all of it.\n")
-        for folder in (self.root, self.disks, self.store, self.hosts):
+        for folder in (self.root, self.disks, self.store, self.hosts, self.images):
             private.make_folder(folder)
 
     def is_ours(self) -> bool:

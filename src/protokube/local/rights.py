@@ -28,7 +28,7 @@ def database_files(database: Path) -> Sequence[Path]:
 
 def _private(paths: Paths) -> Iterator[Path]:
     """Folders before what lies in them."""
-    yield from (paths.root, paths.disks, paths.store, paths.hosts, paths.client)
+    yield from (paths.root, paths.disks, paths.store, paths.hosts, paths.client, paths.images)
     yield from (*database_files(paths.database), paths.lock_file, paths.log, paths.pid_file, paths.admin_socket)
     yield from paths.disks.glob("*.img")
     yield from (*paths.client.glob("*.key"), paths.client / "kubeconfig")

@@ -25,6 +25,8 @@ class Template:
     """What runs once somebody inside asked for it; no words at all means the built-in static pod runner."""
     path: str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     environment: Mapping[str, str] = field(default_factory=dict)
+    shown: Sequence[str] = ()
+    """Folders of the machine that are seen inside, read-only, at the same place."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Content by path inside the host."""
     zone: str = "local"
@@ -66,9 +68,11 @@ def _texts(told: Any) -> bool:
 
 
 def _commands(told: Any) -> bool:
-    return isinstance(told, dict) and all(
-        isinstance(command, list) and all(isinstance(word, str) for word in command) for command in told.values()
-    )
+    return isinstance(told, dict) and all(_words(command) for command in told.values())
+
+
+def _words(told: Any) -> bool:
+    return isinstance(told, list) and all(isinstance(word, str) for word in told)
 
 
 SHAPES = {
@@ -76,6 +80,7 @@ SHAPES = {
     "startable": (_commands, "wants a list of words for each unit"),
     "path": (lambda told: isinstance(told, str), "wants text"),
     "environment": (_texts, "wants text for each variable"),
+    "shown": (_words, "wants a list of folders"),
     "files": (_texts, "wants text for each path"),
     "zone": (lambda told: isinstance(told, str) and told != "", "wants a name"),
     "master": (lambda told: isinstance(told, bool), "wants true or false"),

@@ -17,6 +17,7 @@ from protokube.local import containerd, kubehost, kubelet
 from protokube.local.bringup import template
 from protokube.local.containerd import Order
 from protokube.local.kubehost import Runtime
+from protokube.local.paths import Paths
 from protokube.local.template import Template
 from protokube.spec.parse import read
 
@@ -26,6 +27,7 @@ metadata: {name: laptop}
 spec: {cloud: local, masters: 1, kubernetesVersion: 1.20.2}
 """
 FILE = "/etc/kubernetes/config/kubelet.yaml"
+PATHS = Paths(Path("/state/laptop"))
 
 
 @pytest.fixture(scope="module")
@@ -42,12 +44,13 @@ def rendered(config: Config) -> dict[str, Any]:
 @pytest.fixture
 def told(rendered: dict[str, Any]) -> dict[str, Any]:
     runtime = Runtime(
-        folders=(Path("/cache/containerd"), Path("/cache/images")),
+        folders=(Path("/cache/containerd"),),
         plugins=Path("/cache/cni"),
+        archives=Path("/cache/images"),
         images={"pause:3": Path("/cache/images/pause.tar")},
     )
     plain = template("{}", [Path("/cache/etcd")])
-    return kubehost.with_kubelet(plain, runtime, rendered, sandbox_image="pause:3", switch="pk-1", api=("api.x", 443))
+    return kubehost.with_kubelet(plain, runtime, rendered, sandbox_image="pause:3", paths=PATHS, api=("api.x", 443))
 
 
 def test_containerd_runs_from_the_start_and_the_kubelet_when_the_agent_says_so(told: dict[str, Any]) -> None:
@@ -58,14 +61,16 @@ def test_containerd_runs_from_the_start_and_the_kubelet_when_the_agent_says_so(t
 
 
 def test_the_hosts_see_all_programs_and_images(told: dict[str, Any]) -> None:
-    assert told["path"].split(":")[:3] == ["/cache/containerd", "/cache/images", "/cache/etcd"]
+    assert told["path"].split(":")[:2] == ["/cache/containerd", "/cache/etcd"]
+    assert told["shown"] == ["/cache/images", "/state/laptop/images"]
 
 
 def test_what_the_units_are_told_comes_back_as_it_was(told: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "order").write_text(told["files"][str(containerd.ORDER)])
     order = Order.read(tmp_path / "order")
     assert order.images == {"pause:3": "/cache/images/pause.tar"}
-    assert (order.cgroup, order.plugins) == ("protokube-pk-1", "/cache/cni")
+    assert (order.cgroup, order.plugins) == (f"protokube-{PATHS.switch}", "/cache/cni")
+    assert order.loaded == "/state/laptop/images"
     assert order.kubelet[0] == "kubelet"
     assert f"--config={FILE}" in order.kubelet
 
