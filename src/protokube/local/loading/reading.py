@@ -1,0 +1,103 @@
+"""Read an archive of images from end to end: what is in it, each file's digest, and its own.
+
+One pass over a stream, since an archive may be compressed and larger than memory. Only what may be JSON is held.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import tarfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from protokube.local.loading.archive import Contents, Member, Wrong
+
+GZIP, ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+COMPRESSIONS = {ZSTANDARD: "zstd", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
+"""Those that Python 3.11 or containerd cannot read."""
+LARGEST_JSON = 4 * 1024 * 1024
+"""Bytes; containerd itself takes no manifest that is larger."""
+CHUNK = 1024 * 1024
+FAULTS = (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, UnicodeDecodeError)
+
+
+class Hashed:
+    """A stream that counts and digests what is read from it."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream, self._digest, self.size = stream, hashlib.sha256(), 0
+
+    def read(self, count: int = CHUNK) -> bytes:
+        data = self._stream.read(count)
+        self._digest.update(data)
+        self.size += len(data)
+        return data
+
+    @property
+    def sha256(self) -> str:
+        return self._digest.hexdigest()
+
+
+@contextmanager
+def uncompressed(file: Path) -> Iterator[IO[bytes]]:
+    """The archive without the compression around it. Wrong if it cannot be read."""
+    with file.open("rb") as plain:
+        head = plain.read(8)
+        plain.seek(0)
+        for magic, name in COMPRESSIONS.items():
+            if head.startswith(magic):
+                raise Wrong(f"compressed by {name}; decompress it first, or use gzip")
+        if head.startswith(GZIP):
+            with gzip.GzipFile(fileobj=plain) as stream:
+                yield stream  # type: ignore[misc]  # it reads as any other
+        else:
+            yield plain
+
+
+def read_archive(file: Path) -> Contents:
+    """Wrong if it is no archive, or ends too early."""
+    try:
+        with uncompressed(file) as stream:
+            return _read(Hashed(stream))
+    except FAULTS as why:
+        raise Wrong(f"not a whole archive: {why}") from why
+    except OSError as why:
+        raise Wrong(f"cannot be read: {why.strerror or why}") from why
+
+
+def _read(stream: Hashed) -> Contents:
+    members: dict[str, Member] = {}
+    links: dict[str, str] = {}
+    with tarfile.open(fileobj=stream, mode="r|", bufsize=CHUNK) as tar:  # type: ignore[call-overload]  # it only reads
+        for entry in tar:
+            path = os.path.normpath(entry.name)
+            if entry.issym() or entry.islnk():
+                links[path] = entry.linkname if entry.issym() else os.path.relpath(entry.linkname, Path(path).parent)
+            elif entry.isreg() and (opened := tar.extractfile(entry)):
+                members[path] = _read_member(opened, entry.size)
+    while stream.read():
+        pass
+    return Contents(sha256=stream.sha256, size=stream.size, members=members, links=links)
+
+
+def _read_member(opened: IO[bytes], size: int) -> Member:
+    content = Hashed(opened)
+    head = content.read()
+    held = bytearray(head) if size <= LARGEST_JSON else None
+    while data := content.read():
+        if held is not None:
+            held += data
+    if content.size != size:
+        raise EOFError(f"it ends after {content.size} of {size} bytes of a file in it")
+    compressed = head.startswith((GZIP, ZSTANDARD))
+    return Member(
+        size,
+        content.sha256,
+        bytes(held) if held is not None and head.startswith((b"{", b"[", b" ", b"\n")) else None,
+        compressed,
+    )
