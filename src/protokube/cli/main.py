@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "explain": ("protokube.cli.explain:explain", "Why a volume, member or name waits, or where it comes from."),
     "drill": ("protokube.cli.drill:drill", "Break something on purpose, watch it heal, and judge."),
     "etcd": ("protokube.cli.etcd:etcd", "The members of etcd, and volumes that came from elsewhere."),
+    "load": ("protokube.cli.load:load", "Bring images to a local cluster, without a registry."),
     "export": ("protokube.cli.export:export", "A kubeconfig for a person, which ends by itself."),
     "agent": ("protokube.cli.agent:agent", "The daemon on each master: disks, names and etcd, by rounds."),
     "dns-controller": ("protokube.cli.dns_controller:dns_controller", "What annotations ask for stands in DNS."),

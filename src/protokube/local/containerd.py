@@ -19,19 +19,37 @@ from typing import Any
 
 from protokube.errors import ProtokubeError
 from protokube.local import cgroups
+from protokube.local.ctr import NAMESPACE, SOCKET, Ctr, import_archive
+from protokube.local.loading import kept
+from protokube.local.loading.archive import Wrong
+
+__all__ = [
+    "CTR",
+    "LOADED",
+    "NAMESPACE",
+    "READY",
+    "SOCKET",
+    "Order",
+    "config",
+    "import_loaded",
+    "import_missing",
+    "main",
+]
 
 ORDER = Path("/etc/protokube/containers.json")
 """What the units of a host with a real kubelet are told."""
 CONFIG = Path("/etc/containerd/config.toml")
-SOCKET = "/run/containerd/containerd.sock"
 READY = Path("/run/containerd/images-ready")
-"""There once every image is."""
+"""There once every image of the control plane is."""
+LOADED = Path("/run/containerd/images-loaded")
+"""There once those that a person loaded have been imported, too, or have failed to be."""
 NETWORKS = "/etc/cni/net.d"
-NAMESPACE = "k8s.io"
-"""Where the kubelet's images and containers are kept in containerd."""
 DISABLED = ("aufs", "btrfs", "devmapper", "zfs")
 """Ways of keeping layers that no host of ours has; each would say so at every start."""
 SECONDS_TO_START = 60.0
+SECONDS_TO_LOAD = 600.0
+"""For one archive, on a busy machine."""
+CTR = Ctr()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +111,8 @@ def main() -> None:
     order = Order.read()
     try:
         cgroups.enter(order.cgroup, socket.gethostname())
+        for mark in (READY, LOADED):
+            mark.unlink(missing_ok=True)
         CONFIG.parent.mkdir(parents=True, exist_ok=True)
         CONFIG.write_text(config(order.sandbox_image, order.plugins))
         Path(NETWORKS).mkdir(parents=True, exist_ok=True)
@@ -110,9 +130,12 @@ def _bring_images(order: Order) -> None:
     try:
         import_missing(order.images)
         READY.touch()
+        if order.loaded:
+            import_loaded(Path(order.loaded))
+        LOADED.touch()
         code = 0
     except (OSError, subprocess.SubprocessError) as why:
-        sys.stderr.write(f"images: {why} {getattr(why, 'stderr', None) or ''}\n")
+        _tell("images", why)
         code = 1
     os._exit(code)
 
@@ -122,7 +145,7 @@ def import_missing(images: Mapping[str, str]) -> list[str]:
     end = time.monotonic() + SECONDS_TO_START
     while True:
         try:
-            there = set(_ctr("images", "list", "--quiet").split())
+            there = set(CTR("images", "list", "--quiet", seconds=SECONDS_TO_START).split())
             break
         except (OSError, subprocess.SubprocessError):
             if time.monotonic() > end:
@@ -130,13 +153,29 @@ def import_missing(images: Mapping[str, str]) -> list[str]:
             time.sleep(0.05)
     missing = sorted(set(images) - there)
     for image in missing:
-        _ctr("images", "import", images[image])
+        CTR("images", "import", images[image], seconds=SECONDS_TO_START)
     return missing
 
 
-def _ctr(*words: str) -> str:
-    command = ["ctr", "--address", SOCKET, "--namespace", NAMESPACE, *words]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=SECONDS_TO_START).stdout  # noqa: S603
+def import_loaded(folder: Path) -> None:
+    """Bring in what a person loaded, over what has the same name. What fails is told: it may not keep the host down.
+
+    Also what is there by its name: it may have been replaced while this containerd did not run.
+    """
+    try:
+        loaded = kept.read_index(folder)
+    except (OSError, Wrong) as why:
+        _tell("loaded images", why)
+        return
+    for each in loaded:
+        try:
+            import_archive(CTR, folder / each.file, each.names, SECONDS_TO_LOAD)
+        except (OSError, subprocess.SubprocessError) as why:
+            _tell(", ".join(each.names), why)
+
+
+def _tell(what: str, why: Exception) -> None:
+    sys.stderr.write(f"{what}: {why} {getattr(why, 'stderr', None) or ''}\n")
 
 
 if __name__ == "__main__":

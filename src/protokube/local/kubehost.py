@@ -23,8 +23,9 @@ from protokube.local.images import Image
 from protokube.local.paths import Paths
 from protokube.manifests.component import ComponentPod
 
+CONTAINERD_PACKAGE = "containerd"
 PACKAGES = {
-    "containerd": ("usr/bin",),
+    CONTAINERD_PACKAGE: ("usr/bin",),
     "runc": ("usr/sbin",),
     "containernetworking-plugins": ("usr/lib/cni",),
     "busybox-static": (),
@@ -107,6 +108,11 @@ def obtain(cluster: Mapping[str, Any], programs: Programs, cache: Path) -> Runti
         archives=kept,
         images=archives,
     )
+
+
+def ctr(cache: Path) -> Path:
+    """containerd's client; at the same place in every host."""
+    return binaries.unpack(CONTAINERD_PACKAGE, cache) / PACKAGES[CONTAINERD_PACKAGE][0] / "ctr"
 
 
 def wanted_images(cluster: Mapping[str, Any], kubernetes: Path, etcd: Path, busybox: Path) -> Sequence[Image]:

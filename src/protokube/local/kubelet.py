@@ -19,7 +19,7 @@ from typing import Any
 
 from protokube.errors import ProtokubeError
 from protokube.local import cgroups, syscalls
-from protokube.local.containerd import READY, Order
+from protokube.local.containerd import LOADED, READY, Order
 from protokube.local.network import CABLE
 from protokube.manifests.component import words
 from protokube.manifests.text import as_yaml
@@ -38,6 +38,8 @@ FOLDER = Path("/run/protokube/tunables")
 KERNEL_LOG = (1, 11)
 SIOCGIFADDR = 0x8915
 SECONDS_FOR_IMAGES = 120.0
+SECONDS_FOR_LOADED = 30.0
+"""A control plane that comes back is worth more than images of a person's pods; those are tried again."""
 
 
 def files(rendered: Mapping[str, Any]) -> dict[str, str]:
@@ -114,6 +116,9 @@ def await_images() -> None:
     while not READY.exists():
         if time.monotonic() > end:
             raise TimeoutError(f"no images after {SECONDS_FOR_IMAGES:g} s; see containerd.service.log")
+        time.sleep(0.1)
+    end = time.monotonic() + SECONDS_FOR_LOADED
+    while not LOADED.exists() and time.monotonic() < end:
         time.sleep(0.1)
 
 

@@ -1,8 +1,8 @@
 """What an archive of images holds, judged by its own JSON before anything is changed. Pure.
 
-Two forms are known, as containerd reads them: an OCI layout (`oci-layout`, `index.json`, `blobs/`), else `docker save`'s
-older one (`manifest.json`). An archive that has both is an OCI layout. Whatever is missing, damaged or for another kind
-of machine is a problem in words; all problems of an archive come out at once.
+Two forms are known, as containerd reads them: an OCI layout (`oci-layout`, `index.json`, `blobs/`), else the older one
+of `docker save` (`manifest.json`). An archive that has both is an OCI layout. Whatever is missing, damaged or for
+another kind of machine is a problem in words; all problems of an archive come out at once.
 """
 
 from __future__ import annotations

@@ -58,15 +58,16 @@ def plan(observed: Sequence[Kept], new: Sequence[Kept]) -> tuple[Kept, ...]:
 
 
 def read_index(folder: Path) -> tuple[Kept, ...]:
-    """Nothing, where nothing was ever loaded. ValueError if it is not an index of ours."""
+    """Nothing, where nothing was ever loaded. Wrong if it is not an index of ours."""
     try:
-        told = json.loads((folder / INDEX).read_bytes())
+        data = (folder / INDEX).read_bytes()
     except FileNotFoundError:
         return ()
     try:
+        told = json.loads(data)
         return tuple(Kept(str(each["sha256"]), dict(each["names"])) for each in told["archives"])
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"{folder / INDEX} is not an index of images") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise Wrong(f"{folder / INDEX} is not an index of images; remove it, and load them again") from error
 
 
 @contextmanager

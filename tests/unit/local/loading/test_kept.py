@@ -89,9 +89,9 @@ def test_a_file_that_changed_since_it_was_judged_is_not_kept_and_what_was_there_
 
 
 def test_of_two_loads_the_second_waits_for_the_first_and_says_so_in_the_end(tmp_path: Path) -> None:
-    with locked(tmp_path, 1):
-        with pytest.raises(TryLater, match="another `protokube load image` is at work"), locked(tmp_path, 0.2):
-            pass
+    said = "another `protokube load image` is at work"
+    with locked(tmp_path, 1), pytest.raises(TryLater, match=said), locked(tmp_path, 0.2):
+        pass
     with locked(tmp_path, 0):
         pass
 
@@ -105,7 +105,7 @@ def test_what_would_fill_the_disk_is_refused_with_the_numbers(tmp_path: Path) ->
 
 def test_an_index_of_somebody_else_is_no_index(tmp_path: Path) -> None:
     (tmp_path / INDEX).write_text("[]")
-    with pytest.raises(ValueError, match="not an index of images"):
+    with pytest.raises(Wrong, match="not an index of images"):
         read_index(tmp_path)
 
 

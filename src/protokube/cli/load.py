@@ -1,0 +1,129 @@
+"""`protokube load`: bring images to a local cluster, without a registry."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from protokube.cli.cluster_view import Duration, cluster_option
+from protokube.cli.options import output_option
+from protokube.errors import ProtokubeError, Refused, TryLater
+
+if TYPE_CHECKING:
+    from protokube.local.loading.delivery import Outcome
+    from protokube.local.loading.load import Change, Found
+
+
+def files(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The shell itself knows which there are."""
+    return [CompletionItem(incomplete, type="file")]
+
+
+@click.group()
+def load() -> None:
+    """Bring images to a local cluster, without a registry.
+
+    \b
+      protokube load image web.tar
+      protokube load image web:1 db:2
+    """
+
+
+@load.command()
+@click.argument("images", metavar="FILE|NAME...", nargs=-1, required=True, shell_complete=files)
+@cluster_option
+@click.option("--timeout", type=Duration(), default="5m", show_default=True, help="How long the hosts may take.")
+@output_option(default="text", choices=("text", "json"))
+def image(images: tuple[str, ...], cluster: str | None, timeout: float, output: str) -> None:
+    """Bring images to every host of a local cluster, also to hosts that come later.
+
+    FILE is an archive as `docker save`, `podman save` or `ctr images export` write it, also compressed by gzip. NAME is
+    an image that docker, podman, nerdctl or ctr on this machine has. For clusters of `protokube up --kubelet`: pods
+    find the image by the name that is printed, with `imagePullPolicy: Never` or `IfNotPresent`. A name that is loaded
+    again with other content is replaced; pods that run go on with what they have. Whatever is wrong with any of the
+    images is told at once, and then nothing is loaded.
+
+    \b
+      protokube load image web.tar
+      protokube load image web:1 db:2 --cluster second
+      docker build --tag web:2 . && protokube load image web:2
+    """
+    from protokube.cli.cluster_view import find_cluster
+    from protokube.cli.progress import Progress
+    from protokube.cli.render_table import several, size
+    from protokube.cli.up import need_root
+    from protokube.local.bringup import CACHE
+    from protokube.local.kubehost import ctr
+    from protokube.local.loading import kept
+    from protokube.local.loading.archive import Wrong
+    from protokube.local.loading.load import changes, deliver, found, need_kubelet, need_room
+    from protokube.providers.clients.local import LocalClient
+
+    need_root()
+    paths = find_cluster(cluster)
+    admin = LocalClient(paths.admin_socket, patience=30)
+    hosts = need_kubelet(paths, admin)
+    progress = Progress(quiet=output == "json")
+    try:
+        with kept.locked(paths.images, timeout):
+            with progress.step("read and judged") as step, found(images, paths.images) as good:
+                step.text = f"{several(len(good), 'archive')} read: {size(sum(each.size for each in good))}"
+                need_room(paths, good, hosts)
+                before = kept.read_index(paths.images)
+                kept.keep(paths.images, [(each.file, each.kept) for each in good])
+            with progress.step("hosts") as step:
+                outcomes = deliver(paths, admin, ctr(CACHE), good, timeout)
+                step.text = f"brought to {several(sum(each.state != 'failed' for each in outcomes), 'host')}"
+    except Wrong as why:
+        raise Refused(str(why)) from why
+    except FileNotFoundError as why:
+        raise Refused(f"{why.filename} went away meanwhile", hint="is somebody taking the cluster down?") from why
+    told = tree(paths.cluster, good, changes(before, good), outcomes)
+    click.echo(json.dumps(told, indent=2) if output == "json" else "\n".join(lines(told)))
+    if error := failure(outcomes):
+        raise error
+
+
+def tree(
+    cluster: str, good: Sequence[Found], changed: Mapping[str, Change], outcomes: Sequence[Outcome]
+) -> dict[str, Any]:
+    """The result as data. Pure."""
+    images = [
+        {"name": name, "from": each.said, "exportedBy": each.tool or None, "change": changed[name],
+         "archive": f"sha256:{each.kept.sha256}", "bytes": each.size}
+        for each in good
+        for name in each.kept.names
+    ]  # fmt: skip
+    hosts = [{"host": each.host, "state": each.state, **({"why": each.why} if each.why else {})} for each in outcomes]
+    return {"cluster": cluster, "images": images, "hosts": hosts}
+
+
+def lines(told: Mapping[str, Any]) -> list[str]:
+    """The result for a person. Pure."""
+    from protokube.cli.render_table import table
+
+    words = {
+        "imported": "imported",
+        "unchanged": "has them already",
+        "gone": "died; its successor brings them in",
+        "failed": "failed",
+    }
+    rows = [(each["name"], each["change"], each["from"]) for each in told["images"]]
+    hosts = [(each["host"], words[each["state"]]) for each in told["hosts"]]
+    return [*table(("IMAGE", "", "FROM"), rows), "", *table(("HOST", ""), hosts)]
+
+
+def failure(outcomes: Sequence[Outcome]) -> ProtokubeError | None:
+    """What to say in the end if a host does not have them. Pure."""
+    failed = [each for each in outcomes if each.state == "failed"]
+    if not failed:
+        return None
+    return TryLater(
+        f"not on every host: {', '.join(each.host for each in failed)}",
+        saw="; ".join(f"{each.host}: {each.why}" for each in failed),
+        hint="the images are kept, and new hosts bring them in; the same command again tries these hosts again",
+    )

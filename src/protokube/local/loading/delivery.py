@@ -1,0 +1,150 @@
+"""Bring archives that are kept already into every host that runs, all hosts at once.
+
+Whoever calls this has put them into the folder first. So a host that starts later brings them in by itself. One that
+starts just now says when it has, by a mark which is waited for: two imports at once could leave the older content.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from protokube.errors import Refused, TryLater
+from protokube.local import hosts
+from protokube.local.containerd import LOADED, ORDER
+from protokube.local.ctr import Ctr, await_notice, digests, import_archive
+from protokube.local.loading.kept import Kept
+from protokube.local.paths import Paths
+from protokube.providers.clients.local import LocalClient
+
+State = Literal["imported", "unchanged", "gone", "failed"]
+EVERY = 0.2
+SECONDS_TO_ANSWER = 10.0
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one host."""
+
+    host: str
+    state: State
+    why: str = ""
+
+
+class Gone(Exception):
+    """The host is dead; its successor brings the images in when it starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """To the hosts of one cluster."""
+
+    paths: Paths
+    admin: LocalClient
+    program: Path
+    """`ctr`, which is at the same place inside."""
+    archives: Sequence[Kept]
+    ends: float
+    """On the monotonic clock."""
+
+    def to_all(self) -> list[Outcome]:
+        """Whoever is there now; sorted by name."""
+        names = sorted(str(row["name"]) for row in with_kubelet(self.paths, living(self.admin)))
+        with ThreadPoolExecutor(max(len(names), 1), thread_name_prefix="load") as pool:
+            return list(pool.map(self.to_one, names))
+
+    def to_one(self, host: str) -> Outcome:
+        try:
+            while True:
+                with self._entered(host) as ctr:
+                    try:
+                        return Outcome(host, "imported" if self._import(ctr) else "unchanged")
+                    except subprocess.CalledProcessError as why:
+                        if self._answers(ctr):
+                            return Outcome(host, "failed", last_line(why.stderr) or str(why))
+                self._pause(host, "its containerd does not answer")
+        except Gone:
+            return Outcome(host, "gone")
+        except (TryLater, OSError, subprocess.SubprocessError) as why:
+            return Outcome(host, "failed", getattr(why, "message", "") or str(why))
+
+    def _import(self, ctr: Ctr) -> bool:
+        """Whether that changed anything."""
+        changed = False
+        for each in self.archives:
+            names = list(each.names)
+            before = digests(ctr, names, self._left())
+            import_archive(ctr, self.paths.images / each.file, each.names, self._left())
+            await_notice(ctr, names)
+            changed |= digests(ctr, names, self._left()) != before
+        return changed
+
+    @contextmanager
+    def _entered(self, host: str) -> Iterator[Ctr]:
+        """Once its own images are there. A pid may go to somebody else, an open namespace stays what it is."""
+        while True:
+            row = next((row for row in living(self.admin) if row["name"] == host), None)
+            if row is None or (row["pid"] and not row["running"]):
+                raise Gone
+            if row["pid"] and (self.paths.host(host) / str(LOADED).lstrip("/")).exists():
+                break
+            self._pause(host, f"its images are not ready; see {self.paths.host(host)}/var/log/containerd.service.log")
+        try:
+            namespace = os.open(f"/proc/{row['pid']}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            raise Gone from None
+        try:
+            if not hosts.alive(row["pid"], row["started"]):
+                raise Gone
+            yield Ctr(("nsenter", f"--mount=/proc/self/fd/{namespace}", "--", str(self.program)), (namespace,))
+        except subprocess.SubprocessError:
+            if not hosts.alive(row["pid"], row["started"]):
+                raise Gone from None
+            raise
+        finally:
+            os.close(namespace)
+
+    def _answers(self, ctr: Ctr) -> bool:
+        try:
+            ctr("images", "list", "--quiet", seconds=SECONDS_TO_ANSWER)
+        except (OSError, subprocess.SubprocessError):
+            return False
+        return True
+
+    def _left(self) -> float:
+        return max(self.ends - time.monotonic(), 1.0)
+
+    def _pause(self, host: str, why: str) -> None:
+        if time.monotonic() > self.ends:
+            raise TryLater(f"{host}: {why}")
+        time.sleep(EVERY)
+
+
+def living(admin: LocalClient) -> list[Row]:
+    return [row for row in admin.call("hosts") if not row["dead"]]
+
+
+def with_kubelet(paths: Paths, rows: Sequence[Row]) -> list[Row]:
+    """Those that run containerd. Refused, with what to do, where none does."""
+    found = [row for row in rows if (paths.host(row["name"]) / str(ORDER).lstrip("/")).exists()]
+    if not rows:
+        raise TryLater(f"no host of {paths.cluster} runs yet", hint="protokube status")
+    if not found:
+        raise Refused(
+            f"{paths.cluster} does not run the real kubelet, and has no images",
+            saw="the built-in runner, which starts programs of this machine",
+            hint=f"`protokube down --cluster {paths.cluster}`, then `protokube up --cluster {paths.cluster} --kubelet`",
+        )
+    return found
+
+
+def last_line(text: str | None) -> str:
+    return ((text or "").strip().splitlines() or [""])[-1]
