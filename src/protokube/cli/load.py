@@ -114,7 +114,7 @@ def lines(told: Mapping[str, Any]) -> list[str]:
     }
     rows = [(each["name"], each["change"], each["from"]) for each in told["images"]]
     hosts = [(each["host"], words[each["state"]]) for each in told["hosts"]]
-    return [*table(("IMAGE", "", "FROM"), rows), "", *table(("HOST", ""), hosts)]
+    return [*table(("IMAGE", "STATE", "FROM"), rows), "", *table(("HOST", "STATE"), hosts)]
 
 
 def failure(outcomes: Sequence[Outcome]) -> ProtokubeError | None:

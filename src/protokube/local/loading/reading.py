@@ -65,7 +65,7 @@ def read_archive(file: Path) -> Contents:
         with uncompressed(file) as stream:
             return _read(Hashed(stream))
     except FAULTS as why:
-        raise Wrong(f"not a whole archive: {why}") from why
+        raise Wrong(f"not an archive, or not a whole one: {why}") from why
     except OSError as why:
         raise Wrong(f"cannot be read: {why.strerror or why}") from why
 

@@ -14,6 +14,7 @@ from protokube.local.loading.archive import Contents
 from protokube.local.loading.reading import read_archive
 
 MACHINE, ELSEWHERE = "amd64", "arm64"
+OCI = "application/vnd.oci.image"
 LAYER = b"a layer, more or less"
 
 
@@ -51,12 +52,15 @@ class Layout:
         return self.blob(json.dumps(value).encode())
 
     def image(self, machine: str = MACHINE, layer: bytes = LAYER) -> dict[str, Any]:
-        return self.tree({"config": self.tree(a_config(machine, layer)), "layers": [self.blob(layer)]})
+        config = {**self.tree(a_config(machine, layer)), "mediaType": f"{OCI}.config.v1+json"}
+        layers = [{**self.blob(layer), "mediaType": f"{OCI}.layer.v1.tar"}]
+        manifest = self.tree({"schemaVersion": 2, "config": config, "layers": layers})
+        return {**manifest, "mediaType": f"{OCI}.manifest.v1+json"}
 
     def platforms(self, *machines: str) -> dict[str, Any]:
         """One image for several architectures."""
         inner = [{**self.image(machine), "platform": {"os": "linux", "architecture": machine}} for machine in machines]
-        return self.tree({"manifests": inner})
+        return {**self.tree({"schemaVersion": 2, "manifests": inner}), "mediaType": f"{OCI}.index.v1+json"}
 
     def named(self, entry: Mapping[str, Any], **annotations: str) -> Layout:
         self.manifests.append({**entry, "annotations": annotations} if annotations else dict(entry))

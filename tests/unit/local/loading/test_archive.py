@@ -144,9 +144,9 @@ def test_archives_of_our_own_are_good_compressed_or_not(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"", "not a whole archive"),
-        (b"hello world\n" * 100, "not a whole archive"),
-        (b"\x1f\x8bnot gzip at all", "not a whole archive"),
+        (b"", "not a whole one"),
+        (b"hello world\n" * 100, "not a whole one"),
+        (b"\x1f\x8bnot gzip at all", "not a whole one"),
         (b"\x28\xb5\x2f\xfd....", "compressed by zstd"),
         (b"\xfd7zXZ....", "compressed by xz"),
     ],
