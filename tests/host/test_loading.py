@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,34 +30,42 @@ from unit.local.loading.archives import Layout, packed
 
 SECONDS = 120.0
 GROUP = "nodes"
+EARLY = "docker.io/library/early:1"
 PROGRAMS = f"{unpacked('containerd') / 'usr/bin'}:{unpacked('runc') / 'usr/sbin'}:{Template().path}"
 
 
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCloud]:
-    """Two hosts that run containerd and no kubelet."""
+    """Two hosts that run containerd and no kubelet; one of the images of their own was replaced before they started."""
     with RealCloud(tmp_path_factory.mktemp("load") / "dev.test") as made:
         made.start()
-        load(made, an_archive(made, "docker.io/library/early:1", "early"), deliver=False)
+        load(made, an_archive(EARLY, "loaded"), deliver=False)
         made.group(GROUP, size=2, **template(made))
         yield made
 
 
 def template(cloud: RealCloud) -> dict[str, Any]:
+    own = cloud.paths.root.parent / "own"
+    own.mkdir()
+    (own / "early.tar").write_bytes(an_archive(EARLY, "our own"))
     order = Order(
-        cgroup=cgroups.name(cloud.paths.switch), images={}, sandbox_image="none", plugins="/none", kubelet=[],
+        cgroup=cgroups.name(cloud.paths.switch),
+        images={EARLY: str(own / "early.tar")},
+        sandbox_image="none",
+        plugins="/none",
+        kubelet=[],
         loaded=str(cloud.paths.images),
-    )  # fmt: skip
+    )
     return {
         "units": {"containerd.service": hosts.python(containerd.__name__)},
         "path": PROGRAMS,
-        "shown": [str(cloud.paths.images)],
+        "shown": [str(cloud.paths.images), str(own)],
         "files": {str(containerd.ORDER): order.encode()},
         "master": False,
     }
 
 
-def an_archive(cloud: RealCloud, name: str, content: str) -> bytes:
+def an_archive(name: str, content: str) -> bytes:
     return images.archive(Image(name=name, files={}, texts={"/content": content}))
 
 
@@ -101,9 +110,10 @@ def imported(hosts: Sequence[str], state: Any = "imported") -> list[Outcome]:
     return [Outcome(host, state) for host in hosts]
 
 
-def test_a_host_brings_in_what_was_loaded_before_it_started(cloud: RealCloud) -> None:
+def test_a_host_brings_in_what_was_loaded_before_it_started_over_an_image_of_our_own(cloud: RealCloud) -> None:
     for host in names(cloud):
-        await_image(cloud, host, "docker.io/library/early:1")
+        await_image(cloud, host, EARLY)
+    assert load(cloud, an_archive(EARLY, "loaded")) == imported(names(cloud), "unchanged")
 
 
 def test_hosts_see_the_archives_and_nothing_else_of_the_clusters_folder_and_cannot_write_there(
@@ -118,7 +128,7 @@ def test_hosts_see_the_archives_and_nothing_else_of_the_clusters_folder_and_cann
 
 def test_an_image_reaches_every_host_that_runs_and_twice_changes_nothing(cloud: RealCloud) -> None:
     name = "docker.io/example/web:1"
-    first, second = (an_archive(cloud, "example/web:1", content) for content in ("first", "second"))
+    first, second = (an_archive("example/web:1", content) for content in ("first", "second"))
 
     assert load(cloud, first) == imported(names(cloud))
     (before,) = {digest(cloud, host, name) for host in names(cloud)}
@@ -141,11 +151,24 @@ def test_a_short_name_of_an_oci_layout_is_found_as_the_kubelet_asks_for_it(cloud
     assert all(digest(cloud, host, "docker.io/library/short:2") for host in names(cloud))
 
 
+def test_an_image_for_several_architectures_needs_ours_alone(cloud: RealCloud) -> None:
+    whole, ours = Layout(), Layout()
+    layer = packed({"content": b"many"})
+    whole.named(whole.platforms(machine(), "pdp11", layer=layer), **{CONTAINERD_NAME: "docker.io/library/many:1"})
+    ours.image(machine(), layer)
+    (index,) = (entry["digest"].replace("sha256:", "blobs/sha256/") for entry in whole.manifests)
+    files = {path: data for path, data in whole.all().items() if path in {*ours.all(), index}}
+
+    assert load(cloud, packed(files)) == imported(names(cloud))
+
+    assert all(digest(cloud, host, "docker.io/library/many:1") for host in names(cloud))
+
+
 def test_a_host_whose_containerd_starts_again_is_waited_for(cloud: RealCloud) -> None:
     for host in cloud.running(GROUP, count=2):
         assert cloud.inside(host, "pkill", "-KILL", "--exact", "containerd").returncode == 0
 
-    outcomes = load(cloud, an_archive(cloud, "again:1", "again"))
+    outcomes = load(cloud, an_archive("again:1", "again"))
 
     assert {each.state for each in outcomes} <= {"imported", "unchanged"}
     for name in names(cloud):
@@ -156,13 +179,13 @@ def test_a_host_that_hangs_is_named_and_keeps_no_other_host_from_its_images(clou
     hanging, other = names(cloud)
     cloud.admin.call("freeze_host", host=hanging)
     try:
-        stuck, fine = load(cloud, an_archive(cloud, "late:1", "late"), seconds=5)
+        stuck, fine = load(cloud, an_archive("late:1", "late"), seconds=5)
     finally:
         cloud.admin.call("thaw_host", host=hanging)
 
     assert (stuck.host, stuck.state, fine) == (hanging, "failed", Outcome(other, "imported"))
     assert stuck.why
-    later = load(cloud, an_archive(cloud, "late:1", "late"))
+    later = load(cloud, an_archive("late:1", "late"))
     assert {each.state for each in later} <= {"imported", "unchanged"}
 
 
@@ -171,7 +194,7 @@ def test_a_host_that_dies_meanwhile_is_no_failure_and_its_successor_has_the_imag
     pid = next(each["pid"] for each in cloud.running(GROUP, count=2) if each["name"] == dying)
     cloud.admin.call("freeze_host", host=dying)  # else it might be done before it dies
     with ThreadPoolExecutor(1) as beside:
-        loading = beside.submit(load, cloud, an_archive(cloud, "inherited:1", "x"))
+        loading = beside.submit(load, cloud, an_archive("inherited:1", "x"))
         until(lambda: "inherited:1" in (cloud.paths.images / kept.INDEX).read_text(), SECONDS)
         until(lambda: digest(cloud, other, "docker.io/library/inherited:1"), SECONDS)
         kill(pid)
@@ -184,8 +207,8 @@ def test_a_host_that_dies_meanwhile_is_no_failure_and_its_successor_has_the_imag
 
 
 def test_an_archive_that_was_damaged_on_the_disk_does_not_keep_a_new_host_down(cloud: RealCloud) -> None:
-    load(cloud, an_archive(cloud, "broken:1", "x"))
-    load(cloud, an_archive(cloud, "whole:1", "x"))
+    load(cloud, an_archive("broken:1", "x"))
+    load(cloud, an_archive("whole:1", "x"))
     (archive,) = [each for each in kept.read_index(cloud.paths.images) if "docker.io/library/broken:1" in each.names]
     os.truncate(cloud.paths.images / archive.file, 3000)
     gone, other = cloud.running(GROUP, count=2)
@@ -197,6 +220,26 @@ def test_an_archive_that_was_damaged_on_the_disk_does_not_keep_a_new_host_down(c
 
     assert not digest(cloud, successor, "docker.io/library/broken:1")
     assert "broken:1: " in (cloud.paths.host(successor) / "var/log/containerd.service.log").read_text()
+
+
+def test_a_full_disk_is_an_error_in_words_and_what_was_there_stays(tmp_path: Path) -> None:
+    folder = tmp_path / "images"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "images", folder], check=True)
+    try:
+        before = kept.keep(folder, [a_file(tmp_path, "small")])
+        with pytest.raises(Refused, match="No space left on device"):
+            kept.keep(folder, [a_file(tmp_path, "large" * 1_000_000)])
+
+        assert kept.read_index(folder) == before
+        assert {each.name for each in folder.iterdir()} == {before[0].file, kept.INDEX}
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+def a_file(folder: Path, content: str) -> tuple[Path, Kept]:
+    (folder / "web.tar").write_bytes(an_archive("web:1", content))
+    return folder / "web.tar", Kept(read_archive(folder / "web.tar").sha256, {"web:1": "web:1"})
 
 
 def test_hosts_without_a_container_runtime_have_no_images(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def image(images: tuple[str, ...], cluster: str | None, timeout: float, output: 
     from protokube.local.bringup import CACHE
     from protokube.local.kubehost import ctr
     from protokube.local.loading import kept
-    from protokube.local.loading.archive import Wrong
+    from protokube.local.loading.contents import Wrong
     from protokube.local.loading.load import changes, deliver, found, need_kubelet, need_room
     from protokube.providers.clients.local import LocalClient
 
@@ -68,6 +68,7 @@ def image(images: tuple[str, ...], cluster: str | None, timeout: float, output: 
     admin = LocalClient(paths.admin_socket, patience=30)
     hosts = need_kubelet(paths, admin)
     progress = Progress(quiet=output == "json")
+    progress.say("another load, if there is one")
     try:
         with kept.locked(paths.images, timeout):
             with progress.step("read and judged") as step, found(images, paths.images) as good:

@@ -21,7 +21,7 @@ from protokube.errors import ProtokubeError
 from protokube.local import cgroups
 from protokube.local.ctr import NAMESPACE, SOCKET, Ctr, import_archive
 from protokube.local.loading import kept
-from protokube.local.loading.archive import Wrong
+from protokube.local.loading.contents import Wrong
 
 __all__ = [
     "CTR",

@@ -39,7 +39,7 @@ def is_open(path: Path) -> bool:
 def test_everything_that_holds_a_key_or_leads_to_one_is_closed(old: Paths) -> None:
     closed = {str(each) for each in tighten(old)}
 
-    assert closed >= {".", "disks", "store", "hosts", "client", "hosts/master-a-1", "store/dev/pki", *FILES}
+    assert closed >= {".", "disks", "store", "hosts", "client", "images", "hosts/master-a-1", "store/dev/pki", *FILES}
     assert [name for name in closed if is_open(old.root / name)] == []
     assert tighten(old) == []
 

@@ -10,40 +10,18 @@ from __future__ import annotations
 import json
 import posixpath
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+from protokube.local.loading.contents import Contents, Wrong
 from protokube.local.loading.names import BadName, normalise
 
 LAYOUT, INDEX, MANIFEST = "oci-layout", "index.json", "manifest.json"
 CONTAINERD_NAME, REF_NAME = "io.containerd.image.name", "org.opencontainers.image.ref.name"
 NAMELESS = "save it by its name, not by its id: `docker save NAME`, `podman save NAME`, `ctr images export FILE NAME`"
+SHA256 = "blobs/sha256/"
 DEEPEST = 4
 """Indexes within indexes; more is no image of anybody."""
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """One file of the archive."""
-
-    size: int
-    sha256: str
-    data: bytes | None = None
-    """Its content, if it may be JSON."""
-    compressed: bool = False
-    """Then its digest is not the one of what is in it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contents:
-    """An archive as it was read from end to end."""
-
-    sha256: str
-    """Of the archive, uncompressed."""
-    size: int
-    members: Mapping[str, Member]
-    links: Mapping[str, str] = field(default_factory=dict)
-    """Where links lead, by path."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,10 +31,6 @@ class Verdict:
     names: Mapping[str, str]
     """By the name that the kubelet asks for, the name that containerd gives it at import."""
     problems: tuple[str, ...]
-
-
-class Wrong(Exception):
-    """One problem, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +109,9 @@ def _layout(contents: Contents, machine: str) -> Iterator[Named]:
             pass
         case _:
             raise Wrong(f"{INDEX} is not the index of an OCI layout")
-    for path, member in contents.members.items():
-        folder, _, name = path.rpartition("/")
-        if folder == "blobs/sha256" and member.sha256 != name:
-            raise Wrong(f"{path} is damaged")
+    blobs = {path: member for path, member in contents.members.items() if path.startswith(SHA256)}
+    damaged = [path for path, member in sorted(blobs.items()) if path != f"{SHA256}{member.sha256}"]
+    yield Named((), tuple(f"{path} is damaged" for path in damaged))
     for entry in entries:
         notes = entry.get("annotations")
         notes = notes if isinstance(notes, dict) else {}

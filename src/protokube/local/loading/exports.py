@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from protokube.local.binaries import which
-from protokube.local.loading.archive import Wrong
+from protokube.local.loading.contents import Wrong
 from protokube.local.loading.names import BadName, normalise
 
 SECONDS = 900.0
@@ -25,8 +25,16 @@ TOOLS: dict[str, Command] = {
 
 
 def is_file(said: str) -> bool:
-    """Whether a word means a file: one that is there, or one that can be nothing else."""
-    return Path(said).exists() or said.startswith(("/", "./", "../", "~")) or said.endswith(ARCHIVES)
+    """Whether a word means a file: one that is there, or one that can be nothing else.
+
+    A folder that is there is none: whoever builds the image `web` often stands beside the folder `web`.
+    """
+    if said.startswith(("/", "./", "../", "~")) or said.endswith(ARCHIVES):
+        return True
+    try:
+        return Path(said).is_file()
+    except OSError:  # it is too long for a path
+        return False
 
 
 def export(name: str, machine: str, file: Path) -> str:

@@ -22,7 +22,7 @@ from pathlib import Path
 from protokube.errors import Refused, TryLater
 from protokube.host.files import draft, flush_folder, write_atomic
 from protokube.local import private
-from protokube.local.loading.archive import Wrong
+from protokube.local.loading.contents import Wrong
 from protokube.local.loading.reading import CHUNK, uncompressed
 
 INDEX, LOCK = "index.json", ".lock"

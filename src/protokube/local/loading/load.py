@@ -18,7 +18,8 @@ from typing import Literal
 from protokube.errors import InvalidRequest, Problem
 from protokube.local.images import ARCHITECTURES
 from protokube.local.loading import exports, kept
-from protokube.local.loading.archive import Wrong, judge
+from protokube.local.loading.archive import judge
+from protokube.local.loading.contents import Wrong
 from protokube.local.loading.delivery import Delivery, Outcome, living, with_kubelet
 from protokube.local.loading.kept import Kept
 from protokube.local.loading.reading import read_archive
@@ -84,8 +85,8 @@ def _find(said: str, export: Path) -> Found:
         tool, file = exports.export(said, machine(), export), export
     elif not file.exists():
         raise Wrong("there is no such file")
-    elif file.is_dir():
-        raise Wrong("a folder, not an archive; `tar --create --directory FOLDER .` makes one of an OCI layout")
+    elif not file.is_file():
+        raise Wrong("not a file: a folder, a device or a pipe, and it has to be read twice")
     contents = read_archive(file)
     verdict = judge(contents, machine())
     if verdict.problems:

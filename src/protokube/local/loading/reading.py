@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from protokube.local.loading.archive import Contents, Member, Wrong
+from protokube.local.loading.contents import Contents, Member, Wrong
 
 GZIP, ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 COMPRESSIONS = {ZSTANDARD: "zstd", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
@@ -94,10 +94,7 @@ def _read_member(opened: IO[bytes], size: int) -> Member:
             held += data
     if content.size != size:
         raise EOFError(f"it ends after {content.size} of {size} bytes of a file in it")
-    compressed = head.startswith((GZIP, ZSTANDARD))
+    is_json = held is not None and head[:1] in b"{[ \n"
     return Member(
-        size,
-        content.sha256,
-        bytes(held) if held is not None and head.startswith((b"{", b"[", b" ", b"\n")) else None,
-        compressed,
+        size, content.sha256, bytes(held) if is_json and held else None, compressed=head.startswith((GZIP, ZSTANDARD))
     )

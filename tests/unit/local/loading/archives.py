@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from protokube.local.loading.archive import Contents
+from protokube.local.loading.contents import Contents
 from protokube.local.loading.reading import read_archive
 
 MACHINE, ELSEWHERE = "amd64", "arm64"
@@ -57,9 +57,11 @@ class Layout:
         manifest = self.tree({"schemaVersion": 2, "config": config, "layers": layers})
         return {**manifest, "mediaType": f"{OCI}.manifest.v1+json"}
 
-    def platforms(self, *machines: str) -> dict[str, Any]:
+    def platforms(self, *machines: str, layer: bytes = LAYER) -> dict[str, Any]:
         """One image for several architectures."""
-        inner = [{**self.image(machine), "platform": {"os": "linux", "architecture": machine}} for machine in machines]
+        inner = [
+            {**self.image(machine, layer), "platform": {"os": "linux", "architecture": machine}} for machine in machines
+        ]
         return {**self.tree({"schemaVersion": 2, "manifests": inner}), "mediaType": f"{OCI}.index.v1+json"}
 
     def named(self, entry: Mapping[str, Any], **annotations: str) -> Layout:

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protokube.local.images import Image, archive
-from protokube.local.loading.archive import CONTAINERD_NAME, REF_NAME, Verdict, Wrong, judge
+from protokube.local.loading.archive import CONTAINERD_NAME, REF_NAME, Verdict, judge
+from protokube.local.loading.contents import Wrong
 from protokube.local.loading.reading import read_archive
 from unit.local.loading.archives import ELSEWHERE, LAYER, MACHINE, Layout, contents, digest, packed, saved
 

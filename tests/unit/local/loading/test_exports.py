@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from protokube.local.loading.archive import Wrong
+from protokube.local.loading.contents import Wrong
 from protokube.local.loading.exports import TOOLS, export, is_file
 
 HAS_IT = """#!/bin/sh
@@ -43,9 +43,10 @@ def test_what_is_there_or_looks_like_a_path_is_a_file(
     assert is_file(word)
 
 
-@pytest.mark.parametrize("word", ["web", "web:1", "me/web:1", "quay.io/me/web", "web.tar:1"])
+@pytest.mark.parametrize("word", ["web", "web:1", "me/web:1", "quay.io/me/web", "web.tar:1", "folder", "x" * 300])
 def test_anything_else_is_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
     assert not is_file(word)
 
 

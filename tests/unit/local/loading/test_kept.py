@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protokube.errors import Refused, TryLater
-from protokube.local.loading.archive import Wrong
+from protokube.local.loading.contents import Wrong
 from protokube.local.loading.kept import INDEX, LOCK, Kept, keep, locked, need_room, owners, plan, read_index
 from unit.local.loading.archives import digest
 

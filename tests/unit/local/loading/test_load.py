@@ -55,7 +55,7 @@ def test_everything_wrong_with_all_of_them_comes_out_at_once_and_nothing_is_left
     assert f"is for linux/pdp11, and this machine is linux/{machine()}" in told[said[2]]
     assert told[said[3]] == f"docker.io/library/web:1 is in {said[0]} as well, with other content"
     assert told[said[4]] == "there is no such file"
-    assert "a folder, not an archive" in told[said[5]]
+    assert "not a file: a folder" in told[said[5]]
     assert all(f"  {path}: " in str(bad.value) for path in told)
     assert bad.value.exit_code == ExitCode.INVALID
     assert list(images.iterdir()) == []
