@@ -26,7 +26,7 @@ from protokube.local.loading.kept import Kept
 from protokube.local.loading.load import machine
 from protokube.local.loading.reading import read_archive
 from protokube.local.template import Template
-from unit.local.loading.archives import Layout, packed
+from unit.local.loading.archives import OCI, Layout, a_config, packed
 
 SECONDS = 120.0
 GROUP = "nodes"
@@ -162,6 +162,19 @@ def test_an_image_for_several_architectures_needs_ours_alone(cloud: RealCloud) -
     assert load(cloud, packed(files)) == imported(names(cloud))
 
     assert all(digest(cloud, host, "docker.io/library/many:1") for host in names(cloud))
+
+
+def test_an_archive_that_containerd_refuses_is_told_with_its_words(cloud: RealCloud) -> None:
+    layout = Layout()
+    config = layout.tree(a_config(machine(), b"no layer of any known kind"))
+    layer = {**layout.blob(b"no layer of any known kind"), "mediaType": "text/plain"}
+    entry = layout.tree({"schemaVersion": 2, "config": config, "layers": [layer]})
+    layout.named({**entry, "mediaType": f"{OCI}.manifest.v1+json"}, **{CONTAINERD_NAME: "docker.io/library/odd:1"})
+
+    outcomes = load(cloud, packed(layout.all()))
+
+    assert [(each.host, each.state) for each in outcomes] == [(host, "refused") for host in names(cloud)]
+    assert all(each.why.startswith("ctr: ") for each in outcomes)
 
 
 def test_a_host_whose_containerd_starts_again_is_waited_for(cloud: RealCloud) -> None:

@@ -78,7 +78,9 @@ def image(images: tuple[str, ...], cluster: str | None, timeout: float, output: 
                 kept.keep(paths.images, [(each.file, each.kept) for each in good])
             with progress.step("hosts") as step:
                 outcomes = deliver(paths, admin, ctr(CACHE), good, timeout)
-                step.text = f"brought to {several(sum(each.state != 'failed' for each in outcomes), 'host')}"
+                step.text = (
+                    f"brought to {several(sum(each.state in ('imported', 'unchanged') for each in outcomes), 'host')}"
+                )
     except Wrong as why:
         raise Refused(str(why)) from why
     except FileNotFoundError as why:
@@ -111,6 +113,7 @@ def lines(told: Mapping[str, Any]) -> list[str]:
         "imported": "imported",
         "unchanged": "has them already",
         "gone": "died; its successor brings them in",
+        "refused": "its containerd refuses them",
         "failed": "failed",
     }
     rows = [(each["name"], each["change"], each["from"]) for each in told["images"]]
@@ -120,11 +123,12 @@ def lines(told: Mapping[str, Any]) -> list[str]:
 
 def failure(outcomes: Sequence[Outcome]) -> ProtokubeError | None:
     """What to say in the end if a host does not have them. Pure."""
-    failed = [each for each in outcomes if each.state == "failed"]
+    failed = [each for each in outcomes if each.state in ("refused", "failed")]
     if not failed:
         return None
-    return TryLater(
-        f"not on every host: {', '.join(each.host for each in failed)}",
-        saw="; ".join(f"{each.host}: {each.why}" for each in failed),
-        hint="the images are kept, and new hosts bring them in; the same command again tries these hosts again",
-    )
+    message = f"not on every host: {', '.join(each.host for each in failed)}"
+    saw = "; ".join(f"{each.host}: {each.why}" for each in failed)
+    if any(each.state == "refused" for each in failed):
+        return Refused(message, saw=saw, hint="load the same names from an archive that containerd takes")
+    hint = "the images are kept, and new hosts bring them in; the same command again tries these hosts again"
+    return TryLater(message, saw=saw, hint=hint)

@@ -50,6 +50,9 @@ def test_a_host_that_died_is_no_failure_and_one_that_failed_is_named_with_the_re
     assert error is not None
     assert (error.message, error.saw) == ("not on every host: d-1", "d-1: its containerd does not answer")
     assert error.exit_code == ExitCode.TRY_LATER
+    refused = failure([Outcome("d-1", "failed", "x"), Outcome("e-1", "refused", "ctr: no processor for media-type")])
+    assert refused is not None
+    assert (refused.exit_code, refused.saw) == (ExitCode.REFUSED, "d-1: x; e-1: ctr: no processor for media-type")
 
 
 def test_without_a_cluster_it_says_how_to_get_one(call: Call, state: Path) -> None:

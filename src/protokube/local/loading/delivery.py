@@ -24,7 +24,8 @@ from protokube.local.loading.kept import Kept
 from protokube.local.paths import Paths
 from protokube.providers.clients.local import LocalClient
 
-State = Literal["imported", "unchanged", "gone", "failed"]
+State = Literal["imported", "unchanged", "gone", "refused", "failed"]
+"""`refused`: by a containerd that answers; asking again does not help. `failed`: it may."""
 EVERY = 0.2
 SECONDS_TO_ANSWER = 10.0
 Row = Mapping[str, Any]
@@ -69,7 +70,7 @@ class Delivery:
                         return Outcome(host, "imported" if self._import(ctr) else "unchanged")
                     except subprocess.CalledProcessError as why:
                         if self._answers(ctr):
-                            return Outcome(host, "failed", last_line(why.stderr) or str(why))
+                            return Outcome(host, "refused", last_line(why.stderr) or str(why))
                 self._pause(host, "its containerd does not answer")
         except Gone:
             return Outcome(host, "gone")
