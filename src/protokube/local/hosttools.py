@@ -40,5 +40,5 @@ def script(name: str, package: Package) -> str:
     libraries = os.pathsep.join(map(str, package.library_folders))
     (plugins,) = package.root.glob("usr/lib/*/xtables")
     settings = {"XTABLES_LIBDIR": str(plugins), **({"LD_LIBRARY_PATH": libraries} if libraries else {})}
-    words = [*(f"{key}={shlex.quote(value)}" for key, value in settings.items()), shlex.quote(str(package.root / MULTI))]
-    return f'#!/bin/sh\nexec env {" ".join(words)} {name} "$@"\n'
+    words = [*(f"{key}={value}" for key, value in settings.items()), str(package.root / MULTI), name]
+    return f'#!/bin/sh\nexec env {shlex.join(words)} "$@"\n'

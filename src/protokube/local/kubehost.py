@@ -17,7 +17,18 @@ from protokube.agent.wanted import MasterConfig
 from protokube.config import dnscontroller
 from protokube.config.complete import Config
 from protokube.config.flags import COMPONENTS
-from protokube.local import binaries, cgroups, clusterdns, containerd, hosts, images, kubelet, proxyimage, pythonimage
+from protokube.local import (
+    binaries,
+    cgroups,
+    clusterdns,
+    containerd,
+    hosts,
+    hosttools,
+    images,
+    kubelet,
+    proxyimage,
+    pythonimage,
+)
 from protokube.local.containerd import Order
 from protokube.local.images import Image
 from protokube.local.paths import Paths
@@ -54,8 +65,8 @@ class Runtime:
     folders: tuple[Path, ...]
     """For their PATH; what lies in these folders is seen inside."""
     plugins: Path
-    archives: Path
-    """The folder of the images' archives."""
+    shown: tuple[Path, ...]
+    """More folders that are seen inside: archives of images, and libraries."""
     images: Mapping[str, Path]
     """Archives by the name of the image."""
 
@@ -102,10 +113,11 @@ def obtain(cluster: Mapping[str, Any], programs: Programs, cache: Path) -> Runti
     ]
     archives = {image.name: images.keep(image, kept) for image in wanted}
     folders = [places[package] / inside for package, some in PACKAGES.items() for inside in some]
+    tools = hosttools.obtain(cache)
     return Runtime(
-        folders=(*folders, programs.kubernetes),
+        folders=(tools.folder, *folders, programs.kubernetes),
         plugins=places[PLUGINS[0]] / PLUGINS[1],
-        archives=kept,
+        shown=(kept, *tools.shown),
         images=archives,
     )
 
@@ -188,7 +200,7 @@ def with_kubelet(
         "units": {CONTAINERD: hosts.python(containerd.__name__), PROXY: proxy(*api), **template["units"]},
         "startable": {**template["startable"], KUBELET: hosts.python(kubelet.__name__)},
         "path": os.pathsep.join([*(str(each) for each in runtime.folders), template["path"]]),
-        "shown": [str(runtime.archives), str(paths.images)],
+        "shown": [str(each) for each in (*runtime.shown, paths.images)],
         "files": {**template["files"], **kubelet.files(rendered), str(containerd.ORDER): order.encode()},
     }
 

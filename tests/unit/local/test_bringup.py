@@ -144,7 +144,7 @@ def test_no_secret_of_the_store_is_in_anything_that_a_host_is_made_from(store: S
 
     told = bringup.template(bringup.launch_data(wanted, config.cluster["dnsZone"]), [Path("/opt/etcd/bin")])
     if kubelet:
-        runtime = Runtime(folders=(), plugins=Path("/cache/cni"), archives=Path("/cache/images"), images={})
+        runtime = Runtime(folders=(), plugins=Path("/cache/cni"), shown=(Path("/cache/images"),), images={})
         kubelets = {group: each["kubelet"] for group, each in config.rendered.items() if group}
         nodes = Nodes(runtime=runtime, kubelets=kubelets, plugin="kubenet", sandbox_image="pause:3")
         told = nodes.template(told, nodes.wanted(wanted), "master-a", Paths.at(Path("/state/laptop")))

@@ -46,7 +46,7 @@ def told(rendered: dict[str, Any]) -> dict[str, Any]:
     runtime = Runtime(
         folders=(Path("/cache/containerd"),),
         plugins=Path("/cache/cni"),
-        archives=Path("/cache/images"),
+        shown=(Path("/cache/images"), Path("/cache/iptables")),
         images={"pause:3": Path("/cache/images/pause.tar")},
     )
     plain = template("{}", [Path("/cache/etcd")])
@@ -62,7 +62,7 @@ def test_containerd_runs_from_the_start_and_the_kubelet_when_the_agent_says_so(t
 
 def test_the_hosts_see_all_programs_and_images(told: dict[str, Any]) -> None:
     assert told["path"].split(":")[:2] == ["/cache/containerd", "/cache/etcd"]
-    assert told["shown"] == ["/cache/images", "/state/laptop/images"]
+    assert told["shown"] == ["/cache/images", "/cache/iptables", "/state/laptop/images"]
 
 
 def test_what_the_units_are_told_comes_back_as_it_was(told: dict[str, Any], tmp_path: Path) -> None:
