@@ -153,7 +153,7 @@ def import_missing(images: Mapping[str, str]) -> list[str]:
             time.sleep(0.05)
     missing = sorted(set(images) - there)
     for image in missing:
-        CTR("images", "import", images[image], seconds=SECONDS_TO_START)
+        CTR("images", "import", images[image], seconds=SECONDS_TO_LOAD)
     return missing
 
 
