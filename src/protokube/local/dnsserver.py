@@ -2,7 +2,8 @@
 
 Nothing counts before it is kept: an update is saved, then it is seen, then it is answered, one at a time. Queries do
 not wait for that: they are answered from the zone as it is. A query seen before is answered from memory until the next
-change, since the hosts of a cluster ask the same few questions again and again.
+change, since the hosts of a cluster ask the same few questions again and again. What is not ours to answer goes to a
+forwarder, if there is one, and only from sockets that are for hosts.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import logging
 import socket
 import sqlite3
 from collections.abc import Coroutine, Iterable, Sequence
+from functools import partial
 from typing import Any, cast
 
 import dns.message
@@ -23,6 +25,7 @@ from dns.rcode import Rcode
 
 from protokube.errors import ProtokubeError
 from protokube.local.dnsanswer import Answered, answer, make_keyring, read_request, respond, to_wire, transfer
+from protokube.local.dnsforward import Forwarder
 from protokube.local.dnsupdate import UpdateRefused, carry_out
 from protokube.local.dnszone import Persist, load_zones
 from protokube.providers.dns.keys import TsigKey
@@ -34,6 +37,8 @@ MOST_CONNECTIONS = 256
 MOST_REMEMBERED = 4096
 TRANSFERS = (dns.rdatatype.AXFR, dns.rdatatype.IXFR)
 NOT_KEPT = (ProtokubeError, OSError, sqlite3.Error)
+Work = partial[Coroutine[Any, Any, bytes]]
+"""A call that makes the one reply, and takes time."""
 
 
 class DnsServer:
@@ -53,18 +58,19 @@ class DnsServer:
         self._zones, made = load_zones(zones, persist.load(), address)
         if made:
             persist.save(made)
+        self.forwarder: Forwarder | None = None
         self._remembered: dict[tuple[bool, bytes], bytes] = {}
         self._writing = asyncio.Lock()
         self._listeners: list[asyncio.DatagramTransport | asyncio.Server] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._clients: set[asyncio.StreamWriter] = set()
 
-    async def start(self, udp: socket.socket, tcp: socket.socket) -> None:
-        """Answer on one more pair of bound sockets, which are ours from now on."""
+    async def start(self, udp: socket.socket, tcp: socket.socket, *, forwards: bool = False) -> None:
+        """Answer on one more pair of bound sockets, which are ours from now on; `forwards`, also what is not ours."""
         loop = asyncio.get_running_loop()
         udp.setblocking(False)
-        transport, _ = await loop.create_datagram_endpoint(lambda: _Datagrams(self), sock=udp)
-        self._listeners += [transport, await asyncio.start_server(self._serve, sock=tcp)]
+        transport, _ = await loop.create_datagram_endpoint(lambda: _Datagrams(self, forwards), sock=udp)
+        self._listeners += [transport, await asyncio.start_server(partial(self._serve, forwards), sock=tcp)]
 
     async def close(self) -> None:
         for listener in self._listeners:
@@ -81,8 +87,8 @@ class DnsServer:
             writer.transport.abort()
         await _settle()
 
-    def receive(self, wire: bytes, *, tcp: bool) -> Iterable[bytes] | dns.update.UpdateMessage:
-        """The replies to one message; or the message itself if it is an update, which takes time."""
+    def receive(self, wire: bytes, *, tcp: bool, forwards: bool = False) -> Iterable[bytes] | Work:
+        """The replies to one message; or the work that makes its one reply."""
         known = self._remembered.get((tcp, wire[2:]))
         if known is not None:
             return (wire[:2] + known,)
@@ -91,13 +97,20 @@ class DnsServer:
         except Answered as done:
             return (done.wire,) if done.wire else ()
         if isinstance(request, dns.update.UpdateMessage):
-            return request
+            return partial(self.update, request)
         if any(asked.rdtype in TRANSFERS for asked in request.question):
             return self._transfer(request, tcp=tcp)
-        reply = to_wire(answer(request, self._zones), request, tcp=tcp)
-        if not request.had_tsig:
+        if forwards and self.forwarder is not None and self.forwarder.takes(request, self._zones.keys()):
+            return partial(self._forward, self.forwarder, wire, request, tcp=tcp)
+        response = answer(request, self._zones)
+        reply = to_wire(response, request, tcp=tcp)
+        if not request.had_tsig and response.rcode() != Rcode.REFUSED:  # others may be told more, or we may be later
             self._remember(tcp, wire, reply)
         return (reply,)
+
+    async def _forward(self, forwarder: Forwarder, wire: bytes, request: dns.message.Message, *, tcp: bool) -> bytes:
+        reply = await forwarder.ask(wire, tcp=tcp)
+        return reply or to_wire(respond(request, Rcode.SERVFAIL), request, tcp=tcp)
 
     async def update(self, request: dns.update.UpdateMessage) -> bytes:
         """Carry a signed update out, and answer it when it is kept."""
@@ -146,19 +159,17 @@ class DnsServer:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _serve(self, forwards: bool, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._clients.add(writer)
-        self.run(self._connection(reader, writer))
+        self.run(self._connection(reader, writer, forwards=forwards))
 
-    async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, forwards: bool) -> None:
         try:
             while len(self._clients) <= MOST_CONNECTIONS:
                 async with asyncio.timeout(self._idle_seconds):
                     length = int.from_bytes(await reader.readexactly(2), "big")
-                    received = self.receive(await reader.readexactly(length), tcp=True)
-                if isinstance(received, dns.update.UpdateMessage):
-                    received = (await self.update(received),)
-                for reply in received:
+                    received = self.receive(await reader.readexactly(length), tcp=True, forwards=forwards)
+                for reply in (await received(),) if isinstance(received, partial) else received:
                     writer.write(len(reply).to_bytes(2, "big") + reply)
                     async with asyncio.timeout(self._idle_seconds):
                         await writer.drain()
@@ -177,23 +188,23 @@ async def _settle() -> None:
 class _Datagrams(asyncio.DatagramProtocol):
     """Everything that arrives by UDP."""
 
-    def __init__(self, server: DnsServer) -> None:
-        self._server = server
+    def __init__(self, server: DnsServer, forwards: bool) -> None:
+        self._server, self._forwards = server, forwards
         self._transport: asyncio.DatagramTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.DatagramTransport", transport)
 
     def datagram_received(self, data: bytes, addr: tuple[str | Any, int]) -> None:
-        received = self._server.receive(data, tcp=False)
-        if isinstance(received, dns.update.UpdateMessage):
-            self._server.run(self._update(received, addr))
+        received = self._server.receive(data, tcp=False, forwards=self._forwards)
+        if isinstance(received, partial):
+            self._server.run(self._work(received, addr))
         else:
             for reply in received:
                 self._send(reply, addr)
 
-    async def _update(self, request: dns.update.UpdateMessage, addr: tuple[str | Any, int]) -> None:
-        self._send(await self._server.update(request), addr)
+    async def _work(self, work: Work, addr: tuple[str | Any, int]) -> None:
+        self._send(await work(), addr)
 
     def _send(self, reply: bytes, addr: tuple[str | Any, int]) -> None:
         if self._transport is not None and not self._transport.is_closing():

@@ -16,6 +16,7 @@ from protokube.local.db import Database, KeptRecords
 from protokube.providers.dns.keys import TsigKey
 
 if TYPE_CHECKING:
+    from protokube.local.dnsforward import Forwarder
     from protokube.local.dnsserver import DnsServer
 
 log = logging.getLogger(__name__)
@@ -31,6 +32,7 @@ class Names:
     def __init__(self, database: Database, switch: str) -> None:
         self.database, self.switch = database, switch
         self._server: DnsServer | None = None
+        self._forwarder: Forwarder | None = None
 
     @property
     def port(self) -> int | None:
@@ -51,10 +53,11 @@ class Names:
 
         keys = [TsigKey(**told) for told in self.database.setting(KEYS, [])]
         server = DnsServer(zones, keys, KeptRecords(self.database), address=network.GATEWAY)
+        server.forwarder = self._forwarder
         self._server = server
         with network.enter(network.switch_path(self.switch)):
             inside = _pair(network.GATEWAY, 53)
-        await server.start(*inside)
+        await server.start(*inside, forwards=True)
         outside = _free_pair(self.port or 0)
         self.database.set(PORT, outside[0].getsockname()[1])
         await server.start(*outside)
@@ -75,6 +78,12 @@ class Names:
             await self.close()
             await self.start()
         return {"port": self.port}
+
+    def forward_to(self, forwarder: Forwarder | None) -> None:
+        """Have hosts told by somebody else what is not ours; None: by nobody. The user's own port tells only ours."""
+        self._forwarder = forwarder
+        if self._server is not None:
+            self._server.forwarder = forwarder
 
     async def close(self) -> None:
         if self._server is not None:

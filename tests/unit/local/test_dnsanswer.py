@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 
 import dns.edns
 import dns.flags
@@ -58,7 +59,7 @@ SERVER = a_server()
 
 def received(wire: bytes, *, tcp: bool = False, server: DnsServer = SERVER) -> list[bytes]:
     replies = server.receive(wire, tcp=tcp)
-    assert not isinstance(replies, dns.update.UpdateMessage)
+    assert not isinstance(replies, partial)
     return list(replies)
 
 
@@ -369,8 +370,8 @@ def test_an_update_is_handed_on() -> None:
     update = dns.update.UpdateMessage(ZONE)
     update.add(f"new.{ZONE}.", 5, "A", "10.0.0.1")
 
-    assert isinstance(SERVER.receive(signed(update), tcp=True), dns.update.UpdateMessage)
-    assert isinstance(SERVER.receive(update.to_wire(), tcp=False), dns.update.UpdateMessage)
+    assert isinstance(SERVER.receive(signed(update), tcp=True), partial)
+    assert isinstance(SERVER.receive(update.to_wire(), tcp=False), partial)
 
 
 def test_a_query_seen_before_is_answered_the_same_with_its_own_number() -> None:
@@ -423,8 +424,8 @@ def broken(draw: st.DrawFn) -> bytes:
 def test_no_packet_whatever_breaks_the_server_and_none_that_is_a_response_is_answered(wire: bytes) -> None:
     for tcp in (False, True):
         replies = SERVER.receive(wire, tcp=tcp)
-        if isinstance(replies, dns.update.UpdateMessage):
-            replies = (asyncio.run(SERVER.update(replies)),)
+        if isinstance(replies, partial):
+            replies = (asyncio.run(replies()),)
         for reply in replies:
             assert not wire[2] & 0x80
             assert reply[:2] == wire[:2]
