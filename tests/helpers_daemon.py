@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -38,14 +38,16 @@ def until(true: Callable[[], Any], seconds: float = SECONDS) -> Any:
 class RealCloud:
     """Its daemon, started and killed as a test likes."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, within: Sequence[str] = ()) -> None:
+        """`within`: the beginning of a command that runs the rest of it somewhere else, and becomes it."""
+        self.within = within
         self.paths = Paths.at(root)
         self.admin = LocalClient(self.paths.admin_socket)
         self.daemon: subprocess.Popen[bytes] | None = None
 
     def start(self) -> RealCloud:
         """Until it says that it is ready."""
-        command = [sys.executable, "-m", "protokube.local.daemon", str(self.paths.root)]
+        command = [*self.within, sys.executable, "-m", "protokube.local.daemon", str(self.paths.root)]
         process = self.daemon = subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL)
         until(lambda: process.poll() is not None or self.pid_said() == process.pid)
         assert process.poll() is None, "the daemon ended"

@@ -1,8 +1,8 @@
 """Take a local cloud away, whole, whether its daemon lives or everything was killed.
 
-In the order in which nothing grows back: the daemon, the hosts, mounts, devices, control groups, the switch, the
-folder. Only what was proven to be of this folder is touched, and a folder that is not a local cloud's is refused. The
-mark that proves it goes last, so that whatever cuts this short is made good by asking again.
+In the order in which nothing grows back: the daemon, the way outside, the hosts, mounts, devices, control groups, the
+switch, the folder. Only what was proven to be of this folder is touched, and a folder that is not a local cloud's is
+refused. The mark that proves it goes last, so that whatever cuts this short is made good by asking again.
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ def remove(paths: Paths, *, patience: float = SECONDS) -> list[str]:
     if (pid := remains.daemon(paths)) is not None:
         _kill(pid)
         done.append(f"stopped the daemon (process {pid})")
+    for pid in remains.outsiders(paths):
+        _kill(pid)
+        done.append(f"ended the way outside (process {pid})")
     for mount in remains.mounted(paths):
         mounts.thaw([mount])  # a process that waits for a frozen disk cannot even be killed
     done += _kill_hosts(paths)

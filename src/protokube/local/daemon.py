@@ -27,6 +27,7 @@ from protokube.local.db import Database
 from protokube.local.forward import Forwards
 from protokube.local.group import Groups
 from protokube.local.names import Names
+from protokube.local.outside import Outside
 from protokube.local.paths import Paths
 from protokube.local.template import Template
 
@@ -46,6 +47,7 @@ class Daemon:
         self.api = Api(paths, self.cloud, self.workers)
         self.names = Names(database, paths.switch)
         self.forwards = Forwards(database, paths.switch)
+        self.outside = Outside(paths, database, self.names)
         self.groups = Groups(
             self.cloud,
             self.workers,
@@ -64,9 +66,11 @@ class Daemon:
             log.info("died while nobody looked: %s", ", ".join(gone))
         await self.names.start()
         await self.forwards.ensure()
+        await self.outside.start()
         self.api.admin_calls.update(
             about=self.about,
             set_dns=self.names.set_dns,
+            set_outside=self.outside.set_outside,
             set_group=self.groups.set_group,
             pause_group=self.groups.pause_group,
             resume_group=self.groups.resume_group,
@@ -89,6 +93,7 @@ class Daemon:
             "switch": self.paths.switch,
             "zones": self.names.zones,
             "dns_port": self.names.port,
+            "outside": self.outside.state(),
             "groups": [{"name": group.name, "size": group.size} for group in self.groups.groups()],
             "paused": self.cloud.database.setting("paused", False),
         }
@@ -125,6 +130,7 @@ class Daemon:
                 shown=template.shown,
             )
         )
+        self.outside.admit(pid)
         return pid, hosts.started_at(pid)
 
     def _bury_the_unknown(self) -> None:
@@ -140,6 +146,7 @@ class Daemon:
         self.groups.close()
         self.forwards.close()
         self.api.close()
+        await self.outside.close()
         await self.names.close()
         self.workers.shutdown(wait=False, cancel_futures=True)
 

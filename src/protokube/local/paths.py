@@ -64,6 +64,11 @@ class Paths:
         return self.root / "daemon.log"
 
     @property
+    def outside_log(self) -> Path:
+        """What the process writes that is the way outside; it is known by it."""
+        return self.root / "outside.log"
+
+    @property
     def disks(self) -> Path:
         return self.root / "disks"
 

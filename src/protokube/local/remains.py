@@ -1,8 +1,8 @@
 """What there is of a local cloud on this machine, found by looking: whatever was killed, and whenever.
 
 Everything here is proven to belong to one state folder: a process by its root or its log, which lie in the folder of
-a host; a loop device by the file behind it; the daemon by its lock; the switch and control groups by names that
-are made from the folder's.
+a host; the way outside by its log; a loop device by the file behind it; the daemon by its lock; the switch and control
+groups by names that are made from the folder's.
 """
 
 from __future__ import annotations
@@ -67,6 +67,20 @@ def inits(paths: Paths) -> Mapping[str, int]:
     return {process.host: process.pid for process in processes(paths) if process.first}
 
 
+def outsiders(paths: Paths) -> Sequence[int]:
+    """Processes that are the way outside; it ends with the daemon, a moment later."""
+    try:
+        log = _identity(paths.outside_log)
+    except OSError:
+        return []
+    found: list[int] = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if _identity(process / "fd/1") == log:
+                found.append(int(process.name))
+    return found
+
+
 def _by_identity(paths: Paths, inside: str) -> Mapping[tuple[int, int], str]:
     """Each host by its /run or its log, which no other file on this machine is."""
     found: dict[tuple[int, int], str] = {}
@@ -108,6 +122,7 @@ def control_groups(paths: Paths) -> Sequence[Path]:
 def leftovers(paths: Paths) -> list[str]:
     """All of it, in words; nothing, when nothing is left."""
     told = [f"daemon: process {pid}" for pid in [daemon(paths)] if pid is not None]
+    told += [f"way outside: process {pid}" for pid in outsiders(paths)]
     told += [f"host {process.host}: process {process.pid}" for process in processes(paths)]
     told += [f"disk {mount.number[0]}:{mount.number[1]} {mount}" for mount in mounted(paths)]
     told += [f"{loop.path}: bound to {loop.image}" for loop in devices(paths)]
