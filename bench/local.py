@@ -57,6 +57,7 @@ def cluster(kubernetes: str = "none") -> Iterator[tuple[Paths, float]]:
         environment = {
             **os.environ,
             "PROTOKUBE_STATE": folder,
+            "PROTOKUBE_ISOLATED": "1",
             "PATH": f"{unpacked('etcd-client')}/usr/bin:{unpacked('etcd-server')}/usr/bin:{os.environ['PATH']}",
         }
         began = time.perf_counter()

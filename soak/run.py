@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+os.environ["PROTOKUBE_ISOLATED"] = "1"  # nothing here sends anything outside
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from protokube.errors import ProtokubeError  # noqa: E402

@@ -15,6 +15,9 @@ from hypothesis import settings
 settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
 
+# Nothing that a test makes may send anything outside; helpers_outside has an outside of its own.
+os.environ["PROTOKUBE_ISOLATED"] = "1"
+
 # Coverage is measured in the workers of a run, and not in the programs that tests start: an agent, a command or a pod
 # that is measured takes twice its time, and what it does is asked for by unit tests as well.
 if "PYTEST_XDIST_WORKER" in os.environ:

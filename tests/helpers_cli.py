@@ -35,13 +35,16 @@ class Call(Protocol):
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Ours, without what would change how a command behaves; whoever runs the tests chooses the programs."""
+    """Ours, without what would change how a command behaves; whoever runs the tests chooses the programs.
+
+    Clusters are isolated, whoever makes them: tests, soak and bench.
+    """
     left_out = {name for name in os.environ if name.startswith(("PROTOKUBE_", "PYTHONUNBUFF"))} - {
         KUBERNETES.chosen,
         ETCD.chosen,
     }
     ours = {name: value for name, value in os.environ.items() if name not in left_out}
-    return {**ours, **more}
+    return {**ours, "PROTOKUBE_ISOLATED": "1", **more}
 
 
 def process(*arguments: str, stdin: bytes = b"", **more: Any) -> Answer:
