@@ -58,6 +58,9 @@ def until(look: Callable[[], Seen | None], what: str, seconds: float = SECONDS, 
 class RealCluster:
     """One cluster. Use it as a context: it is gone afterwards, and that is checked."""
 
+    within: Sequence[str] = ()
+    """The beginning of a command that runs the rest of it somewhere else."""
+
     def __init__(self, name: str = "", state: Path | None = None) -> None:
         self.name = name or f"t{secrets.token_hex(3)}"
         self._own_state = state is None
@@ -71,7 +74,8 @@ class RealCluster:
 
     def run(self, *words: str, seconds: float = UP_SECONDS, **variables: str) -> Answer:
         env = environment(PROTOKUBE_STATE=str(self.state), **variables)
-        ran = subprocess.run([*COMMAND, *words], capture_output=True, text=True, timeout=seconds, env=env)
+        command = [*self.within, *COMMAND, *words]
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=seconds, env=env)
         return Answer(ran.returncode, ran.stdout, ran.stderr)
 
     def up(self, *words: str) -> Self:

@@ -202,7 +202,9 @@ def cloud_rows(view: ClusterView) -> dict[str, Any]:
          "mark": each.mark, "epoch": each.epoch, "last_holder": each.last_holder, "request": ""}
         for each in view.disks
     ]  # fmt: skip
-    return {"hosts": hosts, "volumes": volumes, "records": [asdict(each) for each in view.records], "forwards": []}
+    records = [asdict(each) for each in view.records]
+    about = {"outside": asdict(view.outside)} if view.outside else {}
+    return {"hosts": hosts, "volumes": volumes, "records": records, "forwards": [], "about": about}
 
 
 def status_file(agent: AgentView) -> dict[str, Any]:

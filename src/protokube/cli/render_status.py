@@ -30,7 +30,7 @@ def state(view: ClusterView) -> str:
 
 
 def render_status(view: ClusterView) -> list[str]:
-    parts = [[headline(view)], hosts(view), disks(view), members(view), records(view), troubles(view)]
+    parts = [[headline(view), *outside(view)], hosts(view), disks(view), members(view), records(view), troubles(view)]
     return [line for number, part in enumerate(filter(None, parts)) for line in ([""] if number else []) + part]
 
 
@@ -39,6 +39,16 @@ def headline(view: ClusterView) -> str:
     healthy = sum(each.healthy and not each.learner for each in view.members)
     counts = f"{several(living, 'host')}, {healthy} of {several(len(view.members), 'member')} healthy"
     return f"{view.cluster}: {state(view)} ({counts})"
+
+
+def outside(view: ClusterView) -> list[str]:
+    if view.outside is None:
+        return []
+    return [f"hosts {'reach' if view.outside.reached else 'do not reach'} the outside" + _because(view.outside.why)]
+
+
+def _because(why: str) -> str:
+    return f": {why}" if why else ""
 
 
 def hosts(view: ClusterView) -> list[str]:
@@ -180,6 +190,7 @@ def render_changes(before: ClusterView | None, after: ClusterView) -> list[str]:
     lines = [f"the local cloud {'runs' if after.daemon.alive else 'does not run'}"] * (
         before.daemon.alive != after.daemon.alive
     )
+    lines += outside(after) if before.outside != after.outside else []
     lines += _changed(before.hosts, after.hosts, lambda each: each.name, _host_line)
     lines += _changed(before.disks, after.disks, lambda each: each.id, _disk_line)
     lines += _changed(before.members, after.members, lambda each: each.name, _member_line)

@@ -23,6 +23,7 @@ def view_tree(view: ClusterView) -> Tree:
         "lacks": list(view.lacks),
         "contradictions": list(view.contradictions),
         "daemon": {"alive": view.daemon.alive, "pid": view.daemon.pid, "why": view.daemon.why},
+        "outside": asdict(view.outside) if view.outside else None,
         "hosts": [host_tree(each) for each in view.hosts],
         "disks": [disk_tree(view, each) for each in view.disks],
         "members": [member_tree(each) for each in view.members],

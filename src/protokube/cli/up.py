@@ -24,6 +24,7 @@ from protokube.cli.up_choosing import (
     read_lines,
     read_spec,
 )
+from protokube.cli.up_outside import open_or_close, summary
 from protokube.cli.up_waiting import await_nodes, await_quorum, await_ready, for_a_person
 from protokube.errors import InvalidRequest, Refused
 
@@ -41,6 +42,13 @@ from protokube.errors import InvalidRequest, Refused
     help="Which one; `none` for etcd and names alone.  [default: the spec's, or the newest on this machine]",
 )
 @click.option("--kubelet", is_flag=True, help="Run the real kubelet on containerd: hosts are nodes, and run pods.")
+@click.option(
+    "--isolated/--no-isolated",
+    default=None,
+    envvar="PROTOKUBE_ISOLATED",
+    show_envvar=True,
+    help="Whether hosts reach nothing but each other.  [default: as it was; a new cluster has a way outside]",
+)
 @click.option("--timeout", default=300.0, show_default=True, help="Seconds to wait until it is ready.")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How to tell the result.")
 def up(
@@ -50,6 +58,7 @@ def up(
     events: bool,
     release: str,
     kubelet: bool,
+    isolated: bool | None,
     timeout: float,
     output: str,
 ) -> None:
@@ -62,11 +71,15 @@ def up(
     and its versions. Its etcd is the one that goes with its Kubernetes, or what this machine has and fits; a folder of
     your own is named by PROTOKUBE_ETCD_BIN.
 
+    Hosts reach the outside through a process of yours, so that pods can pull images; nothing is put into your own
+    network. With --isolated they reach each other, and nothing else; said on a cluster that runs, it changes that.
+
     \b
       protokube up
       protokube up --cluster second --masters 1
       protokube up --kubernetes none
       protokube up --kubelet
+      protokube up --isolated
       protokube up examples/local.yaml
     """
     from protokube.addons.choose import all_addons
@@ -128,6 +141,9 @@ def up(
         admin = LocalClient(paths.admin_socket, patience=30)
         zone = config.cluster["dnsZone"]
         admin.call("set_dns", zones=[zone], keys=[{"name": key.name, "secret": key.secret}])
+    with progress.step("the way outside") as step:
+        outside = open_or_close(admin, config, isolated)
+        step.text = summary(outside)
     with progress.step("disks") as step:
         volumes = bringup.create_founders(admin, wanted)
         for each in wanted.etcd:
@@ -158,7 +174,7 @@ def up(
     told = {"cluster": config.name, "seconds": round(time.monotonic() - progress.began, 2), "env": variables,
             "envFile": str(file), "etcd": etcd.version, "etcdctl": str(etcd.etcdctl), "dns": bringup.dns_address(admin),
             "kubernetes": kubernetes.version if kubernetes else None,
-            "kubelet": nodes is not None,
+            "kubelet": nodes is not None, "outside": outside,
             "kubectl": str(kubernetes.folder / "kubectl") if kubernetes else None}  # fmt: skip
     if output == "json":
         click.echo(json.dumps(told, indent=2))

@@ -79,6 +79,7 @@ class Looker:
             cluster=self.paths.cluster,
             at=time.time(),
             daemon=seen.daemon,
+            outside=seen.outside,
             hosts=tuple(sources.host_view(each, peer_ports) for each in seen.hosts),
             disks=disks,
             members=tuple(self.answers(expected, patience) if seen.daemon.alive else map(unasked, expected)),

@@ -22,8 +22,9 @@ from protokube.errors import ProtokubeError
 from protokube.local import hosts
 from protokube.local.census import Census
 from protokube.local.db import Database, KeptRecords
+from protokube.local.outside_wish import SETTING
 from protokube.local.paths import Paths
-from protokube.local.view_values import ROUNDS_EVERY, AgentView, DaemonView, HomeView, HostView
+from protokube.local.view_values import ROUNDS_EVERY, AgentView, DaemonView, HomeView, HostView, OutsideView
 from protokube.local.volumes import Volumes
 from protokube.members.generation import Generation, decode
 from protokube.members.older import Figures, Older
@@ -43,6 +44,7 @@ class Inventory:
     """What the cloud knows: from its socket, or, while nobody answers there, from its database."""
 
     daemon: DaemonView
+    outside: OutsideView | None = None
     hosts: Sequence[Row] = ()
     volumes: Sequence[Row] = ()
     records: tuple[Record, ...] = ()
@@ -54,9 +56,12 @@ class Inventory:
 def inventory(paths: Paths, client: LocalClient, pool: Executor) -> Inventory:
     """All questions at once: a cloud that hangs costs the time of one."""
     try:
-        found, volumes, records, forwards = pool.map(client.call, ("hosts", "volumes", "records", "forwards"))
+        questions = ("hosts", "volumes", "records", "forwards", "about")
+        found, volumes, records, forwards, about = pool.map(client.call, questions)
+        told = about.get("outside")  # one of a former version says nothing of it
         return Inventory(
             daemon=DaemonView(alive=True, pid=read_pid(paths.pid_file)),
+            outside=OutsideView(**told) if told else None,
             hosts=found,
             volumes=volumes,
             records=tuple(read_record(each) for each in records),
@@ -74,6 +79,7 @@ def _from_database(paths: Paths, daemon: DaemonView) -> Inventory:
         try:
             return Inventory(
                 daemon=daemon,
+                outside=_outside_without_daemon(database.setting(SETTING, {}).get("isolated")),
                 hosts=[{**asdict(each), "running": runs(each.pid, each.started)} for each in Census(database).living()],
                 volumes=[asdict(each) for each in Volumes(database).everything()],
                 records=tuple(KeptRecords(database).load()),
@@ -83,6 +89,10 @@ def _from_database(paths: Paths, daemon: DaemonView) -> Inventory:
             database.close()
     except sqlite3.Error as why:
         return Inventory(daemon=daemon, notes=(f"{paths.database} cannot be read: {why}",))
+
+
+def _outside_without_daemon(isolated: bool | None) -> OutsideView:
+    return OutsideView(reached=False, isolated=isolated, why="the local cloud does not run")
 
 
 def ports(client: LocalClient, seen: Inventory, wanted: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], int]:

@@ -36,6 +36,17 @@ class DaemonView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OutsideView:
+    """Whether hosts reach the outside."""
+
+    reached: bool
+    isolated: bool | None = None
+    """Whether they are not meant to; None if nobody ever said."""
+    why: str = ""
+    """Why they do not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HostView:
     """One host, running or not."""
 
@@ -182,6 +193,8 @@ class ClusterView:
     cluster: str
     at: float
     daemon: DaemonView
+    outside: OutsideView | None = None
+    """None where the local cloud says nothing of it."""
     hosts: tuple[HostView, ...] = ()
     disks: tuple[DiskView, ...] = ()
     members: tuple[MemberView, ...] = ()
