@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import dns.message
 import pytest
 
 from helpers_cluster_census import Census
@@ -22,6 +23,13 @@ from protokube.local import cleanup, network, remains
 
 FETCH = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1], timeout=10).read().decode())"
 ADDRESSES = "import socket, sys; print(*socket.gethostbyname_ex(sys.argv[1])[2])"
+ASK_BY_UDP = """
+import socket, sys
+asking = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+asking.settimeout(10)
+asking.sendto(bytes.fromhex(sys.argv[2]), (sys.argv[1], 53))
+print(asking.recv(1000).hex())
+"""
 CONNECT = """
 import socket, sys
 try:
@@ -74,6 +82,15 @@ def test_a_host_fetches_by_name_from_outside_and_is_seen_as_the_laptop(world: Wo
     assert world.web.seen == [(LAPTOP, "/")]
     assert world.names.sources == {LAPTOP}
     assert f"{WEB_NAME} A udp" in world.names.wanted
+
+
+def test_what_a_host_sends_by_udp_is_answered_to_it(world: World, cloud: RealCloud) -> None:
+    (host,) = cloud.group("master-a")
+    cloud.admin.call("set_outside", **way_outside())
+    query = dns.message.make_query(WEB_NAME, "A").to_wire()
+    answer = bytes.fromhex(run(cloud, host, ASK_BY_UDP, RESOLVER, query.hex()))
+    assert dns.message.from_wire(answer).answer[0][0].to_text() == WEB
+    assert world.names.seen == [(LAPTOP, f"{WEB_NAME} A udp")]
 
 
 def test_a_host_that_starts_later_gets_out_as_well(world: World, cloud: RealCloud) -> None:

@@ -37,6 +37,7 @@ def wish(config: Config, *, isolated: bool) -> dict[str, Any]:
     """What the daemon is told."""
     from protokube.local import slirp
     from protokube.local.bringup import CACHE
+    from protokube.local.outside_wish import in_one_line
 
     tree = config.cluster
     told: dict[str, Any] = {
@@ -50,17 +51,13 @@ def wish(config: Config, *, isolated: bool) -> dict[str, Any]:
     try:
         program = slirp.obtain(CACHE)
     except ProtokubeError as why:
-        return {**told, "why": one_line(why)}
+        return {**told, "why": in_one_line(why)}
     return {**told, "program": program.path, "libraries": list(program.libraries)}
 
 
 def ranges(told: str | None) -> list[str]:
     """One range, or one of each family."""
     return [each.strip() for each in (told or "").split(",") if each.strip()]
-
-
-def one_line(why: ProtokubeError) -> str:
-    return why.message + (f" ({why.saw})" if why.saw else "") + (f"; {why.hint}" if why.hint else "")
 
 
 def summary(state: dict[str, Any]) -> str:

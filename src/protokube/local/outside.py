@@ -20,7 +20,7 @@ from protokube.local.backoff import next_wait
 from protokube.local.db import Database
 from protokube.local.names import Names
 from protokube.local.outside_process import READY_SECONDS, OutsideProcess
-from protokube.local.outside_wish import SETTING, Wish
+from protokube.local.outside_wish import SETTING, Wish, in_one_line
 from protokube.local.paths import Paths
 from protokube.local.slirp import Program
 
@@ -91,14 +91,14 @@ class Outside:
         wish = self.wish
         self._tried.clear()
         self._trouble = ""
-        # By /proc, not by the census: a host that is just starting is in the one, or asks `admit` later.
-        for pid in await asyncio.to_thread(lambda: [*remains.inits(self.paths).values()]):
+        self.names.forward_to(None)
+        await asyncio.to_thread(outside_routes.close_switch, self.paths.switch)
+        # By /proc, not by the census: a host that is just starting is found there, or asks `admit` later.
+        running = await asyncio.to_thread(remains.inits, self.paths)
+        for pid in running.values():
             await asyncio.to_thread(self._change_host, pid, open_=wish.open)
         if wish.open:
             self._keeping = asyncio.create_task(self._keep(wish))
-        else:
-            self.names.forward_to(None)
-            await asyncio.to_thread(outside_routes.close_switch, self.paths.switch)
 
     def _change_host(self, pid: int, *, open_: bool) -> None:
         try:
@@ -108,16 +108,14 @@ class Outside:
 
     async def _keep(self, wish: Wish) -> None:
         """One life of the process after the other."""
-        from protokube.local.dnsforward import Forwarder  # its library takes longer to import than all the rest
-        from protokube.local.dnspolicy import Policy
-
-        self.names.forward_to(Forwarder(Policy.of(wish.domains, wish.inside.everything)))
         wait = 0.0
         while True:
             began = time.monotonic()
             try:
                 self._trouble = await self._live(wish)
-            except (ProtokubeError, OSError, TimeoutError) as why:
+            except ProtokubeError as why:
+                self._trouble = in_one_line(why)
+            except OSError as why:  # a TimeoutError is one, and says nothing
                 self._trouble = str(why) or "slirp4netns was not ready in time"
             finally:
                 self._reached = False
@@ -133,9 +131,16 @@ class Outside:
         try:
             await process.until_ready()
             await asyncio.to_thread(outside_routes.open_switch, self.paths.switch, wish.inside)
+            self._forward_names(wish)
             self._reached = True
             self._tried.set()
             log.info("hosts reach the outside (process %d)", process.pid)
             return await process.until_ended()
         finally:
             process.end()
+
+    def _forward_names(self, wish: Wish) -> None:
+        from protokube.local.dnsforward import Forwarder  # its library takes longer to import than all the rest
+        from protokube.local.dnspolicy import Policy
+
+        self.names.forward_to(Forwarder(Policy.of(wish.domains, wish.inside.everything)))

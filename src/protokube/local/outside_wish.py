@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from protokube.errors import ProtokubeError
 from protokube.local.outside_routes import Inside, read_ranges
 
 SETTING = "outside"
@@ -45,3 +46,8 @@ class Wish:
     @property
     def inside(self) -> Inside:
         return Inside(pods=read_ranges(self.pods), services=read_ranges(self.services))
+
+
+def in_one_line(why: ProtokubeError) -> str:
+    """An error as a reason, for `status`."""
+    return why.message + (f" ({why.saw})" if why.saw else "") + (f"; {why.hint}" if why.hint else "")

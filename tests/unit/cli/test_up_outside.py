@@ -9,8 +9,9 @@ import pytest
 
 from helpers_config import completed
 from helpers_view import FakeCloud
-from protokube.cli.up_outside import carried_on, one_line, open_or_close, ranges, summary, wish
+from protokube.cli.up_outside import carried_on, open_or_close, ranges, summary, wish
 from protokube.errors import Refused
+from protokube.local.outside_wish import in_one_line
 from protokube.providers.clients.local import LocalClient
 
 CONFIG = completed(cloud="local", masters=1, kubernetesVersion="1.34.1", name="dev")
@@ -39,7 +40,7 @@ def test_the_daemon_is_told_what_is_the_clusters_own() -> None:
 
 
 def test_an_error_fits_into_one_line() -> None:
-    assert one_line(Refused("no tun", saw="nothing", hint="modprobe tun")) == "no tun (nothing); modprobe tun"
+    assert in_one_line(Refused("no tun", saw="nothing", hint="modprobe tun")) == "no tun (nothing); modprobe tun"
 
 
 def asked(tmp_path: Path, said: bool | None, **answers: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
