@@ -11,7 +11,7 @@ import socketserver
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +23,7 @@ import dns.rcode
 import dns.rdatatype
 import dns.rrset
 
+from helpers_registry import DIGEST, Page, digest
 from protokube.local import network, packages, slirp
 from protokube.local.bringup import CACHE
 from protokube.local.images import FOLDERS
@@ -65,6 +66,8 @@ class World:
         self.laptop, self.outside = (f"pk{kind}-{secrets.token_hex(3)}" for kind in ("lap", "out"))
         self.resolv_conf = folder / "resolv.conf"
         self.web, self.names = Counted(), Counted()
+        self.pages: dict[str, Page] = {}
+        """Of the server outside, by their places."""
         self.loopback = Counted()
         """Of a server on the laptop's own 127.0.0.1."""
         self._stack = ExitStack()
@@ -91,7 +94,7 @@ class World:
                 self._ip(name, "link", "set", each, "up")
         self.resolv_conf.write_text(f"nameserver {RESOLVER}\n")
         with network.enter(network.switch_path(self.outside)):
-            self._serve(socketserver.ThreadingTCPServer((WEB, 80), _web(self.web)))
+            self._serve(socketserver.ThreadingTCPServer((WEB, 80), _web(self.web, self.pages)))
             self._serve(socketserver.ThreadingUDPServer((RESOLVER, 53), _names(self.names)))
             self._serve(socketserver.ThreadingTCPServer((RESOLVER, 53), _names_by_tcp(self.names)))
         with network.enter(network.switch_path(self.laptop)):
@@ -160,17 +163,18 @@ def _read(file: Path) -> str:
         return str(why.errno)
 
 
-def _web(counted: Counted) -> type[socketserver.BaseRequestHandler]:
+def _web(counted: Counted, pages: Mapping[str, Page] | None = None) -> type[socketserver.BaseRequestHandler]:
     class Web(socketserver.StreamRequestHandler):
-        """Tells who it sees."""
+        """Has some pages; at any other place it tells who it sees."""
 
         def handle(self) -> None:
-            words = self.rfile.readline().decode().split()
-            counted.seen.append((self.client_address[0], " ".join(words[1:2])))
+            method, place, *_ = self.rfile.readline().decode().split()
+            counted.seen.append((self.client_address[0], place))
             while self.rfile.readline().strip():
                 pass
-            body = self.client_address[0].encode()
-            self.wfile.write(b"HTTP/1.0 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+            kind, body = (pages or {}).get(place, ("text/plain", self.client_address[0].encode()))
+            head = f"Content-Length: {len(body)}\r\nContent-Type: {kind}\r\n{DIGEST}: {digest(body)}\r\n"
+            self.wfile.write(f"HTTP/1.0 200 OK\r\n{head}\r\n".encode() + (body if method == "GET" else b""))
 
     return Web
 

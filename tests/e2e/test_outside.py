@@ -16,6 +16,9 @@ from e2e.pods import LABELS, SECONDS, apply, fetched, from_inside, one_on_each, 
 from helpers_cluster import until
 from helpers_kubelet import KubeletCluster
 from helpers_outside import LAPTOP, WEB, WEB_NAME, World, a_world
+from helpers_registry import image_pages
+from protokube.local.bringup import CACHE
+from protokube.local.kubehost import BUSYBOX
 
 LISTEN = """
 import socket
@@ -73,6 +76,8 @@ def test_pods_reach_the_outside_by_name_and_are_themselves_among_each_other(
     assert world.web.sources == world.names.sources == {LAPTOP}
     assert not [asked for asked in world.names.wanted if cluster.name in asked or "cluster.local" in asked]
 
+    pull_an_image_and_run_it(world, cluster, one)
+
     own = addresses[f"on-{one}"]
     assert source_seen(pods[other], pods[one], addresses[f"on-{other}"]) == own
     for host in (one, other):
@@ -81,3 +86,17 @@ def test_pods_reach_the_outside_by_name_and_are_themselves_among_each_other(
     apply(cluster, one, [{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": service}])
     for pid in pods.values():
         until(lambda pid=pid: fetched(pid, "http://web/hostname") in addresses, "a Service answers", SECONDS, every=0.5)  # type: ignore[misc]
+
+
+def pull_an_image_and_run_it(world: World, cluster: KubeletCluster, host: str) -> None:
+    """By the client of containerd: the kubelet's own way would want a registry with a certificate."""
+    image = f"{WEB_NAME}/tools/busybox:1"
+    world.pages.update(image_pages("tools/busybox", "1", CACHE.joinpath(*BUSYBOX)))
+    pull = ("ctr", "--namespace=k8s.io", "images", "pull", "--plain-http", image)
+    pulled = cluster.with_path(host, *pull)
+    assert pulled.returncode == 0, pulled.stdout + pulled.stderr
+    command = ["/busybox", "sleep", "1000"]
+    container = {"name": "pulled", "image": image, "command": command, "imagePullPolicy": "Never"}
+    spec = {"nodeName": host, "terminationGracePeriodSeconds": 0, "containers": [container]}
+    apply(cluster, host, [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "pulled"}, "spec": spec}])
+    until(lambda: "pulled" in cluster.containers(host), "a pod runs of the image that was pulled", SECONDS, every=0.5)
