@@ -5,38 +5,26 @@ The laptop and the outside are network namespaces of the test. Who got out is to
 
 from __future__ import annotations
 
-import os
-import signal
-import socket
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import dns.message
 import pytest
 
-from helpers_cluster_census import Census
 from helpers_daemon import RealCloud, until
 from helpers_outside import LAPTOP, LONG, LONG_NAME, RESOLVER, WEB, WEB_NAME, World, a_world, way_outside
+from helpers_outside_hosts import (
+    ADDRESSES,
+    ASK_BY_UDP,
+    a_pod,
+    error_of_connecting,
+    fetch,
+    fetch_from_pod,
+    interfaces,
+    run,
+)
 from protokube.errors import InvalidRequest
-from protokube.local import cleanup, network, remains
-
-FETCH = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1], timeout=10).read().decode())"
-ADDRESSES = "import socket, sys; print(*socket.gethostbyname_ex(sys.argv[1])[2])"
-ASK_BY_UDP = """
-import socket, sys
-asking = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-asking.settimeout(10)
-asking.sendto(bytes.fromhex(sys.argv[2]), (sys.argv[1], 53))
-print(asking.recv(1000).hex())
-"""
-CONNECT = """
-import socket, sys
-try:
-    socket.create_connection((sys.argv[1], int(sys.argv[2])), 10)
-except OSError as why:
-    print(why.strerror)
-"""
+from protokube.local import network, remains
 
 
 @pytest.fixture
@@ -51,26 +39,6 @@ def cloud(world: World, tmp_path: Path) -> Iterator[RealCloud]:
         made.start()
         made.admin.call("set_dns", zones=["dev.test"], keys=[])
         yield made
-
-
-def run(cloud: RealCloud, host: dict[str, Any], code: str, *arguments: str) -> str:
-    ran = cloud.inside(host, "python3", "-I", "-c", code, *arguments)
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout.strip()
-
-
-def fetch(cloud: RealCloud, host: dict[str, Any], url: str = f"http://{WEB_NAME}/") -> str:
-    """The address that the server outside sees; an error fails the test."""
-    return run(cloud, host, FETCH, url)
-
-
-def error_of_connecting(cloud: RealCloud, host: dict[str, Any], address: str, port: int) -> str:
-    return run(cloud, host, CONNECT, address, str(port))
-
-
-def interfaces(switch: str) -> set[str]:
-    with network.enter(network.switch_path(switch)):
-        return {name for _, name in socket.if_nameindex()}
 
 
 def test_a_host_fetches_by_name_from_outside_and_is_seen_as_the_laptop(world: World, cloud: RealCloud) -> None:
@@ -162,30 +130,6 @@ def test_what_pods_send_goes_out_through_their_host_and_comes_back_to_them(world
     assert len(world.web.seen) == 2
 
 
-def a_pod(cloud: RealCloud, host: dict[str, Any], number: int) -> None:
-    """As the bridge plugin makes it: a network of its own on a bridge of the host, with an address of its range."""
-    script = f"""
-        echo 1 > /proc/sys/net/ipv4/ip_forward
-        ip link add pods0 type bridge
-        ip address add 100.96.{number}.1/24 dev pods0
-        ip link set pods0 up
-        ip netns add pod
-        ip link add pod0 type veth peer name eth0 netns pod
-        ip link set pod0 master pods0 up
-        ip -n pod address add 100.96.{number}.5/24 dev eth0
-        ip -n pod link set eth0 up
-        ip -n pod route add default via 100.96.{number}.1
-    """
-    made = cloud.inside(host, "sh", "-ec", script)
-    assert made.returncode == 0, made.stderr
-
-
-def fetch_from_pod(cloud: RealCloud, host: dict[str, Any]) -> str:
-    ran = cloud.inside(host, "nsenter", "--net=/run/netns/pod", "python3", "-I", "-c", FETCH, f"http://{WEB}/")
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout.strip()
-
-
 @pytest.mark.parametrize("asked", [False, True])
 def test_from_isolated_hosts_nothing_gets_out(world: World, cloud: RealCloud, asked: bool) -> None:
     (host,) = cloud.group("master-a")
@@ -218,94 +162,6 @@ def test_a_living_cluster_is_isolated_and_let_out_again(world: World, cloud: Rea
 
     cloud.admin.call("set_outside", **way_outside())
     assert (fetch(cloud, host), fetch_from_pod(cloud, host)) == (LAPTOP, LAPTOP)
-
-
-def test_a_way_outside_that_was_killed_comes_back(world: World, cloud: RealCloud) -> None:
-    (host,) = cloud.group("master-a")
-    cloud.admin.call("set_outside", **way_outside())
-    (killed,) = remains.outsiders(cloud.paths)
-
-    os.kill(killed, signal.SIGKILL)
-
-    until(lambda: killed not in (now := remains.outsiders(cloud.paths)) and now)
-    until(lambda: cloud.admin.call("about")["outside"]["reached"])
-    assert fetch(cloud, host) == LAPTOP
-    assert "no way outside, next attempt in 0.2 s: slirp4netns ended with -9" in cloud.log()
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_the_way_outside_ends_with_its_daemon_and_the_next_one_makes_it_again(
-    world: World, cloud: RealCloud, number: signal.Signals
-) -> None:
-    (host,) = cloud.group("master-a")
-    cloud.admin.call("set_outside", **way_outside())
-    (before,) = remains.outsiders(cloud.paths)
-
-    cloud.end(number)
-    until(lambda: remains.outsiders(cloud.paths) == [])
-    until(lambda: "tap0" not in interfaces(cloud.paths.switch))
-    assert error_of_connecting(cloud, host, WEB, 80) == "No route to host"
-    assert world.web.seen == []
-
-    cloud.start()
-    until(lambda: cloud.admin.call("about")["outside"]["reached"])
-    assert remains.outsiders(cloud.paths) != [before]
-    assert fetch(cloud, host) == LAPTOP
-
-
-def test_down_leaves_no_process_device_or_namespace(world: World, cloud: RealCloud) -> None:
-    cloud.group("master-a")
-    cloud.admin.call("set_outside", **way_outside())
-    (pid,) = remains.outsiders(cloud.paths)
-    assert f"way outside: process {pid}" in cleanup.leftovers(cloud.paths)
-    census = Census.of(cloud.paths)
-    assert pid in {each for each, _ in census.processes}
-
-    done = cleanup.remove(cloud.paths)
-
-    census.nothing_is_left()
-    assert f"removed the network namespace {cloud.paths.switch}" in done
-    assert cleanup.leftovers(cloud.paths) == []
-
-
-def test_the_network_of_the_laptop_is_the_same_before_during_and_after(world: World, tmp_path: Path) -> None:
-    warm_up(world)
-    before = world.laptop_network()
-    mounts = mounts_of_the_machine(world)
-    with RealCloud(tmp_path / "dev.test", world.within) as cloud:
-        cloud.start()
-        cloud.admin.call("set_dns", zones=["dev.test"], keys=[])
-        (host,) = cloud.group("master-a")
-        cloud.admin.call("set_outside", **way_outside())
-        assert fetch(cloud, host) == LAPTOP
-        assert world.laptop_network() == before
-        assert mounts_of_the_machine(world) == mounts, "its sandbox unmounts only what is its own"
-    assert world.laptop_network() == before
-    assert mounts_of_the_machine(world) == mounts
-
-
-def mounts_of_the_machine(world: World) -> list[str]:
-    """Those of named networks as far as they are ours: other clusters come and go."""
-    lines = Path("/proc/self/mountinfo").read_text().splitlines()
-    ours = (world.laptop, world.outside)
-    return [line for line in lines if "/run/netns/" not in line or any(name in line for name in ours)]
-
-
-def warm_up(world: World) -> None:
-    """The laptop gets to know its neighbours."""
-    with network.enter(network.switch_path(world.laptop)):
-        for address in (WEB, RESOLVER):
-            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
-                asking.sendto(b"", (address, 9))
-    until(lambda: world.laptop_network()["neighbours"] == f"{WEB} {RESOLVER}")
-
-
-def test_a_program_that_does_not_start_is_told_and_leaves_hosts_isolated(world: World, cloud: RealCloud) -> None:
-    (host,) = cloud.group("master-a")
-    state = cloud.admin.call("set_outside", **way_outside(program="/bin/false"))
-    assert state["reached"] is False
-    assert "slirp4netns does not start" in state["why"]
-    assert error_of_connecting(cloud, host, WEB, 80) == "No route to host"
 
 
 def test_what_cannot_be_a_way_outside_is_refused_and_changes_nothing(cloud: RealCloud) -> None:
