@@ -40,6 +40,6 @@ CHOSEN = (
     r"\[sig-apps\] StatefulSet.*should (?:have a working scale|list, patch)",
     r"\[sig-apps\] Job should (?:delete a job|manage the lifecycle|create pods for an Indexed)",
 )
-SUBSET = rf"(?:{'|'.join(CHOSEN)}){CONFORMANCE}"
+SUBSET = rf"(?!.*\[Slow\])(?:{'|'.join(CHOSEN)}){CONFORMANCE}"
 """A quarter of the whole in some minutes: part of the end-to-end tests."""
 PARTS = {"api": API, "machinery": MACHINERY, "subset": SUBSET, "whole": WHOLE}

@@ -78,8 +78,8 @@ class Outside:
 
     def admit(self, pid: int) -> None:
         """A host that has just started gets what the others have; called in any thread."""
-        if self.wish.open:
-            self._change_host(pid, open_=True)
+        if (wish := self.wish).isolated is not None:
+            self._change_host(pid, open_=wish.open)
 
     async def close(self) -> None:
         if self._keeping is not None:
@@ -92,7 +92,7 @@ class Outside:
         self._tried.clear()
         self._trouble = ""
         self.names.forward_to(None)
-        await asyncio.to_thread(outside_routes.close_switch, self.paths.switch)
+        await asyncio.to_thread(outside_routes.close_switch, self.paths.switch, wish.inside)
         # By /proc, not by the census: a host that is just starting is found there, or asks `admit` later.
         running = await asyncio.to_thread(remains.inits, self.paths)
         for pid in running.values():

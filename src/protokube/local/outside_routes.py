@@ -1,9 +1,12 @@
-"""The ways to the outside and back: in the switch, and in each host for what its pods send.
+"""The ways from the switch to pods, and the ways to the outside and back: in the switch, and in each host for its pods.
+
+Pods ask the name server of the cloud, which lies at the switch, so its answers have to find them, also where there is
+no way outside. The switch asks by ARP who has a pod's address, and the host of the pod answers (proxy ARP): it has not
+to know which pod is where.
 
 No address is translated. The process at the far end of the tap device takes each connection and makes one of its own
 from the user's machine, so nothing has to be masqueraded, and what pods send to pods, hosts and Services is the same as
-without a way out. What comes back has to find its host: that process asks by ARP who has the address, and the switch
-answers for its hosts, as a host answers the switch for its pods (proxy ARP). So neither has to know which pod is where.
+without a way out. What comes back finds its host in the same way: the switch answers that process for its hosts.
 """
 
 from __future__ import annotations
@@ -54,12 +57,15 @@ def read_ranges(texts: Sequence[str]) -> tuple[IPv4Network, ...]:
         raise InvalidRequest("not a range of addresses", saw=str(wrong), want="100.96.0.0/11") from wrong
 
 
-def switch_commands(inside: Inside) -> list[str]:
+def pod_commands(inside: Inside) -> list[str]:
+    """For iproute2 in the switch: every pod is behind one of its hosts."""
+    return [f"route replace {each} dev {BRIDGE} proto {MARK}" for each in inside.pods]
+
+
+def outside_commands(inside: Inside) -> list[str]:
     """For iproute2 in the switch: outside is whatever is not the cluster's own."""
     refused = sorted({*NEVER, *inside.services})
-    routes = [f"unreachable {each}" for each in refused]
-    routes += [f"{each} dev {BRIDGE}" for each in inside.pods]
-    routes.append(f"default via {FAR} dev {TAP}")
+    routes = [*(f"unreachable {each}" for each in refused), f"default via {FAR} dev {TAP}"]
     ends = [f"address replace {NEAR} peer {FAR}/32 dev {TAP}", f"link set {TAP} up"]
     return [*ends, *(f"route replace {each} proto {MARK}" for each in routes)]
 
@@ -68,19 +74,20 @@ def open_switch(switch: str, inside: Inside) -> None:
     """Lead to the tap device, which is there already."""
     with network.enter(network.switch_path(switch)):
         _answer_for_others(TAP)
+        network.batch(outside_commands(inside))
+
+
+def close_switch(switch: str, inside: Inside) -> None:
+    """Lead to pods, and forget every way out; those through the tap device went with it."""
+    with network.enter(network.switch_path(switch)):
         for each in ("all", BRIDGE):  # it would tell a host to look for pods on its own cable
             (SYSCTL / "conf" / each / "send_redirects").write_text("0")
-        network.batch(switch_commands(inside))
-
-
-def close_switch(switch: str) -> None:
-    """Forget every way out; those through the tap device went with it."""
-    with network.enter(network.switch_path(switch)):
         network.run_ip("route", "flush", "proto", str(MARK))
+        network.batch(pod_commands(inside))
 
 
 def open_host(pid: int) -> None:
-    """Let what a host forwards for its pods go to the switch as well, and let the host answer for them there."""
+    """Let what a host forwards for its pods go to the switch as well."""
     with network.enter(Path(f"/proc/{pid}/ns/net")):
         _answer_for_others(CABLE)
         _forget_rule()
@@ -88,12 +95,10 @@ def open_host(pid: int) -> None:
 
 
 def close_host(pid: int) -> None:
-    """As it was made: the host itself refuses what its pods send to nowhere."""
+    """The host itself refuses what its pods send to nowhere."""
     with network.enter(Path(f"/proc/{pid}/ns/net")):
-        answering = SYSCTL / "conf" / CABLE / "proxy_arp"
-        if answering.read_text().strip() == "1":
-            _forget_rule()
-            answering.write_text("0")  # last: whoever was cut short begins anew
+        _answer_for_others(CABLE)
+        _forget_rule()
 
 
 def _answer_for_others(device: str) -> None:

@@ -38,16 +38,13 @@ class Program:
 
 def obtain(cache: Path, tun: Path = TUN) -> Program:
     """Have it on this machine; Refused or TryLater say why it cannot be had."""
-    from protokube.local.images import FOLDERS  # `up` alone needs these
-    from protokube.local.packages import unpack_whole
+    from protokube.local.packages import unpack_whole  # `up` alone needs it
 
     need_tun(tun)
     if own := which(PROGRAM):
         return Program(path=own)
     package = unpack_whole(PROGRAM, cache)
-    folders = [folder for root in package.libraries for inside in FOLDERS for folder in sorted(root.glob(inside))]
-    libraries = [str(folder) for folder in folders if any(folder.glob("*.so*"))]
-    return Program(path=str(package.root / "usr/bin" / PROGRAM), libraries=tuple(libraries))
+    return Program(path=str(package.root / "usr/bin" / PROGRAM), libraries=tuple(map(str, package.library_folders)))
 
 
 def need_tun(device: Path = TUN) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protokube.errors import InvalidRequest
-from protokube.local.outside_routes import NEVER, Inside, read_ranges, switch_commands
+from protokube.local.outside_routes import NEVER, Inside, outside_commands, pod_commands, read_ranges
 from protokube.local.outside_wish import Wish
 
 RANGES = st.lists(st.ip_addresses(v=4).map(lambda address: IPv4Network((address, 12), strict=False)), max_size=3)
@@ -17,13 +17,13 @@ RANGES = st.lists(st.ip_addresses(v=4).map(lambda address: IPv4Network((address,
 
 def test_a_switch_leads_outside_what_is_not_the_clusters_own() -> None:
     inside = Inside(pods=read_ranges(["100.96.0.0/11"]), services=read_ranges(["100.64.0.0/13"]))
-    assert switch_commands(inside) == [
+    assert pod_commands(inside) == ["route replace 100.96.0.0/11 dev br0 proto 77"]
+    assert outside_commands(inside) == [
         "address replace 10.77.1.1 peer 10.77.1.2/32 dev tap0",
         "link set tap0 up",
         "route replace unreachable 10.77.1.0/24 proto 77",
         "route replace unreachable 100.64.0.0/13 proto 77",
         "route replace unreachable 169.254.0.0/16 proto 77",
-        "route replace 100.96.0.0/11 dev br0 proto 77",
         "route replace default via 10.77.1.2 dev tap0 proto 77",
     ]
 
@@ -32,12 +32,13 @@ def test_a_switch_leads_outside_what_is_not_the_clusters_own() -> None:
 def test_the_default_comes_last_and_each_range_has_a_route_before_it(
     pods: list[IPv4Network], services: list[IPv4Network]
 ) -> None:
-    *before, last = switch_commands(Inside(pods=tuple(pods), services=tuple(services)))
+    inside = Inside(pods=tuple(pods), services=tuple(services))
+    *before, last = outside_commands(inside)
     assert last.startswith("route replace default via ")
     for each in services:
         assert f"route replace unreachable {each} proto 77" in before
     for each in pods:
-        assert f"route replace {each} dev br0 proto 77" in before
+        assert f"route replace {each} dev br0 proto 77" in pod_commands(inside)
     for each in NEVER:
         assert f"route replace unreachable {each} proto 77" in before
 
