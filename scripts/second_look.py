@@ -1,7 +1,8 @@
 """Run pytest with these arguments, and what failed in a few files once more: alone, in a process of its own.
 
 Who fails there, too, fails. Who passes there is named at the end, since to fail beside others is still a defect, of the
-test or of what it tests. See docs/decisions/0016-a-second-look.md.
+test or of what it tests. What failed must be tests: a file that cannot be read, or workers that found different tests,
+ends a run before the others had their turn. See docs/decisions/0016-a-second-look.md.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def main(arguments: Sequence[str]) -> int:
     code = run(arguments)
     failed = sorted(json.loads(KEPT.read_text())) if KEPT.exists() else []
     files = {each.partition("::")[0] for each in failed}
-    if code != TESTS_FAILED or not 0 < len(files) <= MOST_FILES:
+    if code != TESTS_FAILED or not 0 < len(files) <= MOST_FILES or not all("::" in each for each in failed):
         return code
     print(f"\nA second look at what failed ({len(failed)}), alone:", flush=True)
     code = run([*arguments, "-n", "0", "--last-failed"])

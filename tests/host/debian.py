@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -14,15 +14,19 @@ CACHE = Path(__file__).resolve().parents[2] / ".cache" / "debian"
 def unpacked(package: str) -> Path:
     """The root of one package's files; downloaded once, by apt, as this machine's lists know it."""
     root = CACHE / package
-    if not root.exists():
-        half_made = CACHE / f"{package}.new"
-        shutil.rmtree(half_made, ignore_errors=True)
-        half_made.mkdir(parents=True)
+    if root.exists():
+        return root
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{package}-", dir=CACHE) as draft:
+        half_made = Path(draft)
         download(package, half_made)
         (archive,) = half_made.glob("*.deb")
         subprocess.run(["dpkg-deb", "-x", archive, half_made / "root"], check=True)
-        (half_made / "root").rename(root)
-        shutil.rmtree(half_made)
+        try:
+            (half_made / "root").rename(root)
+        except OSError:
+            if not root.exists():  # else another worker was first
+                raise
     return root
 
 

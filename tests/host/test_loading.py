@@ -31,7 +31,6 @@ from unit.local.loading.archives import OCI, Layout, a_config, packed
 SECONDS = 120.0
 GROUP = "nodes"
 EARLY = "docker.io/library/early:1"
-PROGRAMS = f"{unpacked('containerd') / 'usr/bin'}:{unpacked('runc') / 'usr/sbin'}:{Template().path}"
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +41,10 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCloud]:
         load(made, an_archive(EARLY, "loaded"), deliver=False)
         made.group(GROUP, size=2, **template(made))
         yield made
+
+
+def programs() -> str:
+    return f"{unpacked('containerd') / 'usr/bin'}:{unpacked('runc') / 'usr/sbin'}:{Template().path}"
 
 
 def template(cloud: RealCloud) -> dict[str, Any]:
@@ -58,7 +61,7 @@ def template(cloud: RealCloud) -> dict[str, Any]:
     )
     return {
         "units": {"containerd.service": hosts.python(containerd.__name__)},
-        "path": PROGRAMS,
+        "path": programs(),
         "shown": [str(cloud.paths.images), str(own)],
         "files": {str(containerd.ORDER): order.encode()},
         "master": False,
@@ -95,7 +98,7 @@ def digest(cloud: RealCloud, host: str, name: str) -> str:
     """What a host has under a name, and shows to a kubelet; empty for nothing."""
     row = next(each for each in cloud.running(GROUP, count=2) if each["name"] == host)
     said = cloud.inside(
-        row, "env", f"PATH={PROGRAMS}", "ctr", "--namespace", containerd.NAMESPACE, "images", "ls", f"name=={name}"
+        row, "env", f"PATH={programs()}", "ctr", "--namespace", containerd.NAMESPACE, "images", "ls", f"name=={name}"
     ).stdout.splitlines()
     return said[1].split()[2] if len(said) > 1 and "io.cri-containerd.image=managed" in said[1] else ""
 

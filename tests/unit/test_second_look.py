@@ -18,6 +18,13 @@ def test_it():
     seen.touch()
     assert there
 """
+READ_ONCE = """
+from pathlib import Path
+
+Path(__file__).with_suffix(".seen").mkdir()  # one worker can read this file
+
+def test_it(): pass
+"""
 FAILS, PASSES = "def test_it(): assert 0\n", "def test_it(): pass\n"
 
 
@@ -65,6 +72,12 @@ def test_many_files_that_fail_get_no_second_look(tmp_path: Path) -> None:
 )
 def test_what_is_not_about_a_failed_test_is_told_as_it_is(tmp_path: Path, files: dict[str, str], code: int) -> None:
     assert look(tmp_path, **files)[0] == code
+
+
+def test_workers_that_find_different_tests_fail_all_though_what_one_could_not_read_passes_alone(tmp_path: Path) -> None:
+    code, said = look(tmp_path, "-n", "2", good=PASSES, torn=READ_ONCE)
+    assert code == 1
+    assert "second look" not in said
 
 
 def test_what_failed_in_an_earlier_run_is_not_looked_at(tmp_path: Path) -> None:
