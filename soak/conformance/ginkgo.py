@@ -17,6 +17,7 @@ from soak.conformance.specs import Spec, pattern, read_report
 DOT = "•".encode()
 """What Ginkgo prints when a spec has ended."""
 SECONDS_TO_LIST = 120.0
+SCRATCH = "tmp"
 FOREIGN = ("AWS_", "GINKGO", "KUBE", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")
 """How variables begin that would change what the suite does."""
 
@@ -76,7 +77,7 @@ class Suite:
             subprocess.Popen(
                 command,
                 cwd=place,
-                env=_environment(),
+                env=_environment(place / SCRATCH),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 process_group=0,
@@ -98,11 +99,19 @@ class Suite:
     def _ask(self, *words: str) -> str:
         command = [str(self.release.programs["e2e.test"]), *words]
         ran = subprocess.run(
-            command, capture_output=True, text=True, timeout=SECONDS_TO_LIST, env=_environment(), cwd=self.folder
+            command,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS_TO_LIST,
+            env=_environment(self.folder / SCRATCH),
+            cwd=self.folder,
         )
         assert ran.returncode == 0, f"{' '.join(command)}: {(ran.stderr or ran.stdout)[-1000:]}"
         return ran.stdout
 
 
-def _environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
+def _environment(scratch: Path) -> dict[str, str]:
+    """The suite leaves files where it may write for a while."""
+    scratch.mkdir(exist_ok=True)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
+    return {**kept, "TMPDIR": str(scratch)}

@@ -111,7 +111,8 @@ def _service_accounts(cluster: Draft, api: Draft) -> None:
         bucket, _, prefix = discovery["discoveryStore"].removeprefix("s3://").partition("/")
         of = cluster.at("serviceAccountIssuerDiscovery.discoveryStore")
         issuer = f"https://{bucket}.s3.{cluster.get('region')}.amazonaws.com/{prefix}".rstrip("/")
-        api.decide("serviceAccountJWKSURI", f"{issuer}/openid/v1/jwks", "where the keys are published", of)
+    # left out, API servers name their own addresses, which are in no certificate
+    api.decide("serviceAccountJWKSURI", f"{issuer}/openid/v1/jwks", "where the keys are published", of)
     api.decide("serviceAccountIssuer", issuer, "who vouches for service accounts", of)
     audiences = [api.get("serviceAccountIssuer"), *(discovery.get("additionalAudiences") or [])]
     if len(audiences) > 1:

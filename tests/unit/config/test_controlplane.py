@@ -110,11 +110,11 @@ def test_encryption_points_at_a_secret_of_the_store_that_is_never_shown() -> Non
     assert "encryptionProviderConfig" not in completed(encryptionConfig=False).cluster["kubeAPIServer"]
 
 
-def test_service_accounts_are_vouched_for_by_the_internal_name() -> None:
-    config = completed()
+def test_service_accounts_are_vouched_for_by_the_internal_name_and_their_keys_are_found_there() -> None:
+    told = flags(completed(), "kubeAPIServer")
 
-    assert flags(config, "kubeAPIServer")["service-account-issuer"] == "https://api.internal.dev.example.com"
-    assert "service-account-jwks-uri" not in flags(config, "kubeAPIServer")
+    assert told["service-account-issuer"] == "https://api.internal.dev.example.com"
+    assert told["service-account-jwks-uri"] == "https://api.internal.dev.example.com/openid/v1/jwks"
 
 
 @pytest.mark.parametrize(
