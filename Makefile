@@ -45,6 +45,7 @@ coverage: setup ## the same tests, with the lines and branches that they reach: 
 
 soak: setup ## hours of what must always hold: make soak SOAK="wiped drills --minutes 30"
 	@scripts/packages
+	@scripts/inotify
 	@$(SUDO) $(BIN)/python soak/run.py $(SOAK)
 
 # Clusters are apart from each other, and mostly wait. More than two at once would compete for two processors.
@@ -52,6 +53,7 @@ LANES ?= 2
 
 e2e: setup ## what needs a whole machine: a real systemd, the real Kubernetes (built once, if there is none)
 	@scripts/packages "wget wget"
+	@scripts/inotify
 	@scripts/kubernetes
 	@$(BIN)/python scripts/second_look.py -q -n $(LANES) --dist loadfile --no-loadscope-reorder --durations 20 \
 		$$(scripts/kubernetes --left-out) tests/e2e
@@ -67,6 +69,7 @@ SUITE_OPTIONS = $(if $(PART),--part '$(PART)') $(if $(FOCUS),--focus '$(FOCUS)')
 
 conformance: setup ## the official conformance suite of Kubernetes: PART=api, FOCUS=…, SKIP=…, DRILL=kill-master
 	@scripts/packages "wget wget"
+	@scripts/inotify
 	@scripts/kubernetes
 	@$(SUDO) $(BIN)/python soak/conformance/run.py $(SUITE_OPTIONS)
 

@@ -84,7 +84,7 @@ def up(
     """
     from protokube.addons.choose import all_addons
     from protokube.agent.launchdata import from_config
-    from protokube.local import binaries, bringup, client_files
+    from protokube.local import binaries, bringup, client_files, inotify
     from protokube.local.kubehost import Nodes, Programs
     from protokube.local.paths import Paths
     from protokube.providers.clients.local import LocalClient
@@ -125,6 +125,8 @@ def up(
             coredns = find_coredns(config, progress)
             programs = Programs(kubernetes=kubernetes.folder, etcd=etcd.etcd, coredns=coredns)
             nodes = Nodes.of(config, programs, bringup.CACHE)
+            if before is None and (problem := inotify.shortage(len(wanted.etcd[0].members))):
+                show_warnings([problem])
             step.text = f"containerd, and {len(nodes.runtime.images)} images"
     with progress.step(f"state in {paths.root}"):
         paths.create()
