@@ -30,7 +30,7 @@ CHOSEN = (
     r"\[sig-api-machinery\] ValidatingAdmissionPolicy.*should validate",
     r"\[sig-api-machinery\] (?:Servers|server)",
     r"\[sig-node\] (?:ConfigMap|Secrets)",
-    r"\[sig-storage\] (?:ConfigMap|Secrets) (?:updates|optional|should be immutable|.*from pods in volume \[)",
+    r"\[sig-storage\] (?:ConfigMap|Secrets) (?:updates|should be immutable|.*from pods in volume \[)",
     r"\[sig-network\] Services should (?:serve|be able to create a functioning NodePort|complete|delete a coll)",
     r"\[sig-network\] EndpointSlice should (?:create E|support creating)",
     r"\[sig-network\] DNS should provide DNS for (?:services|the cluster|pods for Hostname)",
