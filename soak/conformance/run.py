@@ -55,13 +55,14 @@ def read_arguments(arguments: list[str]) -> tuple[Options, float | None]:
             re.compile(text)
         except re.error as why:
             parser.error(f"{name} {text!r} is no regular expression: {why}")
-    if os.geteuid() != 0:
-        parser.error("the local cloud needs root")
     return Options(focus=PARTS[part] if part else focus or WHOLE, **asked), minutes
 
 
 def main(arguments: list[str]) -> int:
     options, minutes = read_arguments(arguments)
+    if os.geteuid() != 0:
+        say("error: the local cloud needs root")
+        return 1
     try:
         result = run(options, Budget(minutes))
     except (AssertionError, ProtokubeError) as why:
