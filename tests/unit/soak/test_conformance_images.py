@@ -8,7 +8,17 @@ import pytest
 
 from protokube.programs.product import Release
 from soak.conformance.certificate import self_signed
-from soak.conformance.images import MAKERS, Parts, base, can_be_made, of_nonewprivs, of_nonroot, short, with_tools
+from soak.conformance.images import (
+    MAKERS,
+    Parts,
+    base,
+    can_be_made,
+    of_busybox,
+    of_nonewprivs,
+    of_nonroot,
+    short,
+    with_tools,
+)
 
 AGNHOST = "registry.k8s.io/e2e-test-images/agnhost:2.63.0"
 
@@ -41,6 +51,11 @@ def test_small_tools_are_links_to_one_program_and_give_way_to_real_ones(parts: P
     real = with_tools(plain, {"/usr/bin/nc": parts.busybox})
     assert real.links == {"/bin/sh": "/usr/bin/bash", "/bin/ip": "busybox"}
     assert set(real.files) == {"/bin/busybox", "/usr/bin/bash", "/usr/bin/nc"}
+
+
+def test_the_shell_of_busybox_is_its_own_by_its_path_and_keeps_all_variables_by_its_name(parts: Parts) -> None:
+    links = of_busybox("x", parts).links
+    assert (links["/bin/sh"], links["/usr/bin/sh"]) == ("busybox", "bash")
 
 
 def test_images_about_rights_have_their_user_and_their_mode(parts: Parts) -> None:
