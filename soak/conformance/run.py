@@ -23,6 +23,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from protokube.cli.drill import DRILLS  # noqa: E402
 from protokube.errors import ProtokubeError  # noqa: E402
+from protokube.signals import ending_like_ctrl_c  # noqa: E402
 from soak.budget import Budget, say  # noqa: E402
 from soak.conformance.campaign import Options, run  # noqa: E402
 from soak.conformance.parts import PARTS, WHOLE  # noqa: E402
@@ -64,10 +65,14 @@ def main(arguments: list[str]) -> int:
         say("error: the local cloud needs root")
         return 1
     try:
-        result = run(options, Budget(minutes))
+        with ending_like_ctrl_c():  # its cluster is taken down also where a `timeout` ends it
+            result = run(options, Budget(minutes))
     except (AssertionError, ProtokubeError) as why:
         say(f"error: {why}")
         return 1
+    except KeyboardInterrupt:
+        say("stopped; the cluster is taken down")
+        return 130
     report = options.reports / "verdict.json"
     report.write_text(json.dumps(as_data(result.verdict, result.drills), indent=2))
     sys.stdout.write(f"\n{render(result.verdict, result.drills)}\n\n")
