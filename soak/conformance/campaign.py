@@ -59,7 +59,7 @@ def run(options: Options, budget: Budget) -> Result:
     say(f"Kubernetes {kubernetes.version}: {len(names)} tests to run, {len(left)} left out")
     with opened(options.cluster, options.masters) as cluster:
         unavailable = load_images(cluster, suite)
-        where = target(cluster, kubernetes)
+        where = target(cluster, kubernetes, loses_nodes=bool(options.drill))
         with Drills(cluster, options.drill) as drills:
             first = _first(suite, names, where, budget)
             second = _second(suite, names, first, where, budget, under_fire=bool(options.drill))

@@ -33,9 +33,13 @@ def opened(name: str, masters: int) -> Iterator[RealCluster]:
         yield own.up_with_kubelet(masters=masters)
 
 
-def target(cluster: RealCluster, kubernetes: Release) -> Target:
-    kubeconfig = cluster.paths.client / "kubeconfig"
-    return Target(kubeconfig=kubeconfig, kubectl=kubernetes.programs["kubectl"], nodes=len(cluster.hosts()))
+def target(cluster: RealCluster, kubernetes: Release, *, loses_nodes: bool) -> Target:
+    return Target(
+        kubeconfig=cluster.paths.client / "kubeconfig",
+        kubectl=kubernetes.programs["kubectl"],
+        nodes=len(cluster.hosts()),
+        loses_nodes=loses_nodes,
+    )
 
 
 def load_images(cluster: RealCluster, suite: Suite) -> list[str]:

@@ -29,6 +29,8 @@ class Target:
     kubeconfig: Path
     kubectl: Path
     nodes: int
+    loses_nodes: bool = False
+    """Whether nodes come and go meanwhile; else every test waits at its end until all of them are ready."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +73,7 @@ class Suite:
             "--json-report=report.json", str(self.release.programs["e2e.test"]), "--",
             f"--kubeconfig={target.kubeconfig}", f"--kubectl-path={target.kubectl}", "--provider=skeleton",
             f"--num-nodes={target.nodes}", "--disable-log-dump", f"--e2e-output-dir={place}",
+            f"--allowed-not-ready-nodes={-1 if target.loses_nodes else 0}",
         ]  # fmt: skip
         with (
             (place / "output.log").open("wb") as log,

@@ -14,6 +14,8 @@ from typing import Any
 SERIAL = re.compile(r"\[(Serial|Disruptive)\]")
 PASSED, SKIPPED, PENDING = "passed", "skipped", "pending"
 UNPULLED = re.compile(r'(?:Failed to pull image|Back-off pulling image|pulling image) \\?"([^"\\]+)')
+UNREACHED = re.compile(r'Failed to pull image \\?"([^"\\]+)\\?".*failed to do request')
+"""A test that insists on a registry, though every host has the image."""
 TRANSIENT = re.compile(
     "|".join(
         (
@@ -126,9 +128,13 @@ def chosen(specs: Iterable[Spec], focus: str, skip: str, *, serial: bool) -> tup
 
 
 def image_not_had(spec: Spec, unavailable: Iterable[str]) -> str:
-    """Which of the images that cannot be had here a spec waited for in vain; "" if none."""
-    waited_for = set(UNPULLED.findall(f"{spec.message}\n{spec.output}"))
-    return min(waited_for & set(unavailable), default="")
+    """Why a spec waited in vain for an image that cannot be had here; "" if that is not why it failed."""
+    told = f"{spec.message}\n{spec.output}"
+    if missing := set(UNPULLED.findall(told)) & set(unavailable):
+        return f"image not to be had: {min(missing)}"
+    if insisted := set(UNREACHED.findall(told)):
+        return f"it pulls from a registry, and none is reached: {min(insisted)}"
+    return ""
 
 
 def lost_a_request(spec: Spec) -> bool:
@@ -163,8 +169,8 @@ def judge(
             not_run[name] = spec.message or "the suite left it out"
         elif spec.is_passed:
             passed.append(name)
-        elif image := image_not_had(spec, images):
-            not_run[name] = f"image not to be had: {image}"
+        elif why := image_not_had(spec, images):
+            not_run[name] = why
         elif under_fire and lost_a_request(spec) and (other := again.get(name)) and other.is_passed:
             retried[name] = spec.message
         else:

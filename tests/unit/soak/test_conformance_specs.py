@@ -59,6 +59,14 @@ def test_a_test_that_waits_for_an_image_that_cannot_be_had_is_not_run_and_not_fa
     assert judge(["a"], [spec], unavailable=["another"]).failed == {"a": "failed: timed out"}
 
 
+def test_a_test_that_insists_on_a_registry_is_not_run_where_none_is_reached() -> None:
+    pull = f'Failed to pull image "{MISSING}": failed to resolve reference "{MISSING}": failed to do request: Head'
+    spec = Spec(name="a", state="failed", message="timed out", output=f"Pulling image\n{pull}\n")
+    assert judge(["a"], [spec]).not_run == {"a": f"it pulls from a registry, and none is reached: {MISSING}"}
+    refused = Spec(name="a", state="failed", message="timed out", output=f'Failed to pull image "{MISSING}": denied')
+    assert judge(["a"], [refused]).failed == {"a": "failed: timed out"}
+
+
 def test_under_fire_a_lost_request_counts_apart_if_the_test_passes_again_and_only_then() -> None:
     lost, other = Spec(name="a", state="failed", message=LOST), Spec(name="a", state="failed", message="expected 1")
     good, bad = Spec(name="a", state="passed"), Spec(name="a", state="failed", message=LOST)
