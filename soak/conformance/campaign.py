@@ -62,7 +62,7 @@ def run(options: Options, budget: Budget) -> Result:
         where = target(cluster, kubernetes, loses_nodes=bool(options.drill))
         with Drills(cluster, options.drill) as drills:
             first = _first(suite, names, where, budget)
-            second = _second(suite, names, first, where, budget, under_fire=bool(options.drill))
+        second = _second(suite, names, first, where, budget, under_fire=bool(options.drill))
     verdict = judge(names, first, second, unavailable=unavailable, left=left, under_fire=bool(options.drill))
     return Result(verdict=verdict, drills=drills.verdicts, broken=drills.broken)
 
@@ -83,7 +83,7 @@ def _first(suite: Suite, names: Sequence[str], where: Target, budget: Budget) ->
 def _second(
     suite: Suite, names: Sequence[str], first: Sequence[Spec], where: Target, budget: Budget, *, under_fire: bool
 ) -> list[Spec]:
-    """What failed, once more and alone; under fire only what lost a request."""
+    """What failed, once more and alone; of what failed under fire, only what lost a request, and after the fire."""
     broken = [spec for spec in first if spec.is_run and not spec.is_passed and spec.name in names]
     again = [spec.name for spec in broken if not under_fire or lost_a_request(spec)]
     return _step(suite, again, where, "again", 1, budget)

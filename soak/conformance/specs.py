@@ -24,7 +24,7 @@ TRANSIENT = re.compile(
             r"use of closed network connection", r"apiserver (?:is shutting down|not ready)",
             r"etcdserver: (?:leader changed|request timed out|no leader|server stopped)",
             r"currently unable to handle the request", r"net/http: (?:request canceled|timeout awaiting)",
-            r"no route to host", r"request did not complete within",
+            r"no route to host", r"request did not complete within", r"[Ww]atch closed unexpectedly",
         )
     )
 )  # fmt: skip
@@ -65,7 +65,7 @@ class Verdict:
 
     passed: Sequence[str]
     retried: Mapping[str, str]
-    """Failed because a request was lost while a machine was killed, and passed when run again; with the reason."""
+    """Failed because a request or a watch was lost while a machine was killed, and passed afterwards; with the reason."""
     failed: Mapping[str, str]
     not_run: Mapping[str, str]
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -155,7 +155,7 @@ def judge(
 
     `second` are those that failed, run again. Only under fire does a second try count, and only for lost requests.
     """
-    images, again = set(unavailable), {spec.name: spec for spec in second}
+    images, again = set(unavailable), {spec.name: spec for spec in second if spec.is_run}
     seen = {spec.name: spec for spec in first}
     passed: list[str] = []
     retried: dict[str, str] = {}

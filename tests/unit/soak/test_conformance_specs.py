@@ -75,6 +75,8 @@ def test_under_fire_a_lost_request_counts_apart_if_the_test_passes_again_and_onl
     assert judge(["a"], [other], [good], under_fire=True).failed == {"a": "failed: expected 1; passed when run again"}
     assert judge(["a"], [lost], [good]).failed == {"a": f"failed: {LOST}; passed when run again"}
     assert judge(["a"], [lost], under_fire=True).failed == {"a": f"failed: {LOST}"}
+    left_out = Spec(name="a", state="skipped")  # the report of the second run names all tests that there are
+    assert judge(["a"], [other], [left_out], under_fire=True).failed == {"a": "failed: expected 1"}
 
 
 @given(st.lists(SPEC, max_size=8), st.lists(SPEC, max_size=8), st.lists(NAME, unique=True), st.booleans())
