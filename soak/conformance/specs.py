@@ -65,7 +65,7 @@ class Verdict:
 
     passed: Sequence[str]
     retried: Mapping[str, str]
-    """Failed because a request or a watch was lost while a machine was killed, and passed afterwards; with the reason."""
+    """A request or a watch of it was lost while a machine was killed, and it passed afterwards; with the reason."""
     failed: Mapping[str, str]
     not_run: Mapping[str, str]
     seconds: Mapping[str, float] = field(default_factory=dict)
