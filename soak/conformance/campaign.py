@@ -17,6 +17,8 @@ from soak.conformance.ginkgo import Suite, Target
 from soak.conformance.specs import Spec, Verdict, chosen, is_serial, judge, lost_a_request
 from soak.conformance.suite import obtain_suite
 
+REPORTS = Path(__file__).resolve().parent.parent.parent / "build" / "conformance"
+"""Where everything that is written is kept, unless somebody says otherwise."""
 LONGEST = 6 * 3600.0
 """Seconds for a run that nobody limits."""
 EVERY = 30.0

@@ -58,7 +58,7 @@ class Suite:
         target: Target,
         label: str,
         *,
-        processes: int | None = None,
+        processes: int,
         seconds: float,
         told: Callable[[int], None] = lambda _: None,
     ) -> list[Spec]:
@@ -68,7 +68,7 @@ class Suite:
         report = place / "report.json"
         report.unlink(missing_ok=True)
         command = [
-            str(self.release.programs["ginkgo"]), f"--procs={processes or self.processes}", "--no-color",
+            str(self.release.programs["ginkgo"]), f"--procs={processes}", "--no-color",
             f"--timeout={seconds:.0f}s", f"--focus={pattern(names)}", f"--output-dir={place}",
             "--json-report=report.json", str(self.release.programs["e2e.test"]), "--",
             f"--kubeconfig={target.kubeconfig}", f"--kubectl-path={target.kubectl}", "--provider=skeleton",

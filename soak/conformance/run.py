@@ -25,11 +25,9 @@ from protokube.cli.drill import DRILLS  # noqa: E402
 from protokube.errors import ProtokubeError  # noqa: E402
 from protokube.signals import ending_like_ctrl_c  # noqa: E402
 from soak.budget import Budget, say  # noqa: E402
-from soak.conformance.campaign import Options, run  # noqa: E402
+from soak.conformance.campaign import REPORTS, Options, run  # noqa: E402
 from soak.conformance.parts import PARTS, WHOLE  # noqa: E402
 from soak.conformance.render import as_data, render  # noqa: E402
-
-REPORTS = ROOT / "build" / "conformance"
 
 
 def read_arguments(arguments: list[str]) -> tuple[Options, float | None]:

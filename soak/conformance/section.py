@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from soak.budget import Budget, Outcome, Section
-from soak.conformance.campaign import Options
+from soak.conformance.campaign import REPORTS, Options
 from soak.conformance.campaign import run as run_suite
 from soak.conformance.parts import WHOLE
-
-REPORTS = Path(__file__).resolve().parent.parent.parent / "build" / "conformance"
 
 
 def run(budget: Budget) -> Outcome:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from soak.conformance.campaign import REPORTS
 from soak.conformance.parts import API, PARTS, SUBSET, WHOLE
-from soak.conformance.run import REPORTS, read_arguments
+from soak.conformance.run import read_arguments
 from soak.conformance.specs import Spec, chosen
 
 NAMES = [
