@@ -13,7 +13,7 @@ from helpers_config import completed
 from helpers_scenarios_edges import HostClock
 from protokube.addons.current import decode
 from protokube.addons.value import Addon, digest, encode
-from protokube.agent import cluster
+from protokube.agent.cluster import steps
 from protokube.agent.launchdata import from_config
 from protokube.agent.report import Report
 from protokube.agent.world import Turn
@@ -61,5 +61,5 @@ class Master:
         cast(HostClock, self.world.clock).common.advance(passed)
         self.world.presence = Alone({}, elected=elected, serving=[self.world.me.id])
         turn = Turn(world=self.world, wanted=self.wanted, report=Report())
-        cluster.sync(turn)
+        steps.sync(turn)
         return turn.report

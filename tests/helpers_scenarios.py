@@ -36,9 +36,9 @@ from helpers_scenarios_edges import (
 )
 from helpers_scenarios_etcd import EtcdModel
 from helpers_scenarios_host import GENERATION, Host, full_disk, noted, unlimited, wanted_of
+from protokube.agent.etcd.presence import EVERY, LeasePresence
+from protokube.agent.etcd.spacewatch import SpaceWatch
 from protokube.agent.loop import Loop
-from protokube.agent.presence import EVERY, LeasePresence
-from protokube.agent.spacewatch import SpaceWatch
 from protokube.agent.sync import run_round
 from protokube.agent.world import Turn, World
 from protokube.errors import Refused

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from helpers_scenarios import Stage
 from helpers_scenarios_host import Host
-from protokube.agent.inventory import is_gone
+from protokube.agent.volume.inventory import is_gone
 from protokube.agent.world import Turn
 from protokube.host import WriteTest
 from protokube.members.identity import FILE, Identity, decode

@@ -17,9 +17,9 @@ from typing import Any, Protocol
 from helpers_scenarios_disks import MemoryDisks
 from helpers_scenarios_edges import Fuse, HostClock, MemoryKeys, MemoryUnits, ShakyDns
 from helpers_scenarios_etcd import read_yaml
+from protokube.agent.etcd.presence import LeasePresence
 from protokube.agent.launchdata import from_config
 from protokube.agent.loop import Loop
-from protokube.agent.presence import LeasePresence
 from protokube.agent.wanted import MasterConfig
 from protokube.agent.world import Turn, World
 from protokube.config.complete import complete

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from protokube.agent import names
+from protokube.agent.names import member_names
 from protokube.errors import ProtokubeError
 from protokube.local import network
 from protokube.records import Change, Record
@@ -70,7 +70,7 @@ class WrongName(Fault):
     name: str = ""
     """`etcd-a.internal`, `api.internal`, without the cluster's zone."""
     kind: ClassVar[str] = "wrong-dns"
-    heals: ClassVar[float] = names.READ_EVERY + 60
+    heals: ClassVar[float] = member_names.READ_EVERY + 60
     """Agents read names that they believe to be right only so often."""
 
     @classmethod

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from protokube.agent import evidence, fence, raftmarks
+from protokube.agent.volume import evidence, fence, raftmarks
 from protokube.host import Content, Probed, Result, disks, jobs
 from protokube.host.child import run
 from protokube.members.identity import Identity

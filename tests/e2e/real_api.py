@@ -12,7 +12,7 @@ from typing import Any
 
 from helpers_config import completed
 from helpers_etcd import free_ports, make_cluster
-from protokube.agent import ownfolders
+from protokube.agent.controlplane import key_folders
 from protokube.agent.launchdata import from_config
 from protokube.agent.wanted import MasterConfig
 from protokube.cli.wiring import StoreKeys, SystemClock
@@ -110,7 +110,7 @@ def real_api(work: Path, *, controllers: bool = True) -> Iterator[RealApi]:
     keys.sync([name for name in wanted.certificates if not name.startswith("etcd-")])
     keys.sync_shared()
     for told in wanted.components:
-        keys.give(told.name, ownfolders.uses(wanted, told))
+        keys.give(told.name, key_folders.uses(wanted, told))
     (work / "etcd").mkdir()
     etcd = make_cluster(work / "etcd", "3.4", "a")
     try:

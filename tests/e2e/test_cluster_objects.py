@@ -28,8 +28,8 @@ from protokube.addons import approve, tokens
 from protokube.addons.choose import all_addons
 from protokube.addons.record import PATH as RECORD
 from protokube.addons.value import Addon, ref
-from protokube.agent import cluster
-from protokube.agent.addons import AGAIN, EVERY
+from protokube.agent.cluster import steps
+from protokube.agent.cluster.addons import AGAIN, EVERY
 from protokube.agent.report import Report
 from protokube.agent.world import Turn, World
 from protokube.kube.client import ApiError, KubeApi
@@ -64,7 +64,7 @@ class Agent:
     def round(self, passed: float = EVERY) -> Report:
         cast(HostClock, self.world.clock).common.advance(passed)
         turn = Turn(world=self.world, wanted=self.wanted, report=Report())
-        cluster.sync(turn)
+        steps.sync(turn)
         assert turn.report.bugs == []
         return turn.report
 

@@ -13,7 +13,7 @@ from helpers_dns import bind
 from protokube.addons.choose import all_addons
 from protokube.addons.rbac import DNS_LEASE, DNS_USER, NAMES_LEASE
 from protokube.addons.value import ref
-from protokube.agent.nameslease import lease
+from protokube.agent.cluster.names_lease import lease
 from protokube.kube.resources import Resources
 from protokube.manifests import kubeconfig
 from protokube.store.addons import read_manifest

@@ -30,7 +30,7 @@ from helpers_dns_world import Triple, values_of
 from helpers_dnsthread import DnsThread
 from helpers_etcd import own_address
 from helpers_route53 import ENVIRONMENT, Route53Server
-from protokube.agent import nameslease
+from protokube.agent.cluster import names_lease
 from protokube.host.files import write_atomic
 from protokube.local.dnsserver import DnsServer
 from protokube.providers.dns.keys import TsigKey, new_key
@@ -344,7 +344,7 @@ def agents_left(stage: Stage) -> None:
     zone.apply([Change(before=None, after=Record(name=API, type="A", values=addresses, ttl=10), why="agents")])
     for number, (_, _, address) in MASTERS.items():
         stage.api.put(a_pod(f"kube-apiserver-m{number}", addresses=[address], node=f"m{number}", internal_names=API))
-    lease = nameslease.lease((API,), "m1", 1.0)
+    lease = names_lease.lease((API,), "m1", 1.0)
     stage.api.put({**lease, "spec": {**lease["spec"], "leaseDurationSeconds": 1}})
     serving(stage, *addresses)
 

@@ -16,9 +16,9 @@ from helpers_agent import a_home, a_store, a_turn
 from helpers_etcd import EtcdCluster, make_cluster
 from helpers_scenarios_edges import FakeClock, HostClock
 from helpers_scenarios_host import wanted_of
-from protokube.agent import space
+from protokube.agent.etcd import space
+from protokube.agent.etcd.spacewatch import SpaceWatch
 from protokube.agent.report import Report
-from protokube.agent.spacewatch import SpaceWatch
 from protokube.agent.wanted import MasterConfig
 from protokube.agent.world import Home, Turn
 from protokube.etcd import NoSpace

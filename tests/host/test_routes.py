@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from helpers_hosts import LISTENING, Cloud, Host, a_cloud, can_connect, eventually
-from protokube.agent.routes_plan import Node, PodRange, plan
+from protokube.agent.cluster.routes_plan import Node, PodRange, plan
 from protokube.errors import TryLater
 from protokube.host import Route
 from protokube.host.routes import HostRoutes

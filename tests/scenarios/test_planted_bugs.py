@@ -34,20 +34,20 @@ from helpers_scenarios_edges import AgentDied
 from helpers_scenarios_histories import failure
 from helpers_scenarios_host import tmpfs
 from helpers_scenarios_player import Step
-from protokube.agent import (
+from protokube.agent import links
+from protokube.agent.volume import (
     claims,
     evidence,
     fence,
-    homes,
+    formatgate,
     inventory,
     lastwords,
     leaving,
-    links,
     lost,
-    preparing,
+    mounted_volumes,
+    ownership,
     raftmarks,
     removals,
-    settling,
     unused,
     verified,
 )
@@ -343,14 +343,14 @@ def a_majority_is_counted(_stage: Stage) -> None:
 
 
 def epoch_at_the_provider_first(patch: pytest.MonkeyPatch) -> None:
-    write = settling._write
+    write = ownership._write
 
     def bug(turn: Any, home: Any, identity: Identity, what: str) -> None:
         world = turn.world
         world.volumes.write_epoch(home.volume, identity.epoch, world.me.id, generation=identity.generation)
         write(turn, home, identity, what)
 
-    patch.setattr(settling, "_write", bug)
+    patch.setattr(ownership, "_write", bug)
 
 
 def counting_the_suspect(patch: pytest.MonkeyPatch) -> None:
@@ -364,7 +364,7 @@ def counting_the_suspect(patch: pytest.MonkeyPatch) -> None:
 
 
 def always_verified(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(homes, "is_verified", lambda *_: True)
+    patch.setattr(mounted_volumes, "is_verified", lambda *_: True)
     patch.setattr(verified, "is_verified", lambda *_: True)
 
 
@@ -409,7 +409,7 @@ def verified_by_its_holder(patch: pytest.MonkeyPatch) -> None:
     def bug(world: World, _volume: str, _mount: Mount, identity: Identity | Unreadable | None) -> bool:
         return isinstance(identity, Identity) and identity.holder == world.me.id
 
-    patch.setattr(homes, "is_verified", bug)
+    patch.setattr(mounted_volumes, "is_verified", bug)
     patch.setattr(verified, "is_verified", bug)
 
 
@@ -479,7 +479,7 @@ BUGS: dict[str, tuple[Plant, Scenario]] = {
     ),
     "the suspect counts for a majority": (counting_the_suspect, formed(a_majority_is_counted)),
     "a disk is formatted without proof": (
-        planted(preparing, "_not_proven_ours", lambda *_: None),
+        planted(formatgate, "_not_proven_ours", lambda *_: None),
         formed(a_wiped_disk_whose_mark_was_stripped),
     ),
     "a member is started on whatever data is there": (
@@ -516,7 +516,7 @@ BUGS: dict[str, tuple[Plant, Scenario]] = {
         history(("boot", 0, 0), *[("all", 0, 1)] * 4),
     ),
     "one machine serves several members of an etcd cluster": (
-        planted(settling, "beside_another", lambda *_: None),
+        planted(ownership, "beside_another", lambda *_: None),
         formed(two_volumes_of_one_etcd_cluster_on_one_machine),
     ),
     "a lower epoch overwrites a name": (

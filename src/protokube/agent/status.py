@@ -6,8 +6,8 @@ from collections.abc import Collection
 from dataclasses import asdict
 from typing import Any
 
-from protokube.agent import homes, unused
-from protokube.agent.etcd import is_linked
+from protokube.agent.controlplane.etcd_member import is_linked
+from protokube.agent.volume import mounted_volumes, unused
 from protokube.agent.world import Home, Turn
 from protokube.members.identity import Identity
 from protokube.members.phases import Phase, phase_of
@@ -19,7 +19,7 @@ def snapshot(turn: Turn, *, number: int, took: float, pause: float) -> dict[str,
     world = turn.world
     me = world.me
     live = world.presence.live()
-    mounted = homes.mounted(world)
+    mounted = mounted_volumes.mounted(world)
     return {
         "machine": {"id": me.id, "name": me.name, "address": me.address, "zone": me.zone, "group": me.group},
         "cluster": turn.wanted.cluster,

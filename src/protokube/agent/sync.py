@@ -4,27 +4,13 @@ from __future__ import annotations
 
 import logging
 
-from protokube.agent import (
-    agreement,
-    api,
-    cluster,
-    components,
-    diskwatch,
-    etcd,
-    fence,
-    hosts,
-    keys,
-    kubelet,
-    lost,
-    names,
-    nodekeys,
-    podnetwork,
-    raftmarks,
-    space,
-    threads,
-    volumes,
-)
+from protokube.agent import threads
+from protokube.agent.cluster import podnetwork, steps
+from protokube.agent.controlplane import components, etcd_member, keys, kubelet, nodekeys
+from protokube.agent.etcd import agreement, space
+from protokube.agent.names import api_names, hosts_file, member_names
 from protokube.agent.report import Report
+from protokube.agent.volume import diskwatch, fence, lost, phases, raftmarks
 from protokube.agent.wanted import MasterConfig
 from protokube.agent.world import Step, Turn, World
 from protokube.errors import Refused, TryLater
@@ -36,17 +22,17 @@ ROUND: tuple[tuple[str, Step], ...] = (
     ("disks", diskwatch.sync),  # does what we serve still take writes? if not, it is taken away and mounted anew
     ("keys", keys.sync),  # our certificate as a client of etcd; members get theirs when they are started
     ("nodekeys", nodekeys.sync),  # what makes this machine a node: the kubelet is let in by it
-    ("volumes", volumes.sync),  # take the disks, prove them, mount them
-    ("names", names.sync),  # peers must find us before etcd starts
-    ("hosts", hosts.sync),  # the same without a zone: everybody keeps its own hosts file
-    ("etcd", etcd.sync),  # one manifest for each member we hold
+    ("volumes", phases.sync),  # take the disks, prove them, mount them
+    ("names", member_names.sync),  # peers must find us before etcd starts
+    ("hosts", hosts_file.sync),  # the same without a zone: everybody keeps its own hosts file
+    ("etcd", etcd_member.sync),  # one manifest for each member we hold
     ("raft mark", raftmarks.sync),  # how far each log has come, kept off the disk: older copies are known by it
     ("components", components.sync),  # the control plane beside it
     ("lost", lost.sync),  # a disk that is gone is made anew, by one of us
     ("agreement", agreement.sync),  # do the members hold the same data? a person is told if not
     ("space", space.sync),  # an etcd that is full is compacted, defragmented and takes writes again
-    ("api", api.sync),  # the elected master publishes who answers
-    ("cluster", cluster.sync),  # what the cluster itself is told, once its API answers
+    ("api", api_names.sync),  # the elected master publishes who answers
+    ("cluster", steps.sync),  # what the cluster itself is told, once its API answers
     ("podnetwork", podnetwork.sync),  # addresses for our pods, and the ways to all others'
     ("threads", threads.sync),  # what goes on beside the rounds, and should
     ("kubelet", kubelet.sync),  # last: it starts whatever the others prepared

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from protokube.agent import agreement, apiserver, presence, spacewatch
+from protokube.agent.controlplane import apiserver
+from protokube.agent.etcd import agreement, presence, spacewatch
 from protokube.agent.world import Turn
 from protokube.host.supervised import Supervised, Workers
 

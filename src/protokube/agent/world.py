@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from protokube.agent.memory import Memory
+from protokube.agent.cache import Memory
 from protokube.agent.report import Report
 from protokube.agent.wanted import EtcdCluster, MasterConfig, Member
 from protokube.errors import ProtokubeError, Refused, TryLater
@@ -33,7 +33,7 @@ from protokube.providers.volumes import Volume, VolumeProvider
 from protokube.store import Store
 
 if TYPE_CHECKING:
-    from protokube.agent.spacewatch import SpaceWatch
+    from protokube.agent.etcd.spacewatch import SpaceWatch
 
 
 class Clock(Protocol):
@@ -277,7 +277,7 @@ class Turn:
 
     def list_volumes(self) -> Sequence[Volume]:
         """Ask the provider anew, and believe only what it says now."""
-        from protokube.agent import inventory  # which knows this class
+        from protokube.agent.volume import inventory  # which knows this class
 
         self.volumes = None
         self.volumes = inventory.list_volumes(self)

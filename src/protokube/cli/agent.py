@@ -74,12 +74,12 @@ def read_launch(file: Path) -> dict[str, Any]:
 
 def build(told: dict[str, Any], status: Path) -> Any:
     """Wire the edges that the launch data name into a loop."""
-    from protokube.agent import nodekeys
-    from protokube.agent.agreement import Watching
-    from protokube.agent.apiserver import ApiWatch
+    from protokube.agent.controlplane import nodekeys
+    from protokube.agent.controlplane.apiserver import ApiWatch
+    from protokube.agent.etcd.agreement import Watching
+    from protokube.agent.etcd.presence import LeasePresence
+    from protokube.agent.etcd.spacewatch import SpaceWatch
     from protokube.agent.loop import Loop
-    from protokube.agent.presence import LeasePresence
-    from protokube.agent.spacewatch import SpaceWatch
     from protokube.agent.threads import workers
     from protokube.agent.wanted import from_tree
     from protokube.agent.world import World

@@ -189,7 +189,7 @@ def find_volume(view: ClusterView, volume: str) -> tuple[DiskView, MemberView]:
 
 def mounted_at(view: ClusterView, disk: DiskView) -> Path:
     """The volume as its holder has it mounted, seen from outside."""
-    from protokube.agent.homes import point_of
+    from protokube.agent.volume.mounted_volumes import point_of
 
     host = view.host(disk.attached_to)
     if host is None or host.pid is None:

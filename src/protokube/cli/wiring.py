@@ -187,7 +187,7 @@ class StoreKeys:
 
 
 def etcd_clients(wanted: MasterConfig, directory: Path) -> dict[str, MaintainedEtcd]:
-    from protokube.agent.keys import CLIENT
+    from protokube.agent.controlplane.keys import CLIENT
     from protokube.etcd.client import GatewayEtcd
     from protokube.etcd.tls import TlsFiles
 

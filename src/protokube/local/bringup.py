@@ -19,7 +19,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from protokube.agent.keys import CLIENT
+from protokube.agent.controlplane.keys import CLIENT
 from protokube.agent.wanted import EtcdCluster, MasterConfig, to_tree
 from protokube.config.dnscontroller import KEY_SECRET, LOCAL_SERVER
 from protokube.errors import Refused, TryLater

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from protokube.agent import agreement
+from protokube.agent.etcd import agreement
 from protokube.local.view_contradictions import contradictions
 from protokube.local.view_values import ClusterView, MemberView
 from protokube.members.generation import FORMED

@@ -19,10 +19,10 @@ from helpers_scenarios import Stage
 from helpers_scenarios_edges import FakeClock, HostClock
 from helpers_scenarios_host import tmpfs
 from protokube.agent import threads
-from protokube.agent.agreement import Watching
-from protokube.agent.apiserver import ApiWatch
-from protokube.agent.presence import EVERY, TTL, LeasePresence
-from protokube.agent.spacewatch import SpaceWatch
+from protokube.agent.controlplane.apiserver import ApiWatch
+from protokube.agent.etcd.agreement import Watching
+from protokube.agent.etcd.presence import EVERY, TTL, LeasePresence
+from protokube.agent.etcd.spacewatch import SpaceWatch
 from protokube.agent.sync import ROUND
 from protokube.cli.wiring import SystemClock
 from protokube.etcd.client import GatewayEtcd

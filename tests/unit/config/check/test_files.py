@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from helpers_agent import a_turn
 from helpers_config import Group, a_group, completed, problems, the_problem, warnings
-from protokube.agent import homes, links, manifestguard
+from protokube.agent import links
+from protokube.agent.controlplane import manifestguard
 from protokube.agent.launchdata import from_config
+from protokube.agent.volume import mounted_volumes
 from protokube.config.check.ourplaces import MANIFESTS, POD_NETWORK, VOLUMES, our_places, why_not
 from protokube.config.complete import Config
 from protokube.manifests import cni
@@ -137,7 +139,7 @@ def test_no_file_lies_in_a_folder_of_ours_or_of_etcds(path: str, message: str) -
 
 def test_the_places_that_are_ours_are_those_that_the_agent_knows() -> None:
     assert (MANIFESTS, POD_NETWORK) == (links.DIRECTORY, cni.FILE)
-    assert f"{homes.POINTS}/master-" == VOLUMES
+    assert f"{mounted_volumes.POINTS}/master-" == VOLUMES
 
 
 def test_every_manifest_of_ours_is_kept_for_us_and_so_are_its_pod_and_its_copies(whole: Config, tmp_path: Path) -> None:

@@ -1,0 +1,208 @@
+"""What the cluster gets once its API answers: applied, kept as it should be, and taken away when nobody wants it.
+
+The order makes it safe to be killed anywhere: first the record of all there will be, then the objects, then what goes,
+then the record of what is left. Whoever knows only an older set than the record does nothing at all. One object that
+cannot be had does not keep the others waiting; but nothing is taken away before all the others are as they should be.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from protokube.addons import record as records
+from protokube.addons.current import Current, why_not
+from protokube.addons.plan import AddonPlan, plan, to_look_at
+from protokube.addons.record import Record
+from protokube.addons.value import Ref, Tree, ref, said_by
+from protokube.agent.cache import Confirmed, StepCache, is_fresh, is_recent
+from protokube.agent.world import Kube, Turn
+from protokube.errors import TryLater
+from protokube.kube.client import ApiError, NoAnswer
+from protokube.kube.resources import Resources, UnknownKind
+from protokube.store.addons import read_addons, read_current
+
+STEP, MANAGER = "addons", "protokube"
+EVERY, AGAIN = 300.0, 20.0
+"""How soon we look again: when all is well; and when something was refused or waits for something else. The second is
+also how soon we ask the store again what is wanted."""
+SET_BACK = (
+    "restore the newer store; or, if the store is right as it is, delete the ConfigMap "
+    f"{records.NAMESPACE}/{records.NAME}, which takes nothing away"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """An object that is not as it is wanted."""
+
+    about: str
+    text: str
+    hint: str = ""
+    passes: bool = False
+    """It may come right by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How it went, told again in every round until we look again."""
+
+    of: Current
+    troubles: tuple[Trouble, ...]
+    soon: bool
+
+
+@dataclass(slots=True)
+class AddonsCache(StepCache):
+    done: Confirmed[Done] | None = None
+    asked: Confirmed[str] | None = None
+    """When the store was last asked, by a master whose launch data say this."""
+
+
+def sync(turn: Turn, kube: Kube) -> None:
+    cache, told, now = turn.world.memory.of(AddonsCache), turn.wanted.addons, turn.world.clock.monotonic()
+    if not told:
+        return
+    done = _recent(turn, now)
+    if done is None or not is_fresh(cache.asked, told, now, AGAIN):
+        current = _current(turn, done)
+        if done is None or done.of != current:
+            done = carry_out(turn, kube, current)
+            cache.done = Confirmed(done, now)
+        cache.asked = Confirmed(told, now)
+    for each in done.troubles:
+        if each.passes:
+            turn.waiting(STEP, each.about, each.text)
+        else:
+            turn.report.needs_a_person(STEP, each.text, each.about, each.hint)
+
+
+def forget(turn: Turn) -> None:
+    """Another master sees to it; when it is our turn again, we do not know what happened meanwhile."""
+    turn.world.memory.of(AddonsCache).done = None
+
+
+def _recent(turn: Turn, now: float) -> Done | None:
+    known = turn.world.memory.of(AddonsCache).done
+    if known is None or not is_recent(known.when, now, AGAIN if known.value.soon else EVERY):
+        return None
+    return known.value
+
+
+def _current(turn: Turn, done: Done | None) -> Current:
+    """What is wanted now."""
+    try:
+        current = read_current(turn.world.store, turn.wanted.cluster)
+    except TryLater as why:
+        if done is None:
+            raise
+        turn.report.waiting(STEP, why)  # nothing to do but to ask: a store that is away must not cost every round
+        return done.of
+    return current or Current(number=0, digest=turn.wanted.addons)
+
+
+def carry_out(turn: Turn, kube: Kube, current: Current) -> Done:
+    """All of it once."""
+    kept = _get(kube, records.PATH)
+    record, number, seen = records.from_tree(kept), records.number_of(kept), _version(kept)
+    if why := why_not(current, number):
+        return Done(current, (Trouble(about="", text=why, hint=SET_BACK),), True)
+    wanted = read_addons(turn.world.store, turn.wanted.cluster, current.digest)
+    resources = Resources(kube)
+    exists, unseen = _look(kube, resources, to_look_at(wanted, record))
+    # without a number nobody can say whether another master wants more than we do
+    chosen = plan(wanted, record, exists, unseen=unseen.keys(), takes_away=current.number > 0)
+    if (chosen.during, current.number) != (record, number):
+        seen = _write(kube, chosen.during, current.number, seen)
+    troubles = [*unseen.values(), *_apply(turn, kube, resources, chosen, exists)]
+    if not troubles:  # what replaces a thing must be there before the thing goes
+        troubles = _prune(turn, kube, resources, chosen, seen)
+    if not troubles and chosen.after != chosen.during:
+        _write(kube, chosen.after, current.number, seen)
+    left = [Trouble(about=str(each.ref), text=f"{each.why} ({each.addon})", hint=each.hint) for each in chosen.left]
+    return Done(current, (*troubles, *left), bool(troubles))
+
+
+def _look(kube: Kube, resources: Resources, refs: Iterable[Ref]) -> tuple[dict[Ref, Tree], dict[Ref, Trouble]]:
+    """What there is of these, and what nobody can say of the others."""
+    exists: dict[Ref, Tree] = {}
+    unseen: dict[Ref, Trouble] = {}
+    for which in refs:
+        try:
+            there = _get(kube, resources.path(which))
+        except UnknownKind:  # of a kind that is not served, there is nothing
+            continue
+        except NoAnswer:
+            raise
+        except (TryLater, ApiError) as why:
+            text = f"cannot be looked at: {why.message}"
+            unseen[which] = Trouble(about=str(which), text=text, passes=isinstance(why, TryLater))
+            continue
+        if there is not None:
+            exists[which] = there
+    return exists, unseen
+
+
+def _apply(turn: Turn, kube: Kube, resources: Resources, chosen: AddonPlan, exists: dict[Ref, Tree]) -> list[Trouble]:
+    troubles: list[Trouble] = []
+    changed: Counter[str] = Counter()
+    for addon, tree in chosen.apply:
+        which = ref(tree)
+        try:
+            now = kube.apply(resources.path(which, tree["apiVersion"]), tree, manager=MANAGER)
+        except NoAnswer:
+            raise
+        except TryLater as why:  # its kind may come, the webhook that has a say in it may come back
+            troubles.append(Trouble(about=str(which), text=f"{why.message} ({addon})", passes=True))
+        except ApiError as why:
+            troubles.append(Trouble(about=str(which), text=f"refused: {why.message}", hint=f"mend the add-on {addon}"))
+        else:
+            changed[addon] += said_by(tree, now) != said_by(tree, exists.get(which))
+    for addon, count in changed.items():
+        if count:
+            turn.report.done(STEP, f"{count} object{'' if count == 1 else 's'} applied", addon)
+    return troubles
+
+
+def _prune(turn: Turn, kube: Kube, resources: Resources, chosen: AddonPlan, seen: str) -> list[Trouble]:
+    troubles: list[Trouble] = []
+    for each in chosen.prune:
+        if _version(_get(kube, records.PATH)) != seen:  # we stood still, and a newer set may hold it
+            raise TryLater("somebody else changed the record of the add-ons meanwhile: nothing more is taken away")
+        try:
+            kube.delete(resources.path(each.ref), uid=each.uid)
+        except NoAnswer:
+            raise
+        except (TryLater, ApiError) as why:
+            if not isinstance(why, ApiError) or why.status != 404:
+                text = f"cannot be taken away: {why.message} ({each.addon})"
+                troubles.append(Trouble(about=str(each.ref), text=text, passes=isinstance(why, TryLater)))
+                continue
+        turn.report.done(STEP, f"{each.ref} taken away: it is no longer part of it", each.addon)
+    return troubles
+
+
+def _write(kube: Kube, record: Record, number: int, seen: str) -> str:
+    """Over what was seen, or where nothing is: the version it has now."""
+    if not seen:
+        try:
+            seen = _version(kube.create(records.FOLDER, records.empty()))
+        except ApiError as why:
+            if why.status == 409:
+                raise TryLater("somebody else began the record of the add-ons in this moment") from why
+            raise
+    return _version(kube.apply(records.PATH, records.to_tree(record, number, seen), manager=MANAGER))
+
+
+def _get(kube: Kube, path: str) -> Tree | None:
+    try:
+        return kube.get(path)
+    except ApiError as error:
+        if error.status == 404:
+            return None
+        raise
+
+
+def _version(tree: Tree | None) -> str:
+    return str(((tree or {}).get("metadata") or {}).get("resourceVersion", ""))

@@ -1,0 +1,55 @@
+"""Tell the cluster that the names of the API are the agents': a Lease, renewed for as long as they look after them.
+
+A dns-controller leaves these names alone while the Lease is renewed, and takes them over once it is not. It judges that
+by its own watch, never by comparing clocks, so the time written here only has to change. The names of etcd members
+stand there too, and nobody ever takes those over: a record of somebody else would keep the member from starting.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from protokube.addons.value import Tree
+from protokube.agent.cache import Confirmed, StepCache, is_fresh
+from protokube.agent.world import Kube, Turn
+from protokube.records.api import LEASE, LEASE_MEMBERS, LEASE_NAMES, LEASE_SECONDS
+
+PATH = f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{LEASE}"
+EVERY = LEASE_SECONDS / 4
+MANAGER = "protokube"
+
+
+@dataclass(slots=True)
+class NamesLeaseCache(StepCache):
+    renewed: Confirmed[tuple[tuple[str, ...], tuple[str, ...]]] | None = None
+    """The names of the API and of etcd members that the Lease was last renewed with."""
+
+
+def sync(turn: Turn, kube: Kube) -> None:
+    world, names = turn.world, turn.wanted.api_names
+    members = tuple(member.dns_name for etcd in turn.wanted.etcd for member in etcd.members)
+    if world.dns is None or not world.zone_mode or not names:
+        return
+    cache, now = world.memory.of(NamesLeaseCache), world.clock.monotonic()
+    if is_fresh(cache.renewed, (names, members), now, EVERY):
+        return
+    kube.apply(PATH, lease(names, world.me.name, world.clock.now(), members=members), manager=MANAGER)
+    cache.renewed = Confirmed((names, members), now)
+
+
+def lease(names: tuple[str, ...], holder: str, now: float, *, members: tuple[str, ...] = ()) -> Tree:
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {
+            "name": LEASE,
+            "namespace": "kube-system",
+            "annotations": {LEASE_NAMES: ",".join(sorted(names)), LEASE_MEMBERS: ",".join(sorted(members))},
+        },
+        "spec": {
+            "holderIdentity": holder,
+            "leaseDurationSeconds": LEASE_SECONDS,
+            "renewTime": datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        },
+    }

@@ -1,0 +1,98 @@
+"""Nodes say what role they have and what machine they are: every master sees to its own, the elected one to all others.
+
+A kubelet may not give itself a role, so that a node cannot make itself a master. Which machine has which role is for
+the provider to say, by its group; a Node is called as its machine is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from protokube.addons.nodes import in_words, plan_node
+from protokube.addons.value import Tree
+from protokube.agent.cache import Confirmed, StepCache, is_fresh
+from protokube.agent.world import Kube, Turn
+from protokube.errors import TryLater
+from protokube.kube.client import ApiError, NoAnswer
+from protokube.providers.machines import Machine
+
+STEP = "nodes"
+EVERY = 60.0
+MOST = 50
+"""In one round: a thousand new nodes must not keep the agent from its disks."""
+NODES = "/api/v1/nodes"
+Marks = tuple[dict[str, dict[str, str]], dict[str, list[str]]]
+"""Labels and taints, by group."""
+
+
+@dataclass(slots=True)
+class NodesCache(StepCache):
+    own: Confirmed[tuple[dict[str, str] | None, list[str] | None]] | None = None
+    """The labels and taints with which our own Node was last seen."""
+    others: Confirmed[Marks] | None = None
+    """When all other Nodes were last seen to have theirs."""
+    failed: frozenset[str] = frozenset()
+    """Nodes whose last try failed."""
+
+
+def sync_own(turn: Turn, kube: Kube) -> None:
+    world, group = turn.world, turn.world.me.group
+    wanted = (turn.wanted.node_labels.get(group), turn.wanted.node_taints.get(group))
+    cache, now = world.memory.of(NodesCache), world.clock.monotonic()
+    if is_fresh(cache.own, wanted, now, EVERY):
+        return
+    try:
+        node = kube.get(f"{NODES}/{world.me.name}")
+    except ApiError as error:
+        if error.status == 404:  # its kubelet has not registered it yet, or never will
+            return
+        raise
+    if not _mark(turn, kube, node, world.me):  # right as it was read; what we write, somebody may undo in that moment
+        cache.own = Confirmed(wanted, now)
+
+
+def sync_others(turn: Turn, kube: Kube) -> None:
+    """A Node that no machine of ours is called after is left alone."""
+    world, wanted = turn.world, (turn.wanted.node_labels, turn.wanted.node_taints)
+    cache, now = world.memory.of(NodesCache), world.clock.monotonic()
+    if is_fresh(cache.others, wanted, now, EVERY):
+        return
+    machines = {each.name: each for each in world.machines.list_machines() if each.id != world.me.id}
+    listed = kube.get(NODES).get("items") or []
+    nodes = [each for each in listed if each["metadata"]["name"] in machines]
+    tries, failed = 0, cache.failed
+    # those that failed before come last: any number of them must not use up every round
+    for node in sorted(nodes, key=lambda each: each["metadata"]["name"] in failed):
+        name = node["metadata"]["name"]
+        marked = _try(turn, kube, node, machines[name])
+        failed = failed | {name} if marked is None else failed - {name}
+        tries += marked is not False
+        if tries >= MOST:
+            break  # the next round goes on
+    cache.failed = failed
+    if not tries:
+        cache.others = Confirmed(wanted, now)
+
+
+def _try(turn: Turn, kube: Kube, node: Tree, machine: Machine) -> bool | None:
+    """Whether it took a mark; None if that failed, which is told and keeps nobody else waiting."""
+    try:
+        return _mark(turn, kube, node, machine)
+    except NoAnswer:
+        raise
+    except TryLater as why:  # its kubelet changed it meanwhile, or a webhook does not answer
+        turn.report.waiting(STEP, why, machine.name)
+    except ApiError as why:
+        turn.report.needs_a_person(STEP, why, machine.name)
+    return None
+
+
+def _mark(turn: Turn, kube: Kube, node: Tree, machine: Machine) -> bool:
+    labels, name = turn.wanted.node_labels.get(machine.group), node["metadata"]["name"]
+    taints = turn.wanted.node_taints.get(machine.group, [])
+    patch = plan_node(node, labels, taints, machine.id) if labels else None
+    if patch is None:
+        return False
+    kube.merge(f"{NODES}/{name}", patch)
+    turn.report.done(STEP, in_words(patch), name)
+    return True

@@ -1,0 +1,77 @@
+"""The network of this node's pods, once the controller manager gave it a range; and the ways to all others'.
+
+Without an answer from the API server, everything stays as it is: pods that talk to each other need no API server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from protokube.agent.cache import StepCache, is_recent
+from protokube.agent.cluster.routes_plan import Node, PodRange, node, plan, pod_ranges
+from protokube.agent.wanted import MasterConfig
+from protokube.agent.world import Turn
+from protokube.host.files import write_atomic
+from protokube.manifests import cni
+
+STEP = "podnetwork"
+EVERY = 10.0
+"""Seconds between two looks at all nodes."""
+NODES = "/api/v1/nodes"
+MANAGER = "kube-controller-manager"
+
+
+@dataclass(slots=True)
+class PodNetworkCache(StepCache):
+    settled: float | None = None
+    """When all ways were last seen to be as they should be."""
+
+
+def sync(turn: Turn) -> None:
+    world = turn.world
+    if not turn.wanted.pod_network or world.kube is None or world.routes is None:
+        return
+    cache, now = world.memory.of(PodNetworkCache), world.clock.monotonic()
+    if is_recent(cache.settled, now, EVERY):
+        return
+    nodes = read_nodes(world.kube.get(NODES, resourceVersion="0"))  # from the API server's memory: cheap for it
+    own = next((each for each in nodes if each.name == world.me.name), None)
+    if own is None or not own.ranges:
+        said = "has no range of pod addresses" if own else "is not registered"
+        turn.waiting(STEP, "", f"the node {world.me.name} {said} yet")
+        return
+    _write(turn, own.ranges)
+    _route(turn, nodes)
+    cache.settled = now
+
+
+def read_nodes(answer: Mapping[str, Any]) -> Sequence[Node]:
+    return [node(each) for each in answer.get("items") or ()]
+
+
+def pods_of(wanted: MasterConfig) -> Sequence[PodRange]:
+    """As the controller manager of this very master is told: it gives the ranges."""
+    return [found for each in wanted.components if each.name == MANAGER for found in pod_ranges(each.flags)]
+
+
+def _write(turn: Turn, ranges: Sequence[str]) -> None:
+    place = turn.world.inside(cni.FILE)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if write_atomic(place, cni.network(ranges).encode()):
+        turn.report.done(STEP, f"pods get addresses of {', '.join(ranges)}")
+
+
+def _route(turn: Turn, nodes: Sequence[Node]) -> None:
+    world = turn.world
+    assert world.routes is not None
+    chosen = plan(world.routes.read(), nodes, world.me.name, [world.me.address], pods_of(turn.wanted))
+    if chosen.remove or chosen.add:
+        world.routes.change(chosen.remove, chosen.add)
+    for route in chosen.remove:
+        turn.report.done(STEP, f"no longer {route.destination} via {route.via}")
+    for route in chosen.add:
+        turn.report.done(STEP, f"{route.destination} via {route.via}")
+    for destination, reason in chosen.leave:
+        turn.waiting(STEP, destination, reason)

@@ -1,0 +1,112 @@
+"""Nodes of machines that are gone are taken away: by the elected master, and only without any doubt.
+
+A kubelet registers its Node and nobody ever removes it: a replaced machine would be waited for for ever. That a machine
+is gone is for the provider to say, in several complete lists running and for a minute; that nobody works under its name
+any more, for the Node itself; and that it was ours at all, for the mark that we left on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from protokube.addons.nodes import MACHINE
+from protokube.addons.value import Tree
+from protokube.agent.cache import Missed, StepCache, is_recent
+from protokube.agent.world import Kube, Turn
+from protokube.kube.client import ApiError
+from protokube.providers.machines import Machine
+
+STEP = "nodes"
+NODES = "/api/v1/nodes"
+EVERY = 60.0
+LISTS, SECONDS = 4, 60.0
+"""How many complete lists running a machine is missing from, and for how long, before its Node is taken away."""
+NOT_READY = ("False", "Unknown")
+
+
+@dataclass(slots=True)
+class GoneNodesCache(StepCache):
+    missed: dict[str, Missed] = field(default_factory=dict)
+    """By the uid of a Node: how long its machine has been in no list. Forgotten, the count starts at zero."""
+    settled: float | None = None
+    """When every Node was last seen to have its machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A Node whose machine is in no list."""
+
+    name: str
+    uid: str
+    machine: str
+
+
+def suspects(nodes: Iterable[Tree], machines: Collection[Machine], me: str) -> list[Suspect]:
+    """Those that no machine stands behind; none if the list cannot be complete, since even we are not in it."""
+    ids, names = {each.id for each in machines}, {each.name for each in machines}
+    if me not in ids:
+        return []
+    found = []
+    for node in nodes:
+        metadata = node.get("metadata") or {}
+        name, uid = str(metadata.get("name") or ""), str(metadata.get("uid") or "")
+        machine = str((metadata.get("annotations") or {}).get(MACHINE) or "")
+        if machine and name and uid and machine not in ids and name not in names and _is_not_ready(node):
+            found.append(Suspect(name, uid, machine))
+    return found
+
+
+def _is_not_ready(node: Tree) -> bool:
+    """It says so itself, or is said to have gone silent; a Node that says nothing may have been made just now."""
+    conditions = (node.get("status") or {}).get("conditions") or []
+    told = [each.get("status") for each in conditions if each.get("type") == "Ready"]
+    return len(told) == 1 and told[0] in NOT_READY
+
+
+def counted(before: Mapping[str, Missed], found: Iterable[Suspect], now: float) -> dict[str, Missed]:
+    """How often and since when each has been missed, by its uid; who was not, begins anew."""
+    after = {}
+    for each in found:
+        known = before.get(each.uid) or Missed(0, now)
+        after[each.uid] = Missed(known.times + 1, known.since)
+    return after
+
+
+def is_gone(missed: Missed, now: float) -> bool:
+    return missed.times >= LISTS and now - missed.since >= SECONDS
+
+
+def sync(turn: Turn, kube: Kube) -> None:
+    world, cache = turn.world, turn.world.memory.of(GoneNodesCache)
+    now = world.clock.monotonic()
+    if is_recent(cache.settled, now, EVERY):
+        return
+    before, cache.missed = cache.missed, {}  # a list that fails breaks the row
+    nodes = kube.get(NODES).get("items") or []
+    machines = world.machines.list_machines()  # later than the Nodes: whoever is new is in it
+    found = suspects(nodes, machines, world.me.id)
+    missed = counted(before, found, now)
+    cache.missed = missed
+    for each in found:
+        if is_gone(missed[each.uid], now):
+            _remove(kube, each)
+            turn.report.done(STEP, f"taken away: its machine {each.machine} is gone", each.name)
+        else:
+            text = f"its machine {each.machine} is in no list; its Node is taken away if that stays so"
+            turn.waiting(STEP, each.name, text)
+    if not found:
+        cache.settled = now
+
+
+def _remove(kube: Kube, node: Suspect) -> None:
+    try:
+        kube.delete(f"{NODES}/{node.name}", uid=node.uid)
+    except ApiError as error:
+        if error.status != 404:  # somebody else was quicker
+            raise
+
+
+def forget(turn: Turn) -> None:
+    """Whoever is elected later has to see for itself."""
+    turn.world.memory.of(GoneNodesCache).missed = {}

@@ -1,0 +1,89 @@
+"""Certificates of this master: its own as a client of etcd, and those of the members it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from protokube.agent.cache import Confirmed, StepCache, is_fresh, is_recent, seconds_left
+from protokube.agent.world import Turn
+from protokube.manifests.etcd import PKI
+from protokube.pki import ending
+from protokube.pki.renewal import look_every
+
+STEP = "keys"
+CLIENT = "protokube-etcd-client"
+CHECK_EVERY = 600.0
+"""Seconds between two looks at what is in order; more often only where lives are short."""
+SHARED = "shared keys"
+
+
+@dataclass(slots=True)
+class KeysCache(StepCache):
+    looked: dict[str, float] = field(default_factory=dict)
+    """When each group of certificates was last looked at and found in order."""
+    given: Confirmed[tuple[float | None, float | None]] | None = None
+    """When the folders of components were last written, and after which two looks."""
+    authorities: Confirmed[tuple[str, ...]] | None = None
+    """Those whose certificates were last read."""
+    ends: dict[str, float] = field(default_factory=dict)
+    """When each of them ends, as far as it could be read."""
+
+
+def sync(turn: Turn) -> None:
+    if turn.wanted.etcd:
+        warn(turn)
+        ensure(turn, [CLIENT])
+
+
+def ensure(turn: Turn, names: Sequence[str]) -> None:
+    """Have these certificates, fresh enough; TryLater if they cannot be issued now."""
+    lasts = min(CHECK_EVERY, look_every(turn.wanted.certificate_lifetime))
+    _look(turn, _called(names), lasts, lambda: turn.world.keys.sync(names))
+
+
+def ensure_shared(turn: Turn) -> None:
+    """Have the keys that all masters share; TryLater if they cannot be had now."""
+    _look(turn, SHARED, CHECK_EVERY, turn.world.keys.sync_shared)
+
+
+def give(turn: Turn, folders: Callable[[], Mapping[str, Sequence[str]]], names: Sequence[str]) -> None:
+    """Have in each component's own folder the files it uses, as the last look at these certificates left them."""
+    cache, now = turn.world.memory.of(KeysCache), turn.world.clock.monotonic()
+    looked = (cache.looked.get(SHARED), cache.looked.get(_called(names)))
+    if not is_fresh(cache.given, looked, now, CHECK_EVERY):
+        for component, files in folders().items():  # to find them in all flags is not for every round
+            for each in turn.world.keys.give(component, files):
+                turn.report.done(STEP, each)
+        cache.given = Confirmed(looked, now)
+
+
+def warn(turn: Turn) -> None:
+    """Tell of every authority that ends within a year."""
+    world, cache = turn.world, turn.world.memory.of(KeysCache)
+    names, now = (
+        tuple(sorted({each["authority"] for each in turn.wanted.certificates.values()})),
+        world.clock.monotonic(),
+    )
+    if not is_fresh(cache.authorities, names, now, CHECK_EVERY):
+        cache.ends = ending.ends(world.inside(PKI), names)
+        cache.authorities = Confirmed(names, now)
+    today = world.clock.now()
+    for name, end in cache.ends.items():
+        if text := ending.words(name, end, today):
+            say = turn.report.needs_a_person if ending.is_urgent(end, today) else turn.report.warn
+            say(STEP, text, hint=ending.HINT)
+
+
+def _called(names: Sequence[str]) -> str:
+    return f"keys {' '.join(names)}"
+
+
+def _look(turn: Turn, what: str, lasts: float, sync: Callable[[], Sequence[str]]) -> None:
+    looked, now = turn.world.memory.of(KeysCache).looked, turn.world.clock.monotonic()
+    if not is_recent(looked.get(what), now, lasts):
+        for each in sync():
+            turn.report.done(STEP, each)
+        looked[what] = now
+    if lasts < CHECK_EVERY:  # else the next round that comes anyway is soon enough
+        turn.within(seconds_left(looked.get(what), now, lasts))

@@ -1,0 +1,187 @@
+"""Nothing of ours runs twice because somebody kept a copy where the kubelet looks.
+
+The kubelet runs every file of its folder whose name does not begin with a dot, so the backup that an editor leaves of a
+manifest is a second API server. Such copies are set aside, never deleted. Pods of other names are their owner's. What
+the launch data themselves ask for stays and is told: it would be written again in every round.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from protokube.agent import links
+from protokube.agent.cache import StepCache
+from protokube.agent.controlplane.podidentity import Reading, read
+from protokube.agent.world import Turn
+from protokube.errors import TryLater
+from protokube.host.aside import set_aside
+from protokube.host.bounded import bounded
+
+STEP = "manifests"
+ASIDE = "/var/lib/protokube/set-aside"
+PATIENCE = 1.0
+Kind = Literal["file", "link", "dir", "other"]
+
+COPY = re.compile(
+    r"""(
+      ~ | \.~\d+~                                                                           # editors
+    | [._\ -]?(bak|backup|back|old|orig|original|save|saved|copy|tmp|temp|new|rej|prev|disabled|off|sw[op])\d*
+    | \.(rpm(save|new|orig)|dpkg-(old|new|dist|tmp|bak|backup|remove)|ucf-(old|new|dist))    # package managers
+    | [._-]\d[\d.T:Z_-]*                                                                    # a number or a date
+    | \ ?\(.*\)                                                                             # (copy), (1)
+    ){1,2}""",
+    re.VERBOSE | re.IGNORECASE,
+)
+"""What is put behind the name of a file to name a copy of it."""
+
+
+@dataclass(slots=True)
+class ManifestsCache(StepCache):
+    read: dict[str, Reading] = field(default_factory=dict)
+    """By file name: what was in a file that is not ours, and of which version of it."""
+    reported: dict[str, str] = field(default_factory=dict)
+    """By file name: why it is no pod, as it was reported."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One name in the kubelet's folder."""
+
+    name: str
+    kind: Kind
+    pod: str = ""
+    """`kube-system/kube-apiserver`; "" where it cannot be read as a pod."""
+    problem: str = ""
+    """Why it cannot."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aside:
+    """A file that has to go, and why."""
+
+    name: str
+    why: str
+
+
+def guard(entries: Sequence[Entry], ours: Mapping[str, str]) -> list[Aside]:
+    """Which files to set aside; `ours` has the pod by the name of each file that is ours to write."""
+    found = []
+    for entry in sorted(entries, key=lambda entry: entry.name):
+        if entry.name in ours or entry.name.startswith(".") or entry.kind not in ("file", "link"):
+            continue
+        if original := next((name for name, pod in sorted(ours.items()) if pod == entry.pod), None):
+            found.append(Aside(name=entry.name, why=f"it names {entry.pod}, as {original} does"))
+        elif entry.kind == "file" and (original := copy_of(entry.name, ours)):
+            found.append(Aside(name=entry.name, why=f"its name is that of a copy of {original}"))
+    return found
+
+
+def copy_of(name: str, ours: Mapping[str, str]) -> str | None:
+    """Which of our files this is named as a copy of."""
+    for each in sorted(ours, key=len, reverse=True):
+        if name == f"#{each}#" or (name.startswith(each) and COPY.fullmatch(name, len(each))):
+            return each
+    return None
+
+
+def guard_sync(turn: Turn) -> None:
+    """Look, set aside, and say so; what cannot be read as a pod is left alone and told once."""
+    ours = files_of(turn)
+    entries = look(turn, ours)
+    asides = guard(entries, ours)
+    asked = asked_for(turn) if asides else set()
+    for aside in asides:
+        if aside.name in asked:
+            hint = "give its pod another name, or take the file out of the spec"
+            turn.report.needs_a_person(STEP, f"the spec asks for it, though {aside.why}", shown(aside.name), hint)
+            continue
+        try:
+            _move(turn, aside)
+        except OSError as why:
+            turn.waiting(STEP, shown(aside.name), f"cannot be set aside ({aside.why}): {why.strerror or why}")
+    _tell(turn, [each for each in entries if each.problem and each.name not in {aside.name for aside in asides}])
+
+
+def _move(turn: Turn, aside: Aside) -> None:
+    world = turn.world
+    stamp = datetime.fromtimestamp(world.clock.now(), UTC).strftime("%Y%m%dT%H%M%SZ")
+    place = set_aside(world.inside(links.DIRECTORY) / aside.name, world.inside(ASIDE), stamp)
+    if place is None:  # whoever left it has taken it away
+        return
+    why = f"or the kubelet would run it beside ours: {aside.why}"
+    hint = "change the spec instead, and keep copies in another folder"
+    turn.report.done(STEP, f"set aside as {ASIDE}/{shown(place.name)}, {why}; {hint}", shown(aside.name))
+
+
+def _tell(turn: Turn, entries: Sequence[Entry]) -> None:
+    reported = turn.world.memory.of(ManifestsCache).reported
+    for entry in entries:
+        if reported.get(entry.name) != entry.problem:
+            reported[entry.name] = entry.problem
+            turn.report.done(STEP, f"left alone, and no pod to us: {entry.problem}", shown(entry.name))
+
+
+def shown(name: str) -> str:
+    """A name that any log can take."""
+    return name if name.isprintable() else ascii(name)
+
+
+def files_of(turn: Turn) -> dict[str, str]:
+    """The pod by the name of each file that is ours to write, also where it is not written now."""
+    pods = {each.file_name: each.name for each in turn.wanted.components}
+    pods |= {each.pod.file_name: each.pod.name for each in turn.wanted.etcd}
+    return {file: f"kube-system/{name}" for file, name in pods.items()}
+
+
+def asked_for(turn: Turn) -> set[str]:
+    """Names in the kubelet's folder that the launch data have a content for."""
+    wanted, folder = turn.wanted, os.path.realpath(turn.world.inside(links.DIRECTORY))
+    paths = [*wanted.files, *wanted.secret_files, *wanted.kubeconfigs]
+    paths += [path for component in wanted.components for path in component.files]
+    places = [turn.world.inside(path) for path in paths]
+    return {place.name for place in places if os.path.realpath(place.parent) == folder}
+
+
+def look(turn: Turn, ours: Mapping[str, str]) -> list[Entry]:
+    """Everything that is not ours; a file that did not change is not read again."""
+    try:
+        with os.scandir(turn.world.inside(links.DIRECTORY)) as listed:
+            found = [each for each in listed if each.name not in ours and not each.name.startswith(".")]
+    except (FileNotFoundError, NotADirectoryError):
+        found = []
+    cache, names = turn.world.memory.of(ManifestsCache), {each.name for each in found}
+    cache.read = {name: reading for name, reading in cache.read.items() if name in names}
+    cache.reported = {name: problem for name, problem in cache.reported.items() if name in names}
+    entries = [_entry(turn, each) for each in found]
+    return [each for each in entries if each is not None]
+
+
+def _entry(turn: Turn, listed: os.DirEntry[str]) -> Entry | None:
+    kind, readings = _kind(listed), turn.world.memory.of(ManifestsCache).read
+    if kind not in ("file", "link"):
+        return Entry(name=listed.name, kind=kind)
+    before = readings.get(listed.name)
+    try:  # a link may lead to a disk that is dead
+        reading = bounded(lambda: read(Path(listed.path), before), PATIENCE, f"reading {listed.path}")
+    except FileNotFoundError:  # gone meanwhile, or a link that leads nowhere
+        return Entry(name=listed.name, kind=kind) if kind == "link" else None
+    except TryLater:
+        return Entry(name=listed.name, kind=kind, problem="it cannot be read: its disk does not answer")
+    except OSError as why:
+        return Entry(name=listed.name, kind=kind, problem=f"it cannot be read: {(why.strerror or str(why)).lower()}")
+    readings[listed.name] = reading
+    return Entry(name=listed.name, kind=kind, pod=reading.pod, problem=reading.problem)
+
+
+def _kind(listed: os.DirEntry[str]) -> Kind:
+    if listed.is_symlink():
+        return "link"
+    if listed.is_dir(follow_symlinks=False):
+        return "dir"
+    return "file" if listed.is_file(follow_symlinks=False) else "other"

@@ -1,0 +1,58 @@
+"""What makes this machine a node: the kubelet's certificate as a client of the API server, and as a server of its own.
+
+The kubelet is let in as `system:node:NAME` and may then touch what concerns that node only; so the certificate is
+issued here, for this machine's name. Needed before the kubelet starts, with or without a member of etcd.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from protokube.agent.controlplane import keys
+from protokube.agent.wanted import MasterConfig
+from protokube.agent.world import Turn
+from protokube.host.files import write_atomic
+from protokube.manifests import kubeconfig
+from protokube.manifests.etcd import PKI
+from protokube.pki.shared import CLUSTER_AUTHORITY
+from protokube.providers.machines import Machine
+
+STEP = "nodekeys"
+CLIENT, SERVER = "kubelet", "kubelet-server"
+PRIVATE = 0o600
+
+
+def with_node(wanted: MasterConfig, me: Machine) -> MasterConfig:
+    """The configuration of a master, with the certificates that only this machine has; the same without a kubelet."""
+    if not wanted.kubelet_kubeconfig:
+        return wanted
+    return replace(wanted, certificates={**wanted.certificates, **certificates(me)})
+
+
+def certificates(me: Machine) -> dict[str, dict[str, Any]]:
+    node = {"authority": CLUSTER_AUTHORITY, "commonName": f"system:node:{me.name}", "organizations": ["system:nodes"]}
+    return {
+        CLIENT: {**node, "names": [], "usages": ["client auth"]},
+        SERVER: {**node, "names": list(dict.fromkeys((me.name, me.address))), "usages": ["server auth"]},
+    }
+
+
+def sync(turn: Turn) -> None:
+    wanted = turn.wanted
+    if not wanted.kubelet_kubeconfig:
+        return
+    keys.ensure_shared(turn)
+    keys.ensure(turn, [CLIENT, SERVER])
+    text = kubeconfig.by_files(
+        wanted.cluster,
+        wanted.kubelet_api or f"https://127.0.0.1:{wanted.api_port}",
+        f"system:node:{turn.world.me.name}",
+        ca=f"{PKI}/ca.crt",
+        certificate=f"{PKI}/{CLIENT}.crt",
+        key=f"{PKI}/{CLIENT}.key",
+    )
+    place = turn.world.inside(wanted.kubelet_kubeconfig)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if write_atomic(place, text.encode(), PRIVATE):
+        turn.report.done(STEP, f"{wanted.kubelet_kubeconfig} written")

@@ -1,0 +1,88 @@
+"""Do the members agree? Asked beside the rounds, since asking everybody takes time; told by the rounds.
+
+`/health` cannot say it. On an alarm no data is touched: masters of the minority side leave the names of the API, and a
+person is told. All masters leave if no side has a majority, or if a member outside of it came further than it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+from protokube.agent.cache import is_recent
+from protokube.agent.world import Turn
+from protokube.etcd import Etcd
+from protokube.etcd.compare import compare
+from protokube.members.agreement import Disagree, Suspicion
+
+STEP = "agreement"
+EVERY, SUSPICIOUS = 30.0, 2.0
+"""Seconds between two comparisons; between two once they differed, and before the first."""
+RECENT = 120.0
+"""Seconds for which a comparison says something about the members."""
+HANGS = 300.0
+"""Seconds after which one that has not ended is reported."""
+
+
+class Watching:
+    """Compares the members of each etcd cluster again and again."""
+
+    def __init__(
+        self,
+        etcd: Mapping[str, Etcd],
+        members: Mapping[str, list[str]],
+        changed: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._etcd, self._members, self._changed = etcd, members, changed
+        self._suspicions = {key: Suspicion() for key in members}
+        self._clock = clock
+        self._compared: dict[str, float] = {}
+
+    def alarms(self) -> Mapping[str, Disagree]:
+        """By etcd cluster, where the members differed several times running."""
+        return {key: each.alarm for key, each in self._suspicions.items() if each.alarm is not None}
+
+    def suspected(self, key: str) -> bool:
+        return self._suspicions[key].differed > 0
+
+    def compared(self, key: str) -> bool:
+        return is_recent(self._compared.get(key), self._clock(), RECENT)
+
+    def look(self) -> bool:
+        """One comparison of each; whether any differed."""
+        differed, before = False, dict(self.alarms())
+        for key, names in self._members.items():
+            seen = compare(self._etcd[key], names)
+            differed |= isinstance(seen, Disagree)
+            self._suspicions[key] = self._suspicions[key].feed(seen)
+            self._compared[key] = self._clock()
+        if before != self.alarms():
+            self._changed()
+        return differed
+
+    def work(self) -> float:
+        """One comparison; the seconds until the next: for a thread of its own."""
+        return SUSPICIOUS if self.look() else EVERY
+
+
+def sync(turn: Turn) -> None:
+    for key, alarm in turn.world.agreement.alarms().items():
+        turn.report.needs_a_person(
+            STEP,
+            f"its members do not hold the same data: {alarm}",
+            key,
+            "nothing was changed; see `protokube etcd members`, decide which side is right, and replace the others"
+            + ("; keep the disks of all: the smaller side may be the right one" if alarm.further else ""),
+        )
+
+
+def out_of_service(turn: Turn) -> set[str]:
+    """The machines whose API servers must not be found: holders of members on the wrong side."""
+    wrong = {name for alarm in turn.world.agreement.alarms().values() for name in alarm.out_of_service}
+    names = {(etcd.key, each.short): each.name for etcd in turn.wanted.etcd for each in etcd.members}
+    return {
+        volume.attached_to
+        for volume in turn.volumes or ()
+        if volume.attached_to and names.get((volume.etcd_cluster, volume.member)) in wrong
+    }

@@ -1,0 +1,140 @@
+"""Who is alive, and who writes what all share: leases in etcd, where the synchronisation logic already is.
+
+A lease lasts a few seconds and has to be renewed more often than rounds come, so `beat` is called beside them. Whatever
+is not fresh is not believed: an answer counts from the moment its question was sent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+from protokube.agent.etcd.maintenance_lease import Leave
+from protokube.agent.world import Clock
+from protokube.errors import Refused, TryLater
+from protokube.etcd import Etcd, NoSpace
+from protokube.providers.machines import Machine
+
+PREFIX = "/protokube/"
+MASTERS, ELECTED, LEAVE = f"{PREFIX}masters/", f"{PREFIX}elected", f"{PREFIX}leave"
+TTL = 5
+"""Seconds a master is believed to be alive after its last word."""
+EVERY = 1.25
+HANGS = 60.0
+"""Seconds after which a beat that has not ended is reported: it makes eight calls at most, of 2 s each."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    when: float
+    live: Mapping[str, str]
+    elected: str
+    serving: frozenset[str]
+
+
+class LeasePresence:
+    """Presence over leases; one lease carries both this master's presence and its office."""
+
+    def __init__(
+        self,
+        etcd: Etcd,
+        me: Machine,
+        clock: Clock,
+        changed: Callable[[], None] = lambda: None,
+        is_serving: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._etcd, self._me, self._clock, self._changed = etcd, me, clock, changed
+        self._is_serving = is_serving
+        self._lease: int | None = None
+        self._seen: _Seen | None = None
+        self._stop = threading.Event()
+        self._leave = Leave(etcd, LEAVE, me.id, clock)
+
+    def beat(self) -> None:
+        """Renew the lease, or get one, and see who else is there; silently later if etcd does not answer."""
+        with contextlib.suppress(TryLater, Refused):
+            self._beat()
+
+    def _beat(self) -> None:
+        if self._stop.is_set():
+            return
+        sent = self._clock.monotonic()
+        if self._lease is not None and not self._etcd.keep(self._lease):
+            self._lease = None
+        if self._lease is None:
+            self._lease = self._etcd.grant(TTL)
+        keys = {each.key: each for each in self._etcd.read(PREFIX)}
+        mine = f"{MASTERS}{self._me.id}"
+        serving = self._is_serving()
+        told = json.dumps({"address": self._me.address, "name": self._me.name, "serving": serving}, sort_keys=True)
+        if mine not in keys or keys[mine].lease != self._lease or keys[mine].value != told:
+            with contextlib.suppress(NoSpace):  # a full etcd keeps leases: what the others read of us stays as it was
+                self._etcd.put(mine, told, self._lease)
+        elected = keys[ELECTED].value if ELECTED in keys else ""
+        if not elected:
+            elected = self._stand()
+        elif elected == self._me.id and keys[ELECTED].lease != self._lease:
+            elected = ""  # an office of a lease that we lost: it ends by itself
+        masters = {
+            key.removeprefix(MASTERS): _told(each.value) for key, each in keys.items() if key.startswith(MASTERS)
+        }
+        masters[self._me.id] = json.loads(told)
+        live = {machine: str(each.get("address", "")) for machine, each in masters.items()}
+        apis = frozenset(machine for machine, each in masters.items() if each.get("serving") is True)
+        before, self._seen = self._seen, _Seen(sent, live, elected, apis)
+        may_go = self._leave.beat(LEAVE in keys, serving)
+        if may_go or before is None or (before.live, before.elected, before.serving) != (live, elected, apis):
+            self._changed()
+
+    def _stand(self) -> str:
+        """Be elected, if nobody is; a full etcd elects nobody."""
+        assert self._lease is not None
+        try:
+            return self._me.id if self._etcd.create(ELECTED, self._me.id, self._lease) else ""
+        except NoSpace:
+            return ""
+
+    def _fresh(self) -> _Seen | None:
+        seen = self._seen
+        return seen if seen is not None and self._clock.monotonic() - seen.when < TTL - 1 else None
+
+    def live(self) -> Mapping[str, str] | None:
+        seen = self._fresh()
+        return seen.live if seen else None
+
+    def serving(self) -> Collection[str] | None:
+        seen = self._fresh()
+        return seen.serving if seen else None
+
+    def elected(self) -> bool:
+        seen = self._fresh()
+        return seen is not None and seen.elected == self._me.id
+
+    def leave(self) -> bool:
+        return self._leave.ask()
+
+    def work(self) -> float:
+        """One beat; the seconds until the next: for a thread of its own. What it raises is a malformed answer, or a
+        bug: the next beat begins anew, and until one succeeds what was seen before grows old."""
+        self.beat()
+        return EVERY
+
+    def retire(self) -> None:
+        """Leave in an orderly way and for good: the others need not wait for the lease to end."""
+        self._stop.set()
+        self._seen = None
+        self._leave.end()
+        if self._lease is not None:
+            with contextlib.suppress(TryLater, Refused):
+                self._etcd.revoke(self._lease)
+
+
+def _told(value: str) -> dict[str, object]:
+    try:
+        told = json.loads(value)
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) else {}

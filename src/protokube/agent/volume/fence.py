@@ -1,0 +1,93 @@
+"""Do we still hold what we serve? The first step of every round.
+
+A master that slept, or was cut off, may have lost its volume to another one. Every mount raises the epoch of a volume;
+a holder that sees a greater epoch, or sees the volume attached elsewhere, stops: manifest away, etcd gone, unmounted.
+So does one whose etcd proves that the disk is an older copy; that disk is then mounted and checked again.
+Stopping needs a positive word. A provider that does not answer, or a list that lacks the volume, is none: the
+attachment is the lock, and nobody else can have it.
+"""
+
+from __future__ import annotations
+
+from protokube.agent import links
+from protokube.agent.volume import inventory, lastwords, leaving, mounted_volumes, verified
+from protokube.agent.volume.leaving import leave
+from protokube.agent.world import Turn
+from protokube.errors import TryLater
+from protokube.host import Mount
+from protokube.members.identity import Identity, Unreadable
+from protokube.providers.volumes import Volume
+
+STEP = "fence"
+
+
+def sync(turn: Turn) -> None:
+    world = turn.world
+    held = mounted_volumes.mounted(world)
+    verified.prune(world, held)
+    for link in links.dangling(world, {mount.point for mount in held.values()}):
+        links.remove(link)
+        turn.report.done(STEP, f"removed {link.name}: its volume is not mounted")
+    leaving.finish(turn)
+    try:
+        turn.list_volumes()
+    except TryLater as why:
+        kept = f"; serving {', '.join(held)} goes on, since the attachment is the lock" if held else ""
+        raise TryLater(f"{why.message}{kept}", saw=why.saw, hint=why.hint) from why
+    inventory.count_gone(turn)
+    lastwords.prune(turn, held)
+    for volume, mount in held.items():
+        with turn.reported(STEP, volume):
+            _one(turn, volume, mount)
+
+
+def _one(turn: Turn, volume: str, mount: Mount) -> None:
+    # a disk that does not answer is no reason to keep it
+    world, identity = turn.world, mounted_volumes.identity_or_why_not(mount.point)
+    if isinstance(identity, Unreadable) and identity.disk_error:
+        turn.disk_errors[volume] = identity.disk_error
+    checked = verified.is_verified(world, volume, mount, identity)
+    listed = turn.volume(volume)
+    if listed is None and not inventory.is_gone(turn, volume):
+        unclear = turn.unclear.get(volume, "it says that the volume does not exist; it may come back")
+        turn.waiting(STEP, volume, f"the provider does not list it, and it is served on: {unclear}")
+        return
+    if listed is not None and listed.attached_to is None and _answers(turn, mount):
+        turn.waiting(STEP, volume, "the provider says that it is attached to nobody, and its device still answers")
+        return
+    etcd_cluster = identity.etcd_cluster if isinstance(identity, Identity) else ""
+    if why := reason(listed, identity, world.me.id, verified=checked):
+        if listed is not None and listed.attached_to not in (None, world.me.id):
+            _confirm(turn, listed)
+        leave(turn, volume, etcd_cluster, mount, why, STEP)
+    elif isinstance(identity, Identity) and checked and (proof := lastwords.of_a_copy(turn, mount, identity)):
+        why = f"it is an older copy, as etcd proves: {proof.sentence}"
+        leave(turn, volume, etcd_cluster, mount, why, STEP, lambda: lastwords.note(world, volume, proof))
+
+
+def _answers(turn: Turn, mount: Mount) -> bool:
+    """Whether the kernel still shows the device that is mounted."""
+    return turn.world.disks.present(mount.number)
+
+
+def _confirm(turn: Turn, listed: Volume) -> None:
+    """A list may be older than our own attachment. Asked for this very volume, the provider has to say it again."""
+    found = turn.world.volumes.look_up(listed.id)
+    if found is not None and found.attached_to == turn.world.me.id:
+        raise TryLater(f"{listed.id} is listed as attached to {listed.attached_to}, and by itself as attached to us")
+
+
+def reason(listed: Volume | None, identity: Identity | Unreadable | None, me: str, *, verified: bool = True) -> str:
+    """Why this master must stop serving a volume that it has mounted; empty if it need not.
+
+    A disk that was not checked yet does not serve, and a greater epoch says that it is an older copy of itself. It
+    stays mounted: to unmount it would only mount it again, round after round.
+    """
+    if listed is None:
+        return "the provider says that it does not exist"
+    if listed.attached_to != me:
+        return f"it is attached to {listed.attached_to or 'nobody'}"
+    seen = listed.epoch_for(identity.generation) if isinstance(identity, Identity) and verified else 0
+    if isinstance(identity, Identity) and seen > identity.epoch:
+        return f"epoch {seen} was seen, ours is {identity.epoch}"
+    return ""

@@ -1,0 +1,182 @@
+"""Listen to what etcd said when it ended: it knows of its disk what no record does.
+
+That the disk lacks what its member acknowledged ends the serving of it at once, by the fence: the manifest goes, etcd
+goes, the volume is unmounted and mounted again, and so checked anew. Before that check is judged, what etcd said is
+recorded off the disk. That the data is corrupt stops etcd from being started again, for as long as this mount lasts.
+
+Output is no record: a kubelet removes it together with the pod. So what was found is noted in /run first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from protokube.agent.cache import StepCache
+from protokube.agent.volume import mounted_volumes, raftmarks, verified
+from protokube.agent.volume.runnotes import RunNotes
+from protokube.agent.wanted import EtcdCluster
+from protokube.agent.world import Home, Turn, World
+from protokube.errors import Refused, TryLater
+from protokube.etcd import lastwords
+from protokube.etcd.wal import UnreadableLog
+from protokube.host import Mount, podlogs
+from protokube.host.bounded import bounded
+from protokube.members.identity import Identity
+from protokube.members.lastwords import LastWords, corrupt_words, proof_of_a_copy
+from protokube.members.raftmark import LogPosition
+
+STEP = "etcd"
+NOTES = RunNotes("lastwords")
+YOUNG, OFTEN = 10.0, 1.0
+"""For so many seconds after a member is served, rounds come so often: a copy must not serve for long."""
+SURE = 5.0
+"""Seconds that a member must not have answered before its data is called corrupt."""
+NAMESPACE, CONTAINER = "kube-system", "etcd-container"
+
+
+@dataclass(slots=True)
+class LastWordsCache(StepCache):
+    output: dict[str, tuple[Sequence[podlogs.LogFile], Sequence[LastWords]]] = field(default_factory=dict)
+    """By pod: the files of its output when they were last read, and etcd's last words in them. Forgotten, they are read
+    once more."""
+    proofs: dict[str, tuple[str, CopyProof]] = field(default_factory=dict)
+    """By volume: the mount, and what proves it to be a copy. It is noted, too, as soon as /run can be written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyProof:
+    """That a disk which is served here is an older copy after all, in etcd's own words."""
+
+    sentence: str
+    document: Mapping[str, Any]
+    """What has to be noted before the disk is unmounted, so that it is known when the disk is checked again."""
+
+
+def of_a_copy(turn: Turn, mount: Mount, identity: Identity) -> CopyProof | None:
+    """Whether etcd's output proves that a disk which is served here is an older copy."""
+    world, volume = turn.world, identity.volume
+    etcd = turn.wanted.etcd_cluster(identity.etcd_cluster)
+    since = verified.since(world, volume, mount)
+    if etcd is None or since is None:
+        return None
+    if turn.waited(f"listening to etcd on {volume}") < YOUNG:
+        turn.within(OFTEN)
+    if (noted := NOTES.read_document(world, volume)) is not None and "acknowledged" in noted:
+        return CopyProof(sentence=str(noted["sentence"]), document=noted)  # being stopped since an earlier round
+    proofs = world.memory.of(LastWordsCache).proofs
+    if volume in proofs and proofs[volume][0] == mount.key:
+        return proofs[volume][1]
+    spoken = _spoken(turn, etcd)
+    if not any(each.acknowledged for each in spoken):
+        return None
+    try:
+        folder = raftmarks.folder_at(mount.point, etcd)
+        position = mounted_volumes.on_volume(
+            lambda: world.logs.position(folder), f"reading etcd's log on {mount.point}"
+        )
+    except (TryLater, UnreadableLog):
+        return None  # nothing is proven about a log that cannot be read now
+    proof = proof_of_a_copy(spoken, position, since)
+    if proof is None:
+        return None
+    document = {
+        "sentence": proof.sentence, "acknowledged": proof.acknowledged, "epoch": identity.epoch,
+        "generation": identity.generation, "cluster": position.cluster_id, "member": position.member_id,
+    }  # fmt: skip
+    found = CopyProof(sentence=proof.sentence, document=document)
+    proofs[volume] = (mount.key, found)
+    return found
+
+
+def note(world: World, volume: str, proof: CopyProof) -> None:
+    if NOTES.read_document(world, volume) != proof.document:
+        NOTES.write_document(world, volume, proof.document)
+    world.memory.of(LastWordsCache).proofs.pop(volume, None)
+
+
+def record(turn: Turn, home: Home, position: LogPosition) -> None:
+    """Put what etcd said of this member's disk on record, before the disk is judged. TryLater as the store raises."""
+    noted = NOTES.read_document(turn.world, home.volume)
+    if noted is None or "acknowledged" not in noted:
+        return
+    generation, member = noted["generation"], (noted["cluster"], noted["member"])
+    assert isinstance(home.identity, Identity)
+    if (generation, *member) == (home.identity.generation, position.cluster_id, position.member_id):
+        acknowledged, epoch = int(noted["acknowledged"]), int(noted["epoch"])
+        raftmarks.acknowledge(turn, home.etcd.key, generation, position, acknowledged=acknowledged, copied_epoch=epoch)
+        turn.report.done(STEP, f"recorded that its member acknowledged index {acknowledged}", home.name)
+    forget(turn.world, home.volume)
+
+
+def corrupt(turn: Turn, home: Home) -> str:
+    """What etcd says about data that it cannot start with; "" if it runs, or says no such thing.
+
+    Asked of a member that is served, or was until it said so: the answer stays the same for as long as the mount.
+    """
+    world = turn.world
+    since = verified.since(world, home.volume, home.mount) if home.mount else None
+    if since is None:
+        return ""
+    if (noted := NOTES.read_document(world, home.volume)) is not None and noted.get("corrupt"):
+        return str(noted["sentence"])
+    words = corrupt_words(_spoken(turn, home.etcd), since)
+    if words is None or _answers(turn, home):
+        return ""
+    turn.within(OFTEN)
+    if turn.waited(f"corrupt data of {home.name}") < SURE:
+        return ""
+    NOTES.write_document(world, home.volume, {"sentence": words.sentence, "corrupt": True})
+    return words.sentence
+
+
+def forget(world: World, volume: str) -> None:
+    NOTES.forget(world, volume)
+
+
+def prune(turn: Turn, mounted: Collection[str]) -> None:
+    """Forget what was said about mounts that are over, and about volumes that others hold by now."""
+    for volume in NOTES.volumes(turn.world):
+        listed, noted = turn.volume(volume), NOTES.read_document(turn.world, volume) or {}
+        elsewhere = listed is not None and listed.attached_to != turn.world.me.id
+        if elsewhere or (volume not in mounted and "acknowledged" not in noted):
+            forget(turn.world, volume)
+
+
+def _answers(turn: Turn, home: Home) -> bool:
+    try:
+        turn.world.etcd[home.etcd.key].status(home.member.name)
+    except TryLater:
+        return False
+    except Refused:
+        return True
+    return True
+
+
+def _spoken(turn: Turn, etcd: EtcdCluster) -> Sequence[LastWords]:
+    """All last words in the output of the pod: looked for once a round, read again only if something was written."""
+    if etcd.pod.name in turn.last_words:
+        return turn.last_words[etcd.pod.name]
+    turn.last_words[etcd.pod.name] = found = _read_output(turn, etcd)
+    return found
+
+
+def _read_output(turn: Turn, etcd: EtcdCluster) -> Sequence[LastWords]:
+    world, output = turn.world, turn.world.memory.of(LastWordsCache).output
+    folder, others = world.inside(podlogs.FOLDER), [each.pod.name for each in turn.wanted.etcd]
+    known = output.get(etcd.pod.name)
+
+    def read() -> tuple[Sequence[podlogs.LogFile], Sequence[LastWords]]:
+        files = podlogs.newest(folder, NAMESPACE, etcd.pod.name, CONTAINER, others)
+        if known is not None and known[0] == files:
+            return known
+        return files, lastwords.find(line for file in files for line in podlogs.lines(file))
+
+    try:
+        output[etcd.pod.name] = found = bounded(
+            read, mounted_volumes.PATIENCE, f"reading the output of {etcd.pod.name}"
+        )
+    except (OSError, TryLater):
+        return ()  # nothing is concluded from output that cannot be read
+    return found[1]

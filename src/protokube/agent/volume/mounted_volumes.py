@@ -1,0 +1,173 @@
+"""The volumes that are mounted here, and what is on each: read from the machine every round."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import TypeVar
+
+from protokube.agent.cache import StepCache
+from protokube.agent.volume.verified import is_verified
+from protokube.agent.wanted import EtcdCluster, MasterConfig, Member
+from protokube.agent.world import Home, Turn, World
+from protokube.errors import TryLater
+from protokube.host import Block, Mount
+from protokube.host.bounded import bounded
+from protokube.host.files import flush_folder, read_or_none, write_atomic
+from protokube.members.identity import FILE, Identity, Unreadable, decode, encode
+from protokube.members.start import Data
+from protokube.providers.volumes import Volume
+
+T = TypeVar("T")
+POINTS = "/mnt"
+PREFIX = "master-"
+DRAFT = f".{FILE}."
+"""How the names of unfinished identities begin."""
+DISK_ERRORS = (errno.EIO, errno.EUCLEAN, errno.EBADMSG, errno.ENXIO, errno.ENODEV)
+"""What a read ends with if the disk, or the file system on it, is broken."""
+PATIENCE = 2.0
+"""Seconds that reading a few small files may take; a stuck disk must not hold up the others."""
+
+
+@dataclass(slots=True)
+class HomesCache(StepCache):
+    """Forgotten, a broken disk is found a little later."""
+
+    failed: set[str] = field(default_factory=set)
+    """Mounted volumes that could not be looked at in the last round."""
+
+
+def point_of(volume: str) -> str:
+    """Where a volume is mounted, as this machine's own paths go."""
+    return f"{POINTS}/{PREFIX}{volume}"
+
+
+def mounted(world: World) -> dict[str, Mount]:
+    """Mounts of ours, by volume."""
+    start = str(world.inside(f"{POINTS}/{PREFIX}"))
+    by_point = ((str(each.point), each) for each in world.disks.mounts())  # as text: asked for often, of many mounts
+    found = {point.removeprefix(start): each for point, each in by_point if point.startswith(start)}
+    return {volume: each for volume, each in found.items() if volume and "/" not in volume}
+
+
+def on_volume(action: Callable[[], T], what: str, seconds: float = PATIENCE) -> T:
+    """Do a small thing with files; a full, broken or stuck disk is something to wait for, and to say."""
+    try:
+        return bounded(action, seconds, what)
+    except OSError as error:
+        raise TryLater(f"{what}: {(error.strerror or str(error)).lower()}", saw=str(error.filename or "")) from error
+
+
+def read_identity(point: Path) -> Identity | Unreadable | None:
+    return bounded(lambda: _identity_on(point), PATIENCE, f"reading the identity on {point}")
+
+
+def identity_or_why_not(point: Path) -> Identity | Unreadable | None:
+    """The same for whoever has to go on with a disk that does not answer."""
+    try:
+        return read_identity(point)
+    except TryLater as why:
+        return Unreadable(why.message)
+
+
+def _identity_on(point: Path) -> Identity | Unreadable | None:
+    try:
+        found = read_or_none(point / FILE)
+    except OSError as error:
+        of_disk = (error.strerror or str(error)).lower() if error.errno in DISK_ERRORS else ""
+        return Unreadable(f"{FILE}: {error.strerror}", of_disk)
+    return None if found is None else decode(found)
+
+
+def observe(turn: Turn) -> list[Home]:
+    """Every mounted volume that we can place; one that neither tags nor identity can place is left alone."""
+    found = []
+    failed = turn.world.memory.of(HomesCache).failed
+    failed.clear()
+    for volume, mount in sorted(mounted(turn.world).items()):
+        try:
+            home = _home(turn, volume, mount)
+        except TryLater as why:
+            turn.waiting("volumes", volume, why.message)
+            failed.add(volume)
+            continue
+        if home is not None:
+            found.append(home)
+    return found
+
+
+def _home(turn: Turn, volume: str, mount: Mount) -> Home | None:
+    listed = turn.volume(volume)
+    identity, placed, state, empty = on_volume(lambda: _look(turn, mount.point, listed), f"looking at {mount.point}")
+    if placed is None:
+        return None
+    etcd, member = placed
+    block = Block(path=mount.point, number=mount.number, size=0, serial=None)
+    uuid = turn.world.uuid_of(block) if identity is None else None
+    return Home(
+        volume=volume, etcd=etcd, member=member, point=mount.point, listed=listed, identity=identity, data=state,
+        empty=empty, uuid=uuid, verified=is_verified(turn.world, volume, mount, identity), mount=mount,
+    )  # fmt: skip
+
+
+def _look(
+    turn: Turn, point: Path, listed: Volume | None
+) -> tuple[Identity | Unreadable | None, tuple[EtcdCluster, Member] | None, Data, bool]:
+    """What is on the disk: whose it says to be, whose it is, etcd's data there, and whether nothing at all is."""
+    identity = _identity_on(point)
+    placed = _place(turn.wanted, listed, identity)
+    if placed is None:
+        return identity, None, Data.MISSING, False
+    return identity, placed, data_of(point, placed[0].pod.data_dir, identity), is_empty(point)
+
+
+def _place(
+    wanted: MasterConfig, listed: Volume | None, identity: Identity | Unreadable | None
+) -> tuple[EtcdCluster, Member] | None:
+    """Tags nominate; with the provider silent, what the disk says of itself has to do."""
+    said = listed or identity
+    if said is None or isinstance(said, Unreadable):
+        return None
+    etcd = wanted.etcd_cluster(said.etcd_cluster)
+    member = etcd.member(said.member) if etcd else None
+    return (etcd, member) if etcd and member else None
+
+
+def data_of(point: Path, data_dir: str, identity: object) -> Data:
+    """What lies where etcd keeps its data: a write-ahead log is what makes etcd go by it."""
+    folder = point / data_dir.lstrip("/")
+    has_log = any((folder / "member" / "wal").glob("*.wal"))
+    if identity is None and (has_log or (point / "k8s.io").exists()):
+        return Data.ORIGINAL
+    return Data.PRESENT if has_log else Data.MISSING
+
+
+def data_on(home: Home) -> Data:
+    """What lies there now."""
+    return on_volume(lambda: data_of(home.point, home.etcd.pod.data_dir, home.identity), f"looking at {home.point}")
+
+
+def move_data_aside(home: Home) -> str:
+    """Rename etcd's data folder and say its new name; "" if nothing is in it. It is a person's to delete, not ours."""
+    folder = home.point / home.etcd.pod.data_dir.lstrip("/")
+    if not folder.exists() or not any(folder.iterdir()):
+        return ""
+    taken = {each.name for each in folder.parent.iterdir()}
+    aside = folder.with_name(next(name for n in count(1) if (name := f"{folder.name}.aside-{n}") not in taken))
+    folder.rename(aside)
+    flush_folder(folder.parent)
+    return aside.name
+
+
+def is_empty(point: Path) -> bool:
+    """Nothing but what mkfs makes, and drafts of an identity whose writer was killed."""
+    return {each.name for each in point.iterdir() if not each.name.startswith(DRAFT)} <= {"lost+found"}
+
+
+def write_identity(point: Path, identity: Identity) -> None:
+    for left in point.glob(f"{DRAFT}*"):
+        left.unlink()
+    write_atomic(point / FILE, encode(identity), 0o644)

@@ -1,0 +1,132 @@
+"""Record off the disk how far each served member's log has come, at most once a minute.
+
+An older copy of a disk is recognised by it before etcd sees the data. So the mark must never be ahead of the disk: it
+is read from the log itself, and recorded only after a flush of that log succeeded. etcd's own status is no source, it
+counts what is still in memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from protokube.agent.cache import Confirmed, StepCache, is_recent
+from protokube.agent.etcd import generations
+from protokube.agent.wanted import EtcdCluster
+from protokube.agent.world import Home, Turn
+from protokube.errors import Refused, TryLater
+from protokube.etcd.wal import UnreadableLog
+from protokube.members.identity import Identity
+from protokube.members.raftmark import LogPosition, RaftMark, decode, encode, raised
+from protokube.members.start import Data, Start
+from protokube.store import NotThere, Stored, layout
+
+STEP = "raft mark"
+EVERY = 60.0
+
+
+@dataclass(slots=True)
+class RaftMarksCache(StepCache):
+    written: dict[str, Confirmed[RaftMark]] = field(default_factory=dict)
+    """By volume: the mark that was last written. A write compares with the store itself, and never lowers it."""
+
+
+def wal_folder(home: Home) -> Path:
+    return folder_at(home.point, home.etcd)
+
+
+def folder_at(point: Path, etcd: EtcdCluster) -> Path:
+    """Where etcd keeps its log on a volume that is mounted there."""
+    return point / etcd.pod.data_dir.lstrip("/") / "member" / "wal"
+
+
+def sync(turn: Turn) -> None:
+    for home in turn.homes:
+        match turn.decisions.get(home.volume):
+            case Start(fresh=False) if home.data is Data.PRESENT and home.volume in turn.settled:
+                try:
+                    _one(turn, home)
+                except (TryLater, Refused) as why:
+                    # Nothing waits for it: a member that runs goes on without a newer mark.
+                    turn.report.warn(STEP, f"how far it has come is not recorded: {why.message}", home.name, why.hint)
+            case _:
+                pass
+
+
+def read(turn: Turn, key: str, generation: str, position: LogPosition) -> RaftMark | None:
+    """The mark of the member whose log this is; None if there is none that can be read. Raises as the store does."""
+    stored = _stored(turn, _path(turn, key, generation, position))
+    return decode(stored.data.decode(errors="replace").strip()) if stored else None
+
+
+def reset(turn: Turn, key: str, generation: str, position: LogPosition) -> None:
+    """Record the position of an older copy that a person accepted: the one way in which a mark is ever lowered."""
+    _write(turn, key, _mark(generation, position), lower=True)
+
+
+def acknowledge(
+    turn: Turn, key: str, generation: str, position: LogPosition, *, acknowledged: int, copied_epoch: int
+) -> None:
+    """Record an index that the member of this log acknowledged, and that the log of this mount's disk lacks.
+
+    Term and commit stay as they are: the original, which has the entry, may not know yet that it is committed.
+    """
+    mark = RaftMark(
+        generation=generation, cluster_id=position.cluster_id, member_id=position.member_id, term=0, commit=0,
+        acknowledged=acknowledged, copied_epoch=copied_epoch,
+    )  # fmt: skip
+    _write(turn, key, mark)
+
+
+def _one(turn: Turn, home: Home) -> None:
+    written, now = turn.world.memory.of(RaftMarksCache).written, turn.world.clock.monotonic()
+    known = written.get(home.volume)
+    if known is not None and is_recent(known.when, now, EVERY):
+        return
+    assert isinstance(home.identity, Identity)
+    folder = wal_folder(home)
+    try:
+        position = turn.world.background.run(f"raft mark {home.volume}", lambda: turn.world.logs.flushed(folder))
+    except (OSError, UnreadableLog) as error:
+        raise TryLater(f"etcd's log could not be flushed and read: {error}") from error
+    if position is None:
+        return  # a later round collects it
+    mark = _mark(home.identity.generation, position)
+    if known is None or known.value != mark:
+        _write(turn, home.etcd.key, mark)
+    written[home.volume] = Confirmed(mark, now)
+
+
+def _mark(generation: str, position: LogPosition) -> RaftMark:
+    return RaftMark(
+        generation=generation,
+        cluster_id=position.cluster_id,
+        member_id=position.member_id,
+        term=position.term,
+        commit=position.commit,
+    )
+
+
+def _write(turn: Turn, key: str, mark: RaftMark, *, lower: bool = False) -> None:
+    path = _path(turn, key, mark.generation, mark)
+    stored = _stored(turn, path)
+    known = decode(stored.data.decode(errors="replace").strip()) if stored else None
+    wanted = mark if lower else raised(known, mark)
+    if wanted == known:
+        return
+    data = f"{encode(wanted)}\n".encode()
+    if stored is None:
+        generations.create_beside(turn, key, path, data)
+    else:
+        turn.world.store.replace(path, data, stored.version)
+
+
+def _path(turn: Turn, key: str, generation: str, of: LogPosition | RaftMark) -> str:
+    return layout.etcd_raft_mark(turn.wanted.cluster, key, generation, of.cluster_id, of.member_id)
+
+
+def _stored(turn: Turn, path: str) -> Stored | None:
+    try:
+        return turn.world.store.read(path)
+    except NotThere:
+        return None

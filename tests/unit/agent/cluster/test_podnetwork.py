@@ -1,0 +1,149 @@
+"""The agent's step for pods' addresses and ways: what it does once the API server tells of the nodes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers_agent import a_turn
+from helpers_config import completed
+from helpers_scenarios_edges import FakeClock, HostClock
+from protokube.agent.cluster import podnetwork
+from protokube.agent.launchdata import from_config
+from protokube.agent.report import Report
+from protokube.agent.world import Turn
+from protokube.errors import TryLater
+from protokube.host import Route
+from protokube.manifests import cni
+
+
+class Nodes:
+    """An API server that knows of nodes only."""
+
+    def __init__(self, *nodes: dict[str, Any]) -> None:
+        self.nodes, self.asked = list(nodes), 0
+
+    def get(self, path: str, **query: str) -> dict[str, Any]:
+        assert path == "/api/v1/nodes"
+        self.asked += 1
+        return {"items": self.nodes}
+
+
+class Silent:
+    def get(self, path: str, **query: str) -> dict[str, Any]:
+        raise TryLater("the API server does not answer")
+
+
+class Table:
+    """The routes of a machine that is not there."""
+
+    def __init__(self, *routes: Route) -> None:
+        self.routes = set(routes)
+
+    def read(self) -> Sequence[Route]:
+        return sorted(self.routes, key=str)
+
+    def change(self, remove: Sequence[Route], add: Sequence[Route]) -> None:
+        self.routes = (self.routes - set(remove)) | set(add)
+
+
+def a_node(name: str, address: str, range_: str = "") -> dict[str, Any]:
+    spec = {"podCIDR": range_} if range_ else {}
+    return {
+        "metadata": {"name": name},
+        "spec": spec,
+        "status": {"addresses": [{"type": "InternalIP", "address": address}]},
+    }
+
+
+ME, OTHER = a_node("i-1", "10.0.0.1", "100.96.0.0/24"), a_node("i-2", "10.0.0.2", "100.96.1.0/24")
+NEAR = Route(destination="10.0.0.0/24", via="", ours=False)
+TO_OTHER = Route(destination="100.96.1.0/24", via="10.0.0.2", ours=True)
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def table() -> Table:
+    return Table(Route(destination="default", via="10.0.0.254", ours=False), NEAR)
+
+
+@pytest.fixture
+def turn(tmp_path: Path, clock: FakeClock, table: Table) -> Turn:
+    wanted = replace(from_config(completed(cloud="local", name="laptop")), pod_network=True)
+    return a_turn(tmp_path, wanted=wanted, clock=HostClock(clock), routes=table)
+
+
+def subnets(turn: Turn) -> list[list[dict[str, str]]]:
+    bridge = json.loads(turn.world.inside(cni.FILE).read_text())["plugins"][0]
+    found: list[list[dict[str, str]]] = bridge["ipam"]["ranges"]
+    return found
+
+
+def test_once_the_node_has_a_range_its_pods_have_a_network_and_ways_to_all_others(turn: Turn, table: Table) -> None:
+    turn.world.kube = Nodes(ME, OTHER)  # type: ignore[assignment]
+    podnetwork.sync(turn)
+    assert subnets(turn) == [[{"subnet": "100.96.0.0/24"}]]
+    assert TO_OTHER in table.routes
+    assert "podnetwork pods get addresses of 100.96.0.0/24" in turn.report.sentence()
+
+
+@pytest.mark.parametrize(
+    ("nodes", "says"),
+    [([OTHER], "is not registered yet"), ([a_node("i-1", "10.0.0.1"), OTHER], "has no range of pod addresses yet")],
+)
+def test_before_that_it_waits_and_says_for_what(
+    turn: Turn, table: Table, nodes: list[dict[str, Any]], says: str
+) -> None:
+    turn.world.kube = Nodes(*nodes)  # type: ignore[assignment]
+    podnetwork.sync(turn)
+    assert says in turn.report.sentence()
+    assert not turn.world.inside(cni.FILE).exists()
+    assert TO_OTHER not in table.routes
+
+
+def test_an_api_server_that_is_silent_changes_nothing(turn: Turn, table: Table, clock: FakeClock) -> None:
+    turn.world.kube = Nodes(ME, OTHER)  # type: ignore[assignment]
+    podnetwork.sync(turn)
+    before, written = set(table.routes), turn.world.inside(cni.FILE).read_bytes()
+    clock.advance(podnetwork.EVERY + 1)
+    turn.world.kube = Silent()  # type: ignore[assignment]
+    with pytest.raises(TryLater):
+        podnetwork.sync(turn)
+    assert (table.routes, turn.world.inside(cni.FILE).read_bytes()) == (before, written)
+
+
+def test_the_nodes_are_asked_for_again_after_a_while_and_not_before(turn: Turn, table: Table, clock: FakeClock) -> None:
+    turn.world.kube = nodes = Nodes(ME, OTHER)  # type: ignore[assignment]
+    podnetwork.sync(turn)
+    nodes.nodes.remove(OTHER)
+    podnetwork.sync(turn)
+    assert (nodes.asked, TO_OTHER in table.routes) == (1, True)
+    clock.advance(podnetwork.EVERY + 1)
+    turn.report = Report()
+    podnetwork.sync(turn)
+    assert (nodes.asked, TO_OTHER in table.routes) == (2, False)
+    assert "no longer 100.96.1.0/24 via 10.0.0.2" in turn.report.sentence()
+
+
+def test_a_node_that_claims_the_address_of_a_master_gets_no_route_and_is_told(turn: Turn, table: Table) -> None:
+    turn.world.kube = Nodes(ME, OTHER, a_node("evil", "10.0.0.99", "10.0.0.12/32"))  # type: ignore[assignment]
+    podnetwork.sync(turn)
+    assert {route.destination for route in table.routes} == {"default", "10.0.0.0/24", "100.96.1.0/24"}
+    assert "podnetwork 10.0.0.12/32: waits: evil: its range is outside of the pods' 100.96.0.0/11" in (
+        turn.report.sentence()
+    )
+
+
+def test_where_others_see_to_it_nothing_is_asked_or_written(tmp_path: Path) -> None:
+    turn = a_turn(tmp_path, kube=Nodes(ME, OTHER), routes=Table())
+    podnetwork.sync(turn)
+    assert not turn.world.inside(cni.FILE).exists()

@@ -1,0 +1,383 @@
+"""The cluster once its API answers: our own Node, and what the elected master does for all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from helpers_addons import MemoryKube, an_addon, an_object
+from helpers_agent import Alone, Machines, a_machine, a_turn
+from helpers_config import completed
+from helpers_requests import NODES, a_request, content
+from helpers_scenarios_edges import HostClock
+from protokube.addons import approve
+from protokube.addons.record import PATH as RECORD
+from protokube.addons.record import from_tree
+from protokube.addons.value import Addon, Tree, label_of, ref
+from protokube.agent.cluster import approvals, nodes, steps
+from protokube.agent.cluster.addons import AGAIN, EVERY
+from protokube.agent.launchdata import from_config
+from protokube.agent.wanted import MasterConfig
+from protokube.agent.world import Turn
+from protokube.errors import ProtokubeError, TryLater
+from protokube.kube.client import ApiError
+from protokube.store.addons import put_addons
+from protokube.store.memory import MemoryStore
+
+NODE = "/api/v1/nodes/i-1"
+ONE = "/api/v1/namespaces/kube-system/configmaps/one"
+TWO = "/api/v1/namespaces/kube-system/configmaps/two"
+Rounds = Callable[..., Turn]
+
+
+class Slow(MemoryKube):
+    """A server that takes its time for every change."""
+
+    def __init__(self, fast: MemoryKube, clock: HostClock, seconds: float) -> None:
+        super().__init__()
+        self.objects, self.clock, self.seconds = fast.objects, clock, seconds
+
+    def merge(self, path: str, tree: Tree) -> Tree:
+        self.clock.common.advance(self.seconds)
+        return super().merge(path, tree)
+
+
+@pytest.fixture
+def kube() -> MemoryKube:
+    return MemoryKube()
+
+
+@pytest.fixture
+def rounds(tmp_path: Path, kube: MemoryKube) -> Rounds:
+    """One round after the other of one master; the add-ons are those that were given last."""
+    store = MemoryStore(tmp_path.name)
+    plain = from_config(completed(cloud="local", name="laptop", masters=1, nodes=1))
+    first = a_turn(tmp_path, wanted=plain, kube=kube, store=store, presence=Alone({}, elected=True, serving=["i-1"]))
+    first.world.machines = Machines(a_machine(), a_machine("n-1", group="nodes"))
+    wanted: list[MasterConfig] = [plain]
+
+    def again(*addons: Addon, passed: float = 0.0, **presence: Any) -> Turn:
+        if addons:
+            wanted.append(replace(plain, addons=put_addons(store, plain.cluster, addons)))
+        if presence:
+            first.world.presence = Alone({}, **{"elected": True, "serving": ["i-1"], **presence})
+        cast(HostClock, first.world.clock).common.advance(passed)
+        turn = a_turn(tmp_path, wanted=wanted[-1])
+        turn.world = first.world
+        steps.sync(turn)
+        return turn
+
+    return again
+
+
+def test_the_add_ons_are_applied_labelled_and_recorded(rounds: Rounds, kube: MemoryKube) -> None:
+    addon = an_addon("dns", an_object("one", data={"a": "b"}), an_object("two"))
+
+    turn = rounds(addon)
+
+    assert turn.report.sentence() == "addons dns: 2 objects applied"
+    assert label_of(kube.objects[ONE]) == "dns"
+    assert from_tree(kube.objects[RECORD])["dns"].refs == addon.refs
+
+
+def test_they_are_looked_at_again_after_a_while_and_put_right(rounds: Rounds, kube: MemoryKube) -> None:
+    addon = an_addon("dns", an_object("one", data={"a": "b"}))
+    rounds(addon)
+    kube.objects[ONE]["data"] = {"a": "changed by hand"}
+
+    soon, later = rounds(passed=EVERY - 1), rounds(passed=2)
+
+    assert (soon.report.sentence(), later.report.sentence()) == ("", "addons dns: 1 object applied")
+    assert kube.objects[ONE]["data"] == {"a": "b"}
+
+
+def test_a_second_look_changes_nothing(rounds: Rounds, kube: MemoryKube) -> None:
+    rounds(an_addon("dns", an_object("one"), an_object("two")))
+    before = {path: tree["metadata"]["resourceVersion"] for path, tree in kube.objects.items()}
+
+    turn = rounds(passed=EVERY)
+
+    assert {path: tree["metadata"]["resourceVersion"] for path, tree in kube.objects.items()} == before
+    assert turn.report.sentence() == ""
+
+
+def test_what_left_an_add_on_is_taken_away(rounds: Rounds, kube: MemoryKube) -> None:
+    rounds(an_addon("dns", an_object("one"), an_object("two")))
+
+    turn = rounds(an_addon("dns", an_object("two")))
+
+    assert ONE not in kube.objects
+    assert TWO in kube.objects
+    assert turn.report.sentence() == ("addons dns: ConfigMap kube-system/one taken away: it is no longer part of it")
+    assert from_tree(kube.objects[RECORD])["dns"].refs == (ref(an_object("two")),)
+
+
+def test_what_somebody_made_under_the_same_name_since_is_not_taken_away(rounds: Rounds, kube: MemoryKube) -> None:
+    rounds(an_addon("dns", an_object("one"), an_object("two")))
+    del kube.objects[ONE]
+    kube.put(ONE, an_object("one", data={"whose": "theirs"}))
+
+    rounds(an_addon("dns", an_object("two")))
+
+    assert kube.objects[ONE]["data"] == {"whose": "theirs"}
+
+
+def test_a_lost_record_takes_nothing_away_and_is_written_anew(rounds: Rounds, kube: MemoryKube) -> None:
+    rounds(an_addon("dns", an_object("one"), an_object("two")))
+    del kube.objects[RECORD]
+
+    rounds(an_addon("dns", an_object("two")))
+
+    assert ONE in kube.objects
+    assert from_tree(kube.objects[RECORD])["dns"].refs == (ref(an_object("two")),)
+
+
+def test_an_object_of_somebody_else_is_told_in_every_round(rounds: Rounds, kube: MemoryKube) -> None:
+    kube.put(ONE, an_object("one", data={"whose": "theirs"}))
+    first = rounds(an_addon("dns", an_object("one", data={"a": "b"})))
+
+    second = rounds(passed=10)
+
+    assert kube.objects[ONE]["data"] == {"whose": "theirs"}
+    assert [each.about for each in first.report.person] == ["ConfigMap kube-system/one"]
+    assert first.report.person == second.report.person
+
+
+def test_one_that_is_refused_keeps_neither_the_others_nor_what_it_replaces_from_being_there(
+    rounds: Rounds, kube: MemoryKube
+) -> None:
+    rounds(an_addon("dns", an_object("one")))
+    kube.refuse.add(TWO)
+
+    turn = rounds(an_addon("dns", an_object("two"), an_object("three")))
+
+    assert turn.report.person[0].text.startswith("refused: ")
+    assert ONE in kube.objects  # what replaces it is not there yet
+    assert "/api/v1/namespaces/kube-system/configmaps/three" in kube.objects
+
+    kube.refuse.clear()
+    assert rounds(passed=AGAIN - 1).report.person == turn.report.person
+    assert rounds(passed=2).report.settled
+    assert ONE not in kube.objects
+    assert TWO in kube.objects
+
+
+def test_a_kind_that_is_not_known_yet_is_waited_for(rounds: Rounds, kube: MemoryKube) -> None:
+    turn = rounds(an_addon("shop", an_object("w", "Widget"), an_object("one")))
+
+    assert [each.about for each in turn.report.waits] == ["Widget.example.com kube-system/w"]
+    assert ONE in kube.objects
+
+
+@pytest.mark.parametrize("presence", [{"elected": False}, {"serving": []}, {"serving": ["i-2"]}])
+def test_who_is_not_elected_or_whose_api_server_is_not_ready_writes_no_add_ons(
+    rounds: Rounds, kube: MemoryKube, presence: dict[str, Any]
+) -> None:
+    rounds(an_addon(), **presence)
+
+    assert kube.writes() == []
+
+
+def test_who_is_elected_again_looks_at_once(rounds: Rounds, kube: MemoryKube) -> None:
+    rounds(an_addon("dns", an_object("one")))
+    rounds(elected=False)
+    del kube.objects[ONE]
+
+    rounds(elected=True)
+
+    assert ONE in kube.objects
+
+
+def test_a_server_that_does_not_answer_is_waited_for(rounds: Rounds, kube: MemoryKube) -> None:
+    kube.down = True
+
+    turn = rounds(an_addon())
+
+    assert [each.text for each in turn.report.waits] == ["the API server does not answer"]
+    assert (turn.report.person, turn.report.bugs) == ([], [])
+
+
+def test_every_master_marks_its_own_node(rounds: Rounds, kube: MemoryKube) -> None:
+    kube.put(NODE, {"metadata": {"name": "i-1", "labels": {"mine": "x"}}, "spec": {}})
+
+    turn = rounds(elected=False)
+
+    assert kube.objects[NODE]["metadata"]["labels"] == {"mine": "x", "node-role.kubernetes.io/control-plane": ""}
+    assert kube.objects[NODE]["spec"]["taints"] == [
+        {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
+    ]
+    assert turn.report.did[0].about == "i-1"
+    assert rounds().report.did == []
+
+
+def test_a_mark_that_somebody_undid_in_that_very_moment_is_set_in_the_next_round(
+    rounds: Rounds, kube: MemoryKube
+) -> None:
+    kube.put(NODE, {"metadata": {"name": "i-1"}, "spec": {}})
+    rounds()
+    kube.put(NODE, {"metadata": {"name": "i-1"}, "spec": {}})
+
+    assert [each.about for each in rounds().report.did] == ["i-1"]
+
+
+def test_a_node_that_is_not_there_yet_is_no_trouble_and_is_looked_for_again(rounds: Rounds, kube: MemoryKube) -> None:
+    assert rounds().report.settled
+    kube.put(NODE, {"metadata": {"name": "i-1"}, "spec": {}})
+
+    assert rounds().report.did != []
+
+
+def test_the_elected_master_marks_the_nodes_that_are_machines_of_ours_and_no_others(
+    rounds: Rounds, kube: MemoryKube
+) -> None:
+    for name in ("n-1", "stranger"):
+        kube.put(f"/api/v1/nodes/{name}", {"metadata": {"name": name}, "spec": {}})
+
+    turn = rounds()
+
+    assert kube.objects["/api/v1/nodes/n-1"]["metadata"]["labels"] == {"node-role.kubernetes.io/node": ""}
+    assert "labels" not in kube.objects["/api/v1/nodes/stranger"]["metadata"]
+    assert [each.about for each in turn.report.did] == ["n-1"]
+    assert rounds(passed=60).report.did == []
+
+
+@pytest.mark.parametrize("why", [ApiError(422, "Invalid", "a bad label"), TryLater("failed calling webhook")])
+def test_a_node_that_cannot_be_marked_is_told_and_keeps_no_other_waiting(
+    rounds: Rounds, kube: MemoryKube, why: ProtokubeError
+) -> None:
+    rounds().world.machines = Machines(a_machine(), *(a_machine(name, group="nodes") for name in ("n-1", "n-2")))
+    for name in ("n-1", "n-2"):
+        kube.put(f"/api/v1/nodes/{name}", {"metadata": {"name": name}, "spec": {}})
+    kube.fails["merge", "/api/v1/nodes/n-1"] = why
+
+    first, second = rounds(passed=60), rounds(passed=60)
+
+    assert [each.about for each in first.report.did] == ["n-2"]
+    for turn in (first, second):
+        notes = turn.report.waits if isinstance(why, TryLater) else turn.report.person
+        assert [(each.about, each.text) for each in notes] == [("n-1", why.message)]
+
+    kube.fails.clear()
+    assert [each.about for each in rounds().report.did] == ["n-1"]
+    assert rounds().report.settled
+
+
+def test_any_number_of_nodes_that_cannot_be_marked_leaves_some_of_a_round_to_the_others(
+    rounds: Rounds, kube: MemoryKube
+) -> None:
+    names = [f"n-{number:02}" for number in range(nodes.MOST + 2)]
+    rounds().world.machines = Machines(a_machine(), *(a_machine(name, group="nodes") for name in names))
+    for name in names:
+        kube.put(f"/api/v1/nodes/{name}", {"metadata": {"name": name}, "spec": {}})
+        kube.fails["merge", f"/api/v1/nodes/{name}"] = ApiError(422, "Invalid", "a bad label")
+    del kube.fails["merge", f"/api/v1/nodes/{names[-1]}"]
+
+    first, second = rounds(passed=60), rounds()
+
+    assert (len(first.report.person), first.report.did) == (nodes.MOST, [])
+    assert [each.about for each in second.report.did] == [names[-1]]
+
+
+def test_who_is_not_elected_leaves_the_nodes_of_others_alone(rounds: Rounds, kube: MemoryKube) -> None:
+    kube.put("/api/v1/nodes/n-1", {"metadata": {"name": "n-1"}, "spec": {}})
+
+    rounds(elected=False)
+
+    assert kube.writes() == []
+
+
+def test_a_kubelets_request_is_approved_and_a_wrong_one_is_told_and_left_alone(
+    rounds: Rounds, kube: MemoryKube
+) -> None:
+    for name, node in NODES.items():
+        kube.put(f"/api/v1/nodes/{name}", {"metadata": {"name": name}, **node})
+    right, wrong = a_request(), a_request(username="system:node:node-9")
+    kube.put(f"{approve.PATH}/right", {**right, "metadata": {"name": "right"}})
+    kube.put(f"{approve.PATH}/wrong", {**wrong, "metadata": {"name": "wrong"}})
+
+    turn = rounds()
+
+    (condition,) = kube.objects[f"{approve.PATH}/right"]["status"]["conditions"]
+    assert (condition["type"], condition["status"]) == ("Approved", "True")
+    assert "status" not in kube.objects[f"{approve.PATH}/wrong"]
+    assert [each.about for each in turn.report.did] == ["right"]
+    assert [(each.about, each.text) for each in turn.report.waits] == [
+        ("", "not approved: wrong for system:node:node-9 (there is no Node node-9)")
+    ]
+
+
+def test_a_flood_of_requests_is_worked_off_round_by_round(rounds: Rounds, kube: MemoryKube) -> None:
+    for name, node in NODES.items():
+        kube.put(f"/api/v1/nodes/{name}", {"metadata": {"name": name}, **node})
+    for number in range(70):
+        kube.put(f"{approve.PATH}/r{number}", {**a_request(), "metadata": {"name": f"r{number}"}})
+
+    assert [len(rounds().report.did) for _ in range(3)] == [50, 20, 0]
+
+
+def test_wrong_requests_that_stay_open_hide_no_right_one_and_are_told_in_one_sentence(
+    rounds: Rounds, kube: MemoryKube
+) -> None:
+    for name, node in NODES.items():
+        kube.put(f"/api/v1/nodes/{name}", {"metadata": {"name": name}, **node})
+    for number in range(60):
+        wrong = a_request(username=f"system:node:ghost-{number}")
+        kube.put(f"{approve.PATH}/a{number:02}", {**wrong, "metadata": {"name": f"a{number:02}"}})
+    kube.put(f"{approve.PATH}/right", {**a_request(), "metadata": {"name": "right"}})
+
+    turn = rounds()
+
+    assert [each.about for each in turn.report.did] == ["right"]
+    (told,) = turn.report.waits
+    assert told.text.startswith("not approved: a00 for system:node:ghost-0 (there is no Node ghost-0), a01 for ")
+    assert told.text.endswith(" and 57 others")
+
+
+def test_who_asks_a_thousand_times_delays_nobody_else() -> None:
+    def asked(name: str, username: str, second: int) -> dict[str, Any]:
+        created = f"2026-03-01T12:00:{second:02}Z"
+        return {**a_request(username=username), "metadata": {"name": name, "creationTimestamp": created}}
+
+    flood = [asked(f"a{number}", "system:node:evil", number) for number in range(9)]
+    others = [asked("old", "system:node:b", 1), asked("new", "system:node:b", 2), asked("only", "system:node:c", 3)]
+    names = [each["metadata"]["name"] for each in approvals.in_turn([*flood, *others])]
+
+    assert names[:5] == ["a8", "only", "new", "a7", "old"]
+    assert sorted(names) == sorted(each["metadata"]["name"] for each in (*flood, *others))
+
+
+def test_approvals_end_for_this_round_when_they_take_long(rounds: Rounds, kube: MemoryKube) -> None:
+    for name, node in NODES.items():
+        kube.put(f"/api/v1/nodes/{name}", {"metadata": {"name": name}, **node})
+    for number in range(9):
+        kube.put(f"{approve.PATH}/r{number}", {**a_request(), "metadata": {"name": f"r{number}"}})
+    world = rounds(elected=False).world
+    world.kube = Slow(kube, cast(HostClock, world.clock), approvals.SECONDS / 2)
+
+    assert [len(rounds(elected=True).report.did) for _ in range(4)] == [3, 3, 3, 0]
+
+
+def test_a_name_is_not_reserved_because_a_certificate_of_the_node_itself_has_it(tmp_path: Path) -> None:
+    own = {"authority": "kubernetes-ca", "commonName": "system:node:m", "organizations": ["system:nodes"]}
+    plain = from_config(completed(cloud="local", name="laptop", masters=1))
+    told = {**own, "names": ["m", "10.0.0.1"], "usages": ["server auth"]}
+    turn = a_turn(tmp_path, wanted=replace(plain, certificates={**plain.certificates, "kubelet-server": told}))
+
+    assert "api.internal.laptop" in approvals.reserved(turn)
+    assert not {"m", "10.0.0.1"} & approvals.reserved(turn)
+
+
+def test_names_of_the_control_plane_are_given_to_no_node(rounds: Rounds, kube: MemoryKube) -> None:
+    liar = {"status": {"addresses": [{"type": "Hostname", "address": "api.internal.laptop"}]}}
+    kube.put("/api/v1/nodes/node-1", {"metadata": {"name": "node-1"}, **liar})
+    request = a_request(content(dns=("api.internal.laptop",), ips=()))
+    kube.put(f"{approve.PATH}/r", {**request, "metadata": {"name": "r"}})
+
+    turn = rounds()
+
+    assert turn.report.did == []
+    assert "api.internal.laptop is not the Node's alone" in turn.report.waits[0].text

@@ -1,0 +1,83 @@
+"""Whether our API server is ready: one slow answer does not count, two do, and everybody is told at once."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protokube.agent.controlplane.apiserver import FRESH, MISSES, ApiWatch
+from protokube.errors import TryLater
+
+
+class Server:
+    def __init__(self) -> None:
+        self.answers = True
+        self.error: Exception | None = None
+
+    def text(self, path: str) -> str:
+        assert path == "/readyz"
+        if self.error is not None:
+            raise self.error
+        if not self.answers:
+            raise TryLater("no answer")
+        return "ok"
+
+
+def watched() -> tuple[Server, ApiWatch, list[bool]]:
+    server, told = Server(), list[bool]()
+    watch = ApiWatch(server, lambda: told.append(watch.ready()))
+    return server, watch, told
+
+
+def test_before_the_first_answer_it_is_not_ready() -> None:
+    assert not watched()[1].ready()
+
+
+def test_the_first_good_answer_makes_it_ready() -> None:
+    _, watch, told = watched()
+    watch.look()
+    assert watch.ready()
+    assert told == [True]
+
+
+def test_one_bad_answer_is_not_the_end() -> None:
+    server, watch, told = watched()
+    watch.look()
+    server.answers = False
+    watch.look()
+    assert watch.ready()
+    watch.look()
+    assert not watch.ready()
+    assert told == [True, False]
+
+
+@given(st.lists(st.booleans()))
+def test_it_is_ready_exactly_if_one_of_the_last_answers_was_good(answers: list[bool]) -> None:
+    server, watch, told = watched()
+    for server.answers in answers:
+        watch.look()
+    assert watch.ready() == any(answers[-MISSES:])
+    assert all(before != after for before, after in pairwise(told)), "told only what changed"
+
+
+def test_an_answer_that_cannot_be_read_is_a_bad_one_and_no_secret() -> None:
+    server, watch, _ = watched()
+    watch.look()
+    server.error = UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
+    for _ in range(MISSES):
+        with pytest.raises(UnicodeDecodeError):
+            watch.look()
+    assert not watch.ready()
+
+
+def test_an_answer_grows_old_if_nobody_looks_any_more() -> None:
+    now = 100.0
+    watch = ApiWatch(Server(), lambda: None, lambda: now)
+    watch.look()
+    now += FRESH - 1
+    assert watch.ready()
+    now += 1
+    assert not watch.ready()

@@ -1,0 +1,138 @@
+"""The names of the API: written by the elected master only, and never from what it wrote in an earlier term."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from helpers_agent import Alone, a_generation, a_turn
+from helpers_config import completed
+from helpers_scenarios_edges import FakeClock, HostClock, ShakyCloud, ShakyDns, ShakyStore
+from protokube.agent.launchdata import from_config
+from protokube.agent.names import api_names
+from protokube.agent.report import Report
+from protokube.agent.world import Turn
+from protokube.errors import Refused
+from protokube.members.generation import Generation, encode
+from protokube.store.memory import MemoryStore
+
+INTERNAL, PUBLIC = "api.internal.laptop", "api.laptop"
+
+
+class Stage:
+    def __init__(self, name: str, generation: Generation) -> None:
+        self.dns, self.clock = ShakyDns("laptop"), FakeClock()
+        self.presence = Alone({"i-1": "10.0.0.1", "i-2": "10.0.0.2"}, elected=True)
+        self.cloud = ShakyCloud()
+        for number in (1, 2, 3):
+            self.cloud.add_machine(f"i-{number}", address=f"10.0.0.{number}")
+        store = ShakyStore(MemoryStore(f"api {name}"))
+        store.create("laptop/etcd/main/generation.json", encode(generation))
+        self.turn = a_turn(
+            Path("/nowhere"), dns=self.dns, clock=HostClock(self.clock), presence=self.presence, store=store,
+            machines=self.cloud.seen_from("i-1"),
+        )  # fmt: skip
+
+    def serves_kubernetes(self) -> None:
+        wanted = from_config(completed(cloud="local", masters=3, name="laptop"))
+        self.turn.wanted = replace(self.turn.wanted, components=wanted.components)
+
+    def round(self) -> str:
+        self.turn = Turn(world=self.turn.world, wanted=self.turn.wanted, report=Report())
+        api_names.sync(self.turn)
+        return self.turn.report.sentence()
+
+    def addresses(self) -> tuple[str, ...]:
+        assert self.dns.addresses(PUBLIC) == self.dns.addresses(INTERNAL)
+        return self.dns.addresses(INTERNAL)
+
+
+@pytest.fixture
+def stage(request: pytest.FixtureRequest) -> Stage:
+    return Stage(request.node.name, a_generation(is_open=False))
+
+
+def test_the_elected_master_writes_who_lives(stage: Stage) -> None:
+    assert "api.internal.laptop A: nothing -> 10.0.0.1, 10.0.0.2" in stage.round()
+    assert stage.addresses() == ("10.0.0.1", "10.0.0.2")
+
+
+def test_nobody_else_writes(stage: Stage) -> None:
+    stage.presence.is_elected = False
+    assert stage.round() == ""
+    assert stage.addresses() == ()
+
+
+def test_without_a_quorum_nobody_writes_and_says_so(stage: Stage) -> None:
+    stage.presence.told = None
+    assert stage.round() == "api waits: etcd has no quorum, so nobody writes the names of the API"
+
+
+def test_before_creation_is_closed_there_is_no_api_to_name(request: pytest.FixtureRequest) -> None:
+    stage = Stage(request.node.name, a_generation(is_open=True))
+    assert stage.round() == "api waits: the creation of the cluster is not closed yet"
+    assert stage.addresses() == ()
+
+
+def test_an_address_that_nobody_can_read_is_left_out(stage: Stage) -> None:
+    stage.presence.told = {"i-1": "10.0.0.1", "i-2": ""}
+    stage.round()
+    assert stage.addresses() == ("10.0.0.1",)
+
+
+def test_what_was_confirmed_is_not_read_again_for_five_minutes(stage: Stage) -> None:
+    stage.round()
+    reads = stage.dns.reads
+    for _ in range(29):
+        stage.clock.advance(10)
+        stage.round()
+    assert stage.dns.reads == reads
+    stage.clock.advance(10)
+    stage.round()
+    assert stage.dns.reads == reads + 1
+
+
+def test_a_master_elected_again_does_not_trust_what_it_confirmed_in_its_first_term(stage: Stage) -> None:
+    stage.round()
+    stage.presence.is_elected = False
+    stage.round()
+    other = a_turn(
+        Path("/nowhere"), dns=stage.dns, clock=stage.turn.world.clock, store=stage.turn.world.store,
+        presence=Alone({"i-2": "10.0.0.2"}, elected=True), machines=stage.cloud.seen_from("i-2"),
+    )  # fmt: skip
+    api_names.sync(other)
+    assert stage.addresses() == ("10.0.0.2",)
+    stage.presence.is_elected = True
+    stage.round()
+    assert stage.addresses() == ("10.0.0.1", "10.0.0.2")
+
+
+def test_a_machine_that_was_declared_dead_is_not_named_whatever_its_lease_says(stage: Stage) -> None:
+    stage.cloud.declare_dead("i-2")
+    stage.round()
+    assert stage.addresses() == ("10.0.0.1",)
+
+
+def test_an_elected_master_that_was_declared_dead_itself_writes_nothing_and_retires(stage: Stage) -> None:
+    stage.cloud.declare_dead("i-1")
+    with pytest.raises(Refused, match="has declared i-1 dead"):
+        stage.round()
+    assert stage.presence.retired
+    assert stage.addresses() == ()
+
+
+def test_with_kubernetes_only_masters_whose_api_server_is_ready_are_named(stage: Stage) -> None:
+    stage.serves_kubernetes()
+    stage.presence.apis = ["i-2"]
+    stage.round()
+    assert stage.addresses() == ("10.0.0.2",)
+
+
+def test_while_no_api_server_is_ready_the_names_stay(stage: Stage) -> None:
+    stage.round()
+    stage.serves_kubernetes()
+    stage.presence.apis = []
+    assert "no API server is ready" in stage.round()
+    assert stage.addresses() == ("10.0.0.1", "10.0.0.2")
