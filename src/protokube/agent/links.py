@@ -10,7 +10,7 @@ import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from protokube.agent.world import World
+from protokube.agent.world import Home, Turn, World
 from protokube.host.files import remove as remove_file
 
 DIRECTORY = "/etc/kubernetes/manifests"
@@ -35,6 +35,15 @@ def leads_into(world: World, link: Path, point: Path) -> bool:
         if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.EINVAL):  # there is none, or it is no link
             raise
         return False
+
+
+def link_of(turn: Turn, home: Home) -> Path:
+    """Where the kubelet finds the manifest of this member."""
+    return turn.world.inside(f"{DIRECTORY}/{home.etcd.pod.file_name}")
+
+
+def is_linked(turn: Turn, home: Home) -> bool:
+    return leads_into(turn.world, link_of(turn, home), home.point)
 
 
 def pointing_into(world: World, point: Path) -> list[Path]:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import asdict
 from typing import Any
 
-from protokube.agent.controlplane.etcd_member import is_linked
+from protokube.agent.links import is_linked
 from protokube.agent.volume import mounted_volumes, unused
 from protokube.agent.world import Home, Turn
 from protokube.members.identity import Identity

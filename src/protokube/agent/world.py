@@ -275,14 +275,6 @@ class Turn:
         for what in since.keys() - self.asked:
             del since[what]
 
-    def list_volumes(self) -> Sequence[Volume]:
-        """Ask the provider anew, and believe only what it says now."""
-        from protokube.agent.volume import inventory  # which knows this class
-
-        self.volumes = None
-        self.volumes = inventory.list_volumes(self)
-        return self.volumes
-
     def volume(self, id: str) -> Volume | None:  # noqa: A002
         return next((each for each in self.volumes or () if each.id == id), None)
 

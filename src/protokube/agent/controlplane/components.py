@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from protokube.agent import links
-from protokube.agent.controlplane import etcd_member, key_folders, keys, manifestguard, restarts
+from protokube.agent.controlplane import key_folders, keys, manifestguard, restarts
 from protokube.agent.wanted import FileText, MasterConfig
 from protokube.agent.world import Turn
 from protokube.config.places import own_folder
@@ -34,7 +34,7 @@ def sync(turn: Turn) -> None:
     wanted = turn.wanted
     if not wanted.components:
         return
-    if not _began(turn) and not any(etcd_member.is_linked(turn, home) for home in turn.homes):
+    if not _began(turn) and not any(links.is_linked(turn, home) for home in turn.homes):
         turn.waiting(STEP, "", "the control plane starts once a member of etcd is served here")
         return
     keys.ensure_shared(turn)

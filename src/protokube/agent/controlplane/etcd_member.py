@@ -56,18 +56,10 @@ def _one(turn: Turn, home: Home) -> None:
                 turn.report.done(STEP, "stopped: nothing may be started on its volume now", home.name)
 
 
-def link_of(turn: Turn, home: Home) -> Path:
-    return turn.world.inside(f"{links.DIRECTORY}/{home.etcd.pod.file_name}")
-
-
-def is_linked(turn: Turn, home: Home) -> bool:
-    return links.leads_into(turn.world, link_of(turn, home), home.point)
-
-
 def serve(turn: Turn, home: Home, settings: str) -> None:
     """Files, manifest, link: in this order, each only if it differs."""
     world, pod = turn.world, home.etcd.pod
-    linked = is_linked(turn, home)
+    linked = links.is_linked(turn, home)
     if not linked and home.volume not in turn.settled:
         raise TryLater("its volume is not settled yet")
     assert isinstance(home.identity, Identity)
@@ -88,8 +80,8 @@ def serve(turn: Turn, home: Home, settings: str) -> None:
         return write_atomic(home.point / on_volume, text.encode(), 0o644)
 
     mounted_volumes.on_volume(write, f"writing the manifest on {home.point}", mounted_volumes.PATIENCE * 5)
-    link_of(turn, home).parent.mkdir(parents=True, exist_ok=True)
-    if link_atomic(Path(mounted_volumes.point_of(home.volume)) / on_volume, link_of(turn, home)):
+    links.link_of(turn, home).parent.mkdir(parents=True, exist_ok=True)
+    if link_atomic(Path(mounted_volumes.point_of(home.volume)) / on_volume, links.link_of(turn, home)):
         turn.report.done(STEP, f"manifest linked from {home.volume}", home.name)
     if home.data is not Data.PRESENT:
         turn.waiting(STEP, home.name, "the kubelet starts it, and it has no data yet")
@@ -108,15 +100,15 @@ def _going_on(home: Home) -> str:
 def _joining(turn: Turn, home: Home, how: Join) -> str:
     """Take the place of the old id: remove, add as a learner, then start with exactly the list that etcd has now."""
     client = turn.world.etcd[home.etcd.key]
-    if is_linked(turn, home) and how.remove is not None:
+    if links.is_linked(turn, home) and how.remove is not None:
         # its old id is in use, perhaps by an etcd that still runs here: it has to stop before anything is removed
-        links.remove(link_of(turn, home))
+        links.remove(links.link_of(turn, home))
         raise TryLater("its data vanished while it ran; it is stopped first")
     if how.remove is not None:
         stopped.require_gone(turn, home, how.remove)
-    elif how.move_aside and not is_linked(turn, home):
+    elif how.move_aside and not links.is_linked(turn, home):
         stopped.require_unused(turn, home)
-    if how.move_aside and not is_linked(turn, home):
+    if how.move_aside and not links.is_linked(turn, home):
         aside = mounted_volumes.on_volume(
             lambda: mounted_volumes.move_data_aside(home), f"moving old data aside on {home.point}"
         )

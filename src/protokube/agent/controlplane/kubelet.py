@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from protokube.agent import links
 from protokube.agent.cache import StepCache
-from protokube.agent.controlplane import etcd_member, nodekeys, restarts
+from protokube.agent.controlplane import nodekeys, restarts
 from protokube.agent.world import Turn
 from protokube.manifests.etcd import PKI
 from protokube.members.start import Join, Start
@@ -107,6 +108,6 @@ def _not_ready(turn: Turn) -> str:
             return f"a volume of {key} is mounted here"
         for home in mine:
             serving = isinstance(turn.decisions.get(home.volume), Start | Join)
-            if serving and not etcd_member.is_linked(turn, home):
+            if serving and not links.is_linked(turn, home):
                 return f"the manifest of {home.name} is linked"
     return ""

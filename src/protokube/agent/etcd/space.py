@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from protokube.agent.cache import Confirmed, StepCache
-from protokube.agent.controlplane.etcd_member import is_linked
 from protokube.agent.etcd import generations
 from protokube.agent.etcd.spacewatch import Job, Own, Sight, SpaceWatch
+from protokube.agent.links import is_linked
 from protokube.agent.world import Home, Turn
 from protokube.errors import Refused, TryLater
 from protokube.members.alarms import Alarm, AlarmKind

@@ -30,7 +30,7 @@ def sync(turn: Turn) -> None:
         turn.report.done(STEP, f"removed {link.name}: its volume is not mounted")
     leaving.finish(turn)
     try:
-        turn.list_volumes()
+        inventory.refresh(turn)
     except TryLater as why:
         kept = f"; serving {', '.join(held)} goes on, since the attachment is the lock" if held else ""
         raise TryLater(f"{why.message}{kept}", saw=why.saw, hint=why.hint) from why

@@ -30,9 +30,13 @@ class InventoryCache(StepCache):
     """By volume: how long the provider has said that there is no such volume. Forgotten, the count starts at zero."""
 
 
-def list_volumes(turn: Turn) -> Sequence[Volume]:
-    """Everything that is ours, sorted by id. TryLater if the provider does not answer."""
-    return _union(turn, turn.world.volumes.list_volumes())
+def refresh(turn: Turn) -> None:
+    """List everything that is ours anew, sorted by id; what an earlier list said no longer counts.
+
+    TryLater if the provider does not answer.
+    """
+    turn.volumes = None
+    turn.volumes = _union(turn, turn.world.volumes.list_volumes())
 
 
 def complete(turn: Turn) -> None:

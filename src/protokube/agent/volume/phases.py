@@ -90,7 +90,7 @@ def claim(turn: Turn) -> None:
 
 
 def _look_again(turn: Turn, taken: Iterable[Volume]) -> None:
-    turn.list_volumes()
+    inventory.refresh(turn)
     for volume in taken:
         name, listed = f"{volume.etcd_cluster}/{volume.member}", turn.volume(volume.id)
         if listed is not None and listed.attached_to == turn.world.me.id:
@@ -266,7 +266,7 @@ def _refused(turn: Turn, volume: Volume, refuse: Refuse) -> Refused:
 def mark(turn: Turn, volume: Volume, text: str) -> Volume:
     """Write a mark and read it back; TryLater unless the provider now says exactly this."""
     turn.world.volumes.write_mark(volume.id, text)
-    turn.list_volumes()
+    inventory.refresh(turn)
     seen = turn.volume(volume.id)
     if seen is None or seen.mark != text or seen.attached_to != turn.world.me.id:
         raise TryLater(f"the provider does not show the mark {text!r} on {volume.id} yet")
