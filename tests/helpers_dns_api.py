@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 import yaml
 
 from helpers_pages import Pages
-from protokube.controllers.dns.watching import CORE, LEASES, NETWORKING
+from protokube.controllers.dns.read.watching import CORE, LEASES, NETWORKING
 
 Tree = dict[str, Any]
 CLUSTER = "uid-of-the-cluster"

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from protokube.controllers.dns import NodeTarget, Source
-from protokube.controllers.dns.nodes import node_target
-from protokube.controllers.dns.objects import Ingress, Node, Object, Pod, Service
-from protokube.controllers.dns.sources import ingress_source, pod_source, service_source
+from protokube.controllers.dns.read.nodes import node_target
+from protokube.controllers.dns.read.objects import Ingress, Node, Object, Pod, Service
+from protokube.controllers.dns.read.sources import ingress_source, pod_source, service_source
 from protokube.records.owners import Want
 
 KINDS: dict[str, type[Object]] = {"Pod": Pod, "Node": Node, "Service": Service, "Ingress": Ingress}

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 
 from helpers_dns_objects import Document, read_object
 from protokube.controllers.dns import NodeTarget, Source
-from protokube.controllers.dns.agentnames import Names
 from protokube.controllers.dns.controller import Controller, Round
-from protokube.controllers.dns.explain import Everything
-from protokube.controllers.dns.watching import Seen
-from protokube.controllers.dns.zonerules import choose
-from protokube.controllers.dns.zones import Zones
-from protokube.controllers.dns.zonework import Policy
+from protokube.controllers.dns.decide.zonerules import choose
+from protokube.controllers.dns.read.agentnames import Names
+from protokube.controllers.dns.read.watching import Seen
+from protokube.controllers.dns.tell.explain import Everything
+from protokube.controllers.dns.write.zones import Zones
+from protokube.controllers.dns.write.zonework import Policy
 from protokube.providers.dns.given import given
 from protokube.providers.dns.memory import MemoryDns
 from protokube.records import Change, Record

@@ -15,17 +15,17 @@ from typing import Any
 from helpers_dns_objects import Document, read_object
 from helpers_owners import marks_of
 from protokube.controllers.dns import NodeTarget, Source
-from protokube.controllers.dns.agentnames import Names
 from protokube.controllers.dns.controller import Controller, Round
-from protokube.controllers.dns.desired import Asked, desired, source_of
-from protokube.controllers.dns.nodes import node_target
-from protokube.controllers.dns.objects import Ingress, Object, Pod
-from protokube.controllers.dns.sources import ingress_source, pod_source, service_source
-from protokube.controllers.dns.watching import Seen
-from protokube.controllers.dns.whole import whole
-from protokube.controllers.dns.zonerules import Rule
-from protokube.controllers.dns.zones import Zones
-from protokube.controllers.dns.zonework import Policy
+from protokube.controllers.dns.decide.desired import Asked, desired, source_of
+from protokube.controllers.dns.decide.whole import whole
+from protokube.controllers.dns.decide.zonerules import Rule
+from protokube.controllers.dns.read.agentnames import Names
+from protokube.controllers.dns.read.nodes import node_target
+from protokube.controllers.dns.read.objects import Ingress, Object, Pod
+from protokube.controllers.dns.read.sources import ingress_source, pod_source, service_source
+from protokube.controllers.dns.read.watching import Seen
+from protokube.controllers.dns.write.zones import Zones
+from protokube.controllers.dns.write.zonework import Policy
 from protokube.errors import TryLater
 from protokube.providers.dns import BadRecord, Stale
 from protokube.providers.dns.given import GivenZones

@@ -15,9 +15,9 @@ import pytest
 
 from e2e.real_api import RealApi, real_api, until
 from protokube.controllers.backoff import Backoff
+from protokube.controllers.decoding import Kind, reader
 from protokube.controllers.election import Election
 from protokube.controllers.events import Events
-from protokube.controllers.kinds import Kind, reader
 from protokube.controllers.reflector import Reflector
 from protokube.controllers.telling import News, Regarding
 from protokube.errors import TryLater

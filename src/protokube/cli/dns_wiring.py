@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from protokube.cli.dns_zones import OpenZones
 from protokube.controllers.candidate import DURATION
 from protokube.controllers.dns.controller import Controller, Leads, Tell
-from protokube.controllers.dns.fresh import FreshObjects, cluster_id
-from protokube.controllers.dns.journal import journal
-from protokube.controllers.dns.lag import Lag
-from protokube.controllers.dns.watching import Watching
-from protokube.controllers.dns.zonerules import parse_rules
-from protokube.controllers.dns.zones import Zones
-from protokube.controllers.dns.zonework import Policy
+from protokube.controllers.dns.decide.zonerules import parse_rules
+from protokube.controllers.dns.read.fresh import FreshObjects, cluster_id
+from protokube.controllers.dns.read.watching import Watching
+from protokube.controllers.dns.tell.journal import journal
+from protokube.controllers.dns.tell.lag import Lag
+from protokube.controllers.dns.write.zones import Zones
+from protokube.controllers.dns.write.zonework import Policy
 from protokube.controllers.election import Election
 from protokube.controllers.reflector import SILENCE
 from protokube.errors import TryLater
@@ -28,7 +28,7 @@ from protokube.kube.client import ApiError
 from protokube.kube.session import Session
 
 if TYPE_CHECKING:
-    from protokube.controllers.dns.metrics import Metrics
+    from protokube.controllers.dns.tell.metrics import Metrics
 
 LEASE_NAMESPACE = "kube-system"
 NOT_YET = (401, 403, 404)
@@ -148,14 +148,14 @@ def wire(asked: Asked, provider: OpenZones, rules: Sequence[str]) -> Parts:
 
 def _beside(asked: Asked, session: Session, tells: list[Tell]) -> Iterator[Beside]:
     if asked.events and not asked.alone:
-        from protokube.controllers.dns.tell_events import event_teller
+        from protokube.controllers.dns.tell.events import event_teller
         from protokube.controllers.events import Events
 
         events = Events(session, "protokube-dns-controller", socket.gethostname())
         tells.append(event_teller(events))
         yield events
     if asked.conditions and not asked.alone:
-        from protokube.controllers.dns.tell_conditions import Conditions
+        from protokube.controllers.dns.tell.conditions import Conditions
 
         conditions = Conditions(session)
         tells.append(conditions)
@@ -167,7 +167,7 @@ def _metrics(
 ) -> Metrics | None:
     if not asked.metrics:
         return None
-    from protokube.controllers.dns.metrics import Metrics
+    from protokube.controllers.dns.tell.metrics import Metrics
 
     metrics = Metrics(
         lambda: provider.calls,

@@ -116,7 +116,7 @@ class OpenZones:
 
 def named(rules: tuple[str, ...]) -> list[str]:
     """The zones that rules name: a server or a file cannot be asked which it has."""
-    from protokube.controllers.dns.zonerules import parse_rules
+    from protokube.controllers.dns.decide.zonerules import parse_rules
 
     names = sorted({rule.name for rule in parse_rules(rules) if rule.name})
     if not names:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from protokube.cli.render_dns_name import Story, lines, tree
 from protokube.cli.render_screen import show_data, show_painted
-from protokube.controllers.dns.confirm import Look
-from protokube.controllers.dns.explain import Doubts, Everything, askings, left_alone, names_written
-from protokube.controllers.dns.explain_zone import at_zone
-from protokube.controllers.dns.fresh import FreshObjects, cluster_id
-from protokube.controllers.dns.listing import agents_names, list_objects
-from protokube.controllers.dns.zonerules import choose, parse_rules
-from protokube.controllers.dns.zonework import Policy
+from protokube.controllers.dns.decide.zonerules import choose, parse_rules
+from protokube.controllers.dns.read.fresh import FreshObjects, cluster_id
+from protokube.controllers.dns.read.listing import agents_names, list_objects
+from protokube.controllers.dns.tell.explain import Doubts, Everything, askings, left_alone, names_written
+from protokube.controllers.dns.tell.explain_zone import at_zone
+from protokube.controllers.dns.write.confirm import Look
+from protokube.controllers.dns.write.zonework import Policy
 from protokube.errors import InvalidRequest, Refused, TryLater
 from protokube.kube.session import Session
 from protokube.providers.dns import ZoneProvider

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from protokube.controllers.dns.explain import Asking
-from protokube.controllers.dns.explain_zone import AtZone, Leaving, Standing
+from protokube.controllers.dns.tell.explain import Asking
+from protokube.controllers.dns.tell.explain_zone import AtZone, Leaving, Standing
 from protokube.local.view_next import IN_ORDER
 from protokube.records.api import LEASE
 from protokube.records.zones import Zone

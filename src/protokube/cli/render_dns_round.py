@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from protokube.controllers.dns.controller import Round
-from protokube.controllers.dns.journal import changes, sentences
+from protokube.controllers.dns.tell.journal import changes, sentences
 from protokube.records import Change, Record
 
 

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from protokube.controllers.candidate import DURATION, Candidate, Lease
-from protokube.controllers.outermost import guarded
+from protokube.controllers.guard import guarded
 from protokube.errors import TryLater
 from protokube.kube.client import ApiError
 

@@ -12,7 +12,7 @@ import time
 from functools import partial
 from typing import Any, Protocol
 
-from protokube.controllers.outermost import guarded
+from protokube.controllers.guard import guarded
 from protokube.controllers.telling import Memory, News, Told
 from protokube.kube.client import ApiError
 

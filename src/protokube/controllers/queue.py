@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from protokube.controllers.backoff import ceiling
-from protokube.controllers.outermost import guarded
+from protokube.controllers.guard import guarded
 
 MOST = 60.0
 

@@ -19,8 +19,8 @@ from types import MappingProxyType
 from typing import Generic, Protocol, TypeVar
 
 from protokube.controllers.backoff import Backoff
-from protokube.controllers.kinds import Kind, Stale, line_of, meta_of, page_of, read_object
-from protokube.controllers.outermost import guarded
+from protokube.controllers.decoding import Kind, Stale, line_of, meta_of, page_of, read_object
+from protokube.controllers.guard import guarded
 from protokube.errors import TryLater
 from protokube.kube.client import ApiError, NoAnswer
 

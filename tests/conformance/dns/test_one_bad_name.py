@@ -11,10 +11,10 @@ import pytest
 from helpers_dns import LOOPBACK, ZONE, bind, knot
 from helpers_dns_world import Cluster
 from helpers_route53 import Route53Server
-from protokube.controllers.dns.confirm import Look
-from protokube.controllers.dns.writing import GIVE_UP
-from protokube.controllers.dns.zones import ZoneView
-from protokube.controllers.dns.zonework import Outcome, Policy, Sight, ZoneWork
+from protokube.controllers.dns.write.confirm import Look
+from protokube.controllers.dns.write.writing import GIVE_UP
+from protokube.controllers.dns.write.zones import ZoneView
+from protokube.controllers.dns.write.zonework import Outcome, Policy, Sight, ZoneWork
 from protokube.providers.dns import DnsProvider
 from protokube.providers.dns.rfc2136 import Rfc2136Dns
 from protokube.records.owners import Want

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from helpers_dns_objects import Document, a_node, a_pod, a_service, an_ingress
 from helpers_dns_world import API, PRIVATE, PUBLIC, World, values_of
-from protokube.controllers.dns.agentnames import Names
+from protokube.controllers.dns.read.agentnames import Names
 from protokube.records import Record
 
 pytestmark = pytest.mark.usefixtures("unmeasured")

@@ -6,10 +6,10 @@ import pytest
 
 from helpers_dns_objects import FIRST, LATER, a_node, a_pod, a_service
 from helpers_dns_world import API, GRACE, PRIVATE, PUBLIC, Triple, World
-from protokube.controllers.dns.agentnames import Names
 from protokube.controllers.dns.controller import RELIST_MOST
-from protokube.controllers.dns.unmet import unmet
-from protokube.controllers.dns.zonerules import Rule
+from protokube.controllers.dns.decide.zonerules import Rule
+from protokube.controllers.dns.read.agentnames import Names
+from protokube.controllers.dns.tell.unmet import unmet
 from protokube.records import Record
 from protokube.records.member import Publish, plan_member
 from protokube.records.zones import Zone

@@ -22,7 +22,7 @@ from helpers_cli import COMMAND, Call, environment, process
 from helpers_dns import Running, create, embedded, free_port
 from helpers_dns_api import CLUSTER, DnsApi, dns_api
 from helpers_dns_objects import a_node, a_pod, a_service
-from protokube.controllers.dns.watching import CORE
+from protokube.controllers.dns.read.watching import CORE
 from protokube.errors import ExitCode
 from protokube.providers.dns.rfc2136 import Rfc2136Dns
 from protokube.records.names import make_record

@@ -14,8 +14,8 @@ from helpers_dns import Running, embedded, free_port
 from helpers_dns_api import CLUSTER, DnsApi, dns_api
 from helpers_dns_objects import LATER, a_node, a_pod, a_service, an_ingress
 from protokube.cli.render_dns_name import Story, lines, tree
-from protokube.controllers.dns.explain_zone import AtZone
-from protokube.controllers.dns.watching import LEASES
+from protokube.controllers.dns.read.watching import LEASES
+from protokube.controllers.dns.tell.explain_zone import AtZone
 from protokube.errors import ExitCode
 from protokube.providers.dns.rfc2136 import Rfc2136Dns
 from protokube.records import Change, Record

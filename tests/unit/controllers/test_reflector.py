@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from helpers_ports import kept_port
 from helpers_watch_server import PATH, WatchServer, session_with, until, watch_server
 from protokube.controllers.backoff import Backoff
-from protokube.controllers.kinds import Kind, reader
+from protokube.controllers.decoding import Kind, reader
 from protokube.controllers.reflector import Reflector, Snapshot
 from protokube.kube.session import Session
 

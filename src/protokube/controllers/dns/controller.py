@@ -16,13 +16,13 @@ from typing import Protocol
 
 from protokube.controllers.backoff import ceiling
 from protokube.controllers.dns import Problem
-from protokube.controllers.dns.confirm import Look, Objects
-from protokube.controllers.dns.desired import desired
-from protokube.controllers.dns.routing import Routed, route
-from protokube.controllers.dns.watching import Seen
-from protokube.controllers.dns.zones import Zones
-from protokube.controllers.dns.zonework import Outcome, Policy, Sight, ZoneWork
-from protokube.controllers.outermost import guarded
+from protokube.controllers.dns.decide.desired import desired
+from protokube.controllers.dns.decide.routing import Routed, route
+from protokube.controllers.dns.read.watching import Seen
+from protokube.controllers.dns.write.confirm import Look, Objects
+from protokube.controllers.dns.write.zones import Zones
+from protokube.controllers.dns.write.zonework import Outcome, Policy, Sight, ZoneWork
+from protokube.controllers.guard import guarded
 from protokube.errors import Refused, TryLater
 from protokube.records.owners import Want
 from protokube.records.zones import Zone

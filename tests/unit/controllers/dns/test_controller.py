@@ -11,11 +11,11 @@ import pytest
 from helpers_dns_objects import a_pod, a_service
 from helpers_dns_world import GRACE, PRIVATE, PUBLIC, Cluster, Leads, World
 from helpers_watch_server import until
-from protokube.controllers.dns.agentnames import Names
 from protokube.controllers.dns.controller import SOON, Controller, Round
-from protokube.controllers.dns.watching import Seen
-from protokube.controllers.dns.zones import RECORDS_EVERY, ZONES_EVERY, Zones
-from protokube.controllers.dns.zonework import Policy
+from protokube.controllers.dns.read.agentnames import Names
+from protokube.controllers.dns.read.watching import Seen
+from protokube.controllers.dns.write.zones import RECORDS_EVERY, ZONES_EVERY, Zones
+from protokube.controllers.dns.write.zonework import Policy
 from protokube.errors import Refused, TryLater
 from protokube.providers.dns import DnsProvider
 from protokube.providers.dns.given import GivenZones, given

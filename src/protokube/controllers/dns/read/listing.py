@@ -1,0 +1,70 @@
+"""Everything that can ask for a name, listed once and whole: for who only wants to look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Protocol
+
+import msgspec
+
+from protokube.controllers.decoding import pages
+from protokube.controllers.dns.read.agentnames import AgentNames, Lease, Names, told_by
+from protokube.controllers.dns.read.objects import Ingress, Node, Object, Pod, Service
+from protokube.controllers.dns.read.watching import CORE, LEASES, NETWORKING
+from protokube.errors import TryLater
+from protokube.kube.client import ApiError
+from protokube.records.api import LEASE
+
+
+class Server(Protocol):
+    def get(self, path: str, query: Mapping[str, str] | None = None) -> bytes: ...
+
+
+def list_objects(server: Server, *, namespace: str = "", ingresses: bool = False) -> list[Object]:
+    """Every node, and of the others those that name anything; one that cannot be read is left out."""
+    inside = f"/namespaces/{namespace}" if namespace else ""
+    kinds: list[tuple[str, type[Any]]] = [
+        (f"{CORE}{inside}/pods", Pod), (f"{CORE}{inside}/services", Service), (f"{CORE}/nodes", Node),
+    ]  # fmt: skip
+    if ingresses:
+        kinds.append((f"{NETWORKING}{inside}/ingresses", Ingress))
+    return [item for path, of in kinds for item in _listed(server, path, of) if _matters(item)]
+
+
+def agents_names(server: Server) -> Names:
+    """Whose the names of the API are if their Lease is still renewed, which one look does not tell."""
+    try:
+        content = server.get(f"{LEASES}/{LEASE}")
+    except ApiError as error:
+        if error.status == 404:
+            return Names()
+        raise
+    try:
+        told = told_by(msgspec.json.decode(content, type=Lease))
+    except msgspec.MsgspecError as error:
+        raise TryLater(f"the Lease {LEASE} of the agents cannot be read: {error}") from error
+    return replace(AgentNames().look(told, in_touch=True, now=0.0), renewed=told.renewed)
+
+
+def _listed(server: Server, path: str, of: type[Any]) -> Iterator[Object]:
+    def get(query: Mapping[str, str]) -> bytes:
+        try:
+            return server.get(path, query)
+        except ApiError as error:
+            if error.status == 410:  # it took us longer to read than the server remembers
+                raise TryLater(f"{path}: the list changed while it was read: {error.message}") from error
+            raise
+
+    decode = msgspec.json.Decoder(of).decode
+    for page in pages(get):
+        for content in page.items or ():
+            try:
+                yield decode(content)
+            except msgspec.MsgspecError:
+                continue
+
+
+def _matters(item: Object) -> bool:
+    said = item.metadata.annotations
+    return isinstance(item, (Node, Ingress)) or (said is not None and bool(said.internal or said.external))
