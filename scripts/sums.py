@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from protokube.cli.progress import Progress
+from protokube.cli.shared.progress import Progress
 from protokube.errors import ProtokubeError
 from protokube.programs.gomodules import SUMS, resolved_sums
 from protokube.programs.sources import SOURCES

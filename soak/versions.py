@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protokube.cli.progress import Progress
+from protokube.cli.shared.progress import Progress
 from protokube.config.etcd_versions import etcd_for
 from protokube.errors import ProtokubeError
 from protokube.programs.etcd import ETCD

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from protokube.cli.progress import Progress
+from protokube.cli.shared.progress import Progress
 from protokube.programs.kubernetes import find
 from protokube.programs.product import Release
 from soak.budget import Budget, say

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from protokube.cli.progress import Progress
+from protokube.cli.shared.progress import Progress
 from protokube.errors import ProtokubeError
 from protokube.programs.gomodules import build_from_modules
 from protokube.programs.kubernetes import KUBERNETES

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from protokube.cli.options import output_option
+from protokube.cli.shared.options import output_option
 from protokube.errors import ExitCode
 
 
@@ -25,7 +25,7 @@ def diff(left: str, right: str, output: str, width: int | None) -> int:
     """
     import shutil
 
-    from protokube.cli.inputs import read_specs
+    from protokube.cli.shared.inputs import read_specs
     from protokube.config.complete import complete
     from protokube.config.diff import differences, table
     from protokube.spec.parse import read

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import click
 
-from protokube.cli.progress import Progress
+from protokube.cli.shared.progress import Progress
 from protokube.errors import ProtokubeError, Refused, TryLater
 
 
@@ -25,7 +25,7 @@ def down(name: str | None, everything: bool, output: str) -> None:
       protokube down
       protokube down --cluster second
     """
-    from protokube.cli.up import need_root
+    from protokube.cli.up.command import need_root
     from protokube.local.choose import clusters, one_cluster
     from protokube.local.cleanup import remove
     from protokube.local.paths import Paths

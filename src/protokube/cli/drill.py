@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from protokube.cli.cluster_view import Duration, cluster_option
-from protokube.cli.options import output_option
+from protokube.cli.shared.cluster_view import Duration, cluster_option
+from protokube.cli.shared.options import output_option
 
 if TYPE_CHECKING:
     from protokube.local.drill_ground import Ground
@@ -40,9 +40,9 @@ def drill(name: str, cluster: str | None, member: str | None, timeout: float, ou
     \b
       protokube drill kill-master --member b
     """
-    from protokube.cli.cluster_view import find_cluster
-    from protokube.cli.render_drill import outcome, render_verdict, verdict_tree
-    from protokube.cli.render_screen import show_painted
+    from protokube.cli.render.drill import outcome, render_verdict, verdict_tree
+    from protokube.cli.shared.cluster_view import find_cluster
+    from protokube.cli.shared.screen import show_painted
     from protokube.local.drill_ground import LocalGround
 
     ground = LocalGround(find_cluster(cluster))
@@ -68,7 +68,7 @@ def carry_out(name: str, ground: Ground, member: str | None, timeout: float, *, 
 
 def tell_step(step: Step) -> None:
     """Nobody listening any more is no reason to stop half-way: the verdict goes elsewhere."""
-    from protokube.cli.render_drill import step_line
+    from protokube.cli.render.drill import step_line
 
     with suppress(BrokenPipeError):
         click.echo(step_line(step), err=True)

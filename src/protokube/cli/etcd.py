@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from protokube.cli.cluster_view import cluster_option
-from protokube.cli.options import output_option
+from protokube.cli.shared.cluster_view import cluster_option
+from protokube.cli.shared.options import output_option
 from protokube.errors import ExitCode, InvalidRequest, TryLater
 
 if TYPE_CHECKING:
@@ -40,9 +40,9 @@ def members(cluster: str | None, output: str) -> int:
 
     Asked behind a quorum; exit code 3 if there is none.
     """
-    from protokube.cli.cluster_view import find_cluster
-    from protokube.cli.render_members import members_tree, render_members
-    from protokube.cli.render_screen import show_data, show_painted
+    from protokube.cli.render.members import members_tree, render_members
+    from protokube.cli.shared.cluster_view import find_cluster
+    from protokube.cli.shared.screen import show_data, show_painted
     from protokube.local.view import look
 
     view = look(find_cluster(cluster))
@@ -69,9 +69,9 @@ def adopt(volume: str, cluster: str | None, yes: bool, output: str) -> int:
       protokube etcd adopt vol-1f2e3d4c
       protokube etcd adopt vol-1f2e3d4c --yes
     """
-    from protokube.cli.cluster_view import find_cluster
-    from protokube.cli.render_members import found_tree, render_found
-    from protokube.cli.render_screen import show_painted
+    from protokube.cli.render.members import found_tree, render_found
+    from protokube.cli.shared.cluster_view import find_cluster
+    from protokube.cli.shared.screen import show_painted
     from protokube.local.adopting import carry_out, read_layout
     from protokube.local.view import look
     from protokube.members.adopt import Adopt, decide_adopt
@@ -131,8 +131,8 @@ def accept(
       protokube etcd accept vol-1f2e3d4c --older --epoch 1 --term 2 --commit 31 --yes
       protokube etcd accept vol-1f2e3d4c --repaired --yes
     """
-    from protokube.cli.cluster_view import find_cluster
-    from protokube.cli.render_screen import show_painted
+    from protokube.cli.shared.cluster_view import find_cluster
+    from protokube.cli.shared.screen import show_painted
     from protokube.local.accepting import find_broken, find_older
     from protokube.local.view import look
     from protokube.members.generation import Accepted

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from protokube.cli.cluster_view import cluster_option
-from protokube.cli.dns_options import object_options, ttl_option
-from protokube.cli.dns_zones import dns_options
-from protokube.cli.options import output_option
+from protokube.cli.dns.options import object_options, ttl_option
+from protokube.cli.dns.zones import dns_options
+from protokube.cli.shared.cluster_view import cluster_option
+from protokube.cli.shared.options import output_option
 from protokube.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from protokube.cli.dns_zones import OpenZones
+    from protokube.cli.dns.zones import OpenZones
 
 
 @click.command()
@@ -50,8 +50,8 @@ def explain(
     if asked and cluster is None:
         if kind != "record":
             raise InvalidRequest(f"--dns and --kubeconfig say nothing about a {kind}", want="explain record NAME")
-        from protokube.cli.dns_zones import open_zones
-        from protokube.cli.explain_dns import explain_name
+        from protokube.cli.dns.explain import explain_name
+        from protokube.cli.dns.zones import open_zones
 
         found: OpenZones = open_zones(
             provider, zones, server=server, key_file=key_file, hosts_file=hosts_file, endpoint=endpoint, read_only=True
@@ -61,17 +61,17 @@ def explain(
             ingresses=watch_ingress, owner=owner, ttl=ttl, output=output,
         )  # fmt: skip
         return
-    from protokube.cli.cluster_view import find_cluster
-    from protokube.cli.render_explain_member import explain_member
-    from protokube.cli.render_explain_record import explain_record
-    from protokube.cli.render_explain_volume import explain_volume
-    from protokube.cli.render_screen import show_data, show_painted
+    from protokube.cli.render.explain_member import explain_member
+    from protokube.cli.render.explain_record import explain_record
+    from protokube.cli.render.explain_volume import explain_volume
+    from protokube.cli.shared.cluster_view import find_cluster
+    from protokube.cli.shared.screen import show_data, show_painted
     from protokube.local.view import look
 
     paths = find_cluster(cluster)
     view = look(paths)
     if kind == "record":
-        from protokube.cli.explain_local import explain_by_objects
+        from protokube.cli.dns.explain_local import explain_by_objects
 
         if explain_by_objects(
             paths, view, name, namespace=watch_namespace, ingresses=watch_ingress, owner=owner, ttl=ttl, output=output

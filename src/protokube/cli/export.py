@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 import click
 
-from protokube.cli.cluster_view import Duration, cluster_option
-from protokube.cli.options import store_option
+from protokube.cli.shared.cluster_view import Duration, cluster_option
+from protokube.cli.shared.options import store_option
 from protokube.errors import InvalidRequest, Refused
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def find_store(cluster: str | None, store_url: str | None, name: str | None) -> 
             store.close()
             raise InvalidRequest(f"which cluster of {store.url}?", saw=found, hint="--name CLUSTER")
         return Source(store, name, "")
-    from protokube.cli.cluster_view import find_cluster
+    from protokube.cli.shared.cluster_view import find_cluster
     from protokube.local.client_files import api_server
 
     paths = find_cluster(cluster)
@@ -144,7 +144,7 @@ def find_store(cluster: str | None, store_url: str | None, name: str | None) -> 
 
 def public_server(source: Source) -> str:
     """By the name that is for everybody, as the complete configuration has it."""
-    from protokube.cli.inputs import text_of
+    from protokube.cli.shared.inputs import text_of
     from protokube.spec.plain import plain_documents
     from protokube.store import layout
 

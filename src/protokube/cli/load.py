@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from protokube.cli.cluster_view import Duration, cluster_option
-from protokube.cli.options import output_option
+from protokube.cli.shared.cluster_view import Duration, cluster_option
+from protokube.cli.shared.options import output_option
 from protokube.errors import ProtokubeError, Refused, TryLater
 
 if TYPE_CHECKING:
@@ -52,10 +52,10 @@ def image(images: tuple[str, ...], cluster: str | None, timeout: float, output: 
       protokube load image web:1 db:2 --cluster second
       docker build --tag web:2 . && protokube load image web:2
     """
-    from protokube.cli.cluster_view import find_cluster
-    from protokube.cli.progress import Progress
-    from protokube.cli.render_table import several, size
-    from protokube.cli.up import need_root
+    from protokube.cli.render.table import several, size
+    from protokube.cli.shared.cluster_view import find_cluster
+    from protokube.cli.shared.progress import Progress
+    from protokube.cli.up.command import need_root
     from protokube.local.bringup import CACHE
     from protokube.local.kubehost import ctr
     from protokube.local.loading import kept
@@ -107,7 +107,7 @@ def tree(
 
 def lines(told: Mapping[str, Any]) -> list[str]:
     """The result for a person. Pure."""
-    from protokube.cli.render_table import table
+    from protokube.cli.render.table import table
 
     words = {
         "imported": "imported",

@@ -20,7 +20,7 @@ from protokube import __version__
 from protokube.errors import ExitCode, ProtokubeError, Refused
 
 COMMANDS: dict[str, tuple[str, str]] = {
-    "up": ("protokube.cli.up:up", "The main job on one machine: a control plane that heals."),
+    "up": ("protokube.cli.up.command:up", "The main job on one machine: a control plane that heals."),
     "down": ("protokube.cli.down:down", "Take the local cloud away, all of it."),
     "status": ("protokube.cli.status:status", "How far a local cluster has come up, and what it waits for."),
     "explain": ("protokube.cli.explain:explain", "Why a volume, member or name waits, or where it comes from."),
@@ -29,12 +29,12 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "load": ("protokube.cli.load:load", "Bring images to a local cluster, without a registry."),
     "export": ("protokube.cli.export:export", "A kubeconfig for a person, which ends by itself."),
     "agent": ("protokube.cli.agent:agent", "The daemon on each master: disks, names and etcd, by rounds."),
-    "dns-controller": ("protokube.cli.dns_controller:dns_controller", "What annotations ask for stands in DNS."),
+    "dns-controller": ("protokube.cli.dns.controller:dns_controller", "What annotations ask for stands in DNS."),
     "api-proxy": ("protokube.cli.api_proxy:api_proxy", "The way of one machine to whichever API server answers."),
-    "complete": ("protokube.cli.complete:complete", "A spec of a few lines, as the complete configuration."),
+    "complete": ("protokube.cli.complete.command:complete", "A spec of a few lines, as the complete configuration."),
     "completion": ("protokube.cli.completion:completion", "Shell completion for bash, zsh or fish."),
     "diff": ("protokube.cli.diff:diff", "Two complete configurations side by side, with reasons."),
-    "get": ("protokube.cli.get:get", "Read clusters back from a state store."),
+    "get": ("protokube.cli.get.command:get", "Read clusters back from a state store."),
     "token": ("protokube.cli.token:token", "What new nodes show to be let in."),
     "schema": ("protokube.cli.schema:schema", "The JSON Schema of our documents, for editors."),
 }

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from protokube.cli.cluster_view import Duration, cluster_option
-from protokube.cli.options import output_option
+from protokube.cli.shared.cluster_view import Duration, cluster_option
+from protokube.cli.shared.options import output_option
 from protokube.errors import ExitCode
 
 if TYPE_CHECKING:
-    from protokube.cli.render_screen import Screen
+    from protokube.cli.shared.screen import Screen
     from protokube.local.view_values import ClusterView
 
 PATIENCE = 5.0
@@ -39,10 +39,10 @@ def status(cluster: str | None, wait: bool, timeout: float, output: str) -> int:
       protokube status --wait --timeout 2m
       protokube status -o json
     """
-    from protokube.cli.cluster_view import find_cluster, follow
-    from protokube.cli.render_screen import Screen, show_data, show_painted
-    from protokube.cli.render_status import outcome, render_status
-    from protokube.cli.render_tree import view_tree
+    from protokube.cli.render.status import outcome, render_status
+    from protokube.cli.render.tree import view_tree
+    from protokube.cli.shared.cluster_view import find_cluster, follow
+    from protokube.cli.shared.screen import Screen, show_data, show_painted
     from protokube.local.view import Looker
 
     paths = find_cluster(cluster)
@@ -63,7 +63,7 @@ def status(cluster: str | None, wait: bool, timeout: float, output: str) -> int:
 
 def stay(views: Iterable[ClusterView], screen: Screen) -> ClusterView:
     """Show what changes until it is ready, or until a person has been needed for a while; the last view."""
-    from protokube.cli.render_status import outcome, render_changes, render_status
+    from protokube.cli.render.status import outcome, render_changes, render_status
     from protokube.local.view_needs import Standing
 
     before: ClusterView | None = None

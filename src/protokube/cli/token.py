@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from protokube.cli.cluster_view import Duration, cluster_option
-from protokube.cli.options import output_option
+from protokube.cli.shared.cluster_view import Duration, cluster_option
+from protokube.cli.shared.options import output_option
 from protokube.errors import InvalidRequest
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def create(ttl: float, description: str, kubeconfig: Path | None, cluster: str |
 def list_tokens(kubeconfig: Path | None, cluster: str | None, output: str) -> None:
     """Those there are, without what is secret about them."""
     from protokube.addons.tokens import PATH, TYPE, from_secret
-    from protokube.cli.render_table import table
+    from protokube.cli.render.table import table
     from protokube.kube.kubeconfig import opened
 
     with opened(chosen(kubeconfig, cluster)) as api:

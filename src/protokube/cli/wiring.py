@@ -119,7 +119,7 @@ def _updated(told: Mapping[str, Any], store: Store, cluster: str) -> DnsProvider
 
 
 def _stored_key(store: Store, path: str) -> TsigKey:
-    from protokube.cli.dns_zones import key_in
+    from protokube.cli.dns.zones import key_in
 
     try:
         return key_in(store.read(path).data.decode(errors="replace"), f"{path} in {store.url}")

@@ -14,7 +14,7 @@ from protokube import __version__
 from protokube.addons.choose import all_addons
 from protokube.addons.rbac import DNS_CONTROLLER, rbac
 from protokube.addons.value import Tree
-from protokube.cli.dns_controller import dns_controller
+from protokube.cli.dns.controller import dns_controller
 from protokube.store.addons import read_manifest
 
 FILE = Path(__file__).parents[3] / "deploy" / "dns-controller.yaml"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from helpers_view import a_note, a_view, an_agent
-from protokube.cli.render_explain_member import explain_member
-from protokube.cli.render_members import members_tree, render_members
-from protokube.cli.render_status import outcome, render_status
-from protokube.cli.render_tree import member_tree
+from protokube.cli.render.explain_member import explain_member
+from protokube.cli.render.members import members_tree, render_members
+from protokube.cli.render.status import outcome, render_status
+from protokube.cli.render.tree import member_tree
 from protokube.errors import ExitCode
 from protokube.local.view_values import AgentView, ClusterView
 from protokube.members.alarms import Alarm, AlarmKind, meaning, state

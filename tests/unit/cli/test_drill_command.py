@@ -18,7 +18,7 @@ from helpers_cli import Call, environment
 from helpers_drill import PretendGround, healthy, unhealthy
 from helpers_view import FakeCloud, ShortFolder, a_view, cloud_rows, write_state
 from protokube.cli.drill import DRILLS, carry_out
-from protokube.cli.render_drill import outcome, render_verdict, step_line, verdict_tree
+from protokube.cli.render.drill import outcome, render_verdict, step_line, verdict_tree
 from protokube.errors import ExitCode
 from protokube.local import drill_values
 from protokube.local.drill_ground import LocalGround

@@ -14,7 +14,7 @@ from helpers_cli import Call
 from helpers_original import lay_out, manifest_of_the_original
 from helpers_view import CLUSTER, FakeCloud, ShortFolder, a_host, a_view, but, cloud_rows, listed, write_state
 from protokube.cli.etcd import find_volume, mounted_at
-from protokube.cli.render_members import found_tree, members_tree, render_found, render_members
+from protokube.cli.render.members import found_tree, members_tree, render_found, render_members
 from protokube.errors import ExitCode, InvalidRequest, TryLater
 from protokube.local.adopting import read_layout
 from protokube.members.adopt import Adopt, Adopted, Layout

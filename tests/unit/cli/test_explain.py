@@ -24,9 +24,9 @@ from helpers_view import (
     cloud_rows,
     write_state,
 )
-from protokube.cli.render_explain_member import explain_member
-from protokube.cli.render_explain_record import explain_record
-from protokube.cli.render_explain_volume import explain_volume
+from protokube.cli.render.explain_member import explain_member
+from protokube.cli.render.explain_record import explain_record
+from protokube.cli.render.explain_volume import explain_volume
 from protokube.errors import ExitCode, InvalidRequest
 from protokube.local.view_next import next_for_volume
 from protokube.local.view_values import ClusterView

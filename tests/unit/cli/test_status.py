@@ -27,11 +27,11 @@ from helpers_view import (
     cloud_rows,
     write_state,
 )
-from protokube.cli.cluster_view import Duration, follow
-from protokube.cli.render_screen import Screen, fit, paint
-from protokube.cli.render_status import host_state, outcome, render_changes, render_status
-from protokube.cli.render_table import lasting, several, size, table
-from protokube.cli.render_tree import view_tree
+from protokube.cli.render.status import host_state, outcome, render_changes, render_status
+from protokube.cli.render.table import lasting, several, size, table
+from protokube.cli.render.tree import view_tree
+from protokube.cli.shared.cluster_view import Duration, follow
+from protokube.cli.shared.screen import Screen, fit, paint
 from protokube.cli.status import stay
 from protokube.errors import ExitCode
 from protokube.local.listing import list_tree

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from helpers_view import FakeCloud, a_view, cloud_rows
-from protokube.cli.render_status import render_changes, render_status
-from protokube.cli.render_tree import view_tree
+from protokube.cli.render.status import render_changes, render_status
+from protokube.cli.render.tree import view_tree
 from protokube.local import view_sources
 from protokube.local.db import Database
 from protokube.local.outside_wish import SETTING

@@ -6,9 +6,9 @@ import io
 from dataclasses import replace
 
 from helpers_view import CLUSTER, NOW, a_host, a_note, a_view, an_agent, but
-from protokube.cli.render_screen import Screen
-from protokube.cli.render_status import outcome, render_changes, render_status
-from protokube.cli.render_tree import view_tree
+from protokube.cli.render.status import outcome, render_changes, render_status
+from protokube.cli.render.tree import view_tree
+from protokube.cli.shared.screen import Screen
 from protokube.cli.status import stay
 from protokube.errors import ExitCode
 from protokube.local.view_values import ClusterView

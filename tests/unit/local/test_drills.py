@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from helpers_drill import MemoryEtcd, PretendGround, connected, dead, healthy, reported, taken_over, unhealthy
 from helpers_view import CLUSTER, a_disk, a_generation, a_host, a_member, a_view, but, listed, names_of
-from protokube.cli.render_drill import render_verdict, verdict_tree
+from protokube.cli.render.drill import render_verdict, verdict_tree
 from protokube.errors import InvalidRequest, Refused, TryLater
 from protokube.local import drill_milestones as miles
 from protokube.local.drill_judge import ONE_ROUND, judge

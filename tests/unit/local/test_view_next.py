@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers_view import CLUSTER, a_generation, a_host, a_note, a_view, an_agent, but
-from protokube.cli.render_explain_member import explain_member
-from protokube.cli.render_explain_volume import explain_volume
+from protokube.cli.render.explain_member import explain_member
+from protokube.cli.render.explain_volume import explain_volume
 from protokube.local.view_needs import needs
 from protokube.local.view_next import Next, Way, home_of, next_for_member, next_for_record, next_for_volume
 from protokube.local.view_values import ClusterView, DaemonView

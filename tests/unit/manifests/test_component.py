@@ -248,7 +248,7 @@ def test_where_it_cannot_work_or_is_not_wanted_there_is_nothing_of_the_dns_contr
 
 
 def test_every_flag_of_the_dns_controller_is_one_that_its_command_takes() -> None:
-    from protokube.cli.dns_controller import dns_controller
+    from protokube.cli.dns.controller import dns_controller
 
     for cloud in ("aws", "local"):
         told = {"watchIngress": True, "watchNamespace": "web", "zones": ["example.com", "*/Z1"]}

@@ -1,0 +1,155 @@
+"""`protokube dns-controller`: what annotations ask for stands in DNS."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from protokube.cli.dns.options import object_options, ttl_option
+from protokube.cli.dns.zones import dns_options, open_zones
+from protokube.cli.shared.options import output_option
+from protokube.errors import InvalidRequest, TryLater
+from protokube.records.names import normalise
+
+if TYPE_CHECKING:
+    from protokube.cli.dns.wiring import Parts
+    from protokube.controllers.dns.controller import Round
+
+LIST_SECONDS = 120.0
+
+
+@click.command("dns-controller")
+@dns_options
+@object_options
+@click.option(
+    "--lease",
+    metavar="NAME",
+    default="protokube-dns-controller",
+    show_default=True,
+    help="Of those that share this Lease of kube-system one writes; who looks after other things needs another.",
+)
+@click.option(
+    "--lease-seconds", type=click.FloatRange(1), default=15.0, hidden=True, help="Who is silent so long is out."
+)
+@click.option("--silence", type=click.FloatRange(1), default=75.0, hidden=True, help="A watch silent so long is dead.")
+@ttl_option
+@click.option(
+    "--grace",
+    type=click.FloatRange(0),
+    default=30.0,
+    show_default=True,
+    help="Seconds for which a value stays that nobody asks for any more.",
+)
+@click.option("--force", is_flag=True, help="Let more values go at once than is safe; look at --dry-run first.")
+@click.option(
+    "--adopt", metavar="NAME", multiple=True,
+    help="A name whose values are nobody's so far: they become ours, if an object asks for it; again for more.",
+)  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Write nothing; tell what would be written.")
+@click.option("--once", is_flag=True, help="One round, told on standard output, and out; it does not wait for --grace.")
+@click.option("--metrics", default="127.0.0.1:3991", show_default=True, help="Prometheus metrics; empty for none.")
+@click.option("--events/--no-events", default=True, show_default=True, help="Tell the owners of objects by Events.")
+@click.option(
+    "--conditions", is_flag=True,
+    help="Say it as a condition of pods and services too, which takes the right to patch their status.",
+)  # fmt: skip
+@output_option(default="text", choices=("text", "json", "yaml"))
+def dns_controller(
+    provider: str | None, zones: tuple[str, ...], server: str | None, key_file: Path | None, hosts_file: Path,
+    endpoint: str | None, kubeconfig: Path | None, context: str | None, watch_namespace: str, watch_ingress: bool,
+    owner: str | None, lease: str, lease_seconds: float, silence: float, ttl: int, grace: float, force: bool,
+    adopt: tuple[str, ...], dry_run: bool, once: bool, metrics: str, events: bool,
+    conditions: bool, output: str,
+) -> None:  # fmt: skip
+    """What annotations ask for stands in DNS.
+
+    And nothing else is ever lost. Pods on their node's network, nodes and services say names by the annotations
+    dns.alpha.kubernetes.io/external and dns.alpha.kubernetes.io/internal. Beside each name of ours lies a TXT record
+    that says whose its values are; what is not ours is never changed. Several can run: one writes.
+
+    \b
+      protokube dns-controller --dns aws-route53 --zone example.com
+      protokube dns-controller --dns rfc2136 --server 10.0.0.2 --key-file dns.key --zone example.com
+      protokube dns-controller --dns aws-route53 --once --dry-run
+    """
+    from protokube.cli.dns.wiring import Asked, wire
+    from protokube.cli.render.dns_round import lines, tree
+    from protokube.cli.shared.screen import show_data, show_painted
+
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s")
+    found = open_zones(
+        provider, zones, server=server, key_file=key_file, hosts_file=hosts_file, endpoint=endpoint, read_only=dry_run
+    )
+    source = click.get_current_context().get_parameter_source("grace")
+    if once and source is click.core.ParameterSource.COMMANDLINE:
+        raise InvalidRequest("--once does not wait, so there is no time of grace", hint="leave --grace away")
+    asked = Asked(
+        kubeconfig=kubeconfig, context=context, namespace=watch_namespace, ingresses=watch_ingress, owner=owner,
+        lease=lease, lease_seconds=lease_seconds, silence=silence, ttl=ttl,
+        grace=0.0 if once else grace, forced=force, dry_run=dry_run,
+        adopt=frozenset(map(normalise, adopt)), alone=once or dry_run,
+        metrics="" if once else metrics, events=events,
+        conditions=conditions,
+    )  # fmt: skip
+    if not once:
+        # while the API server is waited for; as the first process of a pod we would not even die of it
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    parts = wire(asked, found, zones)
+    if not once:
+        run(parts)
+        return
+    done = one_round(parts)
+    if output == "text":
+        show_painted(lines(done, dry_run=dry_run))
+    else:
+        show_data(tree(done, dry_run=dry_run), output)
+    if done.waits or any(outcome.trouble for outcome in done.zones):
+        raise TryLater(done.waits or "a zone could not be looked after; see above")
+
+
+def run(parts: Parts) -> None:
+    """Until a signal."""
+    from protokube.host.notify import notify
+    from protokube.signals import on_signals
+
+    stop = threading.Event()
+
+    def leave() -> None:
+        stop.set()
+        parts.controller.wake()
+        for each in parts.beside:
+            each.wake()
+
+    on_signals({signal.SIGTERM: leave, signal.SIGINT: leave, signal.SIGHUP: parts.controller.wake})
+    electing = threading.Thread(target=parts.election.run, args=(stop,), daemon=True)
+    electing.start()
+    watching = parts.watching.start(stop)
+    for each in parts.beside:
+        threading.Thread(target=each.run, args=(stop,), daemon=True).start()
+    notify(READY="1")
+    parts.controller.run(stop)
+    notify(STOPPING="1")
+    electing.join(5)  # it gives the lease back, which takes one more request
+    parts.session.close()
+    for thread in watching:
+        thread.join(2)
+
+
+def one_round(parts: Parts) -> Round:
+    """List everything once, then see what there is to do."""
+    stop = threading.Event()
+    watching = parts.watching.start(stop)
+    try:
+        parts.ready.wait(LIST_SECONDS)
+        return parts.controller.round()
+    finally:
+        stop.set()
+        parts.session.close()
+        for thread in watching:
+            thread.join(2)

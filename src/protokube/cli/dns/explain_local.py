@@ -1,0 +1,48 @@
+"""`protokube explain record` in a local cloud with Kubernetes, which knows itself how its API and its DNS are asked."""
+
+from __future__ import annotations
+
+from protokube.cli.dns.explain import explain_name
+from protokube.cli.dns.zones import OpenZones, read_key
+from protokube.config.dnscontroller import KEY_SECRET
+from protokube.errors import TryLater
+from protokube.local import client_files
+from protokube.local.paths import Paths
+from protokube.local.view_values import ClusterView
+from protokube.providers.clients.local import LocalClient
+from protokube.providers.dns.budget import Budget
+from protokube.providers.dns.given import given
+from protokube.providers.dns.rfc2136 import Rfc2136Dns
+from protokube.store import layout
+
+LOOPBACK = "127.0.0.1"
+
+
+def is_of_agents(view: ClusterView, name: str) -> bool:
+    """Whether agents look after the name: then they know best why it waits, and no API is needed."""
+    theirs = {each.dns_name for each in view.members} | set(view.api_names)
+    return name.removesuffix(".").lower() in theirs | {each.partition(".")[0] for each in theirs}
+
+
+def explain_by_objects(
+    paths: Paths, view: ClusterView, name: str, *, namespace: str, ingresses: bool, owner: str | None, ttl: int,
+    output: str,
+) -> bool:  # fmt: skip
+    """Whether it could be told: not without Kubernetes, nor while a name that is there is all that anybody can see."""
+    kubeconfig, key = client_files.folder(paths) / "kubeconfig", paths.store / layout.secret(paths.cluster, KEY_SECRET)
+    if not (view.daemon.alive and kubeconfig.is_file() and key.is_file()) or is_of_agents(view, name):
+        return False
+    try:
+        about = LocalClient(paths.admin_socket).call("about")
+        zones, port = list(about["zones"]), int(about["dns_port"])
+        served = given(*(Rfc2136Dns(zone, LOOPBACK, read_key(key), port=port) for zone in zones))
+        whole = f"{name}.{zones[0]}" if zones and "." not in name else name
+        explain_name(
+            whole, OpenZones(served, Budget(), read_only=True), zones, kubeconfig=kubeconfig, context=None,
+            namespace=namespace, ingresses=ingresses, owner=owner, ttl=ttl, output=output,
+        )  # fmt: skip
+    except TryLater:
+        if any(record.name == name.removesuffix(".").lower() for record in view.records):
+            return False  # the API is away; what the cloud sees is better than nothing
+        raise
+    return True

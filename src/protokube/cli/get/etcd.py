@@ -1,0 +1,43 @@
+"""`protokube get etcd`: the programs of a version of etcd, into the cache of this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from protokube.cli.get.programs import get_programs, version_argument, way_options
+
+if TYPE_CHECKING:
+    from protokube.programs.product import Product
+
+
+def product() -> Product:
+    from protokube.programs.etcd import ETCD
+
+    return ETCD
+
+
+@click.command()
+@version_argument(product)
+@way_options(
+    official="etcd's releases at GitHub",
+    mirror_variable="PROTOKUBE_ETCD_MIRROR",
+    build="Build VERSION from Go modules.",
+)
+def etcd(version: str | None, cache: Path | None, output: str, **way: Any) -> None:
+    """Get the programs of a version of etcd: etcd, etcdctl, etcdutl.
+
+    What PROTOKUBE_ETCD_BIN names is used as it is. Then comes the cache; only what is not in it is downloaded, copied
+    or built, checked, and put there whole. Without VERSION: what the folder has; else the newest that is here. A build
+    takes some minutes, and needs Go, which is taken from PyPI where none is new enough. `protokube up` takes the
+    version that its Kubernetes goes with; etcd 3.4 it takes from Debian.
+
+    \b
+      protokube get etcd 3.6.8
+      protokube get etcd 3.6.8 --build
+      protokube get etcd 3.6.8 --mirror https://mirror.example.com/etcd
+      protokube get etcd --from /media/usb/etcd-v3.6.8-linux-amd64
+    """
+    get_programs(product(), version, cache, output, **way)

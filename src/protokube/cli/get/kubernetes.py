@@ -1,0 +1,44 @@
+"""`protokube get kubernetes`: the programs of a version of Kubernetes, into the cache of this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from protokube.cli.get.programs import get_programs, version_argument, way_options
+
+if TYPE_CHECKING:
+    from protokube.programs.product import Product
+
+
+def product() -> Product:
+    from protokube.programs.kubernetes import KUBERNETES
+
+    return KUBERNETES
+
+
+@click.command()
+@version_argument(product)
+@way_options(
+    official="https://dl.k8s.io/release",
+    mirror_variable="PROTOKUBE_KUBERNETES_MIRROR",
+    build="Build VERSION from Go modules, or what Debian has from its source.",
+)
+def kubernetes(version: str | None, cache: Path | None, output: str, **way: Any) -> None:
+    """Get the programs of a version of Kubernetes.
+
+    What PROTOKUBE_KUBERNETES_BIN names is used as it is. Then comes the cache; only what is not in it is downloaded,
+    copied or built, checked, and put there whole. A download that was cut off goes on where it was. Without VERSION:
+    what the folder or Debian has; else the newest that is here. A build takes a quarter of an hour on two processors;
+    from modules it needs Go, which is taken from PyPI where none is new enough.
+
+    \b
+      protokube get kubernetes 1.34.1
+      protokube get kubernetes 1.34.1 --mirror https://mirror.example.com/kubernetes
+      protokube get kubernetes 1.34.1 --from /media/usb/kubernetes/server/bin
+      protokube get kubernetes 1.36.4 --build
+      protokube get kubernetes --build
+    """
+    get_programs(product(), version, cache, output, **way)

@@ -1,0 +1,99 @@
+"""What `protokube get kubernetes` and `protokube get etcd` share: where from, where to, and how to tell it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from protokube.cli.shared.options import output_option
+from protokube.errors import InvalidRequest
+from protokube.signals import ending_like_ctrl_c
+
+if TYPE_CHECKING:
+    from protokube.programs.product import Product
+
+Command = Callable[..., None]
+
+
+def version_argument(find_product: Callable[[], Product]) -> Callable[[Command], Command]:
+    """Which version; the shell completes what the cache holds."""
+
+    def kept_versions(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+        from protokube.programs.product import CACHE
+
+        versions = find_product().complete_versions(ctx.params.get("cache") or CACHE)
+        return [each for each in versions if each.startswith(incomplete)]
+
+    return click.argument("version", metavar="[VERSION]", required=False, shell_complete=kept_versions)
+
+
+def way_options(*, official: str, mirror_variable: str, build: str) -> Callable[[Command], Command]:
+    """Where programs come from; the texts say what is particular to a product."""
+    options = (
+        click.option(
+            "--from",
+            "folder",
+            metavar="DIR",
+            type=click.Path(path_type=Path, exists=True, file_okay=False),
+            help="Take the programs from this folder; for machines without a network.",
+        ),
+        click.option(
+            "--mirror",
+            "mirrors",
+            metavar="URL",
+            multiple=True,
+            envvar=mirror_variable,
+            show_envvar=True,
+            help=f"Download from here instead of {official}; again for a second one, asked if the first fails.",
+        ),
+        click.option("--build", is_flag=True, help=build),
+        click.option(
+            "--unverified", is_flag=True, help="With --build: use modules that no checksum database vouches for."
+        ),
+        click.option(
+            "--cache",
+            metavar="DIR",
+            type=click.Path(path_type=Path, file_okay=False),
+            help="Where versions are kept.  [default: /var/cache/protokube]",
+        ),
+        output_option(default="text", choices=("text", "json")),
+    )
+
+    def add(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+def get_programs(
+    product: Product,
+    version: str | None,
+    cache: Path | None,
+    output: str,
+    *,
+    mirrors: tuple[str, ...],
+    **way: Any,
+) -> None:
+    from protokube.cli.shared.progress import Progress
+    from protokube.programs.obtain import Way, obtain
+    from protokube.programs.product import CACHE
+
+    context = click.get_current_context()
+    asked = context.get_parameter_source("mirrors") is click.core.ParameterSource.COMMANDLINE
+    # a mirror of the environment is there for all downloads; it does not speak against another way
+    chosen = mirrors if asked or not (way["folder"] or way["build"]) else ()
+    if chosen and asked and version is None:
+        raise InvalidRequest("--mirror says where, and not what", hint=f"name a version, such as {product.example}")
+    with ending_like_ctrl_c():
+        got = obtain(product, version, cache or CACHE, Way(mirrors=chosen, **way), Progress())
+    if output == "json":
+        programs = {name: str(path) for name, path in got.programs.items()}
+        click.echo(json.dumps({"version": got.version, "folder": str(got.folder), "programs": programs}, indent=2))
+    else:
+        click.echo(f"{product.name} {got.version} is in {got.folder}")

@@ -1,0 +1,118 @@
+"""The members of etcd as etcd lists them, and what was found on a volume that is to be adopted. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from protokube.cli.render.table import several, size, table
+from protokube.local.listing import list_tree
+from protokube.local.view_values import ClusterView, MemberView
+from protokube.members import alarms
+from protokube.members.adopt import Adopt, AdoptDecision, Adopted, Layout, data_folder, manifest_file, read_manifest
+from protokube.members.alarms import Alarm
+from protokube.members.start import Refuse
+
+HEADER = ("ID", "NAME", "STATUS", "ROLE", "REVISION", "HOST", "VOLUME", "PEER URLS", "CLIENT URLS")
+
+
+def members_tree(view: ClusterView) -> dict[str, list[dict[str, Any]]]:
+    """By etcd cluster: each member as etcd lists it, and where it lives."""
+    return {
+        key: [told | _place(_who(view, told), told) for told in list_tree(view.listed(key))]
+        for key in dict.fromkeys(each.key for each in view.members)
+    }
+
+
+def _who(view: ClusterView, told: Mapping[str, Any]) -> MemberView | None:
+    """By its peer URL: one that was added has no name until it has started."""
+    hosts = {urlsplit(url).hostname for url in told["peerURLs"]}
+    return next((each for each in view.members if each.dns_name in hosts), None)
+
+
+def _place(member: MemberView | None, told: Mapping[str, Any]) -> dict[str, Any]:
+    started = bool(told["clientURLs"])
+    if member is None:
+        gone = {"healthy": False, "alarms": [], "leader": False, "revision": 0, "host": None, "volume": None}
+        return {"started": started, **gone}
+    return {
+        "started": started,
+        "healthy": member.healthy,
+        "alarms": [each.name for each in member.alarms],
+        "leader": member.leader,
+        "revision": member.revision,
+        "host": member.host,
+        "volume": member.volume,
+    }
+
+
+def render_members(view: ClusterView) -> list[str]:
+    lines: list[str] = []
+    for key, members in members_tree(view).items():
+        rows = [
+            (
+                each["id"],
+                each["name"],
+                _status(each),
+                "learner" if each["learner"] else "leader" if each["leader"] else "voter",
+                str(each["revision"] or ""),
+                each["host"] or "",
+                each["volume"] or "",
+                ", ".join(each["peerURLs"]),
+                ", ".join(each["clientURLs"]),
+            )
+            for each in members
+        ]
+        lines += [*([""] if lines else []), f"{key}:" if members else f"{key}: no member answers behind a quorum"]
+        lines += table(HEADER, rows)
+        raised = dict.fromkeys(each.why for each in view.members if each.key == key and each.alarms)
+        lines += [f"alarm: {each}" for each in raised]
+    return lines
+
+
+def _status(row: Mapping[str, Any]) -> str:
+    if not row["started"]:
+        return "unstarted"
+    return alarms.state(Alarm(0, name) for name in row["alarms"]) or ("healthy" if row["healthy"] else "not healthy")
+
+
+def render_found(volume: str, etcd_cluster: str, layout: Layout, decision: AdoptDecision) -> list[str]:
+    """What was found on a volume, and what that means."""
+    folder = data_folder(etcd_cluster)
+    text = layout.manifests.get(manifest_file(etcd_cluster))
+    said = read_manifest(text) if text is not None else None
+    lines = [f"on {volume}:"]
+    lines.append(f"  data      var/etcd/{folder}, {several(layout.logs.get(folder, 0), 'write-ahead log')}")
+    lines.append(f"  database  {size(layout.database_size) or 'none'}")
+    if said is None:
+        lines.append("  manifest  none that can be read")
+    else:
+        lines.append(f"  manifest  {said.name or 'without a name'}, token {said.token or 'unsaid'}")
+        lines += [f"  peer      {each}" for each in said.peers]
+    match decision:
+        case Adopted(identity):
+            lines.append(f"it is adopted already: epoch {identity.epoch}, generation {identity.generation}")
+        case Refuse(why, hint):
+            lines += [f"it cannot be adopted: {why}", *([f"  hint: {hint}"] if hint else [])]
+        case Adopt(identity=identity, warnings=warnings):
+            lines += [f"warning: {each}" for each in warnings]
+            lines.append(f"it can become {identity.etcd_cluster}/{identity.member} of {identity.cluster}")
+    return lines
+
+
+def found_tree(volume: str, layout: Layout, decision: AdoptDecision, done: list[str]) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "volume": volume,
+        "logs": layout.logs,
+        "databaseSize": layout.database_size,
+        "manifests": sorted(layout.manifests),
+        "done": done,
+    }
+    match decision:
+        case Adopted():
+            return told | {"adopted": True}
+        case Refuse(why, hint):
+            return told | {"adopted": False, "refused": why, "hint": hint}
+        case Adopt(warnings=warnings):
+            return told | {"adopted": bool(done), "warnings": list(warnings)}

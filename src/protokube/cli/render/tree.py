@@ -1,0 +1,122 @@
+"""A view as data: the same snapshot that the screen shows. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from protokube.cli.render.status import outcome, state
+from protokube.local.view_values import AgentView, ClusterView, DiskView, HostView, MemberView, Told
+from protokube.records import Record
+
+Tree = dict[str, Any]
+
+
+def view_tree(view: ClusterView) -> Tree:
+    return {
+        "cluster": view.cluster,
+        "at": round(view.at, 3),
+        "ready": view.ready,
+        "state": state(view),
+        "exitCode": int(outcome(view)),
+        "lacks": list(view.lacks),
+        "contradictions": list(view.contradictions),
+        "daemon": {"alive": view.daemon.alive, "pid": view.daemon.pid, "why": view.daemon.why},
+        "outside": asdict(view.outside) if view.outside else None,
+        "hosts": [host_tree(each) for each in view.hosts],
+        "disks": [disk_tree(view, each) for each in view.disks],
+        "members": [member_tree(each) for each in view.members],
+        "records": [record_tree(each) for each in view.records],
+        "generations": {key: asdict(each) if each else None for key, each in view.generations.items()},
+        "agents": [agent_tree(view, each) for each in view.agents],
+        "waiting": told_trees(view.waits, lasting=True),
+        "needsAPerson": told_trees(view.person),
+        "broken": told_trees(view.bugs),
+        "notSeen": list(view.notes),
+    }
+
+
+def host_tree(host: HostView) -> Tree:
+    return {
+        "id": host.id,
+        "name": host.name,
+        "group": host.group,
+        "address": host.address,
+        "alive": host.alive,
+        "declaredDead": host.dead,
+        "since": round(host.since, 2) if host.since is not None else None,
+        "pid": host.pid,
+        "connectedTo": list(host.peers),
+    }
+
+
+def disk_tree(view: ClusterView, disk: DiskView) -> Tree:
+    return {
+        "id": disk.id,
+        "member": disk.member,
+        "size": disk.size,
+        "attachedTo": disk.attached_to,
+        "phase": disk.phase,
+        "phaseIsCurrent": disk.attached_to is None or view.current(disk.attached_to) is not None,
+        "mark": disk.mark,
+        "epoch": disk.epoch,
+        "lastHolder": disk.last_holder,
+    }
+
+
+def member_tree(member: MemberView) -> Tree:
+    """Ids as etcdctl prints them: in hex."""
+    return {
+        "member": member.member,
+        "name": member.name,
+        "dnsName": member.dns_name,
+        "volume": member.volume,
+        "host": member.host,
+        "url": member.url,
+        "healthy": member.healthy,
+        "why": member.why,
+        "id": f"{member.id:x}",
+        "clusterId": f"{member.cluster_id:x}",
+        "leader": member.leader,
+        "learner": member.learner,
+        "raftTerm": member.raft_term,
+        "revision": member.revision,
+        "dbSize": member.db_size,
+        "dbInUse": member.db_in_use,
+        "alarms": [each.name for each in member.alarms],
+        "version": member.version,
+    }
+
+
+def record_tree(record: Record) -> Tree:
+    return {"name": record.name, "type": record.type, "values": list(record.values), "ttl": record.ttl}
+
+
+def agent_tree(view: ClusterView, agent: AgentView) -> Tree:
+    """`elected` and `serving` only as far as they hold now; what a stale report said of them is `lastKnown`."""
+    current = view.current(agent.host) is not None
+    did = [{name: value for name, value in asdict(each).items() if value} for each in agent.did]
+    homes = [asdict(each) for each in agent.homes]
+    return {
+        "host": agent.host,
+        "at": agent.at,
+        "age": round(agent.age, 2),
+        "nextWithin": agent.next_within,
+        "stale": agent.stale,
+        "round": agent.round,
+        "elected": view.elected == agent.host,
+        "serving": agent.serving if current else None,
+        "lastKnown": {"elected": agent.elected, "serving": agent.serving},
+        "did": did,
+        "members": homes,
+    }
+
+
+def told_trees(told: Sequence[Told], *, lasting: bool = False) -> list[Tree]:
+    found = []
+    for each in told:
+        tree: Tree = {"host": each.host} | ({"stale": True} if each.stale else {})
+        tree |= {name: value for name, value in asdict(each.note).items() if value}
+        found.append(tree | ({"seconds": round(each.seconds, 1)} if lasting else {}))
+    return found

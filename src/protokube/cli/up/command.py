@@ -1,0 +1,226 @@
+"""`protokube up`: three masters on one machine, etcd on floating disks, names in DNS, and it heals."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from protokube.cli.shared.options import show_warnings
+from protokube.cli.shared.progress import Progress
+from protokube.cli.up.before import Made, carried_on, kept_spec, made_before, members_of, need_the_same
+from protokube.cli.up.choosing import (
+    complete_here,
+    few_lines,
+    find_coredns,
+    find_etcd,
+    find_kubernetes,
+    need_kubernetes,
+    read_lines,
+    read_spec,
+)
+from protokube.cli.up.outside import open_or_close, summary
+from protokube.cli.up.waiting import await_nodes, await_quorum, await_ready, for_a_person
+from protokube.errors import InvalidRequest, Refused
+
+
+@click.command("up")
+@click.argument("spec", required=False, type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--cluster", "name", default="laptop", show_default=True, help="The cluster's name, if no SPEC names it.")
+@click.option("--masters", type=click.IntRange(1, 9), help="How many, if no SPEC says it.  [default: 3]")
+@click.option("--events", is_flag=True, help="A second etcd cluster, for events alone.")
+@click.option(
+    "--kubernetes",
+    "release",
+    default="",
+    metavar="VERSION",
+    help="Which one; `none` for etcd and names alone.  [default: the spec's, or the newest on this machine]",
+)
+@click.option("--kubelet", is_flag=True, help="Run the real kubelet on containerd: hosts are nodes, and run pods.")
+@click.option(
+    "--isolated/--no-isolated",
+    default=None,
+    envvar="PROTOKUBE_ISOLATED",
+    show_envvar=True,
+    help="Whether hosts reach nothing but each other.  [default: as it was; a new cluster has a way outside]",
+)
+@click.option("--timeout", default=300.0, show_default=True, help="Seconds to wait until it is ready.")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How to tell the result.")
+def up(
+    spec: Path | None,
+    name: str,
+    masters: int | None,
+    events: bool,
+    release: str,
+    kubelet: bool,
+    isolated: bool | None,
+    timeout: float,
+    output: str,
+) -> None:
+    """The main job on one machine: a control plane that heals.
+
+    Hosts, disks, names, an etcd quorum on floating disks, and, where its programs are to be had, Kubernetes: see
+    `protokube get kubernetes --help`. Needs root. Everything of it lies in one folder and in namespaces of its own;
+    `protokube down` takes all of it away. Asked again, it goes on where it was, and changes nothing that is in order:
+    what is not said then is as it was said the first time. A cluster that is there keeps its masters, its etcd members
+    and its versions. Its etcd is the one that goes with its Kubernetes, or what this machine has and fits; a folder of
+    your own is named by PROTOKUBE_ETCD_BIN.
+
+    Hosts reach the outside through a process of yours, so that pods can pull images; nothing is put into your own
+    network. With --isolated they reach each other, and nothing else; said on a cluster that runs, it changes that.
+
+    \b
+      protokube up
+      protokube up --cluster second --masters 1
+      protokube up --kubernetes none
+      protokube up --kubelet
+      protokube up --isolated
+      protokube up examples/local.yaml
+    """
+    from protokube.addons.choose import all_addons
+    from protokube.agent.launchdata import from_config
+    from protokube.local import binaries, bringup, client_files, inotify
+    from protokube.local.kubehost import Nodes, Programs
+    from protokube.local.paths import Paths
+    from protokube.providers.clients.local import LocalClient
+    from protokube.store.addons import put_addons, read_manifest
+    from protokube.store.configuration import put_config
+    from protokube.store.open import open_store
+
+    progress = Progress(quiet=output == "json")
+    with progress.step("this machine has what it takes"):
+        need_root()
+        need_tools(binaries.missing_tools())
+    with progress.step("Kubernetes") as step:
+        said = read_spec(spec) if spec else kept_spec(name)
+        wish = said[0] if said else None
+        if spec and wish:
+            need_one_word(wish.name, name, masters, events=events)
+        before = made_before(wish.name if wish else name)
+        release, kubelet = carried_on(before, wish, release, kubelet)
+        kubernetes = find_kubernetes(wish, release)
+        need_kubernetes(kubernetes, kubelet=kubelet)
+        step.text = f"Kubernetes {kubernetes.version}" if kubernetes else "no Kubernetes: etcd and names alone"
+    release = kubernetes.version if kubernetes else ""
+    wish, texts = said or read_lines(few_lines(name, masters or 3, events))
+    with progress.step("etcd") as step:
+        etcd = find_etcd(wish, before, release, progress)
+        step.text = f"etcd {etcd.version}"
+    with progress.step("spec to complete configuration") as step:
+        config = complete_here(wish, etcd.version, release)
+        step.text = f"complete configuration of {config.name}"
+    show_warnings(config.warnings)
+    paths = Paths.of(config.name)
+    wanted = from_config(config, kubernetes=kubernetes is not None, nodes=kubelet)
+    now = Made.of(release or "none", kubelet, members_of(wanted.etcd))
+    need_the_same(config.name, before, now, masters=None if spec else masters, events=events and not spec)
+    nodes = None
+    if kubernetes and kubelet:
+        with progress.step("container runtime and images") as step:
+            coredns = find_coredns(config, progress)
+            programs = Programs(kubernetes=kubernetes.folder, etcd=etcd.etcd, coredns=coredns)
+            nodes = Nodes.of(config, programs, bringup.CACHE)
+            if before is None and (problem := inotify.shortage(len(wanted.etcd[0].members))):
+                show_warnings([problem])
+            step.text = f"containerd, and {len(nodes.runtime.images)} images"
+    with progress.step(f"state in {paths.root}"):
+        paths.create()
+        store = open_store(f"file://{paths.store}")
+        put_config(store, config, texts)
+        if kubernetes:
+            wanted = replace(wanted, addons=put_addons(store, config.name, all_addons(config, read_manifest)))
+        wanted = nodes.wanted(wanted) if nodes else wanted
+        bringup.ensure_authorities(store, wanted)
+        bringup.write_client(store, paths, wanted)
+        key = bringup.tsig_key(store, wanted.cluster)
+    with progress.step("the local cloud") as step:
+        step.text = f"the local cloud {'started' if bringup.start_daemon(paths) else 'runs already'}"
+        admin = LocalClient(paths.admin_socket, patience=30)
+        zone = config.cluster["dnsZone"]
+        admin.call("set_dns", zones=[zone], keys=[{"name": key.name, "secret": key.secret}])
+    with progress.step("the way outside") as step:
+        outside = open_or_close(admin, config, isolated)
+        step.text = summary(outside)
+    with progress.step("disks") as step:
+        volumes = bringup.create_founders(admin, wanted)
+        for each in wanted.etcd:
+            bringup.record_generation(store, wanted.cluster, each, volumes)
+        step.text = f"{len(volumes)} disks, and the record of who may found what"
+    with progress.step("hosts") as step:
+        launch = bringup.launch_data(wanted, zone)
+        folders = [bringup.write_launcher(paths), etcd.etcd.parent, *([kubernetes.folder] if kubernetes else [])]
+        plain = bringup.template(launch, folders)
+        bringup.set_groups(admin, wanted, lambda group: nodes.template(plain, wanted, group, paths) if nodes else plain)
+        step.text = f"{len(wanted.etcd[0].members)} hosts"
+    with progress.step("quorum") as step:
+        await_quorum(progress, paths, admin, store, wanted, timeout)
+        step.text = "quorum; the creation of the cluster is closed"
+    with progress.step("ready") as step:
+        endpoints = [bringup.endpoints(admin, each) for each in wanted.etcd]
+        variables = client_files.environment(paths, endpoints[0])
+        if kubernetes:
+            server = bringup.api_server(admin, wanted)
+            variables["KUBECONFIG"] = str(bringup.write_kubeconfig(store, paths, wanted, server))
+        file = client_files.write_environment(paths, variables)
+        view = await_ready(progress, paths, timeout)
+        apis = sum(each.serving is True for each in view.agents)
+        step.text = f"{len(view.members)} healthy members{f', {apis} API servers' if kubernetes else ''}"
+    if nodes:
+        with progress.step("nodes") as step:
+            step.text = f"{await_nodes(progress, paths, len(wanted.etcd[0].members), timeout)} nodes ready"
+    told = {"cluster": config.name, "seconds": round(time.monotonic() - progress.began, 2), "env": variables,
+            "envFile": str(file), "etcd": etcd.version, "etcdctl": str(etcd.etcdctl), "dns": bringup.dns_address(admin),
+            "kubernetes": kubernetes.version if kubernetes else None,
+            "kubelet": nodes is not None, "outside": outside,
+            "kubectl": str(kubernetes.folder / "kubectl") if kubernetes else None}  # fmt: skip
+    if output == "json":
+        click.echo(json.dumps(told, indent=2))
+    else:
+        click.echo(next_words(told, wanted.etcd[0].members[0].dns_name))
+    if view.person:
+        raise for_a_person(view)
+
+
+def need_one_word(called: str, name: str, masters: int | None, *, events: bool) -> None:
+    """A SPEC says these; an option beside it is not passed over in silence."""
+    typed = click.get_current_context().get_parameter_source("name") is click.core.ParameterSource.COMMANDLINE
+    options = {f"--cluster {name}": typed and name != called, "--masters": masters is not None, "--events": events}
+    if beside := [option for option, said in options.items() if said]:
+        raise InvalidRequest(f"{', '.join(beside)}: the spec of {called} says that", hint="say it in the spec")
+
+
+def need_root() -> None:
+    if os.geteuid() != 0:
+        raise Refused(
+            "the local cloud needs root", saw=f"user {os.geteuid()}", want="namespaces, loop devices and mounts",
+            hint=f"sudo {click.get_current_context().command_path}",
+        )  # fmt: skip
+
+
+def need_tools(missing: list[tuple[str, str]]) -> None:
+    if missing:
+        raise Refused(
+            f"this machine lacks {', '.join(program for program, _ in missing)}",
+            hint=f"apt-get install {' '.join(sorted({package for _, package in missing}))}",
+        )
+
+
+def next_words(told: dict[str, Any], member: str) -> str:
+    server, _, port = told["dns"].rpartition(":")
+    ask = "get nodes" if told.get("kubelet") else "get --raw '/readyz?verbose'"
+    kubectl = f"  {told['kubectl']} {ask}\n" if told["kubectl"] else ""
+    return f"""
+{told["cluster"]} is up, after {told["seconds"]} s. What to type next:
+
+  protokube status                     # hosts, disks, members, names, and what is waited for
+  . {told["envFile"]}
+{kubectl}  {told["etcdctl"]} endpoint status -w table
+  {told["etcdctl"]} put hello world && {told["etcdctl"]} get hello
+  dig +short @{server} -p {port} {member}
+  protokube drill kill-master          # kill one, and watch it heal
+  protokube down                       # take all of it away"""

@@ -1,0 +1,117 @@
+"""What `protokube up` waits for, saying meanwhile what the agents wait for."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+from protokube.cli.shared.progress import Progress
+from protokube.errors import ExitCode, Refused, TryLater
+
+if TYPE_CHECKING:
+    from protokube.agent.wanted import MasterConfig
+    from protokube.local.paths import Paths
+    from protokube.local.view_values import ClusterView
+    from protokube.providers.clients.local import LocalClient
+    from protokube.store import Store
+
+ENOUGH = 15.0
+"""Seconds after which a need for a person ends the waiting. Longer than for `status --wait`: members that start after a
+loss of power may ask for one until the others are back."""
+
+
+def await_quorum(
+    progress: Progress, paths: Paths, admin: LocalClient, store: Store, wanted: MasterConfig, timeout: float
+) -> None:
+    """Until the record is closed in the store and on every volume's mark."""
+    from protokube.local.bringup import is_closed
+    from protokube.members.generation import FORMED
+
+    end = time.monotonic() + timeout
+    while True:
+        open_ends = [each["id"] for each in admin.call("volumes") if each["mark"] != FORMED]
+        if not open_ends and is_closed(store, wanted):
+            return
+        if time.monotonic() > end:
+            needed = waits(paths, "needsAPerson")
+            raise (Refused if needed else TryLater)(
+                f"no quorum after {timeout:.0f} s", saw="; ".join(needed or waits(paths)) or "the agents say nothing",
+                hint="`protokube status` shows what is waited for",
+            )  # fmt: skip
+        progress.say((waits(paths) or ["quorum"])[0])
+        time.sleep(0.05)
+
+
+def waits(paths: Paths, *kinds: str) -> list[str]:
+    """What the agents say that they wait for, a person's part first."""
+    found = []
+    for file in sorted(paths.hosts.glob("*/run/protokube/status.json")):
+        try:
+            told = json.loads(file.read_text())
+        except (OSError, ValueError):
+            continue
+        notes = [note for kind in kinds or ("needsAPerson", "waiting") for note in told["report"][kind]]
+        found += [f"{told['machine']['name']}: {note.get('about') or note['step']}: {note['text']}" for note in notes]
+    return found
+
+
+def await_ready(progress: Progress, paths: Paths, timeout: float) -> ClusterView:
+    """Until it is ready, or serves and needs a person. Refused if only a person can make it ready."""
+    from protokube.cli.render.status import outcome
+    from protokube.cli.status import PATIENCE
+    from protokube.local.view import Looker
+    from protokube.local.view_needs import Standing
+
+    end = time.monotonic() + timeout
+    standing = Standing()
+    with Looker(paths) as looker:
+        while outcome(view := looker.look()) is not ExitCode.OK:
+            stood = standing.feed(view)
+            if view.ready and stood >= PATIENCE:
+                return view  # it serves, and needs a person: the end of `up` says so
+            if stood >= ENOUGH or (view.person and time.monotonic() > end):
+                raise for_a_person(view)
+            if time.monotonic() > end:
+                raise TryLater(
+                    f"not ready after {timeout:.0f} s", saw="; ".join(view.lacks), hint="`protokube status` shows why"
+                )
+            progress.say((view.lacks or ("all members healthy",))[0])
+            time.sleep(0.05)
+    return view
+
+
+def for_a_person(view: ClusterView) -> Refused:
+    """What only a person can do, as the error that ends a command."""
+    notes = [each.note for each in view.person]
+    state = "it serves, and needs a person" if view.ready else "it needs a person"
+    return Refused(
+        f"{state}: {notes[0].text}",
+        saw="; ".join(dict.fromkeys(note.text for note in notes[1:]) or view.lacks[:1]),
+        hint=notes[0].hint or "`protokube status` shows why",
+    )
+
+
+def await_nodes(progress: Progress, paths: Paths, count: int, timeout: float) -> int:
+    """Until the kubelet of each host is a node that takes pods."""
+    from protokube.local.client_files import kube_api
+
+    api, end = kube_api(paths, patience=5.0), time.monotonic() + timeout
+    assert api is not None
+    ready = 0
+    while ready < count:
+        try:
+            nodes = api.get("/api/v1/nodes")["items"]
+            ready = sum(is_ready(each) for each in nodes)
+            saw = f"{ready} of {count} nodes ready"
+        except (TryLater, Refused) as why:
+            saw = why.message
+        if time.monotonic() > end:
+            raise TryLater(f"not all nodes are ready after {timeout:.0f} s", saw=saw, hint="kubectl describe nodes")
+        progress.say(saw)
+        time.sleep(0.2)
+    return ready
+
+
+def is_ready(node: dict[str, Any]) -> bool:
+    return any((each["type"], each["status"]) == ("Ready", "True") for each in node["status"].get("conditions", ()))
