@@ -25,7 +25,7 @@ def down(name: str | None, everything: bool, output: str) -> None:
       protokube down
       protokube down --cluster second
     """
-    from protokube.cli.up.command import need_root
+    from protokube.cli.shared.root import need_root
     from protokube.local.choose import clusters, one_cluster
     from protokube.local.cleanup import remove
     from protokube.local.paths import Paths

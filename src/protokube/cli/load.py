@@ -55,7 +55,7 @@ def image(images: tuple[str, ...], cluster: str | None, timeout: float, output: 
     from protokube.cli.render.table import several, size
     from protokube.cli.shared.cluster_view import find_cluster
     from protokube.cli.shared.progress import Progress
-    from protokube.cli.up.command import need_root
+    from protokube.cli.shared.root import need_root
     from protokube.local.bringup import CACHE
     from protokube.local.kubehost import ctr
     from protokube.local.loading import kept

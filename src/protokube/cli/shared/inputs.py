@@ -8,11 +8,13 @@ from pathlib import Path
 from protokube.errors import InvalidSpec, Problem, Refused, Where
 
 ENDINGS = (".yaml", ".yml", ".json")
+Texts = list[tuple[str, str]]
+"""Name and content of each file."""
 
 
-def read_specs(names: tuple[str, ...]) -> list[tuple[str, str]]:
+def read_specs(names: tuple[str, ...]) -> Texts:
     """Each file's name and text; a directory stands for the documents in it, `-` for standard input."""
-    texts: list[tuple[str, str]] = []
+    texts: Texts = []
     for name in names:
         if name == "-":
             texts.append(("<stdin>", text_of(sys.stdin.buffer.read(), "<stdin>")))

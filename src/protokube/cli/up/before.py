@@ -14,7 +14,7 @@ from protokube.errors import Refused
 
 if TYPE_CHECKING:
     from protokube.agent.wanted import EtcdCluster
-    from protokube.cli.up.choosing import Texts
+    from protokube.cli.shared.inputs import Texts
     from protokube.local.paths import Paths
     from protokube.spec.parse import Spec
 

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 from protokube.errors import Problem, ProtokubeError, Refused
 
 if TYPE_CHECKING:
+    from protokube.cli.shared.inputs import Texts
     from protokube.cli.up.before import Made
     from protokube.config.complete import Config
     from protokube.local.etcd_choice import Etcd
     from protokube.programs.product import Release
     from protokube.programs.telling import Teller
     from protokube.spec.parse import Spec
-
-Texts = list[tuple[str, str]]
 
 
 def need_kubernetes(found: Release | None, *, kubelet: bool) -> None:

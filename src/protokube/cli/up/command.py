@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ import click
 
 from protokube.cli.shared.options import show_warnings
 from protokube.cli.shared.progress import Progress
+from protokube.cli.shared.root import need_root
 from protokube.cli.up.before import Made, carried_on, kept_spec, made_before, members_of, need_the_same
 from protokube.cli.up.choosing import (
     complete_here,
@@ -192,14 +192,6 @@ def need_one_word(called: str, name: str, masters: int | None, *, events: bool) 
     options = {f"--cluster {name}": typed and name != called, "--masters": masters is not None, "--events": events}
     if beside := [option for option, said in options.items() if said]:
         raise InvalidRequest(f"{', '.join(beside)}: the spec of {called} says that", hint="say it in the spec")
-
-
-def need_root() -> None:
-    if os.geteuid() != 0:
-        raise Refused(
-            "the local cloud needs root", saw=f"user {os.geteuid()}", want="namespaces, loop devices and mounts",
-            hint=f"sudo {click.get_current_context().command_path}",
-        )  # fmt: skip
 
 
 def need_tools(missing: list[tuple[str, str]]) -> None:
