@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from helpers_cluster import RealCluster, until
-from protokube.local.processes import processes
+from protokube.local.base.processes import processes
 from soak.budget import Budget, Outcome, Section, say
 
 ROUNDS, WARM_UP, CONTROL = 1000, 100, 20.0

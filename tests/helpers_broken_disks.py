@@ -8,8 +8,8 @@ import struct
 from pathlib import Path
 
 from helpers_cluster import RealCluster, until
-from protokube.local import loops
-from protokube.local.mounts import SHUTDOWN
+from protokube.local.disk import loops
+from protokube.local.disk.mounts import SHUTDOWN
 
 MINUTES = 240.0
 FLUSH_THE_LOG = 1

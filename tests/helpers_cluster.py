@@ -29,10 +29,10 @@ from protokube.errors import ProtokubeError
 from protokube.etcd.client import GatewayEtcd
 from protokube.etcd.tls import TlsFiles
 from protokube.host.usage import used_by
-from protokube.local import loops, mounts
+from protokube.local.base.paths import Paths
 from protokube.local.bringup import dns_address
-from protokube.local.paths import Paths
-from protokube.local.writer import Writer
+from protokube.local.disk import loops, mounts
+from protokube.local.drill.writer import Writer
 from protokube.providers.clients.local import LocalClient
 
 UP_SECONDS = 240.0

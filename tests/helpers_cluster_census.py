@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from protokube.local.paths import Paths
+from protokube.local.base.paths import Paths
 
 KINDS = ("mnt", "net", "pid", "uts")
 NAMED = Path("/run/netns")

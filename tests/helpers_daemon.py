@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from helpers_volumes import a_volume
-from protokube.local import cleanup
-from protokube.local.paths import Paths
+from protokube.local.base.paths import Paths
+from protokube.local.cloud import cleanup
 from protokube.providers.clients.local import LocalClient
 
 SECONDS = 20.0
@@ -47,7 +47,7 @@ class RealCloud:
 
     def start(self) -> RealCloud:
         """Until it says that it is ready."""
-        command = [*self.within, sys.executable, "-m", "protokube.local.daemon", str(self.paths.root)]
+        command = [*self.within, sys.executable, "-m", "protokube.local.cloud.daemon", str(self.paths.root)]
         process = self.daemon = subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL)
         until(lambda: process.poll() is not None or self.pid_said() == process.pid)
         assert process.poll() is None, "the daemon ended"

@@ -27,7 +27,7 @@ import dns.zone
 
 from helpers_dnsthread import DnsThread
 from host.debian import CACHE, download
-from protokube.local.dnsserver import DnsServer
+from protokube.local.dns.nameserver import DnsServer
 from protokube.providers.dns.keys import TsigKey, new_key
 from protokube.records import Change, Key, Record
 from protokube.records.names import make_record

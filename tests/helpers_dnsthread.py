@@ -8,7 +8,7 @@ import threading
 from types import TracebackType
 from typing import Self
 
-from protokube.local.dnsserver import DnsServer
+from protokube.local.dns.nameserver import DnsServer
 
 Sockets = tuple[socket.socket, socket.socket]
 """UDP and TCP, both bound."""

@@ -12,8 +12,8 @@ from typing import Any
 from helpers_view import CLUSTER, SHORTS, a_host, a_view, an_agent
 from protokube.errors import TryLater
 from protokube.etcd import Hash, KeyValue, Status
-from protokube.local.view_values import ClusterView, HostView
-from protokube.local.writer import Writer, as_found
+from protokube.local.drill.writer import Writer, as_found
+from protokube.local.view.values import ClusterView, HostView
 from protokube.members.start import Listed
 from protokube.records import Record
 

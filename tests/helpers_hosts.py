@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from protokube.local import hosts, network
-from protokube.local.hosts import HostSpec
+from protokube.local.host import hosts, network
+from protokube.local.host.hosts import HostSpec
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 IDLE = ("sleep", "1000")

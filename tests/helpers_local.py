@@ -14,11 +14,11 @@ from typing import Any, Self, TypeVar
 from helpers_loops import close_server, end_tasks
 from helpers_volumes import nothing_left_behind
 from protokube.errors import TryLater
-from protokube.local import hosts
-from protokube.local.api import Api
-from protokube.local.cloud import Cloud
-from protokube.local.db import Database
-from protokube.local.paths import Paths
+from protokube.local.base.db import Database
+from protokube.local.base.paths import Paths
+from protokube.local.cloud.api import Api
+from protokube.local.cloud.cloud import Cloud
+from protokube.local.host import hosts
 from protokube.providers.clients.local import LocalClient
 
 T = TypeVar("T")

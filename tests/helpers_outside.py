@@ -24,9 +24,11 @@ import dns.rdatatype
 import dns.rrset
 
 from helpers_registry import DIGEST, Page, digest
-from protokube.local import network, packages, slirp
 from protokube.local.bringup import CACHE
-from protokube.local.images import FOLDERS
+from protokube.local.host import network
+from protokube.local.image import packages
+from protokube.local.image.images import FOLDERS
+from protokube.local.outside import slirp
 
 LAPTOP, WEB, RESOLVER = "198.51.100.1", "198.51.100.2", "198.51.100.53"
 WEB_NAME, LONG_NAME = "web.example", "long.example"

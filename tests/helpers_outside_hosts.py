@@ -7,7 +7,7 @@ from typing import Any
 
 from helpers_daemon import RealCloud
 from helpers_outside import WEB, WEB_NAME
-from protokube.local import network
+from protokube.local.host import network
 
 FETCH = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1], timeout=10).read().decode())"
 ADDRESSES = "import socket, sys; print(*socket.gethostbyname_ex(sys.argv[1])[2])"

@@ -22,7 +22,7 @@ class Runner:
     def __init__(self, root: Path) -> None:
         self.root, self.manifests, self.logs = root, root / "manifests", root / "logs"
         self.manifests.mkdir()
-        command = [sys.executable, "-m", "protokube.local.podrunner"]
+        command = [sys.executable, "-m", "protokube.local.pods.runner"]
         command += [str(self.manifests), str(root / "pods.json"), str(self.logs)]
         with (root / "runner.log").open("wb") as log:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)

@@ -16,16 +16,8 @@ from typing import Any, Self
 
 from helpers_loops import close_server, end_tasks
 from protokube.agent.report import Note
-from protokube.local.paths import Paths
-from protokube.local.view_values import (
-    AgentView,
-    ClusterView,
-    DaemonView,
-    DiskView,
-    HomeView,
-    HostView,
-    MemberView,
-)
+from protokube.local.base.paths import Paths
+from protokube.local.view.values import AgentView, ClusterView, DaemonView, DiskView, HomeView, HostView, MemberView
 from protokube.members.generation import Generation, encode
 from protokube.members.start import Listed
 from protokube.records import Record

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from protokube.errors import ProtokubeError
-from protokube.local import loops, mounts
+from protokube.local.disk import loops, mounts
 from protokube.providers.volumes import Volume
 
 HOLDER = Path(__file__).parent / "host" / "disk_holder.py"

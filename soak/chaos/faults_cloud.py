@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 
 from protokube.agent.names import member_names
 from protokube.errors import ProtokubeError
-from protokube.local import network
+from protokube.local.host import network
 from protokube.records import Change, Record
 from soak.chaos.fault import Fault
 from soak.chaos.field import Field

@@ -18,7 +18,7 @@ from typing import ClassVar, Self
 from helpers_broken_disks import fill, show_whole, shut_down
 from helpers_cluster import until
 from protokube.errors import ProtokubeError
-from protokube.local import loops
+from protokube.local.disk import loops
 from soak.chaos.fault import Fault
 from soak.chaos.field import Field, hold_still, kept, let_go_on, send
 

@@ -17,10 +17,10 @@ from typing import Any
 
 from helpers_cluster import RealCluster, until
 from protokube.errors import ProtokubeError
-from protokube.local import loops
+from protokube.local.base.processes import processes
 from protokube.local.bringup import dns_address
-from protokube.local.mounts import FREEZE, THAW
-from protokube.local.processes import processes
+from protokube.local.disk import loops
+from protokube.local.disk.mounts import FREEZE, THAW
 from protokube.providers.dns.keys import TsigKey
 from protokube.providers.dns.rfc2136 import Rfc2136Dns
 

@@ -12,10 +12,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from protokube.errors import ProtokubeError
-from protokube.local import loops, mounts
-from protokube.local.processes import processes, started_at
-from protokube.local.view import Looker
-from protokube.local.view_values import AgentView, ClusterView
+from protokube.local.base.processes import processes, started_at
+from protokube.local.disk import loops, mounts
+from protokube.local.view.look import Looker
+from protokube.local.view.values import AgentView, ClusterView
 from soak.chaos.clients import Clients
 from soak.chaos.field import Field, program
 from soak.chaos.invariants import Etcd, Judge, Look, Process

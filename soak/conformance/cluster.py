@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 from helpers_cluster import RealCluster
 from helpers_kubelet import KubeletCluster
+from protokube.local.base.paths import Paths
 from protokube.local.bringup import CACHE
-from protokube.local.paths import Paths
 from protokube.programs.product import Release
 from soak.budget import say
 from soak.conformance import images

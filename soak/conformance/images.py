@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from protokube.local import binaries, images
-from protokube.local.images import Image
-from protokube.local.packages import unpack_whole
+from protokube.local.base import executables
+from protokube.local.image import images
+from protokube.local.image.images import Image
+from protokube.local.image.packages import unpack_whole
 from protokube.programs.etcd import ETCD
 from protokube.programs.product import Release
 from soak.conformance.certificate import self_signed
@@ -69,7 +70,7 @@ class Parts:
     def find(suite: Release, cache: Path) -> Parts:
         etcd = ETCD.find(None, cache)
         assert etcd is not None, f"no etcd in {cache}: `scripts/kubernetes` has it made"
-        busybox = binaries.unpack("busybox-static", cache) / "bin/busybox"
+        busybox = executables.unpack("busybox-static", cache) / "bin/busybox"
         listed = subprocess.run([busybox, "--list"], capture_output=True, text=True, check=True).stdout
         return Parts(
             suite=suite, etcd=etcd.programs["etcd"], busybox=busybox, applets=tuple(listed.split()), cache=cache

@@ -6,7 +6,7 @@ import socket
 from pathlib import Path
 
 from helpers_cluster import RealCluster
-from protokube.local import network
+from protokube.local.host import network
 
 LOOPBACK = ("127.", "::1", "[::1]")
 

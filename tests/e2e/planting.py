@@ -17,9 +17,10 @@ from typing import Any, Self
 
 from e2e import planted_bugs
 from helpers_cluster import RealCluster, until
-from protokube.local import hosts, loops
-from protokube.local.cloud import device_name
-from protokube.local.view import Looker
+from protokube.local.cloud.cloud import device_name
+from protokube.local.disk import loops
+from protokube.local.host import hosts
+from protokube.local.view.look import Looker
 from soak.chaos.campaign import is_whole
 from soak.chaos.clients import KEYS, Clients
 from soak.chaos.field import Field

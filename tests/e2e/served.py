@@ -8,7 +8,7 @@ import ssl
 from cryptography import x509
 
 from helpers_cluster import RealCluster
-from protokube.local import network
+from protokube.local.host import network
 
 
 def served(cluster: RealCluster, address: str, port: int) -> x509.Certificate:

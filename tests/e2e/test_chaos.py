@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from helpers_cluster_census import Census
-from protokube.local.paths import Paths
+from protokube.local.base.paths import Paths
 from soak.chaos.catalog import SURVIVED
 
 ROOT = Path(__file__).parent.parent.parent

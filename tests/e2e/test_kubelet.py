@@ -19,8 +19,8 @@ from helpers_cluster import until
 from helpers_kubelet import KubeletCluster
 from helpers_secrets import given_away, secrets_of
 from protokube.agent.launchdata import KUBELET_RELOADS
-from protokube.local import cgroups
-from protokube.local.kubelet import TUNABLES
+from protokube.local.host import cgroups
+from protokube.local.node.kubelet import TUNABLES
 from protokube.spec.version import parse
 from protokube.store.open import open_store
 

@@ -15,9 +15,10 @@ from e2e.pods import apply
 from helpers_cluster import RealCluster, until
 from helpers_kubelet import KubeletCluster
 from protokube.errors import ExitCode
-from protokube.local import binaries, images
+from protokube.local.base import executables
 from protokube.local.bringup import CACHE
-from protokube.local.images import Image
+from protokube.local.image import images
+from protokube.local.image.images import Image
 
 SECONDS = 300.0
 NAME, WHOLE = "example/made-up:1", "docker.io/example/made-up:1"
@@ -33,7 +34,7 @@ def cluster() -> Iterator[KubeletCluster]:
 
 def an_archive(folder: Path, content: str) -> Path:
     """An image that shows its content, and stays."""
-    busybox = binaries.unpack("busybox-static", CACHE) / "bin/busybox"
+    busybox = executables.unpack("busybox-static", CACHE) / "bin/busybox"
     command = ("/busybox", "sleep", "2147483647")
     made = Image(name=NAME, files={"/busybox": busybox}, texts={"/content": content}, command=command)
     file = folder / f"{content}.tar"

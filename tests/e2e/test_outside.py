@@ -18,7 +18,7 @@ from helpers_kubelet import KubeletCluster
 from helpers_outside import LAPTOP, WEB, WEB_NAME, World, a_world
 from helpers_registry import image_pages
 from protokube.local.bringup import CACHE
-from protokube.local.kubehost import BUSYBOX
+from protokube.local.node.kubehost import BUSYBOX
 
 LISTEN = """
 import socket

@@ -14,8 +14,8 @@ from cryptography import x509
 
 from e2e.served import served
 from helpers_cluster import RealCluster, until
-from protokube.local import api_writing
-from protokube.local.writer import as_found, lost, turned_back
+from protokube.local.drill import api_writing
+from protokube.local.drill.writer import as_found, lost, turned_back
 from protokube.programs.kubernetes import find
 
 LIFE = float(os.environ.get("PROTOKUBE_LIFE", "60"))

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from helpers_cluster import RealCluster, until
-from protokube.local import disks
+from protokube.local.disk import disks
 
 MINUTES = 240.0
 QUIET = 20.0

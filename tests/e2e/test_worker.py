@@ -17,7 +17,7 @@ from e2e.worker import CERTIFICATE, LABELS, SECONDS, TAINT, Worker, WorkerCluste
 from helpers_cluster import until
 from protokube.addons import approve
 from protokube.addons.nodes import MACHINE, parse_taint
-from protokube.local import cgroups
+from protokube.local.host import cgroups
 
 CLIENT = "kubernetes.io/kube-apiserver-client-kubelet"
 ROLE, MASTER_ROLE = "node-role.kubernetes.io/node", "node-role.kubernetes.io/master"

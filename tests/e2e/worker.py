@@ -18,10 +18,11 @@ from helpers_cluster import until
 from helpers_kubelet import PKI, KubeletCluster
 from protokube.host.files import write_atomic
 from protokube.kube.client import ApiError, KubeApi
-from protokube.local import client_files, kubelet
-from protokube.local.containerd import ORDER, Order
-from protokube.local.kubehost import KUBELET, PROXY_ADDRESS
-from protokube.local.units import LocalUnits
+from protokube.local.base import client_files
+from protokube.local.host.units import LocalUnits
+from protokube.local.node import kubelet
+from protokube.local.node.containerd import ORDER, Order
+from protokube.local.node.kubehost import KUBELET, PROXY_ADDRESS
 from protokube.manifests import cni, kubeconfig
 from protokube.store import layout
 from protokube.store.open import open_store

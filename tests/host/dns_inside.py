@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from helpers_dnsthread import DnsThread
-from protokube.local.dnsserver import DnsServer
+from protokube.local.dns.nameserver import DnsServer
 from protokube.records import Record
 
 ZONE = "dev.example.com"

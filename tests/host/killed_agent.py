@@ -28,7 +28,7 @@ from protokube.etcd.client import GatewayEtcd
 from protokube.host import Device, Job
 from protokube.host.disks import HostDisks
 from protokube.host.superblock import ext4_uuid
-from protokube.local import loops
+from protokube.local.disk import loops
 from protokube.providers.clients.local import LocalClient
 from protokube.providers.dns.memory import MemoryDns
 from protokube.providers.machines.local import LocalMachines

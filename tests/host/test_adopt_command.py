@@ -20,7 +20,7 @@ from helpers_view import CLUSTER, FakeCloud, ShortFolder, a_generation, a_view, 
 from protokube.agent.volume.mounted_volumes import data_of, point_of, read_identity
 from protokube.cli.main import run
 from protokube.errors import ExitCode
-from protokube.local.paths import Paths
+from protokube.local.base.paths import Paths
 from protokube.members.generation import decode
 from protokube.members.identity import Identity
 from protokube.members.start import Data

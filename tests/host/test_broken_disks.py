@@ -25,7 +25,7 @@ from helpers_broken_disks import (
     shut_down,
 )
 from helpers_cluster import RealCluster, until
-from protokube.local import loops
+from protokube.local.disk import loops
 
 
 @pytest.fixture(scope="module")

@@ -32,7 +32,7 @@ from helpers_etcd import own_address
 from helpers_route53 import ENVIRONMENT, Route53Server
 from protokube.agent.cluster import names_lease
 from protokube.host.files import write_atomic
-from protokube.local.dnsserver import DnsServer
+from protokube.local.dns.nameserver import DnsServer
 from protokube.providers.dns.keys import TsigKey, new_key
 from protokube.providers.dns.rfc2136 import Rfc2136Dns
 from protokube.records import Change, Record

@@ -18,11 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers_dns import ZONE, Kept
-from protokube.local import dnsforward
-from protokube.local.dnsforward import Forwarder, answers, question_end
-from protokube.local.dnspolicy import Policy
-from protokube.local.dnsserver import DnsServer
-from protokube.local.resolvers import Resolvers
+from protokube.local.dns import forward
+from protokube.local.dns.forward import Forwarder, answers, question_end
+from protokube.local.dns.nameserver import DnsServer
+from protokube.local.dns.policy import Policy
+from protokube.local.dns.resolvers import Resolvers
 
 Answering = Callable[[bytes], bytes | None]
 QUERY = dns.message.make_query("web.example", "A")
@@ -126,7 +126,7 @@ def test_silence_of_all_is_logged_once_and_so_is_their_return(tmp_path: Path, ca
             server.answering = answered
             assert await forwarder.ask(QUERY.to_wire(), tcp=False)
 
-    with caplog.at_level(logging.WARNING, "protokube.local.dnsforward"):
+    with caplog.at_level(logging.WARNING, "protokube.local.dns.forward"):
         asyncio.run(story())
     silent, again = (record.getMessage() for record in caplog.records)
     assert "no answer in time" in silent
@@ -136,9 +136,9 @@ def test_silence_of_all_is_logged_once_and_so_is_their_return(tmp_path: Path, ca
 def test_only_so_many_questions_are_under_way_at_once(tmp_path: Path) -> None:
     async def story() -> None:
         async with servers(tmp_path, lambda _: None) as (forwarder, (server,)):
-            asking = [forwarder.ask(QUERY.to_wire(), tcp=False) for _ in range(dnsforward.MOST + 20)]
+            asking = [forwarder.ask(QUERY.to_wire(), tcp=False) for _ in range(forward.MOST + 20)]
             assert set(await asyncio.gather(*asking)) == {None}
-            assert len(server.asked) == dnsforward.MOST
+            assert len(server.asked) == forward.MOST
 
     asyncio.run(story())
 

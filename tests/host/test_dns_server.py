@@ -32,8 +32,8 @@ from helpers_dns import (
 )
 from helpers_dnsthread import DnsThread
 from protokube.errors import TryLater
-from protokube.local import dnsserver
-from protokube.local.dnsserver import DnsServer
+from protokube.local.dns import nameserver
+from protokube.local.dns.nameserver import DnsServer
 from protokube.providers.dns.keys import new_key
 from protokube.records import Record
 
@@ -294,7 +294,7 @@ def test_a_connection_nobody_uses_is_closed(begun: bytes) -> None:
 
 def test_too_many_connections_are_turned_away(server: Running) -> None:
     """All places are taken; the next one is closed at once, and somebody who leaves makes room."""
-    held = [connect(server) for _ in range(dnsserver.MOST_CONNECTIONS)]
+    held = [connect(server) for _ in range(nameserver.MOST_CONNECTIONS)]
     try:
         held[-1].sendall(framed(soa_query()))
         assert receive(held[-1])

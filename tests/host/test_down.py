@@ -20,7 +20,7 @@ import pytest
 from helpers_cli import COMMAND, environment
 from helpers_cluster import RealCluster, until
 from helpers_cluster_census import Census, devices_under
-from protokube.local.writer import as_found, lost
+from protokube.local.drill.writer import as_found, lost
 from protokube.providers.clients.local import LocalClient
 
 

@@ -10,7 +10,7 @@ import pytest
 from helpers_cli import process
 from protokube.cli.down import together
 from protokube.errors import Refused, TryLater
-from protokube.local.paths import Paths
+from protokube.local.base.paths import Paths
 
 
 def clusters(state: Path, *names: str, broken: tuple[str, ...] = ()) -> dict[str, Paths]:

@@ -16,8 +16,8 @@ import pytest
 from helpers_etcd import EtcdCluster, eventually, is_stopped, make_cluster
 from helpers_view import a_host
 from protokube.errors import TryLater
-from protokube.local.drill_ground import LocalGround, take_lock
-from protokube.local.paths import Paths
+from protokube.local.base.paths import Paths
+from protokube.local.drill.ground import LocalGround, take_lock
 
 WAKE = 60.0
 

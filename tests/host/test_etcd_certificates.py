@@ -17,7 +17,7 @@ from helpers_etcd import EtcdCluster, acknowledges, answers, eventually, make_cl
 from protokube.etcd.deadline import Deadline
 from protokube.etcd.dial import Target, dial
 from protokube.etcd.tls import Trust
-from protokube.local.writer import Writer, as_found, lost, turned_back
+from protokube.local.drill.writer import Writer, as_found, lost, turned_back
 from protokube.pki.authority import Authority, make_authority
 from protokube.pki.files import sync_certificates
 from protokube.pki.renewal import LIFETIME, Place, look_every

@@ -19,7 +19,7 @@ import pytest
 
 from certificates import write_certificates
 from helpers_hosts import Cloud, Host, a_cloud, eventually
-from protokube.local import network
+from protokube.local.host import network
 
 HERE = Path(__file__).parent
 NAME = "api.internal.dev"

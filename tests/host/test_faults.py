@@ -21,8 +21,8 @@ import pytest
 
 from helpers_broken_disks import fill_disk_of
 from helpers_cluster import RealCluster, until
-from protokube.local import network
-from protokube.local.writer import WriteLog, as_found, lost, turned_back
+from protokube.local.drill.writer import WriteLog, as_found, lost, turned_back
+from protokube.local.host import network
 
 LASTS = float(os.environ.get("PROTOKUBE_FAULT_SECONDS", "15"))
 LONGEST_GAP = 10.0

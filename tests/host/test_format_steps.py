@@ -19,7 +19,7 @@ from helpers_format_steps import SIZE, Life, Place, Task, made_by
 from helpers_signatures import xfs
 from helpers_volumes import check_file_system
 from protokube.host.child.writing import FILE as WRITE_TEST
-from protokube.local import loops, mounts
+from protokube.local.disk import loops, mounts
 
 KILLED = -9
 STEPS = (

@@ -22,7 +22,7 @@ from helpers_cluster import RealCluster, until
 from helpers_keys import differences, missing
 from helpers_stranger import Verdict, all_secrets, an_open_file, everything, just_now, try_everything, update_key
 from protokube.local.bringup import CACHE, dns_address
-from protokube.local.rights import database_files
+from protokube.local.cloud.rights import database_files
 
 
 @dataclass(frozen=True)

@@ -16,16 +16,18 @@ import pytest
 from helpers_daemon import RealCloud, kill, until
 from host.debian import unpacked
 from protokube.errors import Refused
-from protokube.local import cgroups, containerd, hosts, images
-from protokube.local.containerd import Order
-from protokube.local.images import Image
+from protokube.local.cloud.template import Template
+from protokube.local.host import cgroups, hosts
+from protokube.local.image import images
+from protokube.local.image.images import Image
 from protokube.local.loading import kept
 from protokube.local.loading.archive import CONTAINERD_NAME, REF_NAME, judge
 from protokube.local.loading.delivery import Delivery, Outcome
 from protokube.local.loading.kept import Kept
 from protokube.local.loading.load import machine
 from protokube.local.loading.reading import read_archive
-from protokube.local.template import Template
+from protokube.local.node import containerd
+from protokube.local.node.containerd import Order
 from unit.local.loading.archives import OCI, Layout, a_config, packed
 
 SECONDS = 120.0

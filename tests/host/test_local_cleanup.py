@@ -15,8 +15,10 @@ import pytest
 from helpers_daemon import RealCloud, kill, until
 from helpers_volumes import SIZE, Holder, format_disk, nothing_left_behind
 from protokube.errors import Refused, TryLater
-from protokube.local import cleanup, disks, loops, network, remains
-from protokube.local.paths import Paths
+from protokube.local.base.paths import Paths
+from protokube.local.cloud import cleanup
+from protokube.local.disk import disks, loops
+from protokube.local.host import leftovers, network
 from protokube.providers.volumes.local import LocalVolumes
 
 
@@ -51,7 +53,7 @@ def bare_disk(paths: Paths) -> tuple[Path, Path]:
 
 def test_a_living_cloud_goes_and_says_what_went(stack: ExitStack, tmp_path: Path) -> None:
     cloud = with_a_mounted_disk(a_cloud(stack, tmp_path / "dev"))
-    before = cleanup.leftovers(cloud.paths)
+    before = leftovers.describe(cloud.paths)
 
     done = cleanup.remove(cloud.paths)
 
@@ -61,22 +63,22 @@ def test_a_living_cloud_goes_and_says_what_went(stack: ExitStack, tmp_path: Path
     assert done[0].startswith("stopped the daemon")
     assert done[1].startswith("killed host master-a-")
     assert done[-1] == f"removed {cloud.paths.root}"
-    assert cleanup.leftovers(cloud.paths) == []
+    assert leftovers.describe(cloud.paths) == []
     assert cleanup.remove(cloud.paths) == []
 
 
 def test_a_cloud_goes_after_everything_was_killed(stack: ExitStack, tmp_path: Path) -> None:
     cloud = with_a_mounted_disk(a_cloud(stack, tmp_path / "dev"))
     cloud.end(signal.SIGKILL)
-    for pid in remains.inits(cloud.paths).values():
+    for pid in leftovers.inits(cloud.paths).values():
         kill(pid)
-    until(lambda: remains.processes(cloud.paths) == [])
-    assert len(remains.devices(cloud.paths)) == 1
-    assert remains.switch(cloud.paths) is not None
+    until(lambda: leftovers.processes(cloud.paths) == [])
+    assert len(leftovers.devices(cloud.paths)) == 1
+    assert leftovers.switch(cloud.paths) is not None
 
     cleanup.remove(cloud.paths)
 
-    assert cleanup.leftovers(cloud.paths) == []
+    assert leftovers.describe(cloud.paths) == []
     assert not network.switch_path(cloud.paths.switch).exists()
 
 
@@ -91,7 +93,7 @@ def test_a_cloud_goes_whose_daemon_was_killed_while_it_started_hosts(stack: Exit
         cleanup.remove(cloud.paths)
 
         time.sleep(0.3)  # nobody is left who could make anything of it again
-        assert cleanup.leftovers(cloud.paths) == []
+        assert leftovers.describe(cloud.paths) == []
 
 
 def test_a_frozen_host_goes_with_its_cloud(stack: ExitStack, tmp_path: Path) -> None:
@@ -100,7 +102,7 @@ def test_a_frozen_host_goes_with_its_cloud(stack: ExitStack, tmp_path: Path) -> 
 
     cleanup.remove(cloud.paths)
 
-    assert cleanup.leftovers(cloud.paths) == []
+    assert leftovers.describe(cloud.paths) == []
 
 
 def test_a_host_whose_disk_is_held_still_goes_with_its_cloud(stack: ExitStack, tmp_path: Path) -> None:
@@ -117,7 +119,7 @@ def test_a_host_whose_disk_is_held_still_goes_with_its_cloud(stack: ExitStack, t
     cleanup.remove(cloud.paths)
 
     waiting.wait(10)
-    assert cleanup.leftovers(cloud.paths) == []
+    assert leftovers.describe(cloud.paths) == []
 
 
 def hangs_in_the_kernel(entered: subprocess.Popen[bytes]) -> bool:
@@ -128,12 +130,12 @@ def hangs_in_the_kernel(entered: subprocess.Popen[bytes]) -> bool:
 
 def test_a_cloud_beside_it_does_not_notice(stack: ExitStack, tmp_path: Path) -> None:
     one, other = (with_a_mounted_disk(a_cloud(stack, tmp_path / name)) for name in ("one", "other"))
-    before = cleanup.leftovers(other.paths)
+    before = leftovers.describe(other.paths)
     host = other.running("master-a")[0]
 
     cleanup.remove(one.paths)
 
-    assert cleanup.leftovers(other.paths) == before
+    assert leftovers.describe(other.paths) == before
     assert other.running("master-a") == [host]
     assert other.inside(host, "touch", "/mnt/file").returncode == 0
 
@@ -150,7 +152,7 @@ def test_a_disk_that_somebody_mounted_by_hand_is_unmounted_there(stack: ExitStac
     done = cleanup.remove(paths)
 
     assert f"unmounted {tmp_path}/m of process {somebody.pid}" in done
-    assert cleanup.leftovers(paths) == []
+    assert leftovers.describe(paths) == []
 
 
 def test_what_somebody_keeps_open_is_said_and_goes_when_he_lets_go(stack: ExitStack, tmp_path: Path) -> None:
@@ -167,7 +169,7 @@ def test_what_somebody_keeps_open_is_said_and_goes_when_he_lets_go(stack: ExitSt
     assert caught.value.saw == f"{device}: bound to {image}"
     assert not paths.root.exists()
     somebody.end()
-    until(lambda: cleanup.leftovers(paths) == [])
+    until(lambda: leftovers.describe(paths) == [])
 
 
 def test_a_folder_that_is_no_clouds_is_refused(tmp_path: Path) -> None:
@@ -251,10 +253,10 @@ def test_a_folder_whose_removal_was_cut_short_anywhere_is_removed_by_asking_agai
 
 def test_nobody_holds_the_lock_of_a_cloud_that_never_ran(tmp_path: Path) -> None:
     paths = Paths.at(tmp_path / "dev")
-    assert remains.daemon(paths) is None
+    assert leftovers.daemon(paths) is None
 
     paths.create()
     paths.lock_file.touch()
 
-    assert remains.daemon(paths) is None
-    assert cleanup.leftovers(paths) == [f"folder: {paths.root}"]
+    assert leftovers.daemon(paths) is None
+    assert leftovers.describe(paths) == [f"folder: {paths.root}"]

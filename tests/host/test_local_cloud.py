@@ -16,8 +16,8 @@ import pytest
 from helpers_local import CloudWithoutHosts
 from helpers_volumes import SIZE, Holder, a_volume, all_at_once, format_disk
 from protokube.errors import InvalidRequest, Refused, TryLater
-from protokube.local import disks, loops
-from protokube.local.cloud import Cloud
+from protokube.local.cloud.cloud import Cloud
+from protokube.local.disk import disks, loops
 from protokube.providers.clients.local import connect
 from protokube.providers.volumes.local import LocalVolumes
 

@@ -9,9 +9,12 @@ import pytest
 
 from helpers_hosts import PATH, Cloud, Host, a_cloud, eventually
 from host.debian import unpacked
-from protokube.local import cgroups, cleanup, containerd, hosts, images
-from protokube.local.containerd import Order
-from protokube.local.paths import Paths
+from protokube.local.base.paths import Paths
+from protokube.local.cloud import cleanup
+from protokube.local.host import cgroups, hosts, leftovers
+from protokube.local.image import images
+from protokube.local.node import containerd
+from protokube.local.node.containerd import Order
 
 PAUSE, ETCD = "registry.k8s.io/pause:3.2", "registry.k8s.io/etcd:3.4.23-0"
 
@@ -114,6 +117,6 @@ def test_control_groups_that_a_killed_cloud_left_are_found_and_taken_away(tmp_pa
     paths.create()
     group = Path("/sys/fs/cgroup/pids") / cgroups.name(paths.switch)
     (group / "h1/kubepods").mkdir(parents=True)
-    assert f"control group: {group}" in cleanup.leftovers(paths)
+    assert f"control group: {group}" in leftovers.describe(paths)
     assert f"removed the control groups {group.name}" in cleanup.remove(paths)
     assert not group.exists()

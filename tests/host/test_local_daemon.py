@@ -19,8 +19,8 @@ import pytest
 from helpers_daemon import LISTEN, RealCloud, kill, until
 from helpers_volumes import check_file_system
 from protokube.errors import InvalidRequest, Refused, TryLater
-from protokube.local import hosts, remains
-from protokube.local.db import Database, KeptRecords
+from protokube.local.base.db import Database, KeptRecords
+from protokube.local.host import hosts, leftovers
 from protokube.providers.volumes.local import LocalVolumes
 from protokube.records import Change, Record
 
@@ -184,12 +184,12 @@ def test_a_daemon_killed_while_it_starts_hosts_leaves_none_that_nobody_knows(clo
     cloud.start()
 
     known = {host["name"]: host["pid"] for host in cloud.running("a", "b", "c", count=3)}
-    until(lambda: remains.inits(cloud.paths) == known)  # a half started one may take its time to notice
+    until(lambda: leftovers.inits(cloud.paths) == known)  # a half started one may take its time to notice
 
 
 def test_there_is_one_daemon_for_each_folder(shared: RealCloud) -> None:
     second = subprocess.run(
-        [sys.executable, "-m", "protokube.local.daemon", str(shared.paths.root)], capture_output=True, text=True
+        [sys.executable, "-m", "protokube.local.cloud.daemon", str(shared.paths.root)], capture_output=True, text=True
     )
 
     assert second.returncode == 4
@@ -203,7 +203,7 @@ def test_a_folder_of_somebody_else_is_not_taken(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
 
     ran = subprocess.run(
-        [sys.executable, "-m", "protokube.local.daemon", str(tmp_path)], capture_output=True, text=True
+        [sys.executable, "-m", "protokube.local.cloud.daemon", str(tmp_path)], capture_output=True, text=True
     )
 
     assert ran.returncode == 4
@@ -293,13 +293,13 @@ def test_stopping_the_daemon_answers_first_and_leaves_the_hosts(cloud: RealCloud
     assert cloud.daemon.wait(10) == 0
     assert not cloud.paths.pid_file.exists()
     assert not cloud.paths.admin_socket.exists()
-    assert remains.inits(cloud.paths) == {host["name"]: host["pid"]}
+    assert leftovers.inits(cloud.paths) == {host["name"]: host["pid"]}
     assert "hosts run on" in cloud.log()
 
 
 def test_the_daemon_starts_without_what_it_does_not_need() -> None:
     loaded = subprocess.run(
-        [sys.executable, "-c", "import json, sys, protokube.local.daemon; print(json.dumps(list(sys.modules)))"],
+        [sys.executable, "-c", "import json, sys, protokube.local.cloud.daemon; print(json.dumps(list(sys.modules)))"],
         capture_output=True,
         text=True,
         check=True,
@@ -310,7 +310,7 @@ def test_the_daemon_starts_without_what_it_does_not_need() -> None:
 
 
 def test_called_without_a_folder_it_says_how() -> None:
-    ran = subprocess.run([sys.executable, "-m", "protokube.local.daemon"], capture_output=True, text=True)
+    ran = subprocess.run([sys.executable, "-m", "protokube.local.cloud.daemon"], capture_output=True, text=True)
 
     assert ran.returncode == 2
     assert "usage" in ran.stderr

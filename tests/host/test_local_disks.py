@@ -15,7 +15,7 @@ import pytest
 
 from helpers_volumes import SIZE, Holder, check_file_system, format_disk, nothing_left_behind
 from protokube.errors import InvalidRequest, TryLater
-from protokube.local import disks, loops, mounts
+from protokube.local.disk import disks, loops, mounts
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from protokube.local import network
-from protokube.local.db import Database, KeptRecords
-from protokube.local.forward import Forward, Forwards, listen
-from protokube.local.paths import Paths
+from protokube.local.base.db import Database, KeptRecords
+from protokube.local.base.paths import Paths
+from protokube.local.cloud.ports import Forward, Forwards, listen
+from protokube.local.host import network
 from protokube.records import Change, Record
 
 NAME = "etcd-a.internal.dev"

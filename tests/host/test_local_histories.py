@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from helpers_local import PlainProcesses
 from helpers_volumes import a_volume, nothing_left_behind
 from protokube.errors import ProtokubeError
-from protokube.local import disks, loops
-from protokube.local.cloud import Cloud
-from protokube.local.db import Database
-from protokube.local.paths import Paths
+from protokube.local.base.db import Database
+from protokube.local.base.paths import Paths
+from protokube.local.cloud.cloud import Cloud
+from protokube.local.disk import disks, loops
 
 HOSTS, VOLUMES = 3, 2
 

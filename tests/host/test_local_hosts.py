@@ -25,7 +25,8 @@ from helpers_hosts import (
 )
 from helpers_volumes import SIZE, nothing_left_behind
 from protokube.errors import Refused, TryLater
-from protokube.local import disks, hosts, loops
+from protokube.local.disk import disks, loops
+from protokube.local.host import hosts
 
 COUNT = "while :; do echo >> /run/count; sleep 0.01; done"
 """Shows from outside whether time passes inside."""
@@ -75,7 +76,7 @@ def test_it_has_a_name_an_address_and_a_first_process_of_its_own(quiet: Host) ->
     assert quiet.run("cat", "/etc/hostname").stdout.strip() == "quiet"
     assert "10.77.0.11/24" in quiet.run("ip", "-br", "address", "show", "eth0").stdout
     assert quiet.run("getent", "hosts", "quiet").stdout.split() == ["10.77.0.11", "quiet"]
-    assert b"protokube.local.init" in (Path(f"/proc/{quiet.pid}/root/proc/1/cmdline")).read_bytes()
+    assert b"protokube.local.host.init" in (Path(f"/proc/{quiet.pid}/root/proc/1/cmdline")).read_bytes()
     assert Path(f"/proc/{quiet.pid}/root/proc/1/status").read_text().split("NSpid:")[1].split()[0] == "1"
     assert socket.gethostname() != "quiet"
 

@@ -22,7 +22,7 @@ from helpers_hosts import (
     is_mounted_from,
 )
 from protokube.errors import Refused, TryLater
-from protokube.local import hosts, network
+from protokube.local.host import hosts, network
 
 COUNT = "while :; do echo >> /run/count; sleep 0.01; done"
 """Shows from outside whether time passes inside."""

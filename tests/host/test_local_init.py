@@ -23,7 +23,7 @@ from helpers_hosts import eventually, fast_folder
 from helpers_pods import a_long_time, sleepers
 from protokube.errors import Refused, TryLater
 from protokube.host import Units
-from protokube.local.units import LocalUnits
+from protokube.local.host.units import LocalUnits
 
 FOREVER = ("sleep", "1000")
 
@@ -54,7 +54,7 @@ def an_init(
     (root / "init.json").write_text(json.dumps({"units": units or {}, "startable": startable or {}}))
     reader, writer = os.pipe()
     with (root / "init.log").open("wb") as log:
-        command = [sys.executable, "-m", "protokube.local.init", str(writer), str(root), str(root / "log")]
+        command = [sys.executable, "-m", "protokube.local.host.init", str(writer), str(root), str(root / "log")]
         process = subprocess.Popen(command, pass_fds=[writer], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     os.close(writer)
     try:
@@ -319,7 +319,7 @@ def test_the_sockets_are_for_root_alone(shared: RunningInit) -> None:
 
 def test_it_starts_fast() -> None:
     """With bytecode and without `site`, as a host starts it: beyond bare Python, 60 ms of the processor at most."""
-    code = "import sys; sys.path[:0] = [sys.argv[1]]; import protokube.local.init"
+    code = "import sys; sys.path[:0] = [sys.argv[1]]; import protokube.local.host.init"
     source = str(Path(__file__).resolve().parents[2] / "src")
 
     def seconds(*arguments: str) -> float:

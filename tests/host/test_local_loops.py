@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from helpers_volumes import SIZE, Holder, all_at_once, format_disk, nothing_left_behind
-from protokube.local import disks, loops, mounts
+from protokube.local.disk import disks, loops, mounts
 
 
 @pytest.fixture

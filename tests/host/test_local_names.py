@@ -16,10 +16,10 @@ import dns.update
 import pytest
 
 from protokube.errors import InvalidRequest, Refused
-from protokube.local import network
-from protokube.local.db import Database, KeptRecords
-from protokube.local.names import Names
-from protokube.local.paths import Paths
+from protokube.local.base.db import Database, KeptRecords
+from protokube.local.base.paths import Paths
+from protokube.local.dns.names import Names
+from protokube.local.host import network
 
 KEY = {"name": "agents", "secret": "c2VjcmV0"}
 OTHER_KEY = {"name": "agents", "secret": "b3RoZXI="}

@@ -12,7 +12,7 @@ import pytest
 
 from helpers_hosts import LISTENING, Cloud, Host, a_cloud, can_connect, eventually, who_answers
 from protokube.errors import Refused, TryLater
-from protokube.local import hosts, network
+from protokube.local.host import hosts, network
 
 
 @pytest.fixture

@@ -18,7 +18,8 @@ from helpers_outside_hosts import (
     fetch,
     interfaces,
 )
-from protokube.local import cleanup, network, remains
+from protokube.local.cloud import cleanup
+from protokube.local.host import leftovers, network
 
 
 @pytest.fixture
@@ -38,11 +39,11 @@ def cloud(world: World, tmp_path: Path) -> Iterator[RealCloud]:
 def test_a_way_outside_that_was_killed_comes_back(world: World, cloud: RealCloud) -> None:
     (host,) = cloud.group("master-a")
     cloud.admin.call("set_outside", **way_outside())
-    (killed,) = remains.outsiders(cloud.paths)
+    (killed,) = leftovers.outsiders(cloud.paths)
 
     os.kill(killed, signal.SIGKILL)
 
-    until(lambda: killed not in (now := remains.outsiders(cloud.paths)) and now)
+    until(lambda: killed not in (now := leftovers.outsiders(cloud.paths)) and now)
     until(lambda: cloud.admin.call("about")["outside"]["reached"])
     assert fetch(cloud, host) == LAPTOP
     assert "no way outside, next attempt in 0.2 s: slirp4netns ended with -9" in cloud.log()
@@ -54,25 +55,25 @@ def test_the_way_outside_ends_with_its_daemon_and_the_next_one_makes_it_again(
 ) -> None:
     (host,) = cloud.group("master-a")
     cloud.admin.call("set_outside", **way_outside())
-    (before,) = remains.outsiders(cloud.paths)
+    (before,) = leftovers.outsiders(cloud.paths)
 
     cloud.end(number)
-    until(lambda: remains.outsiders(cloud.paths) == [])
+    until(lambda: leftovers.outsiders(cloud.paths) == [])
     until(lambda: "tap0" not in interfaces(cloud.paths.switch))
     assert error_of_connecting(cloud, host, WEB, 80) == "No route to host"
     assert world.web.seen == []
 
     cloud.start()
     until(lambda: cloud.admin.call("about")["outside"]["reached"])
-    assert remains.outsiders(cloud.paths) != [before]
+    assert leftovers.outsiders(cloud.paths) != [before]
     assert fetch(cloud, host) == LAPTOP
 
 
 def test_down_leaves_no_process_device_or_namespace(world: World, cloud: RealCloud) -> None:
     cloud.group("master-a")
     cloud.admin.call("set_outside", **way_outside())
-    (pid,) = remains.outsiders(cloud.paths)
-    assert f"way outside: process {pid}" in cleanup.leftovers(cloud.paths)
+    (pid,) = leftovers.outsiders(cloud.paths)
+    assert f"way outside: process {pid}" in leftovers.describe(cloud.paths)
     census = Census.of(cloud.paths)
     assert pid in {each for each, _ in census.processes}
 
@@ -80,7 +81,7 @@ def test_down_leaves_no_process_device_or_namespace(world: World, cloud: RealClo
 
     census.nothing_is_left()
     assert f"removed the network namespace {cloud.paths.switch}" in done
-    assert cleanup.leftovers(cloud.paths) == []
+    assert leftovers.describe(cloud.paths) == []
 
 
 def test_the_network_of_the_laptop_is_the_same_before_during_and_after(world: World, tmp_path: Path) -> None:

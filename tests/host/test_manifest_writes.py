@@ -18,8 +18,8 @@ from helpers_hosts import fast_folder
 from helpers_scenarios_host import tmpfs
 from protokube.host.aside import set_aside
 from protokube.host.files import write_atomic
-from protokube.local import syscalls
-from protokube.local.manifestdir import EVENTS
+from protokube.local.base import syscalls
+from protokube.local.pods.manifestdir import EVENTS
 
 ROUNDS, TURNS = 1000, 50
 IN_MODIFY = 0x2

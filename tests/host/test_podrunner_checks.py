@@ -17,13 +17,13 @@ import pytest
 from helpers_hosts import eventually
 from helpers_pods import a_long_time, sleepers
 from helpers_ports import kept_port
-from protokube.local.children import Child
-from protokube.local.containers import find_program
-from protokube.local.podmounts import take
-from protokube.local.pods import VolumeMount
-from protokube.local.probes import CheckFailed, ask, own_address, run_check
-from protokube.local.probestate import Exec, HttpGet, Probe, TcpSocket
-from protokube.local.reactor import Reactor
+from protokube.local.base.reactor import Reactor
+from protokube.local.pods.children import Child
+from protokube.local.pods.containers import find_program
+from protokube.local.pods.mounts import take
+from protokube.local.pods.pods import VolumeMount
+from protokube.local.pods.probes import CheckFailed, ask, own_address, run_check
+from protokube.local.pods.probestate import Exec, HttpGet, Probe, TcpSocket
 
 
 @contextmanager

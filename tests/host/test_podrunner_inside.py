@@ -25,8 +25,8 @@ from helpers_hosts import (
     is_mounted_anywhere,
 )
 from helpers_pods import a_long_time, sleepers
-from protokube.local import hosts
 from protokube.local.etcd_choice import Wish, choose
+from protokube.local.host import hosts
 from protokube.programs.product import Release
 
 CACHE = Path(__file__).resolve().parents[2] / ".cache" / "binaries"
@@ -49,7 +49,8 @@ def test_the_built_in_kubelet_starts_when_it_is_asked_for(cloud: Cloud) -> None:
     time.sleep(0.1)
     assert not asked.outside("/run/protokube/pods.json").exists()
     ask = (
-        "from protokube.local.units import LocalUnits; print(LocalUnits(seconds=15).ensure_started('kubelet.service'))"
+        "from protokube.local.host.units import LocalUnits; "
+        "print(LocalUnits(seconds=15).ensure_started('kubelet.service'))"
     )
     assert asked.run(sys.executable, "-c", ask).stdout == "True\n"
     eventually(lambda: asked.container("idle")["state"] == "running")

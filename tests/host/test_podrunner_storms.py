@@ -17,8 +17,8 @@ import pytest
 
 from helpers_hosts import Cloud, Host, a_cloud, a_loop_device, a_pod, a_volume, at, eventually, is_mounted_anywhere
 from helpers_pods import Runner, a_long_time, a_runner, sleepers
-from protokube.local import hosts
-from protokube.local.pods import read_pod
+from protokube.local.host import hosts
+from protokube.local.pods.pods import read_pod
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from protokube.agent.cluster.routes_plan import Node, PodRange, plan
 from protokube.errors import TryLater
 from protokube.host import Route
 from protokube.host.routes import HostRoutes
-from protokube.local import network
+from protokube.local.host import network
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from helpers_cli import COMMAND, environment
 from helpers_cluster import RealCluster, until
 from helpers_dns import debian_environment, debian_program
 from helpers_secrets import given_away, secrets_of
-from protokube.local.writer import as_found, lost
+from protokube.local.drill.writer import as_found, lost
 from protokube.members.generation import Generation, decode
 from protokube.store.open import open_store
 

@@ -14,7 +14,7 @@ import pytest
 from helpers_cli import Answer
 from helpers_cluster import RealCluster
 from helpers_outside import LAPTOP, WEB_NAME, World, a_world
-from protokube.local import remains
+from protokube.local.host import leftovers
 
 FETCH = f"import urllib.request; print(urllib.request.urlopen('http://{WEB_NAME}/', timeout=10).read().decode())"
 NO_TUN = ("unshare", "--mount", "--propagation=unchanged", "sh", "-ec")
@@ -59,7 +59,7 @@ def test_a_new_cluster_has_a_way_outside_and_keeps_what_is_said_later(world: Wor
         seen = len(world.web.seen), len(world.names.seen)
         assert cluster.fetched() == ""
         assert (len(world.web.seen), len(world.names.seen)) == seen
-        assert remains.outsiders(cluster.paths) == []
+        assert leftovers.outsiders(cluster.paths) == []
         assert cluster.status()["outside"]["isolated"] is True
         assert "hosts do not reach the outside: it was asked for" in cluster.run("status").out
 

@@ -13,11 +13,11 @@ from helpers_cluster import until
 from helpers_etcd import EtcdCluster, make_cluster
 from protokube.etcd import NoSpace
 from protokube.etcd.client import GatewayEtcd
-from protokube.local.drill_ground import PREFIX, LocalGround
-from protokube.local.paths import Paths
-from protokube.local.view import Looker
-from protokube.local.view_values import ClusterView, DaemonView, MemberView
-from protokube.local.writer import lost
+from protokube.local.base.paths import Paths
+from protokube.local.drill.ground import PREFIX, LocalGround
+from protokube.local.drill.writer import lost
+from protokube.local.view.look import Looker
+from protokube.local.view.values import ClusterView, DaemonView, MemberView
 
 
 @pytest.fixture(scope="module")

@@ -26,9 +26,9 @@ def down(name: str | None, everything: bool, output: str) -> None:
       protokube down --cluster second
     """
     from protokube.cli.shared.root import need_root
+    from protokube.local.base.paths import Paths
     from protokube.local.choose import clusters, one_cluster
-    from protokube.local.cleanup import remove
-    from protokube.local.paths import Paths
+    from protokube.local.cloud.cleanup import remove
 
     need_root()
     progress = Progress(quiet=output == "json")

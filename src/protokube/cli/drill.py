@@ -12,8 +12,8 @@ from protokube.cli.shared.cluster_view import Duration, cluster_option
 from protokube.cli.shared.options import output_option
 
 if TYPE_CHECKING:
-    from protokube.local.drill_ground import Ground
-    from protokube.local.drill_values import Step, Verdict
+    from protokube.local.drill.ground import Ground
+    from protokube.local.drill.values import Step, Verdict
 
 DRILLS = ("kill-master", "lose-volume", "partition", "pause-master", "power-off")
 
@@ -43,7 +43,7 @@ def drill(name: str, cluster: str | None, member: str | None, timeout: float, ou
     from protokube.cli.render.drill import outcome, render_verdict, verdict_tree
     from protokube.cli.shared.cluster_view import find_cluster
     from protokube.cli.shared.screen import show_painted
-    from protokube.local.drill_ground import LocalGround
+    from protokube.local.drill.ground import LocalGround
 
     ground = LocalGround(find_cluster(cluster))
     try:
@@ -59,7 +59,7 @@ def drill(name: str, cluster: str | None, member: str | None, timeout: float, ou
 
 def carry_out(name: str, ground: Ground, member: str | None, timeout: float, *, quiet: bool) -> Verdict:
     """With a polite end, as by `timeout`, what was cut off or frozen is undone as it is after Ctrl-C."""
-    from protokube.local.drills import run_drill
+    from protokube.local.drill.run_drill import run_drill
     from protokube.signals import ending_like_ctrl_c
 
     with ending_like_ctrl_c():

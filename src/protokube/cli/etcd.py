@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from protokube.local.accepting import OlderCopy, RepairedDisk
-    from protokube.local.view_values import ClusterView, DiskView, MemberView
+    from protokube.local.view.values import ClusterView, DiskView, MemberView
 
 
 @click.group()
@@ -43,7 +43,7 @@ def members(cluster: str | None, output: str) -> int:
     from protokube.cli.render.members import members_tree, render_members
     from protokube.cli.shared.cluster_view import find_cluster
     from protokube.cli.shared.screen import show_data, show_painted
-    from protokube.local.view import look
+    from protokube.local.view.look import look
 
     view = look(find_cluster(cluster))
     tree = members_tree(view)
@@ -73,7 +73,7 @@ def adopt(volume: str, cluster: str | None, yes: bool, output: str) -> int:
     from protokube.cli.shared.cluster_view import find_cluster
     from protokube.cli.shared.screen import show_painted
     from protokube.local.adopting import carry_out, read_layout
-    from protokube.local.view import look
+    from protokube.local.view.look import look
     from protokube.members.adopt import Adopt, decide_adopt
     from protokube.members.identity import Nominated
     from protokube.members.start import Refuse
@@ -134,7 +134,7 @@ def accept(
     from protokube.cli.shared.cluster_view import find_cluster
     from protokube.cli.shared.screen import show_painted
     from protokube.local.accepting import find_broken, find_older
-    from protokube.local.view import look
+    from protokube.local.view.look import look
     from protokube.members.generation import Accepted
     from protokube.store.file import FileStore
 

@@ -66,7 +66,7 @@ def explain(
     from protokube.cli.render.explain_volume import explain_volume
     from protokube.cli.shared.cluster_view import find_cluster
     from protokube.cli.shared.screen import show_data, show_painted
-    from protokube.local.view import look
+    from protokube.local.view.look import look
 
     paths = find_cluster(cluster)
     view = look(paths)

@@ -136,7 +136,7 @@ def find_store(cluster: str | None, store_url: str | None, name: str | None) -> 
             raise InvalidRequest(f"which cluster of {store.url}?", saw=found, hint="--name CLUSTER")
         return Source(store, name, "")
     from protokube.cli.shared.cluster_view import find_cluster
-    from protokube.local.client_files import api_server
+    from protokube.local.base.client_files import api_server
 
     paths = find_cluster(cluster)
     return Source(open_store(f"file://{paths.store}"), paths.cluster, api_server(paths))

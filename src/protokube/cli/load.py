@@ -57,10 +57,10 @@ def image(images: tuple[str, ...], cluster: str | None, timeout: float, output: 
     from protokube.cli.shared.progress import Progress
     from protokube.cli.shared.root import need_root
     from protokube.local.bringup import CACHE
-    from protokube.local.kubehost import ctr
     from protokube.local.loading import kept
     from protokube.local.loading.contents import Wrong
     from protokube.local.loading.load import changes, deliver, found, need_kubelet, need_room
+    from protokube.local.node.kubehost import ctr
     from protokube.providers.clients.local import LocalClient
 
     need_root()

@@ -14,7 +14,7 @@ from protokube.errors import ExitCode
 
 if TYPE_CHECKING:
     from protokube.cli.shared.screen import Screen
-    from protokube.local.view_values import ClusterView
+    from protokube.local.view.values import ClusterView
 
 PATIENCE = 5.0
 """Seconds after which a need for a person, the same all the time, counts as one that does not pass by itself."""
@@ -43,7 +43,7 @@ def status(cluster: str | None, wait: bool, timeout: float, output: str) -> int:
     from protokube.cli.render.tree import view_tree
     from protokube.cli.shared.cluster_view import find_cluster, follow
     from protokube.cli.shared.screen import Screen, show_data, show_painted
-    from protokube.local.view import Looker
+    from protokube.local.view.look import Looker
 
     paths = find_cluster(cluster)
     with Looker(paths) as looker:
@@ -64,7 +64,7 @@ def status(cluster: str | None, wait: bool, timeout: float, output: str) -> int:
 def stay(views: Iterable[ClusterView], screen: Screen) -> ClusterView:
     """Show what changes until it is ready, or until a person has been needed for a while; the last view."""
     from protokube.cli.render.status import outcome, render_changes, render_status
-    from protokube.local.view_needs import Standing
+    from protokube.local.view.needs import Standing
 
     before: ClusterView | None = None
     standing = Standing()

@@ -34,9 +34,9 @@ def kubeconfig_option(function: Decorated) -> Decorated:
 def chosen(kubeconfig: Path | None, cluster: str | None) -> Path:
     """The file that was meant."""
     from protokube.kube.kubeconfig import VARIABLE, find
-    from protokube.local import client_files
+    from protokube.local.base import client_files
+    from protokube.local.base.paths import Paths
     from protokube.local.choose import clusters, one_cluster
-    from protokube.local.paths import Paths
 
     if kubeconfig is None and (cluster or (not os.environ.get(VARIABLE) and len(clusters()) == 1)):
         kubeconfig = client_files.folder(Paths.of(one_cluster(cluster))) / "kubeconfig"

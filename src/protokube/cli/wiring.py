@@ -130,7 +130,7 @@ def _stored_key(store: Store, path: str) -> TsigKey:
 def units(kind: str) -> Units:
     match kind:
         case "local":
-            from protokube.local.units import LocalUnits
+            from protokube.local.host.units import LocalUnits
 
             return LocalUnits()
         case "systemd":

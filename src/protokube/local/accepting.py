@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from protokube.errors import InvalidRequest, Refused, TryLater
-from protokube.local.view_values import ClusterView, DiskView
+from protokube.local.view.values import ClusterView, DiskView
 from protokube.members import diskfaults
 from protokube.members.diskfaults import FaultRecord
 from protokube.members.generation import Accepted, decode, encode

@@ -24,8 +24,8 @@ from protokube.agent.wanted import EtcdCluster, MasterConfig, to_tree
 from protokube.config.dnscontroller import KEY_SECRET, LOCAL_SERVER
 from protokube.errors import Refused, TryLater
 from protokube.host.files import write_atomic
-from protokube.local import client_files, private
-from protokube.local.paths import Paths
+from protokube.local.base import client_files, private
+from protokube.local.base.paths import Paths
 from protokube.manifests.kubeconfig import by_content
 from protokube.members.founding import first_generation
 from protokube.members.generation import Generation, decode, encode
@@ -80,7 +80,7 @@ def start_daemon(paths: Paths) -> bool:
         return False
     with os.fdopen(private.open_file(paths.log, os.O_WRONLY | os.O_APPEND), "ab") as log:
         process = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-m", "protokube.local.daemon", str(paths.root)],
+            [sys.executable, "-m", "protokube.local.cloud.daemon", str(paths.root)],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/",
         )  # fmt: skip
     end = time.monotonic() + DAEMON_PATIENCE

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from protokube.errors import InvalidRequest
-from protokube.local.paths import PARENT, Paths
+from protokube.local.base.paths import PARENT, Paths
 
 
 def clusters() -> list[str]:

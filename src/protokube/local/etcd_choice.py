@@ -14,7 +14,7 @@ from pathlib import Path
 
 from protokube.config.etcd_versions import etcd_for, too_old
 from protokube.errors import ProtokubeError, Refused, TryLater
-from protokube.local.binaries import unpack, which
+from protokube.local.base.executables import unpack, which
 from protokube.programs.etcd import ETCD
 from protokube.programs.product import Release
 from protokube.spec.version import DEFAULT, Version, parse

@@ -15,7 +15,7 @@ from helpers_etcd import own_address
 from protokube.cli import wiring
 from protokube.config.dnscontroller import KEY_SECRET
 from protokube.errors import Refused, TryLater
-from protokube.local.dnsserver import DnsServer
+from protokube.local.dns.nameserver import DnsServer
 from protokube.providers.dns import BadRecord, DnsProvider
 from protokube.providers.dns.keys import TsigKey, new_key
 from protokube.providers.dns.memory import MemoryDns

@@ -20,9 +20,9 @@ from helpers_view import FakeCloud, ShortFolder, a_view, cloud_rows, write_state
 from protokube.cli.drill import DRILLS, carry_out
 from protokube.cli.render.drill import outcome, render_verdict, step_line, verdict_tree
 from protokube.errors import ExitCode
-from protokube.local import drill_values
-from protokube.local.drill_ground import LocalGround
-from protokube.local.drill_values import OldHolder, Step, Verdict
+from protokube.local.drill import values
+from protokube.local.drill.ground import LocalGround
+from protokube.local.drill.values import OldHolder, Step, Verdict
 
 GOOD = Verdict(
     drill="kill-master", target="master-0, which holds etcd-a on vol-aaaa", broken=(), missing=(),
@@ -103,8 +103,8 @@ def test_the_verdict_as_data_holds_all_of_it() -> None:
 def test_the_help_names_every_drill_with_what_it_does(call: Call) -> None:
     said = " ".join(call("drill", "--help").out.split())
 
-    assert tuple(drill_values.DRILLS) == DRILLS
-    for name, text in drill_values.DRILLS.items():
+    assert tuple(values.DRILLS) == DRILLS
+    for name, text in values.DRILLS.items():
         assert f"{name} {text}" in said
 
 

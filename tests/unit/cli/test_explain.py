@@ -28,8 +28,8 @@ from protokube.cli.render.explain_member import explain_member
 from protokube.cli.render.explain_record import explain_record
 from protokube.cli.render.explain_volume import explain_volume
 from protokube.errors import ExitCode, InvalidRequest
-from protokube.local.view_next import next_for_volume
-from protokube.local.view_values import ClusterView
+from protokube.local.view.next import next_for_volume
+from protokube.local.view.values import ClusterView
 from protokube.records import Record
 
 VIEW = a_view()

@@ -18,8 +18,9 @@ from helpers_cli import MINIMAL, Answer, Call
 from helpers_config import completed
 from protokube.agent.launchdata import from_config
 from protokube.errors import ExitCode
-from protokube.local import bringup, client_files
-from protokube.local.paths import Paths
+from protokube.local import bringup
+from protokube.local.base import client_files
+from protokube.local.base.paths import Paths
 from protokube.pki.authority import load_authority
 from protokube.pki.shelf import Shelf
 from protokube.store import layout

@@ -9,10 +9,10 @@ import pytest
 from helpers_cli import Call
 from protokube.cli.load import failure, lines, tree
 from protokube.errors import ExitCode
+from protokube.local.base.paths import Paths
 from protokube.local.loading.delivery import Outcome
 from protokube.local.loading.kept import Kept
 from protokube.local.loading.load import Found
-from protokube.local.paths import Paths
 
 FOUND = Found(
     said="web.tar", file=Path("web.tar"), tool="", size=7, kept=Kept("abc", {"docker.io/library/web:1": "web:1"})

@@ -34,8 +34,8 @@ from protokube.cli.shared.cluster_view import Duration, follow
 from protokube.cli.shared.screen import Screen, fit, paint
 from protokube.cli.status import stay
 from protokube.errors import ExitCode
-from protokube.local.listing import list_tree
-from protokube.local.view_values import ClusterView, DaemonView
+from protokube.local.drill.listing import list_tree
+from protokube.local.view.values import ClusterView, DaemonView
 
 VIEW = a_view()
 REFUSED = a_note(

@@ -11,11 +11,11 @@ import pytest
 from helpers_view import FakeCloud, a_view, cloud_rows
 from protokube.cli.render.status import render_changes, render_status
 from protokube.cli.render.tree import view_tree
-from protokube.local import view_sources
-from protokube.local.db import Database
-from protokube.local.outside_wish import SETTING
-from protokube.local.paths import Paths
-from protokube.local.view_values import OutsideView
+from protokube.local.base.db import Database
+from protokube.local.base.paths import Paths
+from protokube.local.outside.wish import SETTING
+from protokube.local.view import sources
+from protokube.local.view.values import OutsideView
 from protokube.providers.clients.local import LocalClient
 
 OPEN = OutsideView(reached=True, isolated=False)
@@ -55,9 +55,9 @@ def test_it_is_asked_of_the_daemon_and_without_one_nothing_gets_out(tmp_path: Pa
     paths.create()
     with ThreadPoolExecutor() as pool:
         with FakeCloud(paths.admin_socket, cloud_rows(a_view(outside=OPEN))):
-            assert view_sources.inventory(paths, LocalClient(paths.admin_socket), pool).outside == OPEN
+            assert sources.inventory(paths, LocalClient(paths.admin_socket), pool).outside == OPEN
         database = Database(paths.database)
         database.set(SETTING, {"isolated": False})
         database.close()
-        silent = view_sources.inventory(paths, LocalClient(paths.admin_socket, patience=0.1), pool).outside
+        silent = sources.inventory(paths, LocalClient(paths.admin_socket, patience=0.1), pool).outside
     assert silent == OutsideView(reached=False, isolated=False, why="the local cloud does not run")

@@ -12,7 +12,7 @@ from protokube.addons import rbac
 from protokube.cli.dns import wiring
 from protokube.config import dnscontroller
 from protokube.config.complete import complete
-from protokube.local.network import GATEWAY
+from protokube.local.host.network import GATEWAY
 from protokube.records.api import LEASE as NAMES_LEASE
 
 PLACE = "/srv/kubernetes/dns-controller"

@@ -17,10 +17,11 @@ from protokube.agent.launchdata import from_config
 from protokube.agent.wanted import MasterConfig, from_tree
 from protokube.config.dnscontroller import KEY_SECRET
 from protokube.errors import Refused
-from protokube.local import bringup, client_files
-from protokube.local.kubehost import Nodes, Runtime
-from protokube.local.paths import Paths
-from protokube.local.template import Template
+from protokube.local import bringup
+from protokube.local.base import client_files
+from protokube.local.base.paths import Paths
+from protokube.local.cloud.template import Template
+from protokube.local.node.kubehost import Nodes, Runtime
 from protokube.members.generation import decode, encode
 from protokube.pki.authority import load_authority
 from protokube.pki.shelf import Shelf

@@ -17,7 +17,7 @@ from protokube.agent.launchcomponents import EXTERNAL, INTERNAL, components, kub
 from protokube.agent.launchdata import from_config
 from protokube.agent.wanted import FileText, from_tree, to_tree
 from protokube.config.complete import Config, complete
-from protokube.local.pods import read_pod
+from protokube.local.pods.pods import read_pod
 from protokube.manifests.component import ComponentPod, outermost, pod, words
 from protokube.spec.parse import parse
 

@@ -6,9 +6,9 @@ from protokube.cli.dns.explain import explain_name
 from protokube.cli.dns.zones import OpenZones, read_key
 from protokube.config.dnscontroller import KEY_SECRET
 from protokube.errors import TryLater
-from protokube.local import client_files
-from protokube.local.paths import Paths
-from protokube.local.view_values import ClusterView
+from protokube.local.base import client_files
+from protokube.local.base.paths import Paths
+from protokube.local.view.values import ClusterView
 from protokube.providers.clients.local import LocalClient
 from protokube.providers.dns.budget import Budget
 from protokube.providers.dns.given import given

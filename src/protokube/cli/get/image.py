@@ -30,7 +30,7 @@ def image(file: Path, output: str) -> None:
     from protokube.config import dnscontroller
     from protokube.errors import Refused
     from protokube.host.files import write_atomic
-    from protokube.local import images, pythonimage
+    from protokube.local.image import images, pythonimage
 
     try:
         if file.exists():

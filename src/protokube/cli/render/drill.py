@@ -7,7 +7,7 @@ from typing import Any
 
 from protokube.cli.render.table import exactly
 from protokube.errors import ExitCode
-from protokube.local.drill_values import Step, Verdict
+from protokube.local.drill.values import Step, Verdict
 
 
 def outcome(verdict: Verdict) -> ExitCode:

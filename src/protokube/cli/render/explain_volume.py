@@ -5,8 +5,8 @@ from __future__ import annotations
 from protokube.cli.render.facts import Explanation, about, find, for_a_person, names_of, sentences
 from protokube.cli.render.status import host_state, phase_state
 from protokube.cli.render.table import size
-from protokube.local.view_next import home_of, next_for_volume
-from protokube.local.view_values import ClusterView, DiskView
+from protokube.local.view.next import home_of, next_for_volume
+from protokube.local.view.values import ClusterView, DiskView
 from protokube.members.generation import FORMED, FORMING
 
 MARKS = {

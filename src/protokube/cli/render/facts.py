@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from protokube.cli.render.table import lasting
 from protokube.errors import InvalidRequest
-from protokube.local.view_values import ClusterView, MemberView, Told
+from protokube.local.view.values import ClusterView, MemberView, Told
 from protokube.spec.decode import near
 
 T = TypeVar("T")

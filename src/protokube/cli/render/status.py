@@ -9,7 +9,7 @@ from typing import TypeVar
 from protokube.agent.report import Note
 from protokube.cli.render.table import lasting, several, size, table
 from protokube.errors import ExitCode
-from protokube.local.view_values import AgentView, ClusterView, DiskView, HostView, MemberView, Told
+from protokube.local.view.values import AgentView, ClusterView, DiskView, HostView, MemberView, Told
 from protokube.members import alarms
 
 T = TypeVar("T")

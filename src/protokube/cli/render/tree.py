@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from protokube.cli.render.status import outcome, state
-from protokube.local.view_values import AgentView, ClusterView, DiskView, HostView, MemberView, Told
+from protokube.local.view.values import AgentView, ClusterView, DiskView, HostView, MemberView, Told
 from protokube.records import Record
 
 Tree = dict[str, Any]

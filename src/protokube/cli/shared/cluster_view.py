@@ -14,8 +14,8 @@ import click
 from protokube.errors import Refused
 
 if TYPE_CHECKING:
-    from protokube.local.paths import Paths
-    from protokube.local.view_values import ClusterView
+    from protokube.local.base.paths import Paths
+    from protokube.local.view.values import ClusterView
 
 Decorated = Callable[..., Any]
 EVERY = 0.25
@@ -53,8 +53,8 @@ class Duration(click.ParamType[float]):
 
 def find_cluster(name: str | None) -> Paths:
     """The state of the cluster that was meant, if it may be looked at."""
+    from protokube.local.base.paths import Paths
     from protokube.local.choose import one_cluster
-    from protokube.local.paths import Paths
 
     paths = Paths.of(one_cluster(name))
     if not may_open(paths.admin_socket):

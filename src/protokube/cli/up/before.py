@@ -15,7 +15,7 @@ from protokube.errors import Refused
 if TYPE_CHECKING:
     from protokube.agent.wanted import EtcdCluster
     from protokube.cli.shared.inputs import Texts
-    from protokube.local.paths import Paths
+    from protokube.local.base.paths import Paths
     from protokube.spec.parse import Spec
 
 
@@ -51,8 +51,8 @@ def members_of(etcd: Iterable[EtcdCluster]) -> list[tuple[str, str]]:
 
 def made_before(cluster: str) -> Made | None:
     """What is there; None where there is nothing."""
-    from protokube.local.paths import Paths
-    from protokube.local.view_sources import master_config
+    from protokube.local.base.paths import Paths
+    from protokube.local.view.sources import master_config
 
     paths = Paths.of(cluster)
     if not paths.is_ours():
@@ -85,7 +85,7 @@ def _members_in(told: Any) -> list[tuple[str, str]]:
 
 def kept_spec(cluster: str) -> tuple[Spec, Texts] | None:
     """What a cluster that is there was made from: it goes on with that where no other spec is given."""
-    from protokube.local.paths import Paths
+    from protokube.local.base.paths import Paths
     from protokube.spec.parse import read
     from protokube.store import layout
 

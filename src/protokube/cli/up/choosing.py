@@ -87,7 +87,7 @@ def find_coredns(config: Config, teller: Teller) -> Path | None:
     """The version that the image's name says, downloaded if need be; None, and a warning, if it is not to be had."""
     from protokube.cli.shared.options import show_warnings
     from protokube.local.bringup import CACHE
-    from protokube.local.clusterdns import version_in
+    from protokube.local.image.clusterdns import version_in
     from protokube.programs.coredns import COREDNS
     from protokube.programs.obtain import download
 

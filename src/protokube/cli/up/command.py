@@ -84,9 +84,11 @@ def up(
     """
     from protokube.addons.choose import all_addons
     from protokube.agent.launchdata import from_config
-    from protokube.local import binaries, bringup, client_files, inotify
-    from protokube.local.kubehost import Nodes, Programs
-    from protokube.local.paths import Paths
+    from protokube.local import bringup
+    from protokube.local.base import client_files, executables
+    from protokube.local.base.paths import Paths
+    from protokube.local.node import inotify
+    from protokube.local.node.kubehost import Nodes, Programs
     from protokube.providers.clients.local import LocalClient
     from protokube.store.addons import put_addons, read_manifest
     from protokube.store.configuration import put_config
@@ -95,7 +97,7 @@ def up(
     progress = Progress(quiet=output == "json")
     with progress.step("this machine has what it takes"):
         need_root()
-        need_tools(binaries.missing_tools())
+        need_tools(executables.missing_tools())
     with progress.step("Kubernetes") as step:
         said = read_spec(spec) if spec else kept_spec(name)
         wish = said[0] if said else None

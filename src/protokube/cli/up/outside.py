@@ -35,9 +35,9 @@ def open_or_close(admin: LocalClient, config: Config, said: bool | None) -> dict
 
 def wish(config: Config, *, isolated: bool) -> dict[str, Any]:
     """What the daemon is told."""
-    from protokube.local import slirp
     from protokube.local.bringup import CACHE
-    from protokube.local.outside_wish import in_one_line
+    from protokube.local.outside import slirp
+    from protokube.local.outside.wish import in_one_line
 
     tree = config.cluster
     told: dict[str, Any] = {

@@ -11,8 +11,8 @@ from protokube.errors import ExitCode, Refused, TryLater
 
 if TYPE_CHECKING:
     from protokube.agent.wanted import MasterConfig
-    from protokube.local.paths import Paths
-    from protokube.local.view_values import ClusterView
+    from protokube.local.base.paths import Paths
+    from protokube.local.view.values import ClusterView
     from protokube.providers.clients.local import LocalClient
     from protokube.store import Store
 
@@ -60,8 +60,8 @@ def await_ready(progress: Progress, paths: Paths, timeout: float) -> ClusterView
     """Until it is ready, or serves and needs a person. Refused if only a person can make it ready."""
     from protokube.cli.render.status import outcome
     from protokube.cli.status import PATIENCE
-    from protokube.local.view import Looker
-    from protokube.local.view_needs import Standing
+    from protokube.local.view.look import Looker
+    from protokube.local.view.needs import Standing
 
     end = time.monotonic() + timeout
     standing = Standing()
@@ -94,7 +94,7 @@ def for_a_person(view: ClusterView) -> Refused:
 
 def await_nodes(progress: Progress, paths: Paths, count: int, timeout: float) -> int:
     """Until the kubelet of each host is a node that takes pods."""
-    from protokube.local.client_files import kube_api
+    from protokube.local.base.client_files import kube_api
 
     api, end = kube_api(paths, patience=5.0), time.monotonic() + timeout
     assert api is not None

@@ -1,1 +1,4 @@
-"""Images that a person brings to a local cluster: judged, kept for hosts to come, imported where hosts run."""
+"""Images that a person brings to a local cluster: judged, kept for hosts to come, imported where hosts run.
+
+Not here: images that are made here (`local.image`).
+"""

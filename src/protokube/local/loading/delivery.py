@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from protokube.errors import Refused, TryLater
-from protokube.local import hosts
-from protokube.local.containerd import LOADED, ORDER
-from protokube.local.ctr import Ctr, await_notice, digests, import_archive
+from protokube.local.base.paths import Paths
+from protokube.local.host import hosts
+from protokube.local.image.ctr import LOADED, ORDER, Ctr, await_notice, digests, import_archive
 from protokube.local.loading.kept import Kept
-from protokube.local.paths import Paths
 from protokube.providers.clients.local import LocalClient
 
 State = Literal["imported", "unchanged", "gone", "refused", "failed"]

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from protokube.local.binaries import which
+from protokube.local.base.executables import which
 from protokube.local.loading.contents import Wrong
 from protokube.local.loading.names import BadName, normalise
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from protokube.errors import Refused, TryLater
 from protokube.host.files import draft, flush_folder, write_atomic
-from protokube.local import private
+from protokube.local.base import private
 from protokube.local.loading.contents import Wrong
 from protokube.local.loading.reading import CHUNK, uncompressed
 

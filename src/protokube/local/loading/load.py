@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Literal
 
 from protokube.errors import InvalidRequest, Problem
-from protokube.local.images import ARCHITECTURES
+from protokube.local.base.paths import Paths
+from protokube.local.image.images import ARCHITECTURES
 from protokube.local.loading import exports, kept
 from protokube.local.loading.archive import judge
 from protokube.local.loading.contents import Wrong
 from protokube.local.loading.delivery import Delivery, Outcome, living, with_kubelet
 from protokube.local.loading.kept import Kept
 from protokube.local.loading.reading import read_archive
-from protokube.local.paths import Paths
 from protokube.providers.clients.local import LocalClient
 
 Change = Literal["loaded", "replaced", "already there"]

@@ -14,8 +14,8 @@ from helpers_dns_api import DnsApi, dns_api
 from helpers_dns_objects import a_pod
 from helpers_view import CLUSTER, FakeCloud, ShortFolder, a_view, cloud_rows, write_state
 from protokube.errors import ExitCode
-from protokube.local import client_files
-from protokube.local.paths import Paths
+from protokube.local.base import client_files
+from protokube.local.base.paths import Paths
 from protokube.providers.dns.rfc2136 import Rfc2136Dns
 from protokube.records import Change, Record
 from protokube.store import layout

@@ -18,7 +18,7 @@ from protokube.agent.wanted import to_tree
 from protokube.cli.up.before import Made, carried_on, kept_spec, made_before, members_of, need_the_same
 from protokube.cli.up.choosing import complete_here, few_lines, read_lines, read_spec
 from protokube.errors import ExitCode, Refused
-from protokube.local.paths import Paths
+from protokube.local.base.paths import Paths
 from protokube.spec.parse import Spec
 from protokube.store.configuration import put_config
 from protokube.store.file import FileStore

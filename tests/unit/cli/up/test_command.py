@@ -20,7 +20,7 @@ from protokube.cli.up.command import need_tools, next_words
 from protokube.cli.up.waiting import is_ready, waits
 from protokube.config.complete import Config
 from protokube.errors import InvalidSpec, Refused
-from protokube.local.paths import Paths
+from protokube.local.base.paths import Paths
 from protokube.programs.etcd import ETCD
 from protokube.programs.product import Release
 from protokube.programs.telling import Silent

@@ -11,7 +11,7 @@ from helpers_config import completed
 from helpers_view import FakeCloud
 from protokube.cli.up.outside import carried_on, open_or_close, ranges, summary, wish
 from protokube.errors import Refused
-from protokube.local.outside_wish import in_one_line
+from protokube.local.outside.wish import in_one_line
 from protokube.providers.clients.local import LocalClient
 
 CONFIG = completed(cloud="local", masters=1, kubernetesVersion="1.34.1", name="dev")

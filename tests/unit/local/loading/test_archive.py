@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protokube.local.images import Image, archive
+from protokube.local.image.images import Image, archive
 from protokube.local.loading.archive import CONTAINERD_NAME, REF_NAME, Verdict, judge
 from protokube.local.loading.contents import Wrong
 from protokube.local.loading.reading import read_archive

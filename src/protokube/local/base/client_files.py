@@ -1,0 +1,55 @@
+"""What the user's own `etcdctl` needs: a client certificate, and an environment to source; and where the API is."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from protokube.host.files import write_atomic
+from protokube.local.base.paths import Paths
+
+if TYPE_CHECKING:
+    from protokube.kube.client import KubeApi
+
+
+def folder(paths: Paths) -> Path:
+    return paths.client
+
+
+def environment(paths: Paths, endpoints: Mapping[str, str]) -> dict[str, str]:
+    """Variables of etcdctl; endpoints are on loopback, in the order of the members."""
+    where = folder(paths)
+    return {
+        "ETCDCTL_ENDPOINTS": ",".join(endpoints[name] for name in sorted(endpoints)),
+        "ETCDCTL_CACERT": str(where / "ca.crt"),
+        "ETCDCTL_CERT": str(where / "client.crt"),
+        "ETCDCTL_KEY": str(where / "client.key"),
+    }
+
+
+def write_environment(paths: Paths, variables: Mapping[str, str]) -> Path:
+    file = folder(paths) / "env"
+    text = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
+    write_atomic(file, text.encode(), 0o600)
+    return file
+
+
+def api_server(paths: Paths) -> str:
+    """The API on the user's own loopback, as `up` left it; empty if it did not."""
+    try:
+        return (folder(paths) / "api-server").read_text().strip()
+    except FileNotFoundError:
+        return ""
+
+
+def kube_api(paths: Paths, patience: float) -> KubeApi | None:
+    """The Kubernetes API as the person who typed `up` asks it; None where there is no Kubernetes."""
+    server, where = api_server(paths), folder(paths)
+    if not server:
+        return None
+    from protokube.kube.client import KubeApi
+
+    ca, certificate, key = (where / name for name in ("kubernetes-ca.crt", "kubernetes.crt", "kubernetes.key"))
+    return KubeApi(server, ca=ca, certificate=certificate, key=key, patience=patience)

@@ -1,0 +1,147 @@
+"""What can be asked through a socket of the local cloud, by name. Plain functions; they run in worker threads.
+
+A host's socket answers for that host; the admin socket can do anything to anybody.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from protokube.errors import InvalidRequest
+from protokube.local.base.db import KeptRecords
+from protokube.local.cloud.cloud import Cloud
+from protokube.local.disk import disks
+from protokube.local.host import network
+from protokube.providers.volumes import Volume
+
+Call = Callable[..., Any]
+
+
+def host_calls(cloud: Cloud, host: str) -> Mapping[str, Call]:
+    """What one host may ask."""
+
+    def device(volume: str) -> dict[str, str | None]:
+        found = cloud.device(host, volume)
+        return {"path": str(found.path), "serial": found.serial}
+
+    def create_volume(like: dict[str, Any], request: str) -> dict[str, Any]:
+        return asdict(cloud.create_volume(host, read_volume(like), request))
+
+    def look_up(volume: str) -> dict[str, Any] | None:
+        found = cloud.look_up(volume)
+        return asdict(found) if found else None
+
+    return {
+        "me": lambda: asdict(cloud.me(host)),
+        "list_machines": lambda: [asdict(machine) for machine in cloud.list_machines()],
+        "list_volumes": lambda: [asdict(volume) for volume in cloud.list_volumes()],
+        "look_up": look_up,
+        "write_tags": lambda volume, like: cloud.write_tags(host, volume, read_volume(like)),
+        "attach": lambda volume: cloud.attach(host, volume),
+        "device": device,
+        "write_mark": lambda volume, mark: cloud.write_mark(host, volume, mark),
+        "write_epoch": lambda volume, epoch, holder, generation: cloud.write_epoch(
+            host, volume, epoch, holder, generation
+        ),
+        "release": lambda volume: cloud.release(host, volume),
+        "create_volume": create_volume,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """What the operator may do to the cloud; its names are the calls of the admin socket."""
+
+    cloud: Cloud
+
+    def hosts(self) -> list[dict[str, Any]]:
+        """Every host that lives, and every one that was declared dead and still runs."""
+        found = [(host, self.cloud.is_running(host)) for host in self.cloud.census.everybody()]
+        return [{**asdict(host), "running": running} for host, running in found if running or not host.dead]
+
+    def volumes(self) -> list[dict[str, Any]]:
+        """Also those without tags."""
+        return [self._volume(volume) for volume in self.cloud.volumes.everything()]
+
+    def records(self) -> list[dict[str, Any]]:
+        return [asdict(record) for record in KeptRecords(self.cloud.database).load()]
+
+    def kill_host(self, host: str) -> None:
+        self.cloud.kill_host(host)
+
+    def freeze_host(self, host: str) -> None:
+        self.cloud.freeze_host(host)
+
+    def thaw_host(self, host: str) -> None:
+        self.cloud.thaw_host(host)
+
+    def declare_dead(self, host: str, kill: bool = True) -> None:
+        self.cloud.declare_dead(host, kill=kill)
+
+    def set_tags(self, volume: str, etcd_cluster: str, member: str, members: list[str]) -> None:
+        """Change what a volume is tagged as; empty texts take its tags away."""
+        self.cloud.set_tags(volume, etcd_cluster, member, members)
+
+    def delete_volume(self, volume: str) -> None:
+        self.cloud.delete_volume(volume)
+
+    def power_off(self) -> list[str]:
+        return list(self.cloud.power_off())
+
+    def cut_host(self, host: str, down: bool) -> None:
+        self.cloud.census.find(host)
+        network.cut(self.cloud.paths.switch, host, down=down)
+
+    def create_founders(self, volumes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [asdict(made) for made in self.cloud.create_founders([read_volume(told) for told in volumes])]
+
+    def calls(self) -> Mapping[str, Call]:
+        names = [name for name in vars(type(self)) if not name.startswith("_") and name not in ("calls", "cloud")]
+        return {name: getattr(self, name) for name in names}
+
+    def _volume(self, volume: Volume) -> dict[str, Any]:
+        image = self.cloud.paths.image(volume.id)
+        number = disks.find(image)
+        return {**asdict(volume), "image": str(image), "device": f"/dev/loop{number[1]}" if number else None}
+
+
+def read_volume(told: Any) -> Volume:
+    """What a volume should be like: its id, if it has one, is not looked at."""
+    if not isinstance(told, dict):
+        raise InvalidRequest("a volume is a JSON object", saw=type(told).__name__)
+    wanted: dict[str, type | tuple[type, ...]] = {
+        "zone": str,
+        "etcd_cluster": str,
+        "member": str,
+        "members": (list, tuple),
+        "size": int,
+    }
+    wrong = [name for name, kind in wanted.items() if not isinstance(told.get(name), kind) or not told[name]]
+    if wrong:
+        raise InvalidRequest("it is not said what the volume should be like", want=", ".join(wrong))
+    return Volume(
+        id="",
+        zone=told["zone"],
+        etcd_cluster=told["etcd_cluster"],
+        member=told["member"],
+        members=tuple(told["members"]),
+        size=told["size"],
+        made_empty=True,
+    )
+
+
+def answer(calls: Mapping[str, Call], told: Mapping[str, Any]) -> Any:
+    """Carry one question out."""
+    name = told.get("call")
+    function = calls.get(name) if isinstance(name, str) else None
+    if function is None:
+        raise InvalidRequest(f"there is no call {name!r}", want=", ".join(sorted(calls)))
+    arguments = {key: value for key, value in told.items() if key != "call"}
+    try:
+        inspect.signature(function).bind(**arguments)
+    except TypeError as error:
+        raise InvalidRequest(f"{name} cannot be called like this", saw=str(error)) from error
+    return function(**arguments)

@@ -1,0 +1,166 @@
+"""The table of volumes: tags, marks, epochs, and who holds what. Disks themselves are not touched here.
+
+`claim` is the lock between masters: it is decided in one transaction, together with whether the claimant still lives.
+Mark and epoch belong to the holder: whether the writer holds the volume is decided in the transaction that writes.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
+
+from protokube.errors import Refused
+from protokube.local.base.db import Database
+from protokube.providers.volumes import Volume, VolumeTaken, epoch_key, need_holder
+
+ONE = "SELECT * FROM volumes WHERE id = ? AND NOT deleted"
+
+
+class Volumes:
+    """The table of volumes."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    def everything(self) -> Sequence[Volume]:
+        return [_volume(row) for row in self.database.rows("SELECT * FROM volumes WHERE NOT deleted ORDER BY id")]
+
+    def look_up(self, volume: str) -> Volume | None:
+        found = self.database.rows(ONE, (volume,))
+        return _volume(found[0]) if found else None
+
+    def write_tags(self, volume: str, like: Volume, host: str | None = None) -> None:
+        """For the host that holds the volume, or for the operator. Empty tags make a volume that no list shows."""
+        with self.database.transaction() as connection:
+            if host is not None:
+                _held(connection, volume, host)
+            connection.execute(
+                "UPDATE volumes SET etcd_cluster = ?, member = ?, members = ? WHERE id = ? AND NOT deleted",
+                (like.etcd_cluster, like.member, json.dumps(like.members), volume),
+            )
+
+    def deleted(self) -> Sequence[str]:
+        return [row["id"] for row in self.database.rows("SELECT id FROM volumes WHERE deleted")]
+
+    def find(self, volume: str) -> Volume:
+        return _one(self.database.rows(ONE, (volume,)), volume)
+
+    def made_for(self, request: str, *, founder: bool) -> Volume | None:
+        """What this request was answered with, whatever has happened to it since."""
+        query = "SELECT * FROM volumes WHERE request = ? AND founder = ?"
+        found = self.database.rows(query, (request, founder))
+        return _as_made(_volume(found[0])) if found else None
+
+    def new_id(self) -> str:
+        while self.database.rows("SELECT id FROM volumes WHERE id = ?", (made := f"vol-{secrets.token_hex(4)}",)):
+            pass
+        return made
+
+    def add(self, volume: str, like: Volume, request: str, *, founder: bool) -> Volume:
+        with self.database.transaction() as connection:
+            tags = (volume, like.zone, like.etcd_cluster, like.member, json.dumps(like.members), like.size)
+            connection.execute(
+                "INSERT INTO volumes (id, zone, etcd_cluster, member, members, size, founder, request)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (*tags, founder, request),
+            )
+        return self.find(volume)
+
+    def claim(self, volume: str, host: str) -> bool:
+        """Attach it to this host, or raise VolumeTaken; says whether it was not before."""
+        with self.database.transaction() as connection:
+            holder = _one(connection.execute(ONE, (volume,)).fetchall(), volume).attached_to
+            if not _living_master(connection, host):
+                raise Refused(f"{host} takes no volume", want="a master that was not declared dead")
+            if holder == host:
+                return False
+            if holder is not None:
+                raise VolumeTaken(f"attached to {holder}")
+            connection.execute("UPDATE volumes SET attached_to = ? WHERE id = ?", (host, volume))
+            return True
+
+    def free(self, volume: str, host: str) -> bool:
+        """It is attached to nobody now; says whether it was this host's."""
+        with self.database.transaction() as connection:
+            freed = connection.execute(
+                "UPDATE volumes SET attached_to = NULL WHERE id = ? AND attached_to = ?", (volume, host)
+            )
+            return freed.rowcount > 0
+
+    def held_by(self, host: str) -> Sequence[Volume]:
+        found = self.database.rows("SELECT * FROM volumes WHERE attached_to = ? AND NOT deleted ORDER BY id", (host,))
+        return [_volume(row) for row in found]
+
+    def write_mark(self, volume: str, mark: str, host: str) -> bool:
+        """Set the mark for the host that holds the volume; return whether that changed anything."""
+        with self.database.transaction() as connection:
+            before = _held(connection, volume, host)
+            connection.execute("UPDATE volumes SET mark = ? WHERE id = ?", (mark, volume))
+            return before.mark != mark
+
+    def write_epoch(self, volume: str, epoch: int, holder: str, host: str, *, generation: str) -> bool:
+        """Raise the epoch for the host that holds the volume; return whether that changed anything."""
+        with self.database.transaction() as connection:
+            before = _held(connection, volume, host, holder)
+            if epoch <= before.epoch_for(generation):
+                return False
+            connection.execute(
+                "UPDATE volumes SET epoch = ?, epoch_of = ?, last_holder = ? WHERE id = ?",
+                (epoch, epoch_key(volume, generation), holder, volume),
+            )
+            return True
+
+    def delete(self, volume: str) -> None:
+        with self.database.transaction() as connection:
+            connection.execute("UPDATE volumes SET deleted = 1, attached_to = NULL WHERE id = ?", (volume,))
+
+
+def _living_master(connection: sqlite3.Connection, host: str) -> bool:
+    query = "SELECT 1 FROM hosts WHERE name = ? AND master AND NOT dead"
+    return connection.execute(query, (host,)).fetchone() is not None
+
+
+def _held(connection: sqlite3.Connection, volume: str, host: str, holder: str | None = None) -> Volume:
+    """The volume, if this host holds it now and was not declared dead; Refused otherwise."""
+    found = _one(connection.execute(ONE, (volume,)).fetchall(), volume)
+    need_holder(found, host, holder)
+    if not _living_master(connection, host):  # declared dead, and its volumes are being taken away
+        raise Refused(f"{host} writes nothing about {volume}", want="a master that was not declared dead")
+    return found
+
+
+def _one(found: Sequence[sqlite3.Row], volume: str) -> Volume:
+    if not found:
+        raise Refused(f"there is no volume {volume}")
+    return _volume(found[0])
+
+
+def _volume(row: sqlite3.Row) -> Volume:
+    return Volume(
+        id=row["id"],
+        zone=row["zone"],
+        etcd_cluster=row["etcd_cluster"],
+        member=row["member"],
+        members=tuple(json.loads(row["members"])),
+        size=row["size"],
+        made_empty=True,
+        attached_to=row["attached_to"],
+        mark=row["mark"],
+        epoch=row["epoch"],
+        epoch_of=row["epoch_of"],
+        last_holder=row["last_holder"],
+        tagged=bool(row["etcd_cluster"]),
+        request=_request(row),
+    )
+
+
+def _request(row: sqlite3.Row) -> str:
+    return "" if row["founder"] else row["request"]
+
+
+def _as_made(volume: Volume) -> Volume:
+    """As it was when nobody had touched it."""
+    return replace(volume, attached_to=None, mark="", epoch=0, epoch_of="", last_holder="")

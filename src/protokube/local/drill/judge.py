@@ -1,0 +1,188 @@
+"""Was every promise kept? From what was recorded to a verdict: pure.
+
+A promise that is broken is said in a sentence; what merely took too long is not broken, but missing. A drill is good if
+there is neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from protokube.local.drill.listing import list_bytes
+from protokube.local.drill.values import ApiWrites, Timeline, Verdict
+from protokube.local.drill.writer import key_of, lost, turned_back, unexplained
+from protokube.local.view.values import ClusterView
+from protokube.members.start import Listed
+
+ONE_ROUND = 12.0
+"""Seconds within which a holder that woke up too late is gone."""
+SHOWN = 5
+
+
+def judge(timeline: Timeline) -> Verdict:
+    log, gap = timeline.log, timeline.log.longest_gap
+    lists = (list_bytes(timeline.before.listed(timeline.key)), list_bytes(timeline.after.listed(timeline.key)))
+    checks = (_writes, _history, _gap, _membership, _homes, _hosts, _old_holder, _limits, _api)
+    found = timeline.found or {}
+    return Verdict(
+        drill=timeline.drill,
+        target=timeline.target,
+        broken=tuple(sentence for check in checks for sentence in check(timeline)),
+        missing=(*timeline.missing, *_unproven(timeline)),
+        steps=timeline.steps,
+        acknowledged=len(log.acknowledged),
+        unanswered=len(log.writes) - len(log.acknowledged),
+        there=sum(key_of(log.prefix, each.number) in found for each in log.acknowledged),
+        longest_gap=gap.seconds,
+        gap_began=gap.began - timeline.began,
+        same_list=lists[0] == lists[1],
+        replaced=timeline.promises.replaced,
+        lists=lists,
+        old=timeline.old,
+        api=_api_writes(timeline),
+    )
+
+
+def _unproven(timeline: Timeline) -> Iterator[str]:
+    if timeline.found is None:
+        yield "the writes to be read back"
+    if timeline.api_log is not None and timeline.api_found is None:
+        yield "the writes through the Kubernetes API to be read back"
+    if timeline.old is not None and not timeline.old.ran:
+        yield f"etcd to be still there on {timeline.old.host} when it woke up: so this proves nothing"
+
+
+def _writes(timeline: Timeline) -> Iterator[str]:
+    if not timeline.log.acknowledged:
+        yield "not one write was acknowledged"
+    if timeline.found is None:
+        return
+    if gone := lost(timeline.log, timeline.found):
+        yield f"{len(gone)} acknowledged writes are lost: {_some(gone)}"
+    if strange := unexplained(timeline.log, timeline.found):
+        yield f"{len(strange)} keys are there that nobody wrote: {_some(strange)}"
+
+
+def _history(timeline: Timeline) -> Iterator[str]:
+    if numbers := turned_back(timeline.log):
+        yield f"the revision went back at write {_some(numbers)}: a second history answered"
+    ids = {each.cluster_id for each in timeline.before.members if each.key == timeline.key and each.healthy}
+    later = {each.cluster_id for each in timeline.after.members if each.key == timeline.key and each.healthy}
+    if later and later != ids:
+        yield f"the members are of another cluster than before: {', '.join(f'{each:x}' for each in sorted(later))}"
+
+
+def _gap(timeline: Timeline) -> Iterator[str]:
+    limit, gap = timeline.promises.longest_gap, timeline.log.longest_gap
+    if limit is not None and gap.seconds > limit:
+        yield f"no write was acknowledged for {gap.seconds:.1f} s, though a quorum was there; the limit is {limit:g} s"
+
+
+def _membership(timeline: Timeline) -> Iterator[str]:
+    """Judged only once the cluster is ready again: before, a list may be on its way."""
+    if not timeline.after.ready:
+        return
+    for key in dict.fromkeys(each.key for each in timeline.before.members):
+        before, after = timeline.before.listed(key), timeline.after.listed(key)
+        if key == timeline.key and not timeline.promises.same_list:
+            yield from _replaced(before, after, timeline.promises.replaced)
+        elif list_bytes(before) != list_bytes(after):
+            yield f"the member list of {key} is not the same as before"
+
+
+def _replaced(before: Sequence[Listed], after: Sequence[Listed], name: str | None) -> Iterator[str]:
+    """The same names; the one that was replaced is somebody new, and nobody else is."""
+    was, now = {each.name: each for each in before}, {each.name: each for each in after}
+    if set(was) != set(now):
+        yield f"the members are {', '.join(sorted(now))}, not {', '.join(sorted(was))} as before"
+    elif name in was and was[name].id == now[name].id:
+        yield f"{name} has its old id on a new volume: it must have joined as somebody new"
+    changed = sorted(each for each in was if each != name and each in now and now[each] != was[each])
+    if changed:
+        yield f"{', '.join(changed)} changed in the member list, though only {name} was replaced"
+
+
+def _homes(timeline: Timeline) -> Iterator[str]:
+    before, after = timeline.before, timeline.after
+    for disk in after.disks:
+        was = before.disk(disk.id)
+        if was is not None and disk.epoch < was.epoch:
+            yield f"the epoch of {disk.id} went down from {was.epoch} to {disk.epoch}"
+        moved = was is not None and (disk.attached_to, disk.epoch) != (was.attached_to, was.epoch)
+        if timeline.promises.same_homes and moved:
+            yield f"{disk.id} was taken over by {disk.attached_to}, though nobody was dead"
+    for volume in timeline.promises.taken_over:
+        yield from _taken_over(before, after, volume)
+
+
+def _taken_over(before: ClusterView, after: ClusterView, volume: str) -> Iterator[str]:
+    was, now = before.disk(volume), after.disk(volume)
+    if was is None or not after.ready:
+        return
+    if now is None:
+        yield f"{volume} is not there any more"
+    elif now.attached_to == was.attached_to:
+        yield f"{volume} is still attached to {was.attached_to}"
+    elif now.epoch <= was.epoch:
+        yield f"{volume} was taken over without raising its epoch: {was.epoch} before, {now.epoch} after"
+
+
+def _hosts(timeline: Timeline) -> Iterator[str]:
+    """A name or an address that comes back could be believed by somebody who remembers it."""
+    gone = [each for each in timeline.before.hosts if each.name in timeline.promises.gone]
+    living = [each for each in timeline.after.hosts if each.alive and not each.dead]
+    for host in gone:
+        if any(each.name == host.name for each in living):
+            yield f"{host.name} came back under its old name"
+        if any(each.address == host.address for each in living):
+            yield f"the address {host.address} was given to a new host"
+
+
+def _old_holder(timeline: Timeline) -> Iterator[str]:
+    old = timeline.old
+    if old is None:
+        return
+    if old.acknowledged:
+        yield f"{old.host} acknowledged {len(old.acknowledged)} writes after its volume was taken over"
+    if old.landed:
+        yield f"{len(old.landed)} writes of {old.host} are in the cluster, made after its volume was taken over"
+    if old.gone_after is None or old.gone_after > ONE_ROUND:
+        took = "for good" if old.gone_after is None else f"for {old.gone_after:.1f} s"
+        yield f"etcd went on running on {old.host} {took}; it has to be gone within {ONE_ROUND:g} s"
+
+
+def _limits(timeline: Timeline) -> Iterator[str]:
+    for each in timeline.reached:
+        limit = timeline.promises.limits.get(each.kind)
+        if limit is not None and each.at > limit:
+            yield f"it took {each.at:.1f} s until the names of the API were right; the limit is {limit:g} s"
+
+
+def _api(timeline: Timeline) -> Iterator[str]:
+    """Users know the API and nothing else: it has to answer again, and to have kept what it said was kept."""
+    log, found = timeline.api_log, timeline.api_found
+    if log is None:
+        return
+    if not any(each.answered > timeline.began for each in log.acknowledged):
+        yield "the Kubernetes API acknowledged nothing any more after the first blow"
+    if found is not None and (gone := lost(log, found)):
+        yield f"{len(gone)} acknowledged writes through the Kubernetes API are lost: {_some(gone)}"
+    if numbers := turned_back(log):
+        yield f"through the Kubernetes API, the revision went back at write {_some(numbers)}"
+
+
+def _api_writes(timeline: Timeline) -> ApiWrites | None:
+    log, found = timeline.api_log, timeline.api_found or {}
+    if log is None:
+        return None
+    return ApiWrites(
+        acknowledged=len(log.acknowledged),
+        unanswered=len(log.writes) - len(log.acknowledged),
+        there=sum(key_of(log.prefix, each.number) in found for each in log.acknowledged),
+        longest_gap=log.longest_gap.seconds,
+    )
+
+
+def _some(things: Sequence[object]) -> str:
+    more = f" and {len(things) - SHOWN} more" if len(things) > SHOWN else ""
+    return ", ".join(str(each) for each in things[:SHOWN]) + more

@@ -1,0 +1,75 @@
+"""containerd's own client, `ctr`: in the host itself, or from outside in a host's mount namespace."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+SOCKET = "/run/containerd/containerd.sock"
+NAMESPACE = "k8s.io"
+"""Where the kubelet's images and containers are kept in containerd."""
+MANAGED = "io.cri-containerd.image"
+"""The label by which containerd's CRI plugin marks images that it knows."""
+ORDER = Path("/etc/protokube/containers.json")
+"""What the units of a host with a real kubelet are told: no other host has containerd."""
+LOADED = Path("/run/containerd/images-loaded")
+"""There once the images that a person loaded have been imported, or have failed to be."""
+SECONDS_TO_NOTICE = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ctr:
+    """How `ctr` is started; called with its words, it returns what it prints."""
+
+    command: tuple[str, ...] = ("ctr",)
+    handles: tuple[int, ...] = ()
+    """Files that it needs open."""
+
+    def __call__(self, *words: str, seconds: float, archive: Path | None = None) -> str:
+        """`archive` becomes its standard input. Raises OSError or SubprocessError."""
+        command = [*self.command, "--address", SOCKET, "--namespace", NAMESPACE, *words]
+        with (archive or Path("/dev/null")).open("rb") as stdin:
+            return subprocess.run(  # noqa: S603
+                command, stdin=stdin, capture_output=True, text=True, check=True, timeout=seconds,
+                pass_fds=self.handles,
+            ).stdout  # fmt: skip
+
+
+def import_archive(ctr: Ctr, archive: Path, names: Mapping[str, str], seconds: float) -> None:
+    """Bring it in under the names that the kubelet asks for; `names` has those that containerd gives by itself.
+
+    The CRI plugin takes over new content of a name only if its own label is not there, and the import leaves the label.
+    """
+    ctr("images", "import", "-", archive=archive, seconds=seconds)
+    for name, imported in names.items():
+        if name != imported:
+            ctr("images", "tag", "--force", imported, name, seconds=seconds)
+        ctr("images", "label", name, f"{MANAGED}=", seconds=seconds)
+
+
+def await_notice(ctr: Ctr, names: Sequence[str]) -> None:
+    """Until the CRI plugin, whom the kubelet asks, has taken the images over. TimeoutError if it does not."""
+    end = time.monotonic() + SECONDS_TO_NOTICE
+    while missing := [name for name in names if not _is_managed(ctr, name)]:
+        if time.monotonic() > end:
+            raise TimeoutError(f"containerd has {', '.join(missing)}, and does not show it to the kubelet")
+        time.sleep(0.05)
+
+
+def digests(ctr: Ctr, names: Sequence[str], seconds: float = SECONDS_TO_NOTICE) -> dict[str, str]:
+    """What containerd has under these names."""
+    rows = {name: _row(ctr, name, seconds) for name in names}
+    return {name: row[2] for name, row in rows.items() if row}
+
+
+def _is_managed(ctr: Ctr, name: str) -> bool:
+    return any(word.startswith(f"{MANAGED}=") for word in _row(ctr, name, SECONDS_TO_NOTICE))
+
+
+def _row(ctr: Ctr, name: str, seconds: float) -> Sequence[str]:
+    """REF TYPE DIGEST SIZE PLATFORMS LABELS; nothing, if there is no such image."""
+    lines = ctr("images", "list", f"name=={name}", seconds=seconds).splitlines()[1:]
+    return lines[0].split() if lines else ()

@@ -1,0 +1,164 @@
+"""Container images made from programs of this machine, without a builder and without a registry.
+
+An image is a layer of a few files: the program, where its manifest expects it, and the libraries it was linked with.
+The same files give the same archive, bit for bit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import re
+import subprocess
+import tarfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from protokube.errors import Refused
+from protokube.local.base.executables import which
+from protokube.local.image.bytecode import compiled
+
+PROGRAMS = "/usr/local/bin"
+"""Where every manifest of ours calls its program."""
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+RESOLVER = {"/etc/nsswitch.conf": b"hosts: files dns\n"}
+FOLDERS = ("lib/*-linux-gnu", "usr/lib/*-linux-gnu")
+"""Where Debian's packages have libraries, and where its loader looks for them."""
+LIBRARY = re.compile(r"(?:=> )?(/\S+) \(0x")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """An image as it is to be."""
+
+    name: str
+    """As manifests say it: `registry.k8s.io/etcd:3.4.23-0`."""
+    files: Mapping[str, Path]
+    """Files of this machine by their path in the image."""
+    command: tuple[str, ...] = ()
+    """What it runs where a manifest says nothing."""
+    entry: tuple[str, ...] = ()
+    """What it runs in any case, unless a manifest names another program: arguments go there."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """Files by their path in the image that are on no machine."""
+    bytecode: bool = False
+    """Whether its Python modules are compiled as well."""
+    links: Mapping[str, str] = field(default_factory=dict)
+    """What each link in the image leads to."""
+    folders: Mapping[str, int] = field(default_factory=dict)
+    """Modes of folders that are empty, or not for everybody to read alone."""
+    modes: Mapping[str, int] = field(default_factory=dict)
+    """Of files that are not 0755."""
+    user: str = ""
+    """Who runs it, where a manifest says nothing; root if empty."""
+
+
+def of_program(name: str, program: Path) -> Image:
+    """An image of one program and its libraries."""
+    return Image(name=name, files={f"{PROGRAMS}/{program.name}": program, **libraries(program)})
+
+
+def of_pause(name: str, busybox: Path) -> Image:
+    """The image whose container does nothing and so keeps the namespaces of its pod."""
+    if libraries(busybox):
+        raise Refused(f"{busybox} cannot be the pause image", want="one that needs no libraries", hint="busybox-static")
+    return Image(name=name, files={"/busybox": busybox}, command=("/busybox", "sleep", "2147483647"))
+
+
+def libraries(*programs: Path, roots: Sequence[Path] = ()) -> dict[str, Path]:
+    """What the loader would map for programs and plugins, where it would look for it; nothing for static ones.
+
+    `roots` are unpacked packages with libraries that this machine itself may lack.
+    """
+    ldd = which("ldd")
+    if ldd is None:
+        raise Refused("making an image needs the program `ldd`", hint="apt-get install libc-bin")
+    folders = {folder: root for root in roots for inside in FOLDERS for folder in root.glob(inside)}
+    places = os.pathsep.join(str(folder) for folder in folders)
+    ran = subprocess.run(  # noqa: S603
+        [ldd, *map(str, programs)], capture_output=True, text=True, env={**os.environ, "LD_LIBRARY_PATH": places}
+    )
+    if "not found" in ran.stdout:
+        raise Refused(f"{programs[0]} lacks a library on this machine", saw=ran.stdout.strip())
+    found = [Path(path) for path in LIBRARY.findall(ran.stdout)]
+    inside = {path: path.relative_to(folders[path.parent]) if path.parent in folders else path for path in found}
+    return {f"/{str(place).lstrip('/')}": path for path, place in inside.items()}
+
+
+def archive(image: Image) -> bytes:
+    """As `docker save` would write it."""
+    programs = {path: file.read_bytes() for path, file in image.files.items()}
+    programs |= {path: text.encode() for path, text in image.texts.items()}
+    if image.bytecode:
+        programs |= compiled(programs)
+    files = {path: (data, image.modes.get(path, 0o755)) for path, data in programs.items()}
+    layer = _tar({**files, **_plain(RESOLVER)}, image.folders, image.links)
+    digest = hashlib.sha256(layer).hexdigest()
+    config: dict[str, Any] = {
+        "architecture": ARCHITECTURES.get(os.uname().machine, os.uname().machine),
+        "os": "linux",
+        "config": {
+            "Entrypoint": list(image.entry),
+            "Cmd": list(image.command),
+            "Env": [f"PATH={PROGRAMS}:/usr/bin:/bin"],
+            "WorkingDir": "/",
+            **({"User": image.user} if image.user else {}),
+        },
+        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest}"]},
+    }
+    text = json.dumps(config, sort_keys=True).encode()
+    config_name, layer_name = f"{hashlib.sha256(text).hexdigest()}.json", f"{digest}/layer.tar"
+    manifest = [{"Config": config_name, "RepoTags": [image.name], "Layers": [layer_name]}]
+    plain = {config_name: text, layer_name: layer, "manifest.json": json.dumps(manifest).encode()}
+    return _tar(_plain(plain))
+
+
+def _plain(texts: Mapping[str, bytes]) -> dict[str, tuple[bytes, int]]:
+    return {path: (data, 0o644) for path, data in texts.items()}
+
+
+def _tar(
+    files: Mapping[str, tuple[bytes, int]],
+    folders: Mapping[str, int] | None = None,
+    links: Mapping[str, str] | None = None,
+) -> bytes:
+    """Files by path with their modes; whose, when and in which order: always the same."""
+    content = {path.lstrip("/"): file for path, file in files.items()}
+    targets = {path.lstrip("/"): target for path, target in (links or {}).items()}
+    modes = {path.strip("/"): mode for path, mode in (folders or {}).items()}
+    places = {
+        str(parent) for path in (*content, *targets, *modes) for parent in Path(path).parents if str(parent) != "."
+    }
+    whole = io.BytesIO()
+    with tarfile.open(fileobj=whole, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for folder in sorted(places | modes.keys()):
+            entry = tarfile.TarInfo(folder)
+            entry.type, entry.mode = tarfile.DIRTYPE, modes.get(folder, 0o755)
+            tar.addfile(entry)
+        for path, (data, mode) in sorted(content.items()):
+            entry = tarfile.TarInfo(path)
+            entry.size, entry.mode = len(data), mode
+            tar.addfile(entry, io.BytesIO(data))
+        for path, target in sorted(targets.items()):
+            entry = tarfile.TarInfo(path)
+            entry.type, entry.mode, entry.linkname = tarfile.SYMTYPE, 0o777, target
+            tar.addfile(entry)
+    return whole.getvalue()
+
+
+def keep(image: Image, folder: Path) -> Path:
+    """The archive of an image in a folder, written where it is not there yet: one for each state of its files."""
+    stamps = [(inside, str(file), file.stat().st_size, file.stat().st_mtime_ns) for inside, file in image.files.items()]
+    described = {**asdict(image), "files": sorted(stamps)}
+    key = hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:12]
+    place = folder / f"{re.sub('[^A-Za-z0-9.]+', '_', image.name)}-{key}.tar"
+    if not place.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        draft = place.with_name(f".{place.name}.{os.getpid()}")
+        draft.write_bytes(archive(image))
+        draft.replace(place)
+    return place

@@ -1,0 +1,34 @@
+"""The image of kube-proxy: the program itself, and the tools by which it changes the rules of a host's network.
+
+The rules are nftables', in the words of iptables: every kernel since 2018 has them, and not every one the older kind.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from protokube.local.image import images
+from protokube.local.image.images import PROGRAMS, Image
+from protokube.local.image.packages import Package, unpack_whole
+
+TABLES, TRACKING = "iptables", "conntrack"
+MULTI = "usr/sbin/xtables-nft-multi"
+"""One program, which looks at the name it was called by."""
+NAMES = tuple(f"{tool}{kind}" for tool in ("iptables", "ip6tables") for kind in ("", "-save", "-restore"))
+
+
+def obtain(name: str, program: Path, cache: Path) -> Image:
+    return image(name, program, unpack_whole(TABLES, cache), unpack_whole(TRACKING, cache))
+
+
+def image(name: str, program: Path, tables: Package, tracking: Package) -> Image:
+    multi, conntrack = tables.root / MULTI, tracking.root / "usr/sbin" / TRACKING
+    plugins = sorted(tables.root.glob("usr/lib/*/xtables/*.so"))
+    files = {
+        **{f"{PROGRAMS}/{called}": multi for called in NAMES},
+        **{f"/{plugin.relative_to(tables.root)}": plugin for plugin in plugins},
+        **images.libraries(multi, *plugins, roots=tables.libraries),
+        f"{PROGRAMS}/{TRACKING}": conntrack,
+        **images.libraries(conntrack, roots=tracking.libraries),
+    }
+    return Image(name=name, files={**files, **images.of_program(name, program).files})

@@ -1,0 +1,116 @@
+"""An image of ourselves: the interpreter that runs this, its library, and the distributions that a program needs.
+
+Nothing is downloaded: what is installed here is what will run there. Modules are compiled, once, since nobody can write
+beside them there.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import sysconfig
+from collections import deque
+from collections.abc import Iterator, Sequence
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+
+import protokube
+from protokube.errors import Refused
+from protokube.local.image import images
+from protokube.local.image.images import PROGRAMS, Image
+
+MODULES = "/usr/local/lib/protokube"
+LAUNCHER = f"""#!{{python}} -I
+import sys
+
+sys.path.insert(0, "{MODULES}")
+from protokube.cli.main import main
+
+main()
+"""
+UNUSED = re.compile(
+    r"(.*/)?(__pycache__|test|tests|idlelib|tkinter|turtledemo|ensurepip|lib2to3|pydoc_data|config-[^/]*"
+    r"|site-packages|dist-packages)/.*|lib-dynload/(_tkinter|_test|_ctypes_test|xxlimited)[^/]*"
+)
+"""Of an interpreter's library: what serves to develop, and what would ask for a screen."""
+NAME, EXTRA = re.compile(r"[\w.-]+"), re.compile(r"""extra\s*==\s*['"]([\w.-]+)['"]""")
+
+
+def image(name: str, extras: Sequence[str]) -> Image:
+    """Of `protokube`, with what these extras ask for.
+
+    The interpreter and its library are where they are here: so they find each other, however they were built.
+    """
+    python = interpreter()
+    modules = {f"{MODULES}/{inside}": file for inside, file in own_modules(extras).items()}
+    library = {str(file): file for file in standard_library()}
+    loaded = [file for file in (*modules.values(), *library.values()) if ".so" in file.suffixes]
+    return Image(
+        name=name,
+        files={**modules, **library, str(python): python, **images.libraries(python, *loaded)},
+        texts={f"{PROGRAMS}/protokube": LAUNCHER.format(python=python)},
+        entry=(f"{PROGRAMS}/protokube",),
+        bytecode=True,
+    )
+
+
+def interpreter() -> Path:
+    """The one behind the environment that this runs in."""
+    version = sys.version_info
+    return Path(sys.base_prefix, "bin", f"python{version.major}.{version.minor}").resolve(strict=True)
+
+
+def standard_library() -> list[Path]:
+    root = Path(sysconfig.get_path("stdlib"))
+    files = (file for file in sorted(root.rglob("*")) if file.is_file())
+    return [file for file in files if not UNUSED.fullmatch(str(file.relative_to(root)))]
+
+
+def own_modules(extras: Sequence[str]) -> dict[str, Path]:
+    """Ours and those of the distributions we need, by their place below one folder."""
+    home = Path(protokube.__file__).parent.parent
+    ours = (file for file in sorted((home / "protokube").rglob("*")) if file.is_file())
+    found = {str(file.relative_to(home)): file for file in ours}
+    for each in needed(extras):
+        found |= {str(path): Path(str(path.locate())) for path in each.files or () if ".." not in path.parts}
+    return {inside: file for inside, file in found.items() if "__pycache__" not in inside and file.is_file()}
+
+
+def needed(extras: Sequence[str]) -> list[Distribution]:
+    """The distributions that we and these extras ask for, and what those ask for in their turn."""
+    if missing := [name for name in requirements(_ourselves(), extras) if _found(name) is None]:
+        raise Refused(f"not installed: {', '.join(missing)}", hint=f"pip install 'protokube[{','.join(extras)}]'")
+    found: dict[str, Distribution] = {}
+    asked = deque(requirements(_ourselves(), extras))
+    while asked:
+        name = asked.popleft()
+        # what is for other systems, or for other versions of Python, is not here, and rightly so
+        if name not in found and (each := _found(name)):
+            found[name] = each
+            asked.extend(requirements(each))
+    return list(found.values())
+
+
+def installed(extras: Sequence[str]) -> bool:
+    return all(_found(name) for name in requirements(_ourselves(), extras))
+
+
+def _found(name: str) -> Distribution | None:
+    try:
+        return distribution(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _ourselves() -> Distribution:
+    if ours := _found("protokube"):
+        return ours
+    raise Refused("the single file cannot make an image of itself", hint="pip install 'protokube[dns]'")
+
+
+def requirements(of: Distribution, extras: Sequence[str] = ()) -> Iterator[str]:
+    """The names of what a distribution asks for; of its extras, only of these."""
+    for line in of.requires or ():
+        extra, name = EXTRA.search(line), NAME.match(line)
+        if name and (extra is None or extra[1] in extras):
+            yield re.sub(r"[-_.]+", "-", name[0]).lower()

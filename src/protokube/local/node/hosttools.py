@@ -1,0 +1,44 @@
+"""Programs that a host with a real kubelet calls beside its own: iptables, by which a plugin makes ports of a host.
+
+This machine may not have it installed, and what it has may speak to the older tables of the kernel. So hosts get the
+one of kube-proxy's image, by scripts that say where its libraries and plugins lie.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from protokube.host.files import write_atomic
+from protokube.local.image.packages import Package, unpack_whole
+from protokube.local.image.proxyimage import MULTI, NAMES, TABLES
+
+FOLDER = "host-tools"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostTools:
+    """For the PATH of a host, and what has to be seen inside for them to run."""
+
+    folder: Path
+    shown: tuple[Path, ...]
+
+
+def obtain(cache: Path) -> HostTools:
+    package = unpack_whole(TABLES, cache)
+    folder = cache / FOLDER
+    folder.mkdir(exist_ok=True)
+    for name in NAMES:
+        write_atomic(folder / name, script(name, package).encode(), 0o755)
+    return HostTools(folder=folder, shown=(package.root, *package.libraries))
+
+
+def script(name: str, package: Package) -> str:
+    """The one program there is looks at its first word, as it does at its own name."""
+    libraries = os.pathsep.join(map(str, package.library_folders))
+    (plugins,) = package.root.glob("usr/lib/*/xtables")
+    settings = {"XTABLES_LIBDIR": str(plugins), **({"LD_LIBRARY_PATH": libraries} if libraries else {})}
+    words = [*(f"{key}={value}" for key, value in settings.items()), str(package.root / MULTI), name]
+    return f'#!/bin/sh\nexec env {shlex.join(words)} "$@"\n'

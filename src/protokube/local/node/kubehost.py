@@ -1,0 +1,210 @@
+"""A host with a real container runtime and a real kubelet: its programs, its images, its units.
+
+Nothing is installed on the user's machine: Debian's packages are unpacked into our cache, and seen inside the hosts.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from protokube.agent.launchcomponents import CONTROL_PLANE, MODULES
+from protokube.agent.wanted import MasterConfig
+from protokube.config import dnscontroller
+from protokube.config.complete import Config
+from protokube.config.flags import COMPONENTS
+from protokube.local.base import executables
+from protokube.local.base.paths import Paths
+from protokube.local.host import cgroups, hosts
+from protokube.local.image import clusterdns, images, proxyimage, pythonimage
+from protokube.local.image.images import Image
+from protokube.local.node import containerd, hosttools, kubelet
+from protokube.local.node.containerd import Order
+from protokube.manifests.component import ComponentPod
+
+CONTAINERD_PACKAGE = "containerd"
+PACKAGES = {
+    CONTAINERD_PACKAGE: ("usr/bin",),
+    "runc": ("usr/sbin",),
+    "containernetworking-plugins": ("usr/lib/cni",),
+    "busybox-static": (),
+}
+"""Debian's packages, and which of their folders a host has in its PATH."""
+PLUGINS, BUSYBOX = ("containernetworking-plugins", "usr/lib/cni"), ("busybox-static", "bin/busybox")
+CONTAINERD, KUBELET, PROXY = "containerd.service", "kubelet.service", "api-proxy.service"
+PROXY_ADDRESS = "127.0.0.1:3988"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Programs:
+    """What images are made of."""
+
+    kubernetes: Path
+    """The folder of its programs."""
+    etcd: Path
+    coredns: Path | None
+    """None: a stand-in takes its place."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runtime:
+    """Programs and images that all hosts share."""
+
+    folders: tuple[Path, ...]
+    """For their PATH; what lies in these folders is seen inside."""
+    plugins: Path
+    shown: tuple[Path, ...]
+    """More folders that are seen inside: archives of images, and libraries."""
+    images: Mapping[str, Path]
+    """Archives by the name of the image."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nodes:
+    """Masters that are nodes as well, group by group."""
+
+    runtime: Runtime
+    kubelets: Mapping[str, Mapping[str, Any]]
+    """By group: what the complete configuration tells its kubelets."""
+    plugin: str
+    sandbox_image: str
+
+    @staticmethod
+    def of(config: Config, programs: Programs, cache: Path) -> Nodes:
+        """Have all they need in the cache."""
+        tree = config.cluster
+        return Nodes(
+            runtime=obtain(tree, programs, cache),
+            kubelets={group: told["kubelet"] for group, told in config.rendered.items() if group},
+            plugin=tree["networking"]["plugin"],
+            sandbox_image=tree["containerd"]["sandboxImage"],
+        )
+
+    def wanted(self, wanted: MasterConfig) -> MasterConfig:
+        return as_nodes(wanted, next(iter(self.kubelets.values())), self.plugin)
+
+    def template(self, plain: Mapping[str, Any], wanted: MasterConfig, group: str, paths: Paths) -> dict[str, Any]:
+        kubelet = self.kubelets.get(group) or next(iter(self.kubelets.values()))
+        api = (wanted.api_names[0], wanted.api_port)
+        return with_kubelet(plain, self.runtime, kubelet, sandbox_image=self.sandbox_image, paths=paths, api=api)
+
+
+def obtain(cluster: Mapping[str, Any], programs: Programs, cache: Path) -> Runtime:
+    """Have it all in the cache: `cluster` is the complete configuration."""
+    places = {package: executables.unpack(package, cache) for package in PACKAGES}
+    kept = cache / "images"
+    busybox = places[BUSYBOX[0]] / BUSYBOX[1]
+    wanted = [
+        *wanted_images(cluster, programs.kubernetes, programs.etcd, busybox),
+        *network_images(cluster, programs, busybox, cache),
+        *own_images(cluster),
+    ]
+    archives = {image.name: images.keep(image, kept) for image in wanted}
+    folders = [places[package] / inside for package, some in PACKAGES.items() for inside in some]
+    tools = hosttools.obtain(cache)
+    return Runtime(
+        folders=(tools.folder, *folders, programs.kubernetes),
+        plugins=places[PLUGINS[0]] / PLUGINS[1],
+        shown=(kept, *tools.shown),
+        images=archives,
+    )
+
+
+def ctr(cache: Path) -> Path:
+    """containerd's client; at the same place in every host."""
+    return executables.unpack(CONTAINERD_PACKAGE, cache) / PACKAGES[CONTAINERD_PACKAGE][0] / "ctr"
+
+
+def wanted_images(cluster: Mapping[str, Any], kubernetes: Path, etcd: Path, busybox: Path) -> Sequence[Image]:
+    """Under exactly the names that the manifests use; a program that is not there has no image."""
+    found = [images.of_pause(cluster["containerd"]["sandboxImage"], busybox)]
+    found += [images.of_program(name, etcd) for name in sorted({x["image"] for x in cluster["etcdClusters"].values()})]
+    for field in CONTROL_PLANE:
+        name, program = (cluster.get(field) or {}).get("image"), COMPONENTS[field]
+        if name and (kubernetes / program).exists():
+            found.append(images.of_program(name, kubernetes / program))
+    return found
+
+
+def network_images(cluster: Mapping[str, Any], programs: Programs, busybox: Path, cache: Path) -> Iterator[Image]:
+    """What makes Services of addresses, and names of Services: with tools from packages of Debian's."""
+    proxy, dns = cluster["kubeProxy"], cluster["clusterDNS"]
+    if proxy["enabled"] and (program := programs.kubernetes / "kube-proxy").exists():
+        yield proxyimage.obtain(proxy["image"], program, cache)
+    if dns["provider"] != "CoreDNS":
+        return
+    if programs.coredns:
+        yield clusterdns.image(dns["image"], programs.coredns)
+    elif (program := programs.kubernetes / clusterdns.ASKING).exists():
+        yield clusterdns.obtain_stand_in(dns["image"], program, busybox, cache)
+
+
+def own_images(cluster: Mapping[str, Any]) -> Iterator[Image]:
+    """Of ourselves, where a pod runs us."""
+    if dnscontroller.runs(cluster):
+        told = cluster["dnsController"]
+        yield pythonimage.image(told["image"], dnscontroller.EXTRAS[told["provider"]])
+
+
+def as_nodes(wanted: MasterConfig, rendered: Mapping[str, Any], plugin: str) -> MasterConfig:
+    """Masters that are nodes as well: their agents make the kubelet's keys and, for `kubenet`, the network of pods."""
+    return replace(
+        wanted,
+        components=tuple(_without_modules(each) for each in wanted.components),
+        kubelet_kubeconfig=rendered["flags"]["kubeconfig"],
+        kubelet_api=f"https://{PROXY_ADDRESS}",
+        pod_network=plugin == "kubenet",
+    )
+
+
+def _without_modules(component: ComponentPod) -> ComponentPod:
+    """A host has no kernel of its own, and nothing to load into it; the folder may not even be there."""
+    return replace(component, also_reads=tuple(each for each in component.also_reads if each != MODULES))
+
+
+def with_kubelet(
+    template: Mapping[str, Any],
+    runtime: Runtime,
+    rendered: Mapping[str, Any],
+    *,
+    sandbox_image: str,
+    paths: Paths,
+    api: tuple[str, int],
+) -> dict[str, Any]:
+    """What a group's hosts are made from, with a real kubelet: `rendered` is what the configuration tells it.
+
+    `api` is the name and port by which the API servers are found.
+    """
+    order = Order(
+        cgroup=cgroups.name(paths.switch),
+        images={name: str(archive) for name, archive in runtime.images.items()},
+        sandbox_image=sandbox_image,
+        plugins=str(runtime.plugins),
+        kubelet=kubelet.command(rendered),
+        loaded=str(paths.images),
+    )
+    return {
+        **template,
+        "units": {CONTAINERD: hosts.python(containerd.__name__), PROXY: proxy(*api), **template["units"]},
+        "startable": {**template["startable"], KUBELET: hosts.python(kubelet.__name__)},
+        "path": os.pathsep.join([*(str(each) for each in runtime.folders), template["path"]]),
+        "shown": [str(each) for each in (*runtime.shown, paths.images)],
+        "files": {**template["files"], **kubelet.files(rendered), str(containerd.ORDER): order.encode()},
+    }
+
+
+def proxy(name: str, port: int) -> list[str]:
+    """The proxy through which a kubelet speaks to whichever API server is alive."""
+    return [
+        sys.executable,
+        "-m",
+        "protokube",
+        "api-proxy",
+        f"--name={name}",
+        f"--port={port}",
+        f"--listen={PROXY_ADDRESS}",
+    ]

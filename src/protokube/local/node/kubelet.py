@@ -1,0 +1,127 @@
+"""The real kubelet in a host of the local cloud: what it is told beyond the configuration, and the program of its unit.
+
+The host shares its kernel and its disk with the user: a kubelet that tunes the one, or clears away what it takes for
+rubbish on the other, would do it to them. So it finds the kernel's values as it wants them, and no disk too full.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import stat
+import struct
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from protokube.errors import ProtokubeError
+from protokube.local.base import syscalls
+from protokube.local.host import cgroups
+from protokube.local.host.network import CABLE
+from protokube.local.node.containerd import LOADED, READY, Order
+from protokube.manifests.component import words
+from protokube.manifests.text import as_yaml
+
+PROGRAM = "kubelet"
+TUNABLES = {
+    "vm/overcommit_memory": "1",
+    "vm/panic_on_oom": "0",
+    "kernel/panic": "10",
+    "kernel/panic_on_oops": "1",
+    "kernel/keys/root_maxkeys": "1000000",
+    "kernel/keys/root_maxbytes": "25000000",
+}
+"""What a kubelet makes of the kernel, were it let."""
+FOLDER = Path("/run/protokube/tunables")
+KERNEL_LOG = (1, 11)
+SIOCGIFADDR = 0x8915
+SECONDS_FOR_IMAGES = 120.0
+SECONDS_FOR_LOADED = 30.0
+"""A control plane that comes back is worth more than images of a person's pods; those are tried again."""
+
+
+def files(rendered: Mapping[str, Any]) -> dict[str, str]:
+    """The kubelet's files by path: `rendered` is its part of the complete configuration, for one group."""
+    return {path: as_yaml(settings(tree)) for path, tree in rendered["files"].items()}
+
+
+def settings(tree: Mapping[str, Any]) -> dict[str, Any]:
+    """Its own file, with what a host that is no machine needs."""
+    full = {"nodefs.available": "0%", "nodefs.inodesFree": "0%", "imagefs.available": "0%", "imagefs.inodesFree": "0%"}
+    return {
+        **tree,
+        "cgroupDriver": "cgroupfs",
+        "cgroupRoot": "/",
+        "failSwapOn": False,
+        "resolvConf": "/etc/resolv.conf",
+        "evictionHard": {**(tree.get("evictionHard") or {}), **full},
+        "imageGCHighThresholdPercent": 100,
+        "protectKernelDefaults": False,
+    }
+
+
+def command(rendered: Mapping[str, Any]) -> list[str]:
+    return [PROGRAM, *words(rendered["flags"])]
+
+
+def main() -> None:
+    """The program of kubelet.service."""
+    order = Order.read()
+    try:
+        cgroups.enter(order.cgroup, socket.gethostname())
+        shield_kernel()
+        _make_kernel_log()
+        await_images()
+        os.execvp(order.kubelet[0], [*order.kubelet, *own_flags(address())])  # noqa: S606
+    except (OSError, ProtokubeError) as why:
+        sys.exit(f"kubelet: {getattr(why, 'message', why)}")
+
+
+def own_flags(address: str) -> Sequence[str]:
+    return [f"--node-ip={address}"]
+
+
+def address() -> str:
+    """Of the one cable this host has."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        answer = fcntl.ioctl(asked, SIOCGIFADDR, struct.pack("256s", CABLE.encode()))
+    return socket.inet_ntoa(answer[20:24])
+
+
+def shield_kernel() -> None:
+    """Have the kubelet see, and if it must write, files of the host instead of the kernel's own."""
+    for name, value in TUNABLES.items():
+        place, own = Path("/proc/sys") / name, FOLDER / name
+        if own.exists() or not place.exists():
+            continue
+        own.parent.mkdir(parents=True, exist_ok=True)
+        draft = own.with_name(f".{own.name}")
+        draft.write_text(f"{value}\n")
+        syscalls.bind(str(draft), str(place))
+        draft.replace(own)
+
+
+def _make_kernel_log() -> None:
+    """It reads there whether the kernel killed somebody for want of memory, and does not start without."""
+    place = Path("/dev/kmsg")
+    if not place.exists():
+        os.mknod(place, stat.S_IFCHR | 0o600, os.makedev(*KERNEL_LOG))
+
+
+def await_images() -> None:
+    """An image that is not there yet would be looked for in the world, in vain, and then not for a long time."""
+    end = time.monotonic() + SECONDS_FOR_IMAGES
+    while not READY.exists():
+        if time.monotonic() > end:
+            raise TimeoutError(f"no images after {SECONDS_FOR_IMAGES:g} s; see containerd.service.log")
+        time.sleep(0.1)
+    end = time.monotonic() + SECONDS_FOR_LOADED
+    while not LOADED.exists() and time.monotonic() < end:
+        time.sleep(0.1)
+
+
+if __name__ == "__main__":
+    main()

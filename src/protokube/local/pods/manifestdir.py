@@ -1,0 +1,122 @@
+"""The folder of manifests: which files count, and what is in them now.
+
+Links are followed, since the manifest of an etcd member lies on its volume: where the target is gone there is no pod.
+A file that somebody still has open for writing is not read: half a manifest in YAML is often a valid one, of another
+pod. The kernel tells, by refusing a lease.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from protokube.local.base import syscalls
+from protokube.local.pods.fields import PodProblem
+from protokube.local.pods.plan import Reading
+from protokube.local.pods.pods import read_pod
+
+ENDINGS = (".manifest", ".yaml", ".json")
+LARGEST = 1 << 20
+LOOKS = 10
+"""What is gone may have got another name while we looked: two looks have to agree that it is, or so many are enough."""
+EVENTS = syscalls.IN_CLOSE_WRITE | syscalls.IN_MOVED_FROM | syscalls.IN_MOVED_TO | syscalls.IN_CREATE
+EVENTS |= syscalls.IN_DELETE | syscalls.IN_ATTRIB
+
+Stamp = tuple[int, int, int, int, int]
+
+
+class ManifestDir:
+    """Remembers what it read, and reads again only what changed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._known: dict[str, tuple[Stamp, Reading]] = {}
+        self.handle = syscalls.inotify()
+        """Becomes readable when something happens in the folder."""
+        self.being_written = False
+        """Whether the last look met a file that is being written: look again soon."""
+
+    def drain(self) -> None:
+        """Forget the events so far: `look` sees more than they say."""
+        with suppress(BlockingIOError):
+            while os.read(self.handle, 65536):
+                pass
+
+    def look(self) -> Sequence[Reading]:
+        """Every file that counts, in order; a folder that is not there is made."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        syscalls.watch(self.handle, str(self._folder), EVENTS)  # again each time: the folder may be another by now
+        before: set[str] | None = None
+        for _ in range(LOOKS):
+            found = self._list()
+            names = {reading.file for reading in found}
+            if names == before or names >= self._known.keys():
+                break
+            before = names
+        self._known = {name: known for name, known in self._known.items() if name in names}
+        return found
+
+    def _list(self) -> list[Reading]:
+        self.being_written = False
+        readings = [self._read(entry) for entry in sorted(os.scandir(self._folder), key=lambda entry: entry.name)]
+        return [reading for reading in readings if reading is not None]
+
+    def _read(self, entry: os.DirEntry[str]) -> Reading | None:
+        if entry.name.startswith("."):
+            return None
+        if not entry.name.endswith(ENDINGS):
+            return Reading(file=entry.name, problem=f"passed over: its name ends in none of {', '.join(ENDINGS)}")
+        try:
+            # Not to wait for whoever writes into a pipe that has the name of a manifest.
+            handle = os.open(entry.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except FileNotFoundError:
+            return None
+        except OSError as why:
+            return Reading(file=entry.name, problem=f"cannot be opened: {why.strerror}")
+        try:
+            return self._read_open(entry.name, handle)
+        except OSError as why:
+            return Reading(file=entry.name, problem=f"cannot be read: {why.strerror}")
+        finally:
+            os.close(handle)
+
+    def _read_open(self, name: str, handle: int) -> Reading:
+        seen = os.fstat(handle)
+        if not stat.S_ISREG(seen.st_mode):
+            return Reading(file=name, problem="passed over: it is no file")
+        stamp = (seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns)
+        if name in self._known and self._known[name][0] == stamp:
+            return self._known[name][1]
+        if _is_being_written(handle):
+            self.being_written = True
+            return Reading(file=name, problem="is being written")
+        reading = _parse(name, os.read(handle, LARGEST + 1))
+        self._known[name] = (stamp, reading)
+        return reading
+
+
+def _is_being_written(handle: int) -> bool:
+    """Whether anybody has the file open for writing."""
+    try:
+        fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    except OSError as why:
+        # Other answers come from what has no leases: some file systems, pipes.
+        return why.errno == errno.EAGAIN
+    return False
+
+
+def _parse(name: str, content: bytes) -> Reading:
+    if len(content) > LARGEST:
+        return Reading(file=name, problem=f"larger than {LARGEST} bytes")
+    try:
+        return Reading(file=name, pod=read_pod(content.decode()))
+    except UnicodeDecodeError:
+        return Reading(file=name, problem="not UTF-8")
+    except PodProblem as why:
+        return Reading(file=name, problem=str(why))

@@ -1,0 +1,65 @@
+"""What needs a person, as seen from outside: pure.
+
+Agents say most of it themselves. Three things they cannot always say: that the cloud around them does not run, that the
+generation record is missing, and that the volumes which are left make no quorum. A host that is down is no reason: it
+comes back with its disk, or another takes the disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from protokube.agent.report import Note
+from protokube.local.view.values import ClusterView, Told
+from protokube.members.lostquorum import quorum_lost
+
+NO_RECORD = "restore it from a backup of the state store; nothing is founded or replaced without it"
+
+
+def needs(view: ClusterView) -> Iterator[Told]:
+    """In the order in which a person has to act."""
+    if not view.daemon.alive and "timed out" not in view.daemon.why:
+        yield _seen("cloud", "", "the local cloud does not run", "`protokube up` starts it and goes on with what runs")
+    for key in keys(view):
+        if view.generations.get(key) is None and has_begun(view, key):
+            yield _seen("generation", key, f"the generation record of {key} is missing or cannot be read", NO_RECORD)
+        if (lost := _lost(view, key)) is not None:
+            yield lost
+
+
+def keys(view: ClusterView) -> list[str]:
+    """The etcd clusters, in the order of their members; the first one carries the election."""
+    return list(dict.fromkeys(each.key for each in view.members))
+
+
+def has_begun(view: ClusterView, key: str) -> bool:
+    """Whether bring-up came as far as the record: it is written before any host starts, and disks are made before."""
+    return bool(view.hosts) or any(each.mark for each in view.disks if each.member.startswith(f"{key}/"))
+
+
+class Standing:
+    """For how long the same needs have stood: a note of one round passes by itself, and one that stays does not."""
+
+    def __init__(self) -> None:
+        self._since: dict[tuple[str, str, str], float] = {}
+
+    def feed(self, view: ClusterView) -> float:
+        """Seconds for which the oldest need of this view has stood without a break."""
+        found = {(each.host, each.note.step, each.note.about) for each in view.person}
+        self._since = {each: self._since.get(each, view.at) for each in found}
+        return view.at - min(self._since.values(), default=view.at)
+
+
+def _lost(view: ClusterView, key: str) -> Told | None:
+    members = [each for each in view.members if each.key == key]
+    record = view.generations.get(key)
+    shorts = [each.member.partition("/")[2] for each in members if each.volume is None]
+    gone = {short: record.home_of(short) if record else "" for short in shorts}
+    lost = quorum_lost(key, gone, len(members))
+    if lost is None or view.has_quorum(key):  # members may answer for a moment after their volumes went
+        return None
+    return _seen("lost", key, lost.message, lost.hint)
+
+
+def _seen(step: str, about: str, text: str, hint: str) -> Told:
+    return Told(host="", note=Note(step=step, about=about, text=text, hint=hint))

@@ -1,0 +1,101 @@
+"""What a cluster lacks to be ready, in sentences: pure.
+
+Decided from one view alone, so that `status`, `up` and the drills cannot disagree about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from protokube.agent.etcd import agreement
+from protokube.local.view.contradictions import contradictions
+from protokube.local.view.values import ClusterView, MemberView
+from protokube.members.generation import FORMED
+from protokube.members.phases import Phase
+
+
+def lacks(view: ClusterView) -> Iterator[str]:
+    """In the order in which things come up."""
+    if not view.daemon.alive:
+        state = "does not answer" if "timed out" in view.daemon.why else "does not run"
+        yield f"the local cloud {state}{f': {view.daemon.why}' if view.daemon.why else ''}"
+    yield from _silent(view)
+    yield from dict.fromkeys(each.text for each in contradictions(view) if each.blocks)
+    if not view.members:
+        yield "nothing is known of its members yet"
+    for member in view.members:
+        yield from _lacks_of(view, member)
+    for key in dict.fromkeys(each.key for each in view.members):
+        yield from _disagreements(view, key)
+        generation = view.generations.get(key)
+        if generation is None:
+            yield f"the generation record of {key} is missing or cannot be read"
+        elif generation.open:
+            yield f"the creation of {key} is not closed yet"
+    yield from _alarms(view)
+    for disk in view.disks:
+        if disk.mark != FORMED and disk.phase not in (Phase.SUPERSEDED.value, Phase.UNUSED.value):
+            yield f"{disk.id} ({disk.member}) is marked {disk.mark.partition(':')[0] or 'nothing'}, not {FORMED}"
+    yield from _lacks_of_the_api(view)
+
+
+def _silent(view: ClusterView) -> Iterator[str]:
+    """Masters that run and say nothing, or nothing any more: what they last said is not how things are."""
+    for host in view.hosts:
+        if not host.master or not host.alive or host.dead:
+            continue
+        report = view.report(host.name)
+        if report is None:
+            yield f"the agent of {host.name} has not reported yet"
+        elif report.stale:
+            yield f"the agent of {host.name} has reported nothing for {report.age:.0f} s"
+
+
+def _alarms(view: ClusterView) -> Iterator[str]:
+    """The agents compare what the members hold: members that differ are not ready, however healthy each of them is."""
+    noted = [told.note for told in view.person if told.note.step == agreement.STEP]
+    yield from dict.fromkeys(f"{note.about}: {note.text}" for note in noted)
+
+
+def _lacks_of_the_api(view: ClusterView) -> Iterator[str]:
+    """The last known address is never taken away, so a name may point at nobody that lives."""
+    living = {each.address for each in view.hosts if each.alive and not each.dead}
+    for name in view.api_names[:1]:
+        addresses = view.addresses(name)
+        if not addresses:
+            yield f"{name} has no address yet"
+        elif not living.intersection(addresses):
+            yield f"{name} points at {', '.join(addresses)}, where no master lives"
+    for host in view.not_serving:
+        yield f"the API server of {host} is not ready"
+
+
+def _lacks_of(view: ClusterView, member: MemberView) -> Iterator[str]:
+    if member.volume is None:
+        yield f"{member.name} has no volume"
+    elif member.host is None:
+        yield f"{member.volume} of {member.name} is attached to nobody"
+    elif not member.healthy and (disk := view.disk(member.volume)) and disk.phase == Phase.REMOVED.value:
+        yield f"{member.name} on {member.host} was removed from etcd's member list"
+    elif not member.healthy and member.asked:
+        yield f"{member.name} on {member.host} is not healthy" + (f": {member.why}" if member.why else "")
+    elif member.learner:
+        yield f"{member.name} on {member.host} is still a learner"
+    host = view.host(member.host)
+    points_at = view.addresses(member.dns_name)
+    if host is not None and points_at != (host.address,):
+        yield f"{member.dns_name} points at {', '.join(points_at) or 'nothing'}, not at {host.name} ({host.address})"
+
+
+def _disagreements(view: ClusterView, key: str) -> Iterator[str]:
+    """What healthy members say differently: two answers to one question are two clusters."""
+    answering = [each for each in view.members if each.key == key and each.healthy]
+    if len({each.cluster_id for each in answering}) > 1:
+        ids = ", ".join(f"{each.name} {each.cluster_id:x}" for each in answering)
+        yield f"the members of {key} are of different clusters: {ids}"
+    if len({each.leader_id for each in answering}) > 1:
+        yield f"the members of {key} do not follow one leader"
+    elif answering and not any(each.leader for each in answering):
+        yield f"the leader of {key} is none of its members that answer"
+    if len({each.listed for each in answering}) > 1:
+        yield f"the members of {key} do not list the same members"

@@ -1,0 +1,57 @@
+"""What is asked through a socket is checked before anything is done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from protokube.errors import InvalidRequest
+from protokube.local.cloud.calls import answer, read_volume
+
+A_VOLUME = {"zone": "local", "etcd_cluster": "main", "member": "a", "members": ["a", "b"], "size": 4096}
+
+
+def calls() -> dict[str, Any]:
+    return {"add": lambda left, right=1: left + right, "nothing": lambda: None}
+
+
+def test_a_call_gets_its_arguments_by_name() -> None:
+    assert answer(calls(), {"call": "add", "left": 1, "right": 2}) == 3
+    assert answer(calls(), {"call": "add", "left": 1}) == 2
+    assert answer(calls(), {"call": "nothing"}) is None
+
+
+@pytest.mark.parametrize("name", ["subtract", None, 1, ["add"], {}, "__class__"])
+def test_a_call_that_is_not_there_is_refused_with_those_that_are(name: object) -> None:
+    with pytest.raises(InvalidRequest, match="there is no call") as caught:
+        answer(calls(), {"call": name})
+
+    assert caught.value.want == "add, nothing"
+
+
+@pytest.mark.parametrize("told", [{}, {"left": 1, "other": 2}, {"right": 1}])
+def test_wrong_arguments_are_refused(told: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequest, match="add cannot be called like this"):
+        answer(calls(), {"call": "add", **told})
+
+
+def test_what_a_volume_should_be_like_is_read_without_its_past() -> None:
+    read = read_volume({**A_VOLUME, "id": "vol-1", "mark": "formed", "attached_to": "x", "made_empty": False})
+
+    assert (read.id, read.mark, read.attached_to, read.made_empty) == ("", "", None, True)
+    assert read.members == ("a", "b")
+
+
+@pytest.mark.parametrize("field", sorted(A_VOLUME))
+@pytest.mark.parametrize("value", [None, 0, "", [], {}])
+def test_what_is_missing_of_a_volume_is_named(field: str, value: object) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        read_volume({**A_VOLUME, field: value})
+
+    assert caught.value.want == field
+
+
+def test_something_that_is_no_volume_at_all_is_refused() -> None:
+    with pytest.raises(InvalidRequest, match="JSON object"):
+        read_volume("vol-1")

@@ -1,0 +1,159 @@
+"""Operations of the cloud that need no device: making volumes, writing about them, and who may."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from helpers_local import PlainProcesses
+from helpers_volumes import SIZE, a_volume
+from protokube.errors import InvalidRequest, Refused
+from protokube.local.base.db import Database
+from protokube.local.base.paths import Paths
+from protokube.local.cloud.cloud import Cloud
+
+
+@pytest.fixture
+def cloud(tmp_path: Path) -> Iterator[Cloud]:
+    paths = Paths.at(tmp_path / "dev")
+    paths.create()
+    database = Database(Path(":memory:"))
+    machinery = PlainProcesses()
+    yield Cloud(paths, database, machinery)
+    machinery.close()
+    database.close()
+
+
+def a_host(cloud: Cloud) -> str:
+    return cloud.census.admit("masters", zone="local").name
+
+
+def a_running_host(cloud: Cloud) -> str:
+    assert isinstance(cloud.machinery, PlainProcesses)
+    name = a_host(cloud)
+    cloud.census.write_started(name, *cloud.machinery.start())
+    return name
+
+
+def test_a_volume_is_an_image_of_its_size_under_its_name(cloud: Cloud) -> None:
+    (made,) = cloud.create_founders([a_volume()])
+
+    image = cloud.paths.image(made.id)
+    assert made.id.startswith("vol-")
+    assert len(made.id) == len("vol-") + 8
+    assert image.stat().st_size == SIZE
+    assert image.stat().st_mode & 0o077 == 0
+
+
+def test_a_volume_of_an_impossible_size_leaves_neither_a_row_nor_a_file(cloud: Cloud) -> None:
+    with pytest.raises(InvalidRequest):
+        cloud.create_founders([a_volume(size=1000)])
+
+    assert cloud.list_volumes() == []
+    assert list(cloud.paths.disks.iterdir()) == []
+
+
+def test_a_founder_and_a_later_volume_of_the_same_request_are_two(cloud: Cloud) -> None:
+    (founder,) = cloud.create_founders([a_volume()])
+
+    later = cloud.create_volume(a_host(cloud), a_volume(), "main/a")
+
+    assert later.id != founder.id
+    assert (founder.request, later.request) == ("", "main/a")
+
+
+def test_only_what_really_changed_is_told(cloud: Cloud) -> None:
+    told: list[int] = []
+    cloud.on_change.append(lambda: told.append(cloud.changes))
+    host = a_host(cloud)
+    (volume,) = cloud.create_founders([a_volume()])
+    assert cloud.volumes.claim(volume.id, host)
+    for _ in range(3):
+        cloud.write_mark(host, volume.id, "forming")
+        cloud.write_epoch(host, volume.id, 1, host, generation="g1")
+        cloud.list_volumes()
+        cloud.create_founders([a_volume()])
+
+    assert told == [1, 2, 3]
+
+
+def test_a_death_is_told_before_the_volumes_are_free(cloud: Cloud) -> None:
+    host = a_host(cloud)
+    told: list[bool] = []
+    cloud.on_death.append(lambda: told.append(cloud.census.find(host).dead))
+
+    cloud.declare_dead(host)
+    cloud.declare_dead(host)
+
+    assert told == [True]
+
+
+def test_a_machine_is_who_its_socket_says(cloud: Cloud) -> None:
+    first, second = a_host(cloud), a_host(cloud)
+
+    assert cloud.me(first).id == first
+    assert [machine.id for machine in cloud.list_machines()] == sorted([first, second])
+    with pytest.raises(Refused, match="no host"):
+        cloud.me("nobody")
+
+
+def test_what_does_not_run_cannot_be_killed_frozen_or_thawed(cloud: Cloud) -> None:
+    host = a_host(cloud)
+
+    for operation in (cloud.kill_host, cloud.freeze_host, cloud.thaw_host):
+        with pytest.raises(Refused, match="does not run"):
+            operation(host)
+
+
+def test_a_killed_host_is_not_dead_before_somebody_says_so(cloud: Cloud) -> None:
+    host = a_running_host(cloud)
+
+    cloud.kill_host(host)
+
+    assert not cloud.is_running(cloud.census.find(host))
+    assert [each.name for each in cloud.census.living()] == [host]
+
+
+def test_declaring_a_host_dead_kills_it_unless_it_is_asked_not_to(cloud: Cloud) -> None:
+    spared, killed = a_running_host(cloud), a_running_host(cloud)
+
+    cloud.declare_dead(spared, kill=False)
+    cloud.declare_dead(killed)
+
+    assert cloud.is_running(cloud.census.find(spared))
+    assert not cloud.is_running(cloud.census.find(killed))
+    assert cloud.list_machines() == []
+
+
+def test_when_the_power_fails_everybody_goes(cloud: Cloud) -> None:
+    names = [a_running_host(cloud) for _ in range(3)]
+
+    assert cloud.power_off() == names
+
+    assert cloud.list_machines() == []
+    assert not any(cloud.is_running(host) for host in cloud.census.everybody())
+    assert cloud.power_off() == []
+
+
+def test_a_pid_that_was_used_again_is_nobody_of_ours(cloud: Cloud) -> None:
+    host = a_running_host(cloud)
+    found = cloud.census.find(host)
+    assert found.pid is not None
+    assert found.started is not None
+    cloud.census.write_started(host, found.pid, found.started - 1)
+
+    assert not cloud.is_running(cloud.census.find(host))
+    assert cloud.restore() == [host]
+    assert cloud.machinery.alive(found.pid, found.started)
+
+
+def test_after_a_crash_the_image_of_a_deleted_volume_goes(cloud: Cloud) -> None:
+    (volume,) = cloud.create_founders([a_volume()])
+    cloud.volumes.delete(volume.id)  # and there it was killed
+    assert cloud.paths.image(volume.id).exists()
+
+    cloud.restore()
+
+    assert not cloud.paths.image(volume.id).exists()

@@ -1,0 +1,178 @@
+"""What a host with a real kubelet is made from: its units, its files, and what its kubelet is told."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from helpers_scenarios_host import wanted_of
+from protokube.config.complete import Config, complete
+from protokube.local.base.paths import Paths
+from protokube.local.bringup import template
+from protokube.local.cloud.template import Template
+from protokube.local.node import containerd, kubehost, kubelet
+from protokube.local.node.containerd import Order
+from protokube.local.node.kubehost import Runtime
+from protokube.spec.parse import read
+
+SPEC = """apiVersion: protokube.io/v1alpha1
+kind: Cluster
+metadata: {name: laptop}
+spec: {cloud: local, masters: 1, kubernetesVersion: 1.20.2}
+"""
+FILE = "/etc/kubernetes/config/kubelet.yaml"
+PATHS = Paths(Path("/state/laptop"))
+
+
+@pytest.fixture(scope="module")
+def config() -> Config:
+    return complete(read([("spec", SPEC)]))
+
+
+@pytest.fixture
+def rendered(config: Config) -> dict[str, Any]:
+    found: dict[str, Any] = config.rendered["master-a"]["kubelet"]
+    return found
+
+
+@pytest.fixture
+def told(rendered: dict[str, Any]) -> dict[str, Any]:
+    runtime = Runtime(
+        folders=(Path("/cache/containerd"),),
+        plugins=Path("/cache/cni"),
+        shown=(Path("/cache/images"), Path("/cache/iptables")),
+        images={"pause:3": Path("/cache/images/pause.tar")},
+    )
+    plain = template("{}", [Path("/cache/etcd")])
+    return kubehost.with_kubelet(plain, runtime, rendered, sandbox_image="pause:3", paths=PATHS, api=("api.x", 443))
+
+
+def test_containerd_runs_from_the_start_and_the_kubelet_when_the_agent_says_so(told: dict[str, Any]) -> None:
+    made = Template.read(told)
+    assert set(made.units) == {"containerd.service", "api-proxy.service", "protokube.service"}
+    assert "--name=api.x" in made.units["api-proxy.service"]
+    assert "protokube.local.node.kubelet" in made.startable["kubelet.service"][-1]
+
+
+def test_the_hosts_see_all_programs_and_images(told: dict[str, Any]) -> None:
+    assert told["path"].split(":")[:2] == ["/cache/containerd", "/cache/etcd"]
+    assert told["shown"] == ["/cache/images", "/cache/iptables", "/state/laptop/images"]
+
+
+def test_what_the_units_are_told_comes_back_as_it_was(told: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "order").write_text(told["files"][str(containerd.ORDER)])
+    order = Order.read(tmp_path / "order")
+    assert order.images == {"pause:3": "/cache/images/pause.tar"}
+    assert (order.cgroup, order.plugins) == (f"protokube-{PATHS.switch}", "/cache/cni")
+    assert order.loaded == "/state/laptop/images"
+    assert order.kubelet[0] == "kubelet"
+    assert f"--config={FILE}" in order.kubelet
+
+
+def test_the_kubelet_keeps_what_the_configuration_decided(told: dict[str, Any], rendered: dict[str, Any]) -> None:
+    decided, found = rendered["files"][FILE], yaml.safe_load(told["files"][FILE])
+    changed = {name for name in decided if decided[name] != found[name]}
+    assert changed <= {"evictionHard", "cgroupDriver", "failSwapOn"}
+    assert found["staticPodPath"] == "/etc/kubernetes/manifests"
+
+
+def test_a_full_disk_of_the_user_costs_no_pod_and_no_image(rendered: dict[str, Any]) -> None:
+    found = kubelet.settings(rendered["files"][FILE])
+    assert {found["evictionHard"][f"{kind}.available"] for kind in ("nodefs", "imagefs")} == {"0%"}
+    assert found["evictionHard"]["memory.available"] == "100Mi"
+    assert found["imageGCHighThresholdPercent"] == 100
+
+
+def test_containerds_file_is_toml_and_says_what_this_machine_needs() -> None:
+    told = tomllib.loads(containerd.config("registry/pause:3", '/a "quoted" place'))
+    runtime = told["plugins"]["io.containerd.grpc.v1.cri"]
+    assert runtime["sandbox_image"] == "registry/pause:3"
+    assert runtime["restrict_oom_score_adj"] is True
+    assert runtime["cni"] == {"bin_dir": '/a "quoted" place', "conf_dir": "/etc/cni/net.d"}
+    assert runtime["containerd"]["runtimes"]["runc"]["options"] == {"SystemdCgroup": False}
+
+
+def test_images_bear_the_names_of_the_manifests_and_only_of_programs_that_are_here(
+    config: Config, tmp_path: Path
+) -> None:
+    for program in ("etcd", "busybox", "kube-apiserver"):
+        (tmp_path / program).touch()
+    made = kubehost.wanted_images(config.cluster, tmp_path, tmp_path / "etcd", tmp_path / "busybox")
+    tree = config.cluster
+    assert [image.name for image in made] == [
+        tree["containerd"]["sandboxImage"],
+        tree["etcdClusters"]["main"]["image"],
+        tree["kubeAPIServer"]["image"],
+    ]
+    assert made[2].files == {"/usr/local/bin/kube-apiserver": tmp_path / "kube-apiserver"}
+
+
+@pytest.mark.parametrize(("plugin", "ours"), [("kubenet", True), ("cilium", False)])
+def test_the_agents_make_the_network_of_pods_only_where_nobody_else_does(
+    rendered: dict[str, Any], plugin: str, ours: bool
+) -> None:
+    made = kubehost.as_nodes(wanted_of(), rendered, plugin)
+    assert (made.kubelet_kubeconfig, made.pod_network) == ("/var/lib/kubelet/kubeconfig", ours)
+
+
+def test_launch_data_tell_an_agent_that_its_machine_is_a_node(rendered: dict[str, Any]) -> None:
+    from protokube.agent.wanted import from_tree, to_tree
+
+    made = kubehost.as_nodes(wanted_of(), rendered, "kubenet")
+    assert from_tree(json.loads(json.dumps(to_tree(made)))) == made
+
+
+def test_a_host_is_asked_for_no_kernel_modules(config: Config, rendered: dict[str, Any]) -> None:
+    from protokube.agent.launchdata import from_config
+
+    wanted = from_config(config, nodes=True)
+    made = kubehost.as_nodes(wanted, rendered, "kubenet")
+    assert any("/lib/modules" in each.also_reads for each in wanted.components)
+    assert not any("/lib/modules" in each.also_reads for each in made.components)
+
+
+def test_there_is_an_image_of_every_component_that_a_kubelet_is_to_start(
+    config: Config, rendered: dict[str, Any], tmp_path: Path
+) -> None:
+    from protokube.agent.launchdata import from_config
+
+    for program in ("etcd", "busybox", "kube-apiserver", "kube-controller-manager", "kube-scheduler"):
+        (tmp_path / program).touch()
+    made = [
+        *kubehost.wanted_images(config.cluster, tmp_path, tmp_path / "etcd", tmp_path / "busybox"),
+        *kubehost.own_images(config.cluster),
+    ]
+    wanted = kubehost.as_nodes(from_config(config), rendered, "kubenet")
+    assert "dns-controller" in {each.name for each in wanted.components}
+    for each in wanted.components:
+        (image,) = [image for image in made if image.name == each.image]
+        program = each.program[0] if each.program else f"/usr/local/bin/{each.name}"
+        assert program in {**image.files, **image.texts}
+
+
+def test_where_no_dns_controller_runs_there_is_no_image_of_ourselves(config: Config) -> None:
+    controller = {**config.cluster["dnsController"], "enabled": False}
+    assert list(kubehost.own_images({**config.cluster, "dnsController": controller})) == []
+
+
+def test_programs_that_are_not_here_have_no_image_of_the_network(config: Config, tmp_path: Path) -> None:
+    programs = kubehost.Programs(kubernetes=tmp_path, etcd=tmp_path / "etcd", coredns=None)
+    assert list(kubehost.network_images(config.cluster, programs, tmp_path / "busybox", tmp_path)) == []
+
+
+def test_coredns_is_an_image_of_its_own_where_its_program_is_here(config: Config, tmp_path: Path) -> None:
+    coredns = tmp_path / "coredns"
+    shutil.copy(shutil.which("true") or "", coredns)
+    programs = kubehost.Programs(kubernetes=tmp_path, etcd=tmp_path / "etcd", coredns=coredns)
+
+    (made,) = kubehost.network_images(config.cluster, programs, tmp_path / "busybox", tmp_path)
+
+    assert (made.name, made.files["/coredns"]) == (config.cluster["clusterDNS"]["image"], coredns)
+    other = {**config.cluster, "clusterDNS": {**config.cluster["clusterDNS"], "provider": "KubeDNS"}}
+    assert list(kubehost.network_images(other, programs, tmp_path / "busybox", tmp_path)) == []
