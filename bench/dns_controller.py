@@ -25,7 +25,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests")]
 from moto.route53.models import RecordSet  # noqa: E402
 
 from e2e.real_api import RealApi, real_api, until  # noqa: E402
-from helpers_route53 import ENVIRONMENT, Route53Server  # noqa: E402
+from fakes.route53 import ENVIRONMENT, Route53Server  # noqa: E402
 from protokube.kube.client import ApiError, KubeApi  # noqa: E402
 from protokube.manifests import kubeconfig  # noqa: E402
 from protokube.programs.kubernetes import find  # noqa: E402

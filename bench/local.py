@@ -18,7 +18,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests")]
 
-from helpers_dns import debian_environment, debian_program  # noqa: E402
+from fakes.name_servers import debian_environment, debian_program  # noqa: E402
 from host.debian import unpacked  # noqa: E402
 from protokube.local.base.paths import Paths  # noqa: E402
 from protokube.programs.kubernetes import find  # noqa: E402

@@ -6,7 +6,7 @@ import json
 from itertools import product
 from statistics import median
 
-from helpers_cluster import RealCluster
+from clusters.real import RealCluster
 from protokube.cli.drill import DRILLS
 from soak.budget import Budget, Outcome, Section, say
 

@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from helpers_cluster import RealCluster, until
+from clusters.real import RealCluster, until
 from protokube.local.base.processes import processes
 from soak.budget import Budget, Outcome, Section, say
 

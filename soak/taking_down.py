@@ -7,8 +7,8 @@ import signal
 from collections.abc import Mapping
 from contextlib import suppress
 
-from helpers_cluster import RealCluster, until
-from helpers_cluster_census import Census, machine
+from clusters.machine_census import Census, machine
+from clusters.real import RealCluster, until
 from soak.budget import Budget, Outcome, Section, say
 
 TIMES = 10

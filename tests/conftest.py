@@ -15,7 +15,7 @@ from hypothesis import settings
 settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
 
-# Nothing that a test makes may send anything outside; helpers_outside has an outside of its own.
+# Nothing that a test makes may send anything outside; fakes.outside_world has an outside of its own.
 os.environ["PROTOKUBE_ISOLATED"] = "1"
 
 # Coverage is measured in the workers of a run, and not in the programs that tests start: an agent, a command or a pod

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
-from helpers_cluster import RealCluster
+from clusters.real import RealCluster
 from protokube.errors import ProtokubeError
 from protokube.local.view.look import Looker
 from protokube.local.view.values import ClusterView

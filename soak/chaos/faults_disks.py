@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Self
 
-from helpers_broken_disks import fill, show_whole, shut_down
-from helpers_cluster import until
+from clusters.broken_disks import fill, show_whole, shut_down
+from clusters.real import until
 from protokube.errors import ProtokubeError
 from protokube.local.disk import loops
 from soak.chaos.fault import Fault

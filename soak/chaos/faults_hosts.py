@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar
 
-from helpers_cluster import until
+from clusters.real import until
 from protokube.errors import ProtokubeError
 from soak.chaos.fault import Fault
 from soak.chaos.field import Field, send

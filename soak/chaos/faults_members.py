@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from helpers_cluster import until
+from clusters.real import until
 from soak.chaos.fault import Fault
 from soak.chaos.field import Field
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from helpers_cluster import RealCluster, until
+from clusters.real import RealCluster, until
 from protokube.errors import ProtokubeError
 from protokube.local.base.processes import processes
 from protokube.local.bringup import dns_address

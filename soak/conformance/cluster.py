@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from helpers_cluster import RealCluster
-from helpers_kubelet import KubeletCluster
+from clusters.kubelet import KubeletCluster
+from clusters.real import RealCluster
 from protokube.local.base.paths import Paths
 from protokube.local.bringup import CACHE
 from protokube.programs.product import Release

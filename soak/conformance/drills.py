@@ -7,7 +7,7 @@ import threading
 from types import TracebackType
 from typing import Any, Self
 
-from helpers_cluster import RealCluster
+from clusters.real import RealCluster
 
 PAUSE = 5.0
 """Seconds between two drills: a client may use what has healed."""

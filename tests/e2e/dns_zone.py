@@ -15,7 +15,7 @@ import dns.message
 import dns.rcode
 
 from e2e.real_api import RealApi, running, until
-from helpers_dns import ZONE, Running
+from fakes.name_servers import ZONE, Running
 from protokube.kube.client import ApiError
 from protokube.manifests import kubeconfig
 from protokube.providers.dns.keys import TsigKey

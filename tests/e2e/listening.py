@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
-from helpers_cluster import RealCluster
+from clusters.real import RealCluster
 from protokube.local.host import network
 
 LOOPBACK = ("127.", "::1", "[::1]")

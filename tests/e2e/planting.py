@@ -15,8 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from clusters.real import RealCluster, until
 from e2e import planted_bugs
-from helpers_cluster import RealCluster, until
 from protokube.local.cloud.cloud import device_name
 from protokube.local.disk import loops
 from protokube.local.host import hosts

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-from helpers_cluster import until
-from helpers_kubelet import KubeletCluster
+from clusters.kubelet import KubeletCluster
+from clusters.real import until
 
 SECONDS = 300.0
 LABELS = {"app": "web"}

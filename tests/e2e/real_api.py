@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from helpers_config import completed
-from helpers_etcd import free_ports, make_cluster
+from builders.config import completed
+from clusters.etcd import free_ports, make_cluster
 from protokube.agent.controlplane import key_folders
 from protokube.agent.launchdata import from_config
 from protokube.agent.wanted import MasterConfig

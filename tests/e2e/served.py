@@ -7,7 +7,7 @@ import ssl
 
 from cryptography import x509
 
-from helpers_cluster import RealCluster
+from clusters.real import RealCluster
 from protokube.local.host import network
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from helpers_broken_disks import MINUTES, forget_faults, heals, notes, remount, seen_from_outside
-from helpers_cluster import RealCluster, until
+from clusters.broken_disks import MINUTES, forget_faults, heals, notes, remount, seen_from_outside
+from clusters.real import RealCluster, until
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_cluster_census import Census
+from clusters.machine_census import Census
 from protokube.local.base.paths import Paths
 from soak.chaos.catalog import SURVIVED
 

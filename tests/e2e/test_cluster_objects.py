@@ -19,11 +19,11 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from builders.addons import an_addon, an_object
+from builders.agent import Alone, Machines, a_machine, a_turn
+from builders.command import process
+from clusters.scenario.edges import HostClock
 from e2e.real_api import RealApi, real_api, until
-from helpers_addons import an_addon, an_object
-from helpers_agent import Alone, Machines, a_machine, a_turn
-from helpers_cli import process
-from helpers_scenarios_edges import HostClock
 from protokube.addons import approve, tokens
 from protokube.addons.choose import all_addons
 from protokube.addons.record import PATH as RECORD

@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
+from clusters.real import RealCluster, until
 from e2e.listening import assert_nothing_without_tls
-from helpers_cluster import RealCluster, until
 from protokube.kube.session import Session, Silent
 from protokube.pki.authority import make_authority
 from protokube.pki.issue import issue

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_cluster import RealCluster, until
+from clusters.real import RealCluster, until
 from protokube.etcd.lastwords import find
 from protokube.members.lastwords import Ending
 

@@ -9,7 +9,7 @@ import pytest
 
 from e2e.dns_zone import ANNOTATION, NODES, PODS, SERVICES, World, full
 from e2e.real_api import real_api
-from helpers_dns import bind
+from fakes.name_servers import bind
 from protokube.controllers.dns.tell.conditions import TYPE
 from protokube.records.owners import Mark
 

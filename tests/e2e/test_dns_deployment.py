@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
+from clusters.kubelet import KubeletCluster
+from clusters.real import until
 from e2e.pods import SECONDS, apply
-from helpers_cluster import until
-from helpers_kubelet import KubeletCluster
 from protokube.config.dnscontroller import IMAGE, KEY_SECRET, LOCAL_SERVER
 from protokube.local.bringup import tsig_key
 from protokube.store.open import open_store

@@ -9,7 +9,7 @@ import pytest
 
 from e2e.dns_zone import World, full
 from e2e.real_api import real_api
-from helpers_dns import bind
+from fakes.name_servers import bind
 from protokube.addons.choose import all_addons
 from protokube.addons.rbac import DNS_LEASE, DNS_USER, NAMES_LEASE
 from protokube.addons.value import ref

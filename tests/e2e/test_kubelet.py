@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
+from builders.secrets import given_away, secrets_of
+from clusters.kubelet import KubeletCluster
+from clusters.real import until
 from e2e.listening import assert_nothing_without_tls, listeners
 from e2e.pods import one_on_each
 from e2e.served import served
-from helpers_cluster import until
-from helpers_kubelet import KubeletCluster
-from helpers_secrets import given_away, secrets_of
 from protokube.agent.launchdata import KUBELET_RELOADS
 from protokube.local.host import cgroups
 from protokube.local.node.kubelet import TUNABLES

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from helpers_keys import differences, missing
-from helpers_kubelet import KubeletCluster
-from helpers_stranger import Verdict, all_secrets, just_now, try_everything
+from builders.keys import differences, missing
+from clusters.kubelet import KubeletCluster
+from clusters.stranger import Verdict, all_secrets, just_now, try_everything
 from protokube.store import layout
 from protokube.store.open import open_store
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from clusters.kubelet import KubeletCluster
+from clusters.real import RealCluster, until
 from e2e.pods import apply
-from helpers_cluster import RealCluster, until
-from helpers_kubelet import KubeletCluster
 from protokube.errors import ExitCode
 from protokube.local.base import executables
 from protokube.local.bringup import CACHE

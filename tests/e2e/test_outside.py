@@ -12,11 +12,11 @@ from typing import Self
 
 import pytest
 
+from clusters.kubelet import KubeletCluster
+from clusters.real import until
 from e2e.pods import LABELS, SECONDS, apply, fetched, from_inside, one_on_each, web_process
-from helpers_cluster import until
-from helpers_kubelet import KubeletCluster
-from helpers_outside import LAPTOP, WEB, WEB_NAME, World, a_world
-from helpers_registry import image_pages
+from fakes.outside_world import LAPTOP, WEB, WEB_NAME, World, a_world
+from fakes.registry import image_pages
 from protokube.local.bringup import CACHE
 from protokube.local.node.kubehost import BUSYBOX
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_cli import process
+from builders.command import process
 from protokube import __version__
 from protokube.local.image.pythonimage import MODULES, interpreter
 
@@ -17,8 +17,9 @@ NOBODY = "65534:65534"
 UNCOMPILED = f"""
 import os, sys
 sys.path.insert(0, {MODULES!r})
-import protokube.cli.dns_wiring, protokube.controllers.dns.controller, protokube.providers.dns.route53, boto3
-from protokube.cli import dns_controller, main
+import protokube.cli.dns.wiring, protokube.controllers.dns.controller, protokube.providers.dns.route53, boto3
+from protokube.cli import main
+from protokube.cli.dns import controller
 files = [each.__cached__ for each in list(sys.modules.values()) if getattr(each, "__cached__", None)]
 print(len(files) > 100, [file for file in files if not os.path.exists(file)])
 """

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 
+from clusters.real import until
 from e2e.planting import LONG, Ground, Scene
-from helpers_cluster import until
 from protokube.errors import ProtokubeError
 from soak.chaos.faults_images import DRAFT
 from soak.chaos.field import at_rest, copy_image

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from clusters.kubelet import KubeletCluster
+from clusters.real import until
 from e2e.pods import fetched, one_on_each, web_process
-from helpers_cluster import until
-from helpers_kubelet import KubeletCluster
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from helpers_cluster import RealCluster, until
+from clusters.real import RealCluster, until
 from protokube.etcd.client import GatewayEtcd
 
 MINUTES = 240.0

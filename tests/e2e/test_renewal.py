@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from cryptography import x509
 
+from clusters.real import RealCluster, until
 from e2e.served import served
-from helpers_cluster import RealCluster, until
 from protokube.local.drill import api_writing
 from protokube.local.drill.writer import as_found, lost, turned_back
 from protokube.programs.kubernetes import find

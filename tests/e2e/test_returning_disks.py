@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from helpers_cluster import RealCluster, until
+from clusters.real import RealCluster, until
 from protokube.local.disk import disks
 
 MINUTES = 240.0

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 
 import pytest
 
+from clusters.kubelet import KubeletCluster
+from clusters.real import until
 from e2e.pods import LABELS, SECONDS, apply, fetched, from_inside, one_on_each, outside, web_process
-from helpers_cluster import until
-from helpers_kubelet import KubeletCluster
 from protokube.local.bringup import CACHE
 from protokube.programs.coredns import COREDNS
 

@@ -11,10 +11,10 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
+from clusters.real import until
 from e2e.pods import apply
 from e2e.served import served
 from e2e.worker import CERTIFICATE, LABELS, SECONDS, TAINT, Worker, WorkerCluster
-from helpers_cluster import until
 from protokube.addons import approve
 from protokube.addons.nodes import MACHINE, parse_taint
 from protokube.local.host import cgroups

@@ -14,8 +14,8 @@ from typing import Any
 
 import yaml
 
-from helpers_cluster import until
-from helpers_kubelet import PKI, KubeletCluster
+from clusters.kubelet import PKI, KubeletCluster
+from clusters.real import until
 from protokube.host.files import write_atomic
 from protokube.kube.client import ApiError, KubeApi
 from protokube.local.base import client_files

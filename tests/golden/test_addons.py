@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from helpers_config import EXAMPLES, ROOT
+from builders.config import EXAMPLES, ROOT
 from protokube.addons.choose import all_addons
 from protokube.addons.value import Addon, decode, digest, encode
 from protokube.config.complete import complete

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from helpers_config import EXAMPLES, ROOT, read_back, table, taken_again, written
+from builders.config import EXAMPLES, ROOT, read_back, table, taken_again, written
 from protokube.config.complete import Config, complete
 from protokube.spec.decode import Tree
 from protokube.spec.parse import Spec, parse

@@ -16,7 +16,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from helpers_dnsthread import DnsThread
+from fakes.dns_thread import DnsThread
 from protokube.local.dns.nameserver import DnsServer
 from protokube.records import Record
 

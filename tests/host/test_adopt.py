@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_original import lay_out
+from builders.original import lay_out
 from protokube.agent.volume.mounted_volumes import data_of, read_identity
 from protokube.errors import TryLater
 from protokube.local.adopting import carry_out, read_layout

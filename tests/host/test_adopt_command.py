@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from helpers_disks import own_mounts
-from helpers_original import lay_out
-from helpers_view import CLUSTER, FakeCloud, ShortFolder, a_generation, a_view, but, cloud_rows, write_state
+from builders.original import lay_out
+from builders.view import CLUSTER, FakeCloud, ShortFolder, a_generation, a_view, but, cloud_rows, write_state
+from clusters.disks import own_mounts
 from protokube.agent.volume.mounted_volumes import data_of, point_of, read_identity
 from protokube.cli.main import run
 from protokube.errors import ExitCode

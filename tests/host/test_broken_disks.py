@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_broken_disks import (
+from clusters.broken_disks import (
     MINUTES,
     fill_disk_of,
     forget_faults,
@@ -24,7 +24,7 @@ from helpers_broken_disks import (
     show_whole,
     shut_down,
 )
-from helpers_cluster import RealCluster, until
+from clusters.real import RealCluster, until
 from protokube.local.disk import loops
 
 

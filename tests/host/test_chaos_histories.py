@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_cluster import RealCluster, until
+from clusters.real import RealCluster, until
 from host.test_split_brain import plant
 from soak.chaos.clients import KEYS, Clients
 from soak.chaos.history import Operation, Result, by_key

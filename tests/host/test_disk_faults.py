@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_cluster import RealCluster, until
+from clusters.real import RealCluster, until
 from soak.chaos.faults_disks import HungDisk
 from soak.chaos.field import Field
 

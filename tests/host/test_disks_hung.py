@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_disks import SIZE, UUID, Liar, an_image, attached, in_memory, lying, own_mounts, run, settle, wait_until
+from clusters.disks import SIZE, UUID, Liar, an_image, attached, in_memory, lying, own_mounts, run, settle, wait_until
 from protokube.host import Content, Done, Failed, Format, Job, MountVolume, Probe, Probed, Result
 from protokube.host.disks import DEADLINES, GRACE, HostDisks
 from protokube.host.mounts import mounts

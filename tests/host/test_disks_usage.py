@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_disks import MIB, UUID, an_image, attached, done_here, in_memory, own_mounts, run, wait_until
+from clusters.disks import MIB, UUID, an_image, attached, done_here, in_memory, own_mounts, run, wait_until
 from protokube.errors import TryLater
 from protokube.host import Block, Done, Format, MountVolume
 from protokube.host.child.mountinfo import processes

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers_broken_disks import shut_down
-from helpers_disks import MIB, UUID, an_image, attached, done_here, in_memory, own_mounts, run, settle
+from clusters.broken_disks import shut_down
+from clusters.disks import MIB, UUID, an_image, attached, done_here, in_memory, own_mounts, run, settle
 from protokube.host import Block, Done, Failed, Mount, MountVolume, Unmount, Unwritable, WriteTest
 from protokube.host.child.writing import FILE
 from protokube.host.disks import HostDisks

@@ -23,13 +23,13 @@ from pathlib import Path
 
 import pytest
 
-from helpers_api_server import ApiServer, api_server, until
-from helpers_dns import LOOPBACK, ZONE, Kept, bind
-from helpers_dns_objects import a_node, a_pod, a_service
-from helpers_dns_world import Triple, values_of
-from helpers_dnsthread import DnsThread
-from helpers_etcd import own_address
-from helpers_route53 import ENVIRONMENT, Route53Server
+from builders.dns_objects import a_node, a_pod, a_service
+from clusters.dns_world import Triple, values_of
+from clusters.etcd import own_address
+from fakes.api_server import ApiServer, api_server, until
+from fakes.dns_thread import DnsThread
+from fakes.name_servers import LOOPBACK, ZONE, Kept, bind
+from fakes.route53 import ENVIRONMENT, Route53Server
 from protokube.agent.cluster import names_lease
 from protokube.host.files import write_atomic
 from protokube.local.dns.nameserver import DnsServer

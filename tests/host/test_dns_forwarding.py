@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers_dns import ZONE, Kept
+from fakes.name_servers import ZONE, Kept
 from protokube.local.dns import forward
 from protokube.local.dns.forward import Forwarder, answers, question_end
 from protokube.local.dns.nameserver import DnsServer

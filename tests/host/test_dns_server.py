@@ -20,7 +20,8 @@ import dns.rcode
 import dns.update
 import pytest
 
-from helpers_dns import (
+from fakes.dns_thread import DnsThread
+from fakes.name_servers import (
     LOOPBACK,
     ZONE,
     Kept,
@@ -30,7 +31,6 @@ from helpers_dns import (
     embedded,
     loopback_sockets,
 )
-from helpers_dnsthread import DnsThread
 from protokube.errors import TryLater
 from protokube.local.dns import nameserver
 from protokube.local.dns.nameserver import DnsServer

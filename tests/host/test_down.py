@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
-from helpers_cli import COMMAND, environment
-from helpers_cluster import RealCluster, until
-from helpers_cluster_census import Census, devices_under
+from builders.command import COMMAND, environment
+from clusters.machine_census import Census, devices_under
+from clusters.real import RealCluster, until
 from protokube.local.drill.writer import as_found, lost
 from protokube.providers.clients.local import LocalClient
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_cli import process
+from builders.command import process
 from protokube.cli.down import together
 from protokube.errors import Refused, TryLater
 from protokube.local.base.paths import Paths

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers_etcd import EtcdCluster, eventually, is_stopped, make_cluster
-from helpers_view import a_host
+from builders.view import a_host
+from clusters.etcd import EtcdCluster, eventually, is_stopped, make_cluster
 from protokube.errors import TryLater
 from protokube.local.base.paths import Paths
 from protokube.local.drill.ground import LocalGround, take_lock

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import pytest
 
-from helpers_etcd import EtcdCluster, acknowledges, answers, eventually, make_cluster
+from clusters.etcd import EtcdCluster, acknowledges, answers, eventually, make_cluster
 from protokube.etcd.deadline import Deadline
 from protokube.etcd.dial import Target, dial
 from protokube.etcd.tls import Trust

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from certificates import write_certificates
-from helpers_etcd import SERIES, EtcdCluster, answers, eventually, make_cluster
+from builders.certificates import write_certificates
+from clusters.etcd import SERIES, EtcdCluster, answers, eventually, make_cluster
 from protokube.errors import ProtokubeError, Refused, TryLater
 from protokube.etcd.client import GatewayEtcd
 from protokube.etcd.tls import TlsFiles

@@ -15,7 +15,7 @@ from typing import Self
 
 import pytest
 
-from helpers_etcd import SERIES, EtcdCluster, eventually, make_cluster
+from clusters.etcd import SERIES, EtcdCluster, eventually, make_cluster
 from protokube.errors import ProtokubeError, TryLater
 from protokube.etcd.client import GatewayEtcd
 from protokube.etcd.compare import compare

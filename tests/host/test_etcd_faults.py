@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from helpers_etcd import SERIES, EtcdCluster, eventually, make_cluster
+from clusters.etcd import SERIES, EtcdCluster, eventually, make_cluster
 from protokube.errors import Refused, TryLater
 from protokube.etcd import Alarm, NoSpace
 from protokube.etcd.client import GatewayEtcd

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 import yaml
 
-from certificates import write_certificates
-from helpers_etcd import SERIES, etcd_binary
+from builders.certificates import write_certificates
+from clusters.etcd import SERIES, etcd_binary
 from protokube.config.complete import Config, complete
 from protokube.config.etcd_file import DURATIONS
 from protokube.config.flags import flag_table

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_etcd import SERIES, EtcdCluster, Member, eventually, make_cluster
+from clusters.etcd import SERIES, EtcdCluster, Member, eventually, make_cluster
 from protokube.errors import TryLater
 from protokube.etcd.faults import LAST_WORDS
 from protokube.etcd.lastwords import find

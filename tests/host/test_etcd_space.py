@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from helpers_agent import a_home, a_store, a_turn
-from helpers_etcd import EtcdCluster, make_cluster
-from helpers_scenarios_edges import FakeClock, HostClock
-from helpers_scenarios_host import wanted_of
+from builders.agent import a_home, a_store, a_turn
+from clusters.etcd import EtcdCluster, make_cluster
+from clusters.scenario.edges import FakeClock, HostClock
+from clusters.scenario.host import wanted_of
 from protokube.agent.etcd import space
 from protokube.agent.etcd.spacewatch import SpaceWatch
 from protokube.agent.report import Report

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from certificates import write_certificates
-from helpers_hosts import Cloud, Host, a_cloud, eventually
+from builders.certificates import write_certificates
+from clusters.hosts import Cloud, Host, a_cloud, eventually
 from protokube.local.host import network
 
 HERE = Path(__file__).parent

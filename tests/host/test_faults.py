@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
-from helpers_broken_disks import fill_disk_of
-from helpers_cluster import RealCluster, until
+from clusters.broken_disks import fill_disk_of
+from clusters.real import RealCluster, until
 from protokube.local.drill.writer import WriteLog, as_found, lost, turned_back
 from protokube.local.host import network
 

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 
-import helpers_signatures as signs
-from helpers_disks import (
+from builders import signatures as signs
+from clusters.disks import (
     MIB,
     OTHER_UUID,
     SIZE,

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from helpers_disks import digest, lying, patch, wait_until
-from helpers_format_steps import SIZE, Life, Place, Task, made_by
-from helpers_signatures import xfs
-from helpers_volumes import check_file_system
+from builders.signatures import xfs
+from builders.volumes import check_file_system
+from clusters.disks import digest, lying, patch, wait_until
+from clusters.format_steps import SIZE, Life, Place, Task, made_by
 from protokube.host.child.writing import FILE as WRITE_TEST
 from protokube.local.disk import loops, mounts
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from helpers_cluster import RealCluster, until
+from clusters.real import RealCluster, until
 from protokube.etcd import NoSpace
 from protokube.etcd.client import GatewayEtcd
 

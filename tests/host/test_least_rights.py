@@ -18,9 +18,9 @@ import dns.tsig
 import dns.update
 import pytest
 
-from helpers_cluster import RealCluster, until
-from helpers_keys import differences, missing
-from helpers_stranger import Verdict, all_secrets, an_open_file, everything, just_now, try_everything, update_key
+from builders.keys import differences, missing
+from clusters.real import RealCluster, until
+from clusters.stranger import Verdict, all_secrets, an_open_file, everything, just_now, try_everything, update_key
 from protokube.local.bringup import CACHE, dns_address
 from protokube.local.cloud.rights import database_files
 

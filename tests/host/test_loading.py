@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from helpers_daemon import RealCloud, kill, until
+from clusters.daemon import RealCloud, kill, until
 from host.debian import unpacked
 from protokube.errors import Refused
 from protokube.local.cloud.template import Template

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from helpers_daemon import until
-from helpers_local import CloudWithoutHosts
-from helpers_volumes import a_volume, all_at_once
+from builders.volumes import a_volume, all_at_once
+from clusters.daemon import until
+from clusters.local import CloudWithoutHosts
 from protokube.errors import InvalidRequest, TryLater
 from protokube.providers.clients.local import LocalClient, connect
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers_daemon import RealCloud, kill, until
-from helpers_volumes import SIZE, Holder, format_disk, nothing_left_behind
+from builders.volumes import SIZE, Holder, format_disk, nothing_left_behind
+from clusters.daemon import RealCloud, kill, until
 from protokube.errors import Refused, TryLater
 from protokube.local.base.paths import Paths
 from protokube.local.cloud import cleanup
@@ -215,8 +215,8 @@ def test_what_is_mounted_in_the_folder_is_unmounted_and_not_emptied(stack: ExitS
 CUT_SHORT = """
 import os, sys
 from pathlib import Path
-from protokube.local import cleanup
-from protokube.local.paths import Paths
+from protokube.local.base.paths import Paths
+from protokube.local.cloud import cleanup
 
 paths, left = Paths.at(Path(sys.argv[1])), int(sys.argv[2])
 

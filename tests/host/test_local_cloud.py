@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers_local import CloudWithoutHosts
-from helpers_volumes import SIZE, Holder, a_volume, all_at_once, format_disk
+from builders.volumes import SIZE, Holder, a_volume, all_at_once, format_disk
+from clusters.local import CloudWithoutHosts
 from protokube.errors import InvalidRequest, Refused, TryLater
 from protokube.local.cloud.cloud import Cloud
 from protokube.local.disk import disks, loops

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_hosts import PATH, Cloud, Host, a_cloud, eventually
+from clusters.hosts import PATH, Cloud, Host, a_cloud, eventually
 from host.debian import unpacked
 from protokube.local.base.paths import Paths
 from protokube.local.cloud import cleanup

@@ -16,8 +16,8 @@ import dns.message
 import dns.query
 import pytest
 
-from helpers_daemon import LISTEN, RealCloud, kill, until
-from helpers_volumes import check_file_system
+from builders.volumes import check_file_system
+from clusters.daemon import LISTEN, RealCloud, kill, until
 from protokube.errors import InvalidRequest, Refused, TryLater
 from protokube.local.base.db import Database, KeptRecords
 from protokube.local.host import hosts, leftovers

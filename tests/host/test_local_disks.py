@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from helpers_volumes import SIZE, Holder, check_file_system, format_disk, nothing_left_behind
+from builders.volumes import SIZE, Holder, check_file_system, format_disk, nothing_left_behind
 from protokube.errors import InvalidRequest, TryLater
 from protokube.local.disk import disks, loops, mounts
 

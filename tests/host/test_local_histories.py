@@ -9,8 +9,8 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers_local import PlainProcesses
-from helpers_volumes import a_volume, nothing_left_behind
+from builders.volumes import a_volume, nothing_left_behind
+from clusters.local import PlainProcesses
 from protokube.errors import ProtokubeError
 from protokube.local.base.db import Database
 from protokube.local.base.paths import Paths

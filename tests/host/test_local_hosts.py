@@ -13,17 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers_hosts import (
-    IDLE,
-    PATH,
-    Cloud,
-    Host,
-    a_cloud,
-    can_connect,
-    eventually,
-    is_mounted_anywhere,
-)
-from helpers_volumes import SIZE, nothing_left_behind
+from builders.volumes import SIZE, nothing_left_behind
+from clusters.hosts import IDLE, PATH, Cloud, Host, a_cloud, can_connect, eventually, is_mounted_anywhere
 from protokube.errors import Refused, TryLater
 from protokube.local.disk import disks, loops
 from protokube.local.host import hosts

@@ -13,14 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_hosts import (
-    IDLE,
-    Cloud,
-    Host,
-    a_cloud,
-    eventually,
-    is_mounted_from,
-)
+from clusters.hosts import IDLE, Cloud, Host, a_cloud, eventually, is_mounted_from
 from protokube.errors import Refused, TryLater
 from protokube.local.host import hosts, network
 
@@ -129,8 +122,8 @@ def test_a_host_outlives_whoever_started_it(cloud: Cloud) -> None:
     spec = cloud.spec("orphan", 11, units={"count.service": ["sh", "-c", COUNT]})
     code = f"""
 from pathlib import Path, PosixPath
-from protokube.local import hosts
-from protokube.local.hosts import HostSpec
+from protokube.local.host import hosts
+from protokube.local.host.hosts import HostSpec
 import os
 hosts.start({spec!r})
 os.kill(os.getpid(), 9)

@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
-from helpers_hosts import eventually, fast_folder
-from helpers_pods import a_long_time, sleepers
+from clusters.hosts import eventually, fast_folder
+from clusters.pod_runner import a_long_time, sleepers
 from protokube.errors import Refused, TryLater
 from protokube.host import Units
 from protokube.local.host.units import LocalUnits

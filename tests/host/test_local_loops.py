@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_volumes import SIZE, Holder, all_at_once, format_disk, nothing_left_behind
+from builders.volumes import SIZE, Holder, all_at_once, format_disk, nothing_left_behind
 from protokube.local.disk import disks, loops, mounts
 
 

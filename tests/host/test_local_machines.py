@@ -15,8 +15,8 @@ from typing import Any
 BEGIN = """
 import json, os, subprocess, sys
 from pathlib import Path
-from helpers_hosts import a_cloud, eventually
-from protokube.local import hosts
+from clusters.hosts import a_cloud, eventually
+from protokube.local.host import hosts
 
 def mount(*arguments):
     subprocess.run(["mount", *arguments], check=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_hosts import LISTENING, Cloud, Host, a_cloud, can_connect, eventually, who_answers
+from clusters.hosts import LISTENING, Cloud, Host, a_cloud, can_connect, eventually, who_answers
 from protokube.errors import Refused, TryLater
 from protokube.local.host import hosts, network
 

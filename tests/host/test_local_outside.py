@@ -11,9 +11,8 @@ from pathlib import Path
 import dns.message
 import pytest
 
-from helpers_daemon import RealCloud, until
-from helpers_outside import LAPTOP, LONG, LONG_NAME, RESOLVER, WEB, WEB_NAME, World, a_world, way_outside
-from helpers_outside_hosts import (
+from clusters.daemon import RealCloud, until
+from clusters.outside_hosts import (
     ADDRESSES,
     ASK_BY_UDP,
     a_pod,
@@ -23,6 +22,7 @@ from helpers_outside_hosts import (
     interfaces,
     run,
 )
+from fakes.outside_world import LAPTOP, LONG, LONG_NAME, RESOLVER, WEB, WEB_NAME, World, a_world, way_outside
 from protokube.errors import InvalidRequest
 from protokube.local.host import leftovers, network
 

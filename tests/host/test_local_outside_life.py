@@ -10,14 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from helpers_cluster_census import Census
-from helpers_daemon import RealCloud, until
-from helpers_outside import LAPTOP, RESOLVER, WEB, World, a_world, way_outside
-from helpers_outside_hosts import (
-    error_of_connecting,
-    fetch,
-    interfaces,
-)
+from clusters.daemon import RealCloud, until
+from clusters.machine_census import Census
+from clusters.outside_hosts import error_of_connecting, fetch, interfaces
+from fakes.outside_world import LAPTOP, RESOLVER, WEB, World, a_world, way_outside
 from protokube.local.cloud import cleanup
 from protokube.local.host import leftovers, network
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers_hosts import fast_folder
-from helpers_scenarios_host import tmpfs
+from clusters.hosts import fast_folder
+from clusters.scenario.host import tmpfs
 from protokube.host.aside import set_aside
 from protokube.host.files import write_atomic
 from protokube.local.base import syscalls

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_cluster import RealCluster, until
+from clusters.real import RealCluster, until
 
 MINUTES = 240.0
 LOOKS = 8

@@ -11,11 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers_hosts import (
-    a_pod,
-    eventually,
-)
-from helpers_pods import Runner, a_long_time, a_runner, sleepers
+from clusters.hosts import a_pod, eventually
+from clusters.pod_runner import Runner, a_long_time, a_runner, sleepers
 
 
 @pytest.fixture(scope="module")

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from helpers_hosts import eventually
-from helpers_pods import a_long_time, sleepers
-from helpers_ports import kept_port
+from clusters.hosts import eventually
+from clusters.pod_runner import a_long_time, sleepers
+from fakes.ports import kept_port
 from protokube.local.base.reactor import Reactor
 from protokube.local.pods.children import Child
 from protokube.local.pods.containers import find_program

@@ -15,14 +15,9 @@ from typing import Any
 
 import pytest
 
-from certificates import write_certificates
-from helpers_hosts import (
-    a_pod,
-    a_volume,
-    at,
-    eventually,
-)
-from helpers_pods import Runner, a_long_time, a_runner, show, sleepers
+from builders.certificates import write_certificates
+from clusters.hosts import a_pod, a_volume, at, eventually
+from clusters.pod_runner import Runner, a_long_time, a_runner, show, sleepers
 
 
 @pytest.fixture(scope="module")

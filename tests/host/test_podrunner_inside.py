@@ -13,18 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers_hosts import (
-    Cloud,
-    Host,
-    a_cloud,
-    a_loop_device,
-    a_pod,
-    a_volume,
-    at,
-    eventually,
-    is_mounted_anywhere,
-)
-from helpers_pods import a_long_time, sleepers
+from clusters.hosts import Cloud, Host, a_cloud, a_loop_device, a_pod, a_volume, at, eventually, is_mounted_anywhere
+from clusters.pod_runner import a_long_time, sleepers
 from protokube.local.etcd_choice import Wish, choose
 from protokube.local.host import hosts
 from protokube.programs.product import Release

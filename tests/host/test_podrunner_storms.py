@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from helpers_hosts import Cloud, Host, a_cloud, a_loop_device, a_pod, a_volume, at, eventually, is_mounted_anywhere
-from helpers_pods import Runner, a_long_time, a_runner, sleepers
+from clusters.hosts import Cloud, Host, a_cloud, a_loop_device, a_pod, a_volume, at, eventually, is_mounted_anywhere
+from clusters.pod_runner import Runner, a_long_time, a_runner, sleepers
 from protokube.local.host import hosts
 from protokube.local.pods.pods import read_pod
 

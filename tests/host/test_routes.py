@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_hosts import LISTENING, Cloud, Host, a_cloud, can_connect, eventually
+from clusters.hosts import LISTENING, Cloud, Host, a_cloud, can_connect, eventually
 from protokube.agent.cluster.routes_plan import Node, PodRange, plan
 from protokube.errors import TryLater
 from protokube.host import Route

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 import pytest
 
-from helpers_cluster import RealCluster, until
+from clusters.real import RealCluster, until
 from protokube.errors import ProtokubeError
 from protokube.etcd.compare import compare
 from protokube.members.agreement import Agree, Disagree, NotComparable, Suspicion

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from helpers_cluster import RealCluster, until
+from clusters.real import RealCluster, until
 
 OVERDUE_SECONDS = 120.0
 """A report is overdue some twenty seconds after it was written; a busy machine may take longer to show it."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_disks import attached
+from clusters.disks import attached
 from protokube.host.superblock import ext4_uuid
 
 NONCE = "6f1c7a52-9f0e-4a5c-8a43-6d1b8f0e2c11"

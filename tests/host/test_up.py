@@ -21,10 +21,10 @@ from typing import Any
 
 import pytest
 
-from helpers_cli import COMMAND, environment
-from helpers_cluster import RealCluster, until
-from helpers_dns import debian_environment, debian_program
-from helpers_secrets import given_away, secrets_of
+from builders.command import COMMAND, environment
+from builders.secrets import given_away, secrets_of
+from clusters.real import RealCluster, until
+from fakes.name_servers import debian_environment, debian_program
 from protokube.local.drill.writer import as_found, lost
 from protokube.members.generation import Generation, decode
 from protokube.store.open import open_store

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from helpers_cli import Answer
-from helpers_cluster import RealCluster
-from helpers_outside import LAPTOP, WEB_NAME, World, a_world
+from builders.command import Answer
+from clusters.real import RealCluster
+from fakes.outside_world import LAPTOP, WEB_NAME, World, a_world
 from protokube.local.host import leftovers
 
 FETCH = f"import urllib.request; print(urllib.request.urlopen('http://{WEB_NAME}/', timeout=10).read().decode())"

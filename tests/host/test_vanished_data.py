@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from helpers_cluster import RealCluster, until
+from clusters.real import RealCluster, until
 
 MINUTES = 240.0
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers_cluster import until
-from helpers_etcd import EtcdCluster, make_cluster
+from clusters.etcd import EtcdCluster, make_cluster
+from clusters.real import until
 from protokube.etcd import NoSpace
 from protokube.etcd.client import GatewayEtcd
 from protokube.local.base.paths import Paths

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_etcd import SERIES, EtcdCluster, eventually, make_cluster
+from clusters.etcd import SERIES, EtcdCluster, eventually, make_cluster
 from protokube.etcd import Status
 from protokube.etcd.client import GatewayEtcd
 from protokube.etcd.wal import LogReader, read_position

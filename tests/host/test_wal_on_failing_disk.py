@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_disks import Liar, an_image, in_memory, lying, own_mounts, run
+from clusters.disks import Liar, an_image, in_memory, lying, own_mounts, run
 from protokube.etcd.wal import LogReader, UnreadableLog
 from unit.etcd.walfiles import append, entry, head, segment, state
 

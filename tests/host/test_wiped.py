@@ -20,9 +20,9 @@ from pathlib import Path
 
 import pytest
 
-from helpers_cluster import RealCluster, until
-from helpers_cluster_watch import Onlooker, write_keys
-from helpers_etcd import make_cluster
+from clusters.etcd import make_cluster
+from clusters.real import RealCluster, until
+from clusters.watch import Onlooker, write_keys
 
 TIMES = int(os.environ.get("PROTOKUBE_WIPED_TIMES", "1"))
 AT_ONCE = int(os.environ.get("PROTOKUBE_WIPED_AT_ONCE", "3"))

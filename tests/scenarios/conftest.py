@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from helpers_scenarios import Stage
-from helpers_scenarios_checks import Watch
-from helpers_scenarios_host import tmpfs
+from clusters.scenario.checks import Watch
+from clusters.scenario.cluster import Stage
+from clusters.scenario.host import tmpfs
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from helpers_scenarios import Stage
+from clusters.scenario.cluster import Stage
 from protokube.agent.volume.phases import VolumesCache
 from protokube.host import Content, Device, Format, MountVolume, Probe
 from protokube.providers.volumes.memory import DEVICES

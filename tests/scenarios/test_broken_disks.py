@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from helpers_scenarios import Stage
-from helpers_scenarios_host import Host
+from clusters.scenario.cluster import Stage
+from clusters.scenario.host import Host
 from protokube.host import MountVolume, WriteTest
 
 HOUR = 3600.0

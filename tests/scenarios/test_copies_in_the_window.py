@@ -10,8 +10,7 @@ import json
 
 import pytest
 
-from helpers_scenarios import Stage
-from helpers_scenarios_acts import (
+from clusters.scenario.acts import (
     accept,
     asides,
     boot,
@@ -22,8 +21,9 @@ from helpers_scenarios_acts import (
     refused_after_a_panic,
     restore_while_down,
 )
-from helpers_scenarios_edges import AgentDied
-from helpers_scenarios_host import Host
+from clusters.scenario.cluster import Stage
+from clusters.scenario.edges import AgentDied
+from clusters.scenario.host import Host
 from protokube.members.generation import Accepted
 from protokube.members.raftmark import RaftMark, decode
 

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import pytest
 
-from helpers_scenarios import Stage
-from helpers_scenarios_checks import Watch
-from helpers_scenarios_edges import AgentDied
-from helpers_scenarios_host import Host, tmpfs
+from clusters.scenario.checks import Watch
+from clusters.scenario.cluster import Stage
+from clusters.scenario.edges import AgentDied
+from clusters.scenario.host import Host, tmpfs
 
 pytestmark = pytest.mark.usefixtures("unmeasured")
 

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from helpers_scenarios import Stage
-from helpers_scenarios_checks import Watch
-from helpers_scenarios_host import tmpfs
+from clusters.scenario.checks import Watch
+from clusters.scenario.cluster import Stage
+from clusters.scenario.host import tmpfs
 
 pytestmark = pytest.mark.usefixtures("unmeasured")
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from helpers_scenarios import Stage
+from clusters.scenario.cluster import Stage
 from protokube.etcd import Alarm
 from protokube.members.remedy import Remedy, decode
 from protokube.store import layout

@@ -10,8 +10,8 @@ import os
 
 import pytest
 
-from helpers_scenarios_histories import failure, make_history, run_histories, shortest
-from helpers_scenarios_player import Step
+from clusters.scenario.histories import failure, make_history, run_histories, shortest
+from clusters.scenario.player import Step
 
 pytestmark = pytest.mark.usefixtures("unmeasured")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from helpers_scenarios import Stage
+from clusters.scenario.cluster import Stage
 
 HOUR = 3600.0
 

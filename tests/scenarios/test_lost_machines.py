@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from helpers_scenarios import Stage
+from clusters.scenario.cluster import Stage
 
 MINUTE = 60.0
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from helpers_scenarios import Stage
-from helpers_scenarios_acts import attach_by_hand, boot, power_off
+from clusters.scenario.acts import attach_by_hand, boot, power_off
+from clusters.scenario.cluster import Stage
 from protokube.host import Content
 from protokube.members.identity import FILE
 

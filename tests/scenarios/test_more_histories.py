@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from helpers_scenarios_histories import run_histories
+from clusters.scenario.histories import run_histories
 
 pytestmark = pytest.mark.usefixtures("unmeasured")
 

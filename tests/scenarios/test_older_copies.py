@@ -8,18 +8,9 @@ from __future__ import annotations
 
 import pytest
 
-from helpers_scenarios import Stage
-from helpers_scenarios_acts import (
-    accept,
-    asides,
-    boot,
-    power_off,
-    refusals,
-    restore_while_down,
-    started_old,
-    take_over,
-)
-from helpers_scenarios_edges import AgentDied
+from clusters.scenario.acts import accept, asides, boot, power_off, refusals, restore_while_down, started_old, take_over
+from clusters.scenario.cluster import Stage
+from clusters.scenario.edges import AgentDied
 from protokube.members.generation import Accepted
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from helpers_scenarios import Stage
+from clusters.scenario.cluster import Stage
 from protokube.errors import TryLater
 from protokube.host import Unmount
 

@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from helpers_scenarios import Stage
-from helpers_scenarios_acts import (
+from clusters.scenario.acts import (
     accept,
     asides,
     attach_by_hand,
@@ -29,11 +28,12 @@ from helpers_scenarios_acts import (
     started_old,
     take_over,
 )
-from helpers_scenarios_checks import Broken, Watch
-from helpers_scenarios_edges import AgentDied
-from helpers_scenarios_histories import failure
-from helpers_scenarios_host import tmpfs
-from helpers_scenarios_player import Step
+from clusters.scenario.checks import Broken, Watch
+from clusters.scenario.cluster import Stage
+from clusters.scenario.edges import AgentDied
+from clusters.scenario.histories import failure
+from clusters.scenario.host import tmpfs
+from clusters.scenario.player import Step
 from protokube.agent import links
 from protokube.agent.volume import (
     claims,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from helpers_scenarios import Stage
+from clusters.scenario.cluster import Stage
 
 MINUTE = 60.0
 

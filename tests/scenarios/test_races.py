@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from helpers_scenarios import Stage
-from helpers_scenarios_edges import AgentDied
-from helpers_scenarios_host import Host
+from clusters.scenario.cluster import Stage
+from clusters.scenario.edges import AgentDied
+from clusters.scenario.host import Host
 from protokube.records.member import parse_claim
 
 MINUTE = 60.0

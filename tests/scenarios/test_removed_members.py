@@ -10,8 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from helpers_scenarios import Stage
-from helpers_scenarios_acts import (
+from clusters.scenario.acts import (
     add_by_hand,
     asides,
     boot,
@@ -23,8 +22,9 @@ from helpers_scenarios_acts import (
     take_over,
     waits,
 )
-from helpers_scenarios_edges import AgentDied
-from helpers_scenarios_host import Host
+from clusters.scenario.cluster import Stage
+from clusters.scenario.edges import AgentDied
+from clusters.scenario.host import Host
 
 DAY = 86400.0
 COUNTING = "it rejoins by itself after 5 minutes, unless it is listed again or taken out of the configuration before"

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import pytest
 
-from helpers_scenarios import Stage
-from helpers_scenarios_acts import asides, copy_within_the_window, panicked, restore_while_down
+from clusters.scenario.acts import asides, copy_within_the_window, panicked, restore_while_down
+from clusters.scenario.cluster import Stage
 from protokube.errors import ProtokubeError, Refused, TryLater
 from protokube.members.diskfaults import decode
 from protokube.store import layout

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from helpers_scenarios import Stage
-from helpers_scenarios_acts import attach_by_hand, boot, refusals, restore_while_down, started_old, take_over
+from clusters.scenario.acts import attach_by_hand, boot, refusals, restore_while_down, started_old, take_over
+from clusters.scenario.cluster import Stage
 from protokube.host import Content
 
 MINUTE = 60.0

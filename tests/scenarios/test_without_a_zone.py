@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from helpers_scenarios import Stage
-from helpers_scenarios_host import Host
+from clusters.scenario.cluster import Stage
+from clusters.scenario.host import Host
 
 pytestmark = pytest.mark.usefixtures("unmeasured")
 

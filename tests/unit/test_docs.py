@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-import helpers_keys
+from builders import keys
 from protokube.cli.main import run
 from protokube.spec.kops_table import their_fields, verdict
 
@@ -112,7 +112,7 @@ def test_no_test_is_skipped_and_no_code_of_ours_is_patched() -> None:
 
 
 def test_the_page_about_keys_names_files_for_every_secret() -> None:
-    found = helpers_keys.rows()
+    found = keys.rows()
 
     assert len(found) > 20
     assert [row.secret for row in found if not row.patterns] == []

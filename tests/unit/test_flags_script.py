@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from helpers_programs import a_program
+from fakes.programs import a_program
 from protokube.config.flags import COMPONENTS
 
 SCRIPT = Path(__file__).parents[2] / "scripts/flags.py"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers_dns import LOOPBACK, ZONE, Running, bind, embedded, knot
-from helpers_route53 import ENVIRONMENT, Route53Server
+from fakes.name_servers import LOOPBACK, ZONE, Running, bind, embedded, knot
+from fakes.route53 import ENVIRONMENT, Route53Server
 from protokube.providers.dns import DnsProvider
 from protokube.providers.dns.hosts import HostsDns
 from protokube.providers.dns.memory import MemoryDns

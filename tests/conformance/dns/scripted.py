@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-from helpers_dns import loopback_sockets
+from fakes.name_servers import loopback_sockets
 
 Say = Callable[[bytes], bytes | None]
 """The answer to a message: nothing is silence, empty closes the connection."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from conformance.dns.conftest import Zone
-from helpers_dns import ZONE, a_text, an_address, an_alias, change, create, delete
+from fakes.name_servers import ZONE, a_text, an_address, an_alias, change, create, delete
 from protokube.providers.dns import BadRecord, Stale
 from protokube.records import Change, Record
 from protokube.records.member import Refuse, plan_member

@@ -16,7 +16,7 @@ import pytest
 
 from conformance.dns.conftest import PATIENT
 from conformance.dns.scripted import scripted
-from helpers_dns import LOOPBACK, ZONE, an_address, create, free_port
+from fakes.name_servers import LOOPBACK, ZONE, an_address, create, free_port
 from protokube.errors import ProtokubeError, Refused, TryLater
 from protokube.providers.dns import BadRecord, NotAllowed, Stale
 from protokube.providers.dns.keys import new_key

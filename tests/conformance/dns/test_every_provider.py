@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from conformance.dns.conftest import Zone
-from helpers_dns import ZONE, a_text, an_address, change, create, delete
+from fakes.name_servers import ZONE, a_text, an_address, change, create, delete
 from protokube.errors import Refused, TryLater
 from protokube.providers.dns import BadRecord, Stale
 from protokube.records import Change, Record

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from conformance.dns.conftest import Zone, make_zone
-from helpers_dns import ZONE
+from fakes.name_servers import ZONE
 from protokube.providers.dns import BadRecord
 from protokube.records.guard import Removal
 from protokube.records.marklines import marks_in

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from helpers_dns import LOOPBACK, ZONE, bind, knot
-from helpers_dns_world import Cluster
-from helpers_route53 import Route53Server
+from clusters.dns_world import Cluster
+from fakes.name_servers import LOOPBACK, ZONE, bind, knot
+from fakes.route53 import Route53Server
 from protokube.controllers.dns.write.confirm import Look
 from protokube.controllers.dns.write.writing import GIVE_UP
 from protokube.controllers.dns.write.zones import ZoneView

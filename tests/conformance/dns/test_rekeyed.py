@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from helpers_dns import LOOPBACK, ZONE, Kept, a_text, an_address, change, create
-from helpers_dnsthread import DnsThread
-from helpers_etcd import own_address
+from clusters.etcd import own_address
+from fakes.dns_thread import DnsThread
+from fakes.name_servers import LOOPBACK, ZONE, Kept, a_text, an_address, change, create
 from protokube.cli import wiring
 from protokube.config.dnscontroller import KEY_SECRET
 from protokube.errors import Refused, TryLater

@@ -10,9 +10,9 @@ from dataclasses import replace
 import pytest
 
 from conformance.store.bad_server import nobody
-from helpers_dns import ZONE, a_text, an_address, an_alias, change, create, delete
-from helpers_route53 import PER_SECOND, Route53Server
-from helpers_watch_server import until
+from fakes.name_servers import ZONE, a_text, an_address, an_alias, change, create, delete
+from fakes.route53 import PER_SECOND, Route53Server
+from fakes.watch_server import until
 from protokube.errors import ProtokubeError, Refused, TryLater
 from protokube.providers.dns import BadRecord, NotAllowed, Stale
 from protokube.providers.dns.budget import Budget, TokenBucket

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from helpers_dns import ZONE
-from helpers_route53 import InvalidBatch, Route53Server, StrictBackend
+from fakes.name_servers import ZONE
+from fakes.route53 import InvalidBatch, Route53Server, StrictBackend
 from protokube.records.zones import Zone
 
 NAME = f"a.{ZONE}."

@@ -8,7 +8,7 @@ import dns.message
 import pytest
 
 from conformance.dns.conftest import PATIENT, SERVERS
-from helpers_dns import LOOPBACK, STRANGER, ZONE, Running, a_text, an_address, an_alias, change, create, delete
+from fakes.name_servers import LOOPBACK, STRANGER, ZONE, Running, a_text, an_address, an_alias, change, create, delete
 from protokube.errors import Refused, TryLater
 from protokube.providers.dns import BadRecord, Stale
 from protokube.providers.dns.keys import new_key

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 from conformance.dns.conftest import Zone
-from helpers_dns import ZONE, a_text, an_address, change, create
+from fakes.name_servers import ZONE, a_text, an_address, change, create
 from protokube.errors import TryLater
 from protokube.providers.dns import DnsProvider, Stale
 from protokube.records import Record

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.dns.conftest import Zone
-from helpers_dns import a_text, an_address, change, create, delete
+from fakes.name_servers import a_text, an_address, change, create, delete
 from protokube.errors import Refused
 from protokube.providers.dns import BadRecord, DnsProvider
 from protokube.providers.dns.budget import Budget, BudgetedDns

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Self
 
-from helpers_ports import kept_port
+from fakes.ports import kept_port
 
 
 @dataclass(frozen=True)

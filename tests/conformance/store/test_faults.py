@@ -11,7 +11,7 @@ from conformance.store.bad_server import CUT, HANG, HANG_UP, NONSENSE, Manners, 
 from conformance.store.fake_gcs import FakeGcs
 from conformance.store.moto_s3 import MotoS3
 from conformance.store.remote import HASTY, HASTY_TO_CONNECT, Open, Serve, assert_clear
-from helpers_watch_server import until
+from fakes.watch_server import until
 from protokube.errors import Refused, TryLater
 from protokube.store import AlreadyThere, Changed, Store, Unsure, Version
 from protokube.store.open import open_store

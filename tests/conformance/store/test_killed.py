@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from conformance.store.crew import Worker
-from helpers_watch_server import until
+from fakes.watch_server import until
 from protokube.store import Store
 from protokube.store.open import open_store
 

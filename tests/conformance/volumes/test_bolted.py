@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from builders.volumes import a_volume
 from conformance.volumes.worlds import FileWorld
-from helpers_volumes import a_volume
 from protokube.errors import InvalidRequest, Refused
 from protokube.members.generation import is_unformed, is_untouched
 from protokube.providers.volumes import Lock, VolumeTaken

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from builders.volumes import SIZE
 from conformance.volumes.worlds import World
-from helpers_volumes import SIZE
 from protokube.errors import Refused
 from protokube.providers.volumes import Volume, VolumeProvider, VolumeTaken, epoch_key
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
+from builders.volumes import SIZE, a_volume, all_at_once
 from conformance.volumes.worlds import FloatingWorld
-from helpers_volumes import SIZE, a_volume, all_at_once
 from protokube.errors import InvalidRequest, Refused, TryLater
 from protokube.providers.volumes import Lock, VolumeTaken, epoch_key
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders.volumes import a_volume
 from conformance.volumes.worlds import FloatingWorld, LocalWorld, MemoryWorld
-from helpers_volumes import a_volume
 from protokube.errors import ProtokubeError
 from protokube.providers.volumes import Volume
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from helpers_local import CloudWithoutHosts
-from helpers_volumes import SIZE, a_volume
+from builders.volumes import SIZE, a_volume
+from clusters.local import CloudWithoutHosts
 from protokube.providers.clients.memory import MemoryCloud
 from protokube.providers.machines import MachineProvider
 from protokube.providers.machines.file import FileMachines

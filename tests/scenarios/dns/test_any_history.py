@@ -1,6 +1,6 @@
 """Any history of objects and faults, then quiet: what stands in DNS is what the objects ask for; nobody lost a thing.
 
-What must hold all along is judged at every write, in `helpers_dns_world`.
+What must hold all along is judged at every write, in `clusters.dns_world`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from helpers_dns_objects import Document, a_node, a_pod, a_service, an_ingress
-from helpers_dns_world import API, PRIVATE, PUBLIC, World, values_of
+from builders.dns_objects import Document, a_node, a_pod, a_service, an_ingress
+from clusters.dns_world import API, PRIVATE, PUBLIC, World, values_of
 from protokube.controllers.dns.read.agentnames import Names
 from protokube.records import Record
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from helpers_dns_objects import FIRST, LATER, a_node, a_pod, a_service
-from helpers_dns_world import API, GRACE, PRIVATE, PUBLIC, Triple, World
+from builders.dns_objects import FIRST, LATER, a_node, a_pod, a_service
+from clusters.dns_world import API, GRACE, PRIVATE, PUBLIC, Triple, World
 from protokube.controllers.dns.controller import RELIST_MOST
 from protokube.controllers.dns.decide.zonerules import Rule
 from protokube.controllers.dns.read.agentnames import Names

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import serialization
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers_requests import DNS, IP, NAME, NODES, OTHER, RIGHT, SHARED, a_node, a_request, content
+from builders.requests import DNS, IP, NAME, NODES, OTHER, RIGHT, SHARED, a_node, a_request, content
 from protokube.addons.approve import approval, is_open, names_of, why_not
 from protokube.addons.value import Tree
 

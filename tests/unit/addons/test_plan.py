@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers_addons import a_ref, an_addon, an_object, found
+from builders.addons import a_ref, an_addon, an_object, found
 from protokube.addons.plan import HOLDS_DATA, AddonPlan, plan, to_look_at
 from protokube.addons.record import NUMBER, Record, Recorded, from_tree, number_of, to_tree
 from protokube.addons.value import LABEL, Addon, Ref, Tree, label_of, ref

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from helpers_config import completed
+from builders.config import completed
 from protokube import __version__
 from protokube.addons.choose import all_addons
 from protokube.addons.rbac import DNS_CONTROLLER, rbac

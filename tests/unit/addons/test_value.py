@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from helpers_addons import an_addon, an_object
+from builders.addons import an_addon, an_object
 from protokube.addons.value import LABEL, digest, ref, said_by
 
 

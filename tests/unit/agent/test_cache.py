@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from helpers_agent import a_turn
-from helpers_scenarios_edges import FakeClock, HostClock
+from builders.agent import a_turn
+from clusters.scenario.edges import FakeClock, HostClock
 from protokube.agent.cache import Confirmed, Memory, is_fresh, is_recent, seconds_left
 from protokube.agent.controlplane.etcd_member import EtcdCache
 from protokube.agent.controlplane.keys import CHECK_EVERY, ensure

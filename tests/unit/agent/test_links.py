@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_agent import a_turn
+from builders.agent import a_turn
 from protokube.agent import links
 from protokube.agent.world import World
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from helpers_agent import a_turn
-from helpers_scenarios import Stage
-from helpers_scenarios_host import tmpfs
+from builders.agent import a_turn
+from clusters.scenario.cluster import Stage
+from clusters.scenario.host import tmpfs
 from protokube.agent.loop import IDLE, SOON, Loop, Pace
 from protokube.agent.report import Report
 from protokube.agent.world import Turn

@@ -8,8 +8,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from helpers_scenarios import Stage
-from helpers_scenarios_host import tmpfs
+from clusters.scenario.cluster import Stage
+from clusters.scenario.host import tmpfs
 from protokube.agent.metrics import serve
 from protokube.errors import InvalidRequest, Refused
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from helpers_scenarios import Stage
-from helpers_scenarios_host import tmpfs
+from clusters.scenario.cluster import Stage
+from clusters.scenario.host import tmpfs
 from protokube.agent.sync import ROUND
 from protokube.errors import Refused, TryLater
 

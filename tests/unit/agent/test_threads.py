@@ -13,11 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from helpers_agent import a_machine, a_turn
-from helpers_etcd import eventually
-from helpers_scenarios import Stage
-from helpers_scenarios_edges import FakeClock, HostClock
-from helpers_scenarios_host import tmpfs
+from builders.agent import a_machine, a_turn
+from clusters.etcd import eventually
+from clusters.scenario.cluster import Stage
+from clusters.scenario.edges import FakeClock, HostClock
+from clusters.scenario.host import tmpfs
 from protokube.agent import threads
 from protokube.agent.controlplane.apiserver import ApiWatch
 from protokube.agent.etcd.agreement import Watching

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from helpers_config import EXAMPLES
+from builders.config import EXAMPLES
 from protokube.agent.launchdata import from_config
 from protokube.agent.wanted import MasterConfig, from_tree, to_tree
 from protokube.config.complete import complete

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_cli import Answer, Call, process
+from builders.command import Answer, Call, process
 from protokube.cli.main import run
 
 

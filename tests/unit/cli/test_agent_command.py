@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers_cli import process
-from helpers_dns import LOOPBACK, ZONE, an_address, create, embedded
+from builders.command import process
+from fakes.name_servers import LOOPBACK, ZONE, an_address, create, embedded
 from protokube.agent.wanted import MasterConfig
 from protokube.cli import wiring
 from protokube.cli.agent import patiently, read_launch, told_to_prometheus
@@ -99,7 +99,7 @@ def test_an_agent_asks_who_it_is_until_it_is_told() -> None:
 
 
 def test_certificates_of_members_are_renewed_one_member_after_the_other(tmp_path: Path) -> None:
-    from helpers_config import completed
+    from builders.config import completed
     from protokube.agent.launchdata import from_config
 
     wanted: MasterConfig = from_config(completed(cloud="local", masters=3))

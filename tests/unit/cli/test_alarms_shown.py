@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from helpers_view import a_note, a_view, an_agent
+from builders.view import a_note, a_view, an_agent
 from protokube.cli.render.explain_member import explain_member
 from protokube.cli.render.members import members_tree, render_members
 from protokube.cli.render.status import outcome, render_status

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_cli import Call
+from builders.command import Call
 from protokube.cli.api_proxy import listen_at, remembered, write
 from protokube.errors import ExitCode
 

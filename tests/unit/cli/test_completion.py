@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers_cli import MINIMAL, Call, environment, process
-from helpers_spec import a_cluster
+from builders.command import MINIMAL, Call, environment, process
+from builders.spec import a_cluster
 from protokube.cli.main import COMMANDS
 from protokube.errors import ExitCode
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from helpers_cli import Call, environment
-from helpers_drill import PretendGround, healthy, unhealthy
-from helpers_view import FakeCloud, ShortFolder, a_view, cloud_rows, write_state
+from builders.command import Call, environment
+from builders.view import FakeCloud, ShortFolder, a_view, cloud_rows, write_state
+from clusters.drill import PretendGround, healthy, unhealthy
 from protokube.cli.drill import DRILLS, carry_out
 from protokube.cli.render.drill import outcome, render_verdict, step_line, verdict_tree
 from protokube.errors import ExitCode
@@ -149,7 +149,7 @@ def test_one_drill_at_a_time(call: Call, state: Path) -> None:
 
 CUT_OFF = """
 import time
-from helpers_drill import PretendGround
+from clusters.drill import PretendGround
 from protokube.cli.drill import carry_out
 
 class Ground(PretendGround):

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from helpers_cli import Call
-from helpers_original import lay_out, manifest_of_the_original
-from helpers_view import CLUSTER, FakeCloud, ShortFolder, a_host, a_view, but, cloud_rows, listed, write_state
+from builders.command import Call
+from builders.original import lay_out, manifest_of_the_original
+from builders.view import CLUSTER, FakeCloud, ShortFolder, a_host, a_view, but, cloud_rows, listed, write_state
 from protokube.cli.etcd import find_volume, mounted_at
 from protokube.cli.render.members import found_tree, members_tree, render_found, render_members
 from protokube.errors import ExitCode, InvalidRequest, TryLater

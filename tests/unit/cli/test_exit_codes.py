@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers_cli import Call
-from helpers_view import FakeCloud, ShortFolder, a_note, a_view, an_agent, but, cloud_rows, write_state
+from builders.command import Call
+from builders.view import FakeCloud, ShortFolder, a_note, a_view, an_agent, but, cloud_rows, write_state
 from protokube.cli.shared.progress import Progress
 from protokube.cli.up.waiting import await_ready, for_a_person
 from protokube.errors import ExitCode, Refused, TryLater

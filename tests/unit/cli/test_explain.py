@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from helpers_cli import Call
-from helpers_view import (
+from builders.command import Call
+from builders.view import (
     CLUSTER,
     FakeCloud,
     ShortFolder,

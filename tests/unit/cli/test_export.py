@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-from helpers_cli import MINIMAL, Answer, Call
-from helpers_config import completed
+from builders.command import MINIMAL, Answer, Call
+from builders.config import completed
 from protokube.agent.launchdata import from_config
 from protokube.errors import ExitCode
 from protokube.local import bringup

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_cli import Call
+from builders.command import Call
 from protokube.cli.load import failure, lines, tree
 from protokube.errors import ExitCode
 from protokube.local.base.paths import Paths

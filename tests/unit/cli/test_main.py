@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from helpers_cli import MINIMAL, Call
+from builders.command import MINIMAL, Call
 from protokube import __version__
 from protokube.cli.main import COMMANDS, cli, wants_json
 from protokube.errors import ExitCode

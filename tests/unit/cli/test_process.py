@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_cli import COMMAND, EXAMPLES, MINIMAL, environment, process
+from builders.command import COMMAND, EXAMPLES, MINIMAL, environment, process
 from protokube import __version__
 from protokube.errors import ExitCode
 

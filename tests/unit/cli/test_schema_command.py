@@ -7,7 +7,7 @@ import json
 import jsonschema
 import pytest
 
-from helpers_cli import Call
+from builders.command import Call
 from protokube.errors import ExitCode
 from protokube.spec.schema import json_schema
 

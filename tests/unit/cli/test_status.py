@@ -13,8 +13,8 @@ import click
 import pytest
 import yaml
 
-from helpers_cli import Call
-from helpers_view import (
+from builders.command import Call
+from builders.view import (
     CLUSTER,
     NOW,
     FakeCloud,

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 import pytest
 
-from helpers_cli import Call
-from helpers_view import ShortFolder, a_view, write_state
+from builders.command import Call
+from builders.view import ShortFolder, a_view, write_state
 from protokube.cli.shared.cluster_view import find_cluster, follow, known_clusters
 from protokube.errors import ExitCode, InvalidRequest, Refused
 from protokube.local.view.values import ClusterView

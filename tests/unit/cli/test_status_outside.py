@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_view import FakeCloud, a_view, cloud_rows
+from builders.view import FakeCloud, a_view, cloud_rows
 from protokube.cli.render.status import render_changes, render_status
 from protokube.cli.render.tree import view_tree
 from protokube.local.base.db import Database

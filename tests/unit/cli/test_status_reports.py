@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 
-from helpers_view import CLUSTER, NOW, a_host, a_note, a_view, an_agent, but
+from builders.view import CLUSTER, NOW, a_host, a_note, a_view, an_agent, but
 from protokube.cli.render.status import outcome, render_changes, render_status
 from protokube.cli.render.tree import view_tree
 from protokube.cli.shared.screen import Screen

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers_cli import Call
-from helpers_kubeserver import KubeServer, kube_server
+from builders.command import Call
+from fakes.kube_server import KubeServer, kube_server
 from protokube.addons.tokens import PATH
 from protokube.errors import ExitCode
 

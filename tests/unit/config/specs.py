@@ -12,7 +12,7 @@ from typing import Any, get_origin
 
 from hypothesis import strategies as st
 
-from helpers_config import FILE, ZONES, spec_text, table
+from builders.config import FILE, ZONES, spec_text, table
 from protokube.spec.cluster import Cluster
 from protokube.spec.components.apiserver import KubeAPIServer
 from protokube.spec.components.controller_manager import KubeControllerManager

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers_config import completed, flags, problems, read_back, the_problem, warnings, written
+from builders.config import completed, flags, problems, read_back, the_problem, warnings, written
 from protokube.errors import InvalidSpec
 from protokube.spec.decode import Tree
 

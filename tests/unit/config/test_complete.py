@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import pytest
 
-from helpers_config import ZONES, a_group, a_spec, completed, kops, origin, problems, warnings
+from builders.config import ZONES, a_group, a_spec, completed, kops, origin, problems, warnings
 from protokube.config.complete import complete
 from protokube.errors import InvalidSpec
 from protokube.spec.version import DEFAULT

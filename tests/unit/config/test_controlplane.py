@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from helpers_config import completed, flags, origin
+from builders.config import completed, flags, origin
 from protokube.config.controlplane import AUDIT_POLICY
 from protokube.spec.decode import Tree
 

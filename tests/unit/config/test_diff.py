@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from helpers_config import a_group, completed
+from builders.config import a_group, completed
 from protokube.config.diff import Difference, Side, differences, table
 
 

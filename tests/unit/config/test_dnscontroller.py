@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from helpers_config import completed, kops, origin, the_problem, warnings
+from builders.config import completed, kops, origin, the_problem, warnings
 from protokube import __version__
 from protokube.addons import rbac
 from protokube.cli.dns import wiring

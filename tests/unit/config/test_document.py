@@ -10,7 +10,7 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from helpers_config import a_group, completed, read_back, written
+from builders.config import a_group, completed, read_back, written
 from protokube.config.document import documents, wire
 from protokube.spec.cluster import Cluster
 from protokube.spec.fields import declared

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from helpers_config import FILE, a_draft, a_ledger
+from builders.config import FILE, a_draft, a_ledger
 from protokube.config.draft import Origin
 from protokube.errors import Where
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from helpers_config import ZONES, a_group, a_spec, completed, origin
+from builders.config import ZONES, a_group, a_spec, completed, origin
 from protokube.config.complete import complete
 from protokube.config.etcd import short_names
 

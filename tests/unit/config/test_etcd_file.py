@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from helpers_config import completed, etcd_file, origin, table, the_problem
+from builders.config import completed, etcd_file, origin, table, the_problem
 from protokube.config.complete import Config
 from protokube.config.etcd_file import DURATIONS, FIELDS, FLAG_ONLY, LISTS, SECTIONS, milliseconds
 from protokube.config.flags import ETCD_TABLES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from helpers_config import table
+from builders.config import table
 from protokube.config.flags import ETCD_TABLES, KUBERNETES_TABLES, flag_table
 from protokube.spec.version import Version
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from helpers_config import ZONES, a_group, completed, origin
+from builders.config import ZONES, a_group, completed, origin
 from protokube.config.complete import Config
 from protokube.config.groups import role_labels
 from protokube.errors import InvalidSpec

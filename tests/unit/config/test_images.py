@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from helpers_config import completed, kops
+from builders.config import completed, kops
 from protokube.config.complete import complete
 from protokube.config.etcd_versions import ETCD
 from protokube.config.images import CONTAINERD, COREDNS, PAUSE, by_version

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from helpers_config import a_group, completed, file_of, kubelet_file, kubelet_flags, origin, warnings
+from builders.config import a_group, completed, file_of, kubelet_file, kubelet_flags, origin, warnings
 from protokube.config.complete import Config
 from protokube.config.machines import UNINITIALIZED, may_set_itself
 

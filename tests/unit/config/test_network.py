@@ -6,7 +6,7 @@ from ipaddress import IPv4Network
 
 import pytest
 
-from helpers_config import ZONES, completed, problems
+from builders.config import ZONES, completed, problems
 from protokube.config.network import network, pods_of, region_of, services_of, zones_in_names
 
 

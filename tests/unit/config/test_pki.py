@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from helpers_config import completed, read_back, the_problem, warnings, written
+from builders.config import completed, read_back, the_problem, warnings, written
 from protokube.addons.rbac import rbac
 from protokube.spec.decode import Tree
 

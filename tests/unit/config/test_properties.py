@@ -15,7 +15,7 @@ import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from helpers_config import EXAMPLES, FILE, ROOT, ZONES, a_group, completed, origin, problems, read_back, written
+from builders.config import EXAMPLES, FILE, ROOT, ZONES, a_group, completed, origin, problems, read_back, written
 from protokube.config.complete import Config, complete
 from protokube.config.diff import differences
 from protokube.config.network import pods_of, services_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from helpers_config import a_draft, a_group, a_ledger, completed, kubelet_flags, problems, the_problem, warnings
+from builders.config import a_draft, a_group, a_ledger, completed, kubelet_flags, problems, the_problem, warnings
 from protokube.config.draft import Origin
 from protokube.config.flags import FlagTable, flag_table
 from protokube.config.render import NEEDED, Form, put, render

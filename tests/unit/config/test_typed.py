@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from helpers_config import EXAMPLES, a_group, completed
+from builders.config import EXAMPLES, a_group, completed
 from protokube.config.complete import complete
 from protokube.config.typed import build, typed
 from protokube.spec.cluster import Cluster

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from helpers_config import a_group, a_spec, completed
+from builders.config import a_group, a_spec, completed
 from protokube.config.complete import complete
 from protokube.config.why import flatten, leaves, shown, why
 from protokube.errors import InvalidRequest

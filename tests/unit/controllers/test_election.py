@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from helpers_watch_server import session_with, until, watch_server
+from fakes.watch_server import session_with, until, watch_server
 from protokube.controllers.candidate import Lease
 from protokube.controllers.election import Election, lease_of, tree_of
 

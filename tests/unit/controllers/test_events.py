@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_watch_server import WatchServer, session_with, until, watch_server
+from fakes.watch_server import WatchServer, session_with, until, watch_server
 from protokube.controllers.events import WAITING, Events
 from protokube.controllers.telling import BURST, News, Regarding
 

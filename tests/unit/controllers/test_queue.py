@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, MultipleResults, RuleBasedStateMachine, invariant, multiple, rule
 
-from helpers_watch_server import until
+from fakes.watch_server import until
 from protokube.controllers.queue import Pending, Queue
 from protokube.errors import TryLater
 

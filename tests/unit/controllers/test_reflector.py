@@ -15,8 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from helpers_ports import kept_port
-from helpers_watch_server import PATH, WatchServer, session_with, until, watch_server
+from fakes.ports import kept_port
+from fakes.watch_server import PATH, WatchServer, session_with, until, watch_server
 from protokube.controllers.backoff import Backoff
 from protokube.controllers.decoding import Kind, reader
 from protokube.controllers.reflector import Reflector, Snapshot

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from helpers_daemon import until
-from helpers_ports import kept_port
+from clusters.daemon import until
+from fakes.ports import kept_port
 from protokube.errors import Refused, TryLater
 from protokube.etcd.client import GatewayEtcd
 from protokube.etcd.messages import to_wire

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers_ports import kept_port
+from fakes.ports import kept_port
 from protokube.errors import TryLater
 from protokube.etcd import Hash
 from protokube.etcd.deadline import Deadline

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from helpers_ports import kept_port
+from fakes.ports import kept_port
 from protokube.etcd.health import why_unhealthy
 from unit.etcd.gateways import Answer, Gateway, hangs_up, is_silent, says
 

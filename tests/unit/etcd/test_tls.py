@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from certificates import write_certificates
+from builders.certificates import write_certificates
 from protokube.errors import TryLater
 from protokube.etcd.deadline import Deadline
 from protokube.etcd.dial import Target

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from helpers_ports import kept_port
+from fakes.ports import kept_port
 from protokube.etcd.deadline import Deadline
 from protokube.etcd.dial import Target
 from protokube.etcd.wire import NoAnswer, Wire

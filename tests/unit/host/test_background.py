@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from helpers_disks import wait_until
+from clusters.disks import wait_until
 from protokube.host.background import Threads
 
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from helpers_disks import wait_until
+from clusters.disks import wait_until
 from protokube.errors import TryLater
 from protokube.host.bounded import Bounds, Worker, bounded
 

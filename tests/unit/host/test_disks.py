@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_disks import UUID, settle, wait_until
+from clusters.disks import UUID, settle, wait_until
 from protokube.host import Block, Device, Disks, Done, Failed, Format, Job, MountVolume, Probe, Unmount, WriteTest
 from protokube.host.devices import Devices
 from protokube.host.disks import DEADLINES, FRESH, GRACE, HostDisks

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_disks import wait_until
+from clusters.disks import wait_until
 from protokube.host.files import link_atomic, read_or_none, remove, write_atomic
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers_disks import UUID, wait_until
+from clusters.disks import UUID, wait_until
 from protokube.host import Block, Content, Done, Failed, Format, Job, MountVolume, Probe, Probed, Unmount
 from protokube.host.jobs import MOST, Child, request, result
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers_etcd import eventually
+from clusters.etcd import eventually
 from protokube.host.supervised import FIRST, LONGEST, REPORTED, Supervised, Trouble, Workers
 
 

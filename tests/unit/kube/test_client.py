@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers_addons import an_object
-from helpers_kubeserver import KubeServer, kube_server
+from builders.addons import an_object
+from fakes.kube_server import KubeServer, kube_server
 from protokube.errors import TryLater
 from protokube.kube.client import ApiError, KubeApi
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from helpers_addons import an_object
-from helpers_kubeserver import KubeServer, kube_server
+from builders.addons import an_object
+from fakes.kube_server import KubeServer, kube_server
 from protokube.errors import InvalidRequest
 from protokube.kube.kubeconfig import find, opened
 from protokube.manifests.kubeconfig import by_token

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from helpers_addons import MemoryKube, a_ref
+from builders.addons import MemoryKube, a_ref
 from protokube.kube.resources import Resources, UnknownKind
 
 

@@ -15,9 +15,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from certificates import write_certificates
-from helpers_ports import kept_port
-from helpers_watch_server import PATH, WatchServer, login_to, session_with, until, watch_server
+from builders.certificates import write_certificates
+from fakes.ports import kept_port
+from fakes.watch_server import PATH, WatchServer, login_to, session_with, until, watch_server
 from protokube.errors import InvalidRequest, TryLater
 from protokube.kube.client import ApiError, NoAnswer
 from protokube.kube.login import Login, find_login

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers_config import completed
-from helpers_secrets import given_away, secrets_of
+from builders.config import completed
+from builders.secrets import given_away, secrets_of
 from protokube import __version__
 from protokube.agent.launchdata import from_config
 from protokube.agent.wanted import MasterConfig, from_tree

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers_programs import a_debian, a_program, an_etcd, kept_etcd
+from fakes.programs import a_debian, a_program, an_etcd, kept_etcd
 from protokube.config.etcd_versions import etcd_for, too_old
 from protokube.errors import InvalidRequest, Refused, TryLater
 from protokube.local.etcd_choice import Etcd, Wish, best, choose, why_not

@@ -12,7 +12,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers_config import EXAMPLES, a_group, completed
+from builders.config import EXAMPLES, a_group, completed
 from protokube.agent.launchcomponents import EXTERNAL, INTERNAL, components, kubeconfigs, own_files, secret_files
 from protokube.agent.launchdata import from_config
 from protokube.agent.wanted import FileText, from_tree, to_tree

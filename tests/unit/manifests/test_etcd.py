@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from helpers_scenarios_host import wanted_of
+from clusters.scenario.host import wanted_of
 from protokube.manifests.etcd import EtcdPod, founding, going_on, joining, pod
 
 MAIN, EVENTS = wanted_of("main events").etcd

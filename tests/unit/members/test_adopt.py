@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers_original import manifest_of_the_original
+from builders.original import manifest_of_the_original
 from protokube.members.adopt import Adopt, AdoptDecision, Adopted, Layout, Said, decide_adopt, read_manifest
 from protokube.members.generation import Generation
 from protokube.members.identity import Identity, Nominated, Unreadable

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_config import completed
+from builders.config import completed
 from protokube.agent.launchdata import from_config
 from protokube.cli.wiring import StoreKeys, SystemClock
 from protokube.local.bringup import ensure_authorities

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from helpers_config import completed
+from builders.config import completed
 from protokube.errors import Refused
 from protokube.pki.issue import issue
 from protokube.pki.wanted import CertificateWanted

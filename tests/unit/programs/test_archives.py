@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from helpers_mirror import Mirror, dead_url, serving
-from helpers_programs import all_of_etcd
+from fakes.mirror import Mirror, dead_url, serving
+from fakes.programs import all_of_etcd
 from protokube.errors import InvalidRequest, ProtokubeError, Refused, TryLater
 from protokube.programs.etcd import ETCD
 from protokube.programs.mirrors import architecture

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers_daemon import until
+from clusters.daemon import until
 from protokube.errors import InvalidRequest, Refused, TryLater
 from protokube.programs.debian import NEEDED, build_from_debian, build_settings, write_sources
 from protokube.programs.debian_sources import one_line_sources, stanza_sources, upstream_version

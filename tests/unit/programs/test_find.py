@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers_mirror import a_folder
+from fakes.mirror import a_folder
 from protokube.errors import InvalidRequest, Refused
 from protokube.programs.kubernetes import CONTROL_PLANE, KUBERNETES, PROGRAMS, find
 from protokube.programs.product import COMPLETE, newest_first

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from helpers_mirror import get_kubernetes
+from fakes.mirror import get_kubernetes
 from protokube.errors import InvalidRequest, ProtokubeError, Refused, TryLater
 from protokube.programs.gomodules import build_from_modules
 from protokube.programs.kubernetes import PROGRAMS, find

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from helpers_cli import environment
-from helpers_daemon import until
-from helpers_mirror import VERSION, Mirror, a_folder, get_kubernetes, program, serving
+from builders.command import environment
+from clusters.daemon import until
+from fakes.mirror import VERSION, Mirror, a_folder, get_kubernetes, program, serving
 from protokube.errors import InvalidRequest, Refused
 from protokube.programs.kubernetes import KUBERNETES, PROGRAMS, find
 from protokube.programs.product import COMPLETE

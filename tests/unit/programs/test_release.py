@@ -10,7 +10,7 @@ from typing import Protocol
 
 import pytest
 
-from helpers_mirror import VERSION, Mirror, dead_url, get_kubernetes, program, release, serving
+from fakes.mirror import VERSION, Mirror, dead_url, get_kubernetes, program, release, serving
 from protokube.errors import InvalidRequest, ProtokubeError, Refused, TryLater
 from protokube.programs.kubernetes import PROGRAMS, find
 from protokube.programs.mirrors import architecture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from helpers_owners import THEM, US, a_cluster, a_mark, a_record, a_want, afters, owned, the_marks
+from builders.owners import THEM, US, a_cluster, a_mark, a_record, a_want, afters, owned, the_marks
 from protokube.errors import Refused
 from protokube.providers.dns.memory import MemoryDns
 from protokube.records import Change, Record

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers_owners import (
+from builders.owners import (
     GRACE,
     THEM,
     TTL,

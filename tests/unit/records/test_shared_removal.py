@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from helpers_owners import (
+from builders.owners import (
     GRACE,
     THEM,
     US,

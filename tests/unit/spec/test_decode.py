@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from helpers_spec import decoded, said_by, tree
+from builders.spec import decoded, said_by, tree
 from protokube.errors import Where
 from protokube.spec.cluster import Cluster
 from protokube.spec.components.controller_manager import KubeControllerManager

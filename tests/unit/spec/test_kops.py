@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from helpers_spec import EXAMPLES, a_kops_cluster, a_kops_group, one_problem, problems, read
+from builders.spec import EXAMPLES, a_kops_cluster, a_kops_group, one_problem, problems, read
 from protokube.errors import Where
 from protokube.spec.cluster import CLOUDS
 from protokube.spec.network import PLUGINS

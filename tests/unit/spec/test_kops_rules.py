@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from helpers_spec import THEIRS, under
+from builders.spec import THEIRS, under
 from protokube.errors import InvalidSpec, Problem, Where
 from protokube.spec.kops_rules import CLUSTER, GROUP, Ignore, Move, Refuse, Rename
 from protokube.spec.kops_table import their_fields, verdict

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_spec import EXAMPLES, THEIRS, a_cluster, a_document, a_group, a_kops_cluster, one_problem, problems, read
+from builders.spec import EXAMPLES, THEIRS, a_cluster, a_document, a_group, a_kops_cluster, one_problem, problems, read
 from protokube.errors import InvalidSpec, Where
 from protokube.spec.parse import parse
 from protokube.spec.parse import read as parse_anyway

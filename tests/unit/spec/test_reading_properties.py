@@ -9,7 +9,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from helpers_spec import EXAMPLES
+from builders.spec import EXAMPLES
 from protokube.errors import InvalidSpec, Problem
 from protokube.spec.parse import parse
 from protokube.spec.plain import plain_documents

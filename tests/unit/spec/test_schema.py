@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 import yaml
 
-from helpers_spec import EXAMPLES, OURS
+from builders.spec import EXAMPLES, OURS
 from protokube.spec.cluster import CLOUDS, Cluster
 from protokube.spec.fields import declared
 from protokube.spec.group import InstanceGroup

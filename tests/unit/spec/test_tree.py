@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from helpers_spec import at, tree
+from builders.spec import at, tree
 from protokube.errors import InvalidSpec, Where
 from protokube.spec.tree import DEEPEST, Mapping, Scalar, Sequence, read_documents
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_addons import an_addon, an_object
+from builders.addons import an_addon, an_object
 from protokube.addons.value import Addon, digest
 from protokube.errors import Refused, TryLater
 from protokube.store import Unsure, Version

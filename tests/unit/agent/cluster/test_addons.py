@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers_addons import MemoryKube, an_addon, an_object
-from helpers_addons_masters import CURRENT, PLAIN, LateStore, Master
+from builders.addons import MemoryKube, an_addon, an_object
+from clusters.addons_masters import CURRENT, PLAIN, LateStore, Master
 from protokube.addons.record import NUMBER, number_of
 from protokube.addons.record import PATH as RECORD
 from protokube.addons.value import Addon

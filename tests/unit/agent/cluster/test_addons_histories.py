@@ -12,8 +12,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers_addons import MemoryKube, an_addon, an_object
-from helpers_addons_masters import CURRENT, PLAIN, LateStore, Master
+from builders.addons import MemoryKube, an_addon, an_object
+from clusters.addons_masters import CURRENT, PLAIN, LateStore, Master
 from protokube.addons.value import Addon, Tree
 from protokube.agent.cluster.addons import AGAIN, EVERY
 from protokube.kube.client import NoAnswer

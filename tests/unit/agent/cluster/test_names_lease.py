@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
-from helpers_addons import MemoryKube
-from helpers_agent import a_turn
-from helpers_scenarios_edges import FakeClock, HostClock
+from builders.addons import MemoryKube
+from builders.agent import a_turn
+from clusters.scenario.edges import FakeClock, HostClock
 from protokube.agent.cluster import names_lease
 from protokube.agent.world import Turn
 from protokube.providers.dns.memory import MemoryDns

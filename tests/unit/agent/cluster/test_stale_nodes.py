@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers_addons import MemoryKube
-from helpers_agent import Alone, Machines, a_machine, a_turn
-from helpers_config import completed
-from helpers_scenarios_edges import HostClock
+from builders.addons import MemoryKube
+from builders.agent import Alone, Machines, a_machine, a_turn
+from builders.config import completed
+from clusters.scenario.edges import HostClock
 from protokube.addons.nodes import MACHINE
 from protokube.addons.value import Tree
 from protokube.agent.cache import Missed

@@ -9,11 +9,11 @@ from typing import Any, cast
 
 import pytest
 
-from helpers_addons import MemoryKube, an_addon, an_object
-from helpers_agent import Alone, Machines, a_machine, a_turn
-from helpers_config import completed
-from helpers_requests import NODES, a_request, content
-from helpers_scenarios_edges import HostClock
+from builders.addons import MemoryKube, an_addon, an_object
+from builders.agent import Alone, Machines, a_machine, a_turn
+from builders.config import completed
+from builders.requests import NODES, a_request, content
+from clusters.scenario.edges import HostClock
 from protokube.addons import approve
 from protokube.addons.record import PATH as RECORD
 from protokube.addons.record import from_tree

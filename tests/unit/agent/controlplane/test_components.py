@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from helpers_agent import a_turn
-from helpers_config import completed
-from helpers_scenarios_edges import MemoryKeys
+from builders.agent import a_turn
+from builders.config import completed
+from clusters.scenario.edges import MemoryKeys
 from protokube.agent import links
 from protokube.agent.controlplane import components
 from protokube.agent.launchdata import from_config

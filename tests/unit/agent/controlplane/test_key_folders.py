@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from helpers_agent import a_turn
-from helpers_config import completed
-from helpers_scenarios_edges import FakeClock, HostClock
+from builders.agent import a_turn
+from builders.config import completed
+from clusters.scenario.edges import FakeClock, HostClock
 from protokube.agent.controlplane import components, key_folders
 from protokube.agent.launchdata import from_config
 from protokube.agent.report import Report

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from helpers_agent import a_turn
-from helpers_scenarios_edges import FakeClock, HostClock
-from helpers_scenarios_host import wanted_of
+from builders.agent import a_turn
+from clusters.scenario.edges import FakeClock, HostClock
+from clusters.scenario.host import wanted_of
 from protokube.agent.controlplane import keys
 from protokube.agent.loop import IDLE, Pace
 from protokube.agent.report import Report

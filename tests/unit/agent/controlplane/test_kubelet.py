@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers_agent import Alone, a_home, a_machine, a_turn
-from helpers_config import completed
-from helpers_scenarios_edges import FakeClock, HostClock, MemoryUnits
+from builders.agent import Alone, a_home, a_machine, a_turn
+from builders.config import completed
+from clusters.scenario.edges import FakeClock, HostClock, MemoryUnits
 from protokube.agent.controlplane import kubelet, nodekeys
 from protokube.agent.controlplane.restarts import NOTICED
 from protokube.agent.launchdata import from_config

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers_agent import a_turn
+from builders.agent import a_turn
 from protokube.agent.controlplane.manifestguard import ASIDE, guard_sync
 from protokube.agent.controlplane.podidentity import NoPod, identity
 from protokube.agent.report import Report

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from helpers_agent import a_machine, a_turn
-from helpers_scenarios_edges import MemoryKeys
-from helpers_scenarios_host import wanted_of
+from builders.agent import a_machine, a_turn
+from clusters.scenario.edges import MemoryKeys
+from clusters.scenario.host import wanted_of
 from protokube.agent.controlplane import nodekeys
 from protokube.agent.wanted import MasterConfig
 from protokube.errors import TryLater

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers_agent import Alone, a_turn
-from helpers_config import completed
-from helpers_scenarios_edges import FakeClock, HostClock, MemoryKeys
+from builders.agent import Alone, a_turn
+from builders.config import completed
+from clusters.scenario.edges import FakeClock, HostClock, MemoryKeys
 from protokube.agent.controlplane import components, restarts
 from protokube.agent.controlplane.restarts import LAST, NOTICED, SOON_RENEWED, Pairs, When, when, written_in
 from protokube.agent.launchdata import from_config

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_agent import a_turn, a_volume
+from builders.agent import a_turn, a_volume
 from protokube.agent.etcd import agreement
 from protokube.agent.etcd.agreement import EVERY, RECENT, SUSPICIOUS, Watching, out_of_service
 from protokube.errors import TryLater

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers_agent import a_generation, a_turn
-from helpers_scenarios_edges import FakeClock, HostClock, ShakyStore
+from builders.agent import a_generation, a_turn
+from clusters.scenario.edges import FakeClock, HostClock, ShakyStore
 from protokube.agent.etcd import generations
 from protokube.agent.world import Turn
 from protokube.errors import Refused, TryLater

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers_scenarios_edges import FakeClock, HostClock
+from clusters.scenario.edges import FakeClock, HostClock
 from protokube.agent.etcd.maintenance_lease import LONGEST, SURELY_BACK, TTL, Leave
 from protokube.agent.etcd.presence import EVERY
 from protokube.errors import TryLater

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from helpers_scenarios import Stage
-from helpers_scenarios_host import Host, tmpfs
+from clusters.scenario.cluster import Stage
+from clusters.scenario.host import Host, tmpfs
 from protokube.agent.etcd.presence import ELECTED, EVERY, MASTERS, TTL, LeasePresence
 from protokube.etcd import Alarm, KeyValue
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from helpers_agent import a_home, a_store, a_turn
-from helpers_etcd import eventually
-from helpers_scenarios_edges import FakeClock, HostClock, ShakyStore
-from helpers_scenarios_host import wanted_of
+from builders.agent import a_home, a_store, a_turn
+from clusters.etcd import eventually
+from clusters.scenario.edges import FakeClock, HostClock, ShakyStore
+from clusters.scenario.host import wanted_of
 from protokube.agent import threads
 from protokube.agent.etcd import space
 from protokube.agent.etcd.spacewatch import EVERY, Job, SpaceWatch

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from helpers_agent import Alone, a_generation, a_turn
-from helpers_config import completed
-from helpers_scenarios_edges import FakeClock, HostClock, ShakyCloud, ShakyDns, ShakyStore
+from builders.agent import Alone, a_generation, a_turn
+from builders.config import completed
+from clusters.scenario.edges import FakeClock, HostClock, ShakyCloud, ShakyDns, ShakyStore
 from protokube.agent.launchdata import from_config
 from protokube.agent.names import api_names
 from protokube.agent.report import Report

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers_agent import a_home, a_turn
-from helpers_scenarios_edges import ShakyDns
+from builders.agent import a_home, a_turn
+from clusters.scenario.edges import ShakyDns
 from protokube.agent import links
 from protokube.agent.names import member_names
 from protokube.agent.world import Turn

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers_agent import a_machine, a_volume
-from helpers_scenarios_host import wanted_of
+from builders.agent import a_machine, a_volume
+from clusters.scenario.host import wanted_of
 from protokube.agent.volume.claims import ClaimPlan, plan_claims
 from protokube.providers.machines import Machine
 from protokube.providers.volumes import Volume

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from helpers_agent import SIZE, a_turn, a_volume
-from helpers_scenarios_edges import FakeClock, HostClock
-from helpers_scenarios_host import full_disk
+from builders.agent import SIZE, a_turn, a_volume
+from clusters.scenario.edges import FakeClock, HostClock
+from clusters.scenario.host import full_disk
 from protokube.agent import links
 from protokube.agent.cache import Memory
 from protokube.agent.report import Report

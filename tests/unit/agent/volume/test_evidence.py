@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from helpers_agent import a_generation, a_home, a_turn, a_volume, an_identity
-from helpers_scenarios_edges import ShakyStore
+from builders.agent import a_generation, a_home, a_turn, a_volume, an_identity
+from clusters.scenario.edges import ShakyStore
 from protokube.agent.volume import raftmarks
 from protokube.agent.volume.evidence import Evidence, gather, rejoin_note
 from protokube.agent.world import Home, Turn

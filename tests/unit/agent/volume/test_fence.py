@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from helpers_agent import a_volume, an_identity
+from builders.agent import a_volume, an_identity
 from protokube.agent.volume.fence import reason
 from protokube.members.identity import Identity, Unreadable
 from protokube.providers.volumes import Volume

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers_agent import SIZE, a_block, a_device, a_generation, a_volume
+from builders.agent import SIZE, a_block, a_device, a_generation, a_volume
 from protokube.agent.volume.formatgate import FormatIt, MarkIt, MountIt, Next, next_step, nonce_of, wrong_device
 from protokube.host import Content, Probed
 from protokube.members.generation import Generation

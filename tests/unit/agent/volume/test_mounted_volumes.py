@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_agent import a_turn, an_identity
+from builders.agent import a_turn, an_identity
 from protokube.agent.volume import mounted_volumes
 from protokube.agent.volume.mounted_volumes import data_of, is_empty, on_volume, point_of, read_identity
 from protokube.errors import TryLater

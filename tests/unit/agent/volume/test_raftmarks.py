@@ -10,8 +10,8 @@ from typing import TypeVar
 
 import pytest
 
-from helpers_agent import a_home, a_store, a_turn
-from helpers_scenarios_edges import FakeClock, HostClock, Inline, ShakyStore
+from builders.agent import a_home, a_store, a_turn
+from clusters.scenario.edges import FakeClock, HostClock, Inline, ShakyStore
 from protokube.agent.report import Report
 from protokube.agent.volume import raftmarks
 from protokube.agent.world import Turn

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from helpers_agent import a_home, a_store, a_turn
-from helpers_scenarios_edges import FakeClock, HostClock, ShakyStore
-from helpers_scenarios_host import wanted_of
+from builders.agent import a_home, a_store, a_turn
+from clusters.scenario.edges import FakeClock, HostClock, ShakyStore
+from clusters.scenario.host import wanted_of
 from protokube.agent import links
 from protokube.agent.etcd.spacewatch import Own, SpaceWatch
 from protokube.agent.report import Report

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from helpers_agent import a_home, a_turn
+from builders.agent import a_home, a_turn
 from protokube.agent.volume.stopped import require_gone, require_unused
 from protokube.errors import ProtokubeError, Refused, TryLater
 from protokube.etcd import Status

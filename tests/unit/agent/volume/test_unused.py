@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from helpers_agent import a_generation, a_turn, a_volume, an_identity
+from builders.agent import a_generation, a_turn, a_volume, an_identity
 from protokube.agent import links
 from protokube.agent.volume import unused, verified
 from protokube.agent.world import Turn

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_agent import a_turn, an_identity
+from builders.agent import a_turn, an_identity
 from protokube.agent import links
 from protokube.agent.volume import verified
 from protokube.agent.world import World

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from helpers_cli import EXAMPLES, MINIMAL, Call
-from helpers_spec import a_cluster
+from builders.command import EXAMPLES, MINIMAL, Call
+from builders.spec import a_cluster
 from protokube.errors import ExitCode
 
 KOPS = str(EXAMPLES / "kops-private.yaml")

@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 import yaml
 
-from helpers_cli import COMMAND, Call, environment, process
-from helpers_dns import Running, create, embedded, free_port
-from helpers_dns_api import CLUSTER, DnsApi, dns_api
-from helpers_dns_objects import a_node, a_pod, a_service
+from builders.command import COMMAND, Call, environment, process
+from builders.dns_objects import a_node, a_pod, a_service
+from fakes.name_servers import Running, create, embedded, free_port
+from fakes.object_api import CLUSTER, DnsApi, dns_api
 from protokube.controllers.dns.read.watching import CORE
 from protokube.errors import ExitCode
 from protokube.providers.dns.rfc2136 import Rfc2136Dns

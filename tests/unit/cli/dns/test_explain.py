@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from helpers_cli import Call
-from helpers_dns import Running, embedded, free_port
-from helpers_dns_api import CLUSTER, DnsApi, dns_api
-from helpers_dns_objects import LATER, a_node, a_pod, a_service, an_ingress
+from builders.command import Call
+from builders.dns_objects import LATER, a_node, a_pod, a_service, an_ingress
+from fakes.name_servers import Running, embedded, free_port
+from fakes.object_api import CLUSTER, DnsApi, dns_api
 from protokube.cli.render.dns_name import Story, lines, tree
 from protokube.controllers.dns.read.watching import LEASES
 from protokube.controllers.dns.tell.explain_zone import AtZone

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from helpers_cli import Call
-from helpers_dns import Running, embedded
-from helpers_dns_api import DnsApi, dns_api
-from helpers_dns_objects import a_pod
-from helpers_view import CLUSTER, FakeCloud, ShortFolder, a_view, cloud_rows, write_state
+from builders.command import Call
+from builders.dns_objects import a_pod
+from builders.view import CLUSTER, FakeCloud, ShortFolder, a_view, cloud_rows, write_state
+from fakes.name_servers import Running, embedded
+from fakes.object_api import DnsApi, dns_api
 from protokube.errors import ExitCode
 from protokube.local.base import client_files
 from protokube.local.base.paths import Paths

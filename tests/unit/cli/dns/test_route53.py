@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from helpers_cli import Call
-from helpers_dns_api import DnsApi, dns_api
-from helpers_dns_objects import a_node, a_pod
-from helpers_route53 import ENVIRONMENT, Route53Server
+from builders.command import Call
+from builders.dns_objects import a_node, a_pod
+from fakes.object_api import DnsApi, dns_api
+from fakes.route53 import ENVIRONMENT, Route53Server
 from protokube.cli.dns.zones import open_zones
 from protokube.errors import ExitCode
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers_cli import Call
+from builders.command import Call
 from protokube.cli.dns.zones import endpoint_of, open_zones, read_key, server_of
 from protokube.errors import ExitCode, InvalidRequest, ProtokubeError
 from protokube.providers.dns.readonly import DryRun

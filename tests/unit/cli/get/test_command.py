@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from helpers_cli import EXAMPLES, MINIMAL, Answer, Call
-from helpers_spec import a_cluster, a_group
+from builders.command import EXAMPLES, MINIMAL, Answer, Call
+from builders.spec import a_cluster, a_group
 from protokube.errors import ExitCode
 
 GROUPS = str(EXAMPLES / "instance-groups.yaml")

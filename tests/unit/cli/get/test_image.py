@@ -6,7 +6,7 @@ import json
 import tarfile
 from pathlib import Path
 
-from helpers_cli import Call
+from builders.command import Call
 from protokube import __version__
 from protokube.errors import ExitCode
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers_cli import Call, process
-from helpers_mirror import VERSION, Mirror, a_folder, dead_url, serving
+from builders.command import Call, process
+from fakes.mirror import VERSION, Mirror, a_folder, dead_url, serving
 from protokube.errors import ExitCode
 from protokube.programs.kubernetes import PROGRAMS
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from helpers_cli import Call, process
-from helpers_mirror import Mirror, dead_url, serving
-from helpers_programs import a_program, all_of_etcd
+from builders.command import Call, process
+from fakes.mirror import Mirror, dead_url, serving
+from fakes.programs import a_program, all_of_etcd
 from protokube.errors import ExitCode
 from protokube.programs.etcd import ETCD
 from protokube.programs.mirrors import architecture

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers_cli import MINIMAL, Call
-from helpers_spec import a_cluster, a_group
+from builders.command import MINIMAL, Call
+from builders.spec import a_cluster, a_group
 from protokube.cli.shared.inputs import read_specs
 from protokube.errors import ExitCode
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers_cli import Call
-from helpers_config import completed
+from builders.command import Call
+from builders.config import completed
 from protokube.agent.launchdata import from_config
 from protokube.agent.wanted import to_tree
 from protokube.cli.up.before import Made, carried_on, kept_spec, made_before, members_of, need_the_same

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_programs import all_of_etcd
+from fakes.programs import all_of_etcd
 from protokube.cli.up.choosing import (
     complete_here,
     few_lines,

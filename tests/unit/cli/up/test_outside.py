@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from helpers_config import completed
-from helpers_view import FakeCloud
+from builders.config import completed
+from builders.view import FakeCloud
 from protokube.cli.up.outside import carried_on, open_or_close, ranges, summary, wish
 from protokube.errors import Refused
 from protokube.local.outside.wish import in_one_line

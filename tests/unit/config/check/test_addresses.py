@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from helpers_config import a_group, completed, problems, the_problem, warnings
+from builders.config import a_group, completed, problems, the_problem, warnings
 
 
 def test_pods_and_services_do_not_share_addresses() -> None:

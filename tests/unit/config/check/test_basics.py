@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from helpers_config import FILE, a_group, a_spec, completed, problems, the_problem, warnings
+from builders.config import FILE, a_group, a_spec, completed, problems, the_problem, warnings
 from protokube.config.check.basics import is_dns_name
 from protokube.config.complete import complete
 from protokube.errors import InvalidSpec

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers_agent import a_turn
-from helpers_config import Group, a_group, completed, problems, the_problem, warnings
+from builders.agent import a_turn
+from builders.config import Group, a_group, completed, problems, the_problem, warnings
 from protokube.agent import links
 from protokube.agent.controlplane import manifestguard
 from protokube.agent.launchdata import from_config

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from helpers_config import ZONES, a_group, completed, problems, the_problem, warnings
+from builders.config import ZONES, a_group, completed, problems, the_problem, warnings
 
 
 def test_a_group_is_never_smaller_than_it_always_is() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers_config import Group, a_group, completed, problems, the_problem
+from builders.config import Group, a_group, completed, problems, the_problem
 from protokube.config.check.labels import is_key, is_value
 
 QUALIFIED = re.compile(r"^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from helpers_config import ZONES, a_group, completed, problems, the_problem, warnings
+from builders.config import ZONES, a_group, completed, problems, the_problem, warnings
 from protokube.errors import Problem
 
 MASTERS = [a_group(f"m-{zone}", "Master", zones=[zone]) for zone in ZONES["aws"]]

@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers_config import completed, problems, read_back, the_problem, written
+from builders.config import completed, problems, read_back, the_problem, written
 from protokube.config.check.names import hint, is_name
 from protokube.errors import InvalidSpec
 from protokube.pki.issue import general_name

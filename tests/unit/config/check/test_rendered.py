@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from helpers_config import completed, read_back, written
+from builders.config import completed, read_back, written
 from protokube.config.check.rendered import differences
 from protokube.errors import InvalidSpec, Problem
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from helpers_config import EXAMPLES, completed, warnings
+from builders.config import EXAMPLES, completed, warnings
 from protokube.agent.launchcomponents import components
 from protokube.config.complete import complete
 from protokube.manifests.component import pod

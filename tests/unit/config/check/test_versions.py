@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from helpers_config import a_group, a_spec, completed, problems, the_problem, warnings
+from builders.config import a_group, a_spec, completed, problems, the_problem, warnings
 from protokube.config.complete import complete
 
 

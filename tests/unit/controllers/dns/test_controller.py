@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from helpers_dns_objects import a_pod, a_service
-from helpers_dns_world import GRACE, PRIVATE, PUBLIC, Cluster, Leads, World
-from helpers_watch_server import until
+from builders.dns_objects import a_pod, a_service
+from clusters.dns_world import GRACE, PRIVATE, PUBLIC, Cluster, Leads, World
+from fakes.watch_server import until
 from protokube.controllers.dns.controller import SOON, Controller, Round
 from protokube.controllers.dns.read.agentnames import Names
 from protokube.controllers.dns.read.watching import Seen

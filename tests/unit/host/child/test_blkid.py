@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-import helpers_signatures as signs
-from helpers_disks import OTHER_UUID, SIZE, an_image, patch
+from builders import signatures as signs
+from clusters.disks import OTHER_UUID, SIZE, an_image, patch
 from protokube.host.child import blkid
 from protokube.host.child.blkid import NONE, Signatures, signatures
 from protokube.host.child.reading import Unreadable

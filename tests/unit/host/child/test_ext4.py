@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers_disks import MIB, UUID, an_image
+from clusters.disks import MIB, UUID, an_image
 from protokube.host.child import ext4
 from protokube.host.child.ext4 import BLOCK, Superblock, crc32c, mark, marked, superblock
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_disks import MIB, OTHER_UUID, UUID, an_image
+from clusters.disks import MIB, OTHER_UUID, UUID, an_image
 from protokube.host.child import ext4, formatting, proof
 from protokube.host.child.claim import Refusal
 from protokube.host.child.ext4 import BLOCK, mark

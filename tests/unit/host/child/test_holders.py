@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_disks import wait_until
+from clusters.disks import wait_until
 from protokube.host.child.holders import FEW, users
 
 WAIT = "import sys; print(1, flush=True); sys.stdin.read()"

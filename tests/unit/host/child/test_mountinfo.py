@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers_disks import wait_until
+from clusters.disks import wait_until
 from protokube.host import Mount
 from protokube.host.child import mountinfo
 from protokube.host.child.mountinfo import Line, parse, shown_anywhere, unescape

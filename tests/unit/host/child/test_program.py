@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from helpers_disks import UUID, an_image
+from clusters.disks import UUID, an_image
 from protokube.host.child import run as program
 from protokube.host.child import tools, work
 from protokube.host.child.claim import Refusal

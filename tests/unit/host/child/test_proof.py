@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import helpers_signatures as signs
-from helpers_disks import MIB, OTHER_UUID, SIZE, UUID, an_image, patch
+from builders import signatures as signs
+from clusters.disks import MIB, OTHER_UUID, SIZE, UUID, an_image, patch
 from protokube.host import Content
 from protokube.host.child import proof
 from protokube.host.child.blkid import NONE, Signatures

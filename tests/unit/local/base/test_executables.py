@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_programs import a_debian
+from fakes.programs import a_debian
 from protokube.errors import Refused, TryLater
 from protokube.local.base import executables
 

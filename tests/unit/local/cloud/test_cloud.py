@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers_local import PlainProcesses
-from helpers_volumes import SIZE, a_volume
+from builders.volumes import SIZE, a_volume
+from clusters.local import PlainProcesses
 from protokube.errors import InvalidRequest, Refused
 from protokube.local.base.db import Database
 from protokube.local.base.paths import Paths

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from helpers_local import PlainProcesses
+from clusters.local import PlainProcesses
 from protokube.errors import InvalidRequest, TryLater
 from protokube.local.base.db import Database
 from protokube.local.base.paths import Paths

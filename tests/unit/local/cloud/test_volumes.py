@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_volumes import a_volume, all_at_once
+from builders.volumes import a_volume, all_at_once
 from protokube.errors import Refused
 from protokube.local.base.db import Database
 from protokube.local.cloud.host_registry import Census

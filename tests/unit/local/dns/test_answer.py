@@ -20,7 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers_dns import ZONE, Kept
+from fakes.name_servers import ZONE, Kept
 from protokube.local.dns.nameserver import MOST_REMEMBERED, DnsServer
 from protokube.providers.dns.keys import TsigKey, new_key
 from protokube.records import Record

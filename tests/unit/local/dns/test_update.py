@@ -14,7 +14,7 @@ import pytest
 from dns.rdatatype import RdataType
 from dns.update import UpdateMessage
 
-from helpers_dns import ZONE
+from fakes.name_servers import ZONE
 from protokube.local.dns.update import UpdateRefused, carry_out
 from protokube.local.dns.zone import Zone, load_zones
 from protokube.records import Record

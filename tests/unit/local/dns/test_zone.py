@@ -6,7 +6,7 @@ import dns.name
 import pytest
 from dns.rdatatype import RdataType
 
-from helpers_dns import ZONE, Kept
+from fakes.name_servers import ZONE, Kept
 from protokube.local.dns.zone import NEGATIVE_TTL, Zone, load_zones
 from protokube.records import Record
 

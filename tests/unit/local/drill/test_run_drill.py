@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers_drill import MemoryEtcd, PretendGround, connected, dead, healthy, reported, taken_over, unhealthy
-from helpers_view import CLUSTER, a_disk, a_generation, a_host, a_member, a_view, but, listed, names_of
+from builders.view import CLUSTER, a_disk, a_generation, a_host, a_member, a_view, but, listed, names_of
+from clusters.drill import MemoryEtcd, PretendGround, connected, dead, healthy, reported, taken_over, unhealthy
 from protokube.cli.render.drill import render_verdict, verdict_tree
 from protokube.errors import InvalidRequest, Refused, TryLater
 from protokube.local.drill import milestones as miles

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from helpers_drill import (
+from builders.view import SHORTS, a_disk, a_generation, a_host, a_view, but, listed
+from clusters.drill import (
     MemoryEtcd,
     PretendGround,
     PretendOld,
@@ -21,7 +22,6 @@ from helpers_drill import (
     taken_over,
     unhealthy,
 )
-from helpers_view import SHORTS, a_disk, a_generation, a_host, a_view, but, listed
 from protokube.local.drill.run_drill import run_drill
 from protokube.local.drill.scripts import API_LIMIT, CUT_SECONDS, LONGEST_GAP
 from protokube.local.drill.values import DRILLS, Step, Verdict

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers_drill import MemoryEtcd
+from clusters.drill import MemoryEtcd
 from protokube.local.drill.writer import (
     Gap,
     Write,

@@ -93,7 +93,7 @@ for name, text in metadata.items():
     folder = Path(sys.argv[1], f"{{name.replace('-', '_')}}-1.dist-info")
     folder.mkdir()
     (folder / "METADATA").write_text(text or "Name: " + name)
-import protokube.errors, protokube.local.pythonimage as asked, protokube.local.images
+import protokube.errors, protokube.local.image.pythonimage as asked, protokube.local.image.images
 sys.path[:] = [sys.argv[1]]
 try:
     asked.image("ours:1", ("dns",))

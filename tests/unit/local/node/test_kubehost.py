@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from helpers_scenarios_host import wanted_of
+from clusters.scenario.host import wanted_of
 from protokube.config.complete import Config, complete
 from protokube.local.base.paths import Paths
 from protokube.local.bringup import template

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_hosts import a_pod
+from clusters.hosts import a_pod
 from protokube.local.pods.manifestdir import LARGEST, LOOKS, ManifestDir
 from protokube.local.pods.plan import Reading
 

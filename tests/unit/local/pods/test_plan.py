@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers_hosts import a_pod
+from clusters.hosts import a_pod
 from protokube.local.base.backoff import next_wait
 from protokube.local.pods.containers import wants_restart
 from protokube.local.pods.plan import PodPlan, Reading, choose, plan

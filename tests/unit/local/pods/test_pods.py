@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers_hosts import a_pod, a_volume, at
+from clusters.hosts import a_pod, a_volume, at
 from protokube.local.pods.fields import PodProblem
 from protokube.local.pods.pods import Pod, VolumeMount, expand, order_of_mounting, read_pod
 from protokube.local.pods.probestate import Exec, HttpGet, Probe, TcpSocket

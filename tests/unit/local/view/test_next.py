@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers_view import CLUSTER, a_generation, a_host, a_note, a_view, an_agent, but
+from builders.view import CLUSTER, a_generation, a_host, a_note, a_view, an_agent, but
 from protokube.cli.render.explain_member import explain_member
 from protokube.cli.render.explain_volume import explain_volume
 from protokube.local.view.needs import needs

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers_config import completed
-from helpers_view import (
+from builders.config import completed
+from builders.view import (
     CLUSTER,
     FakeCloud,
     ShortFolder,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from helpers_volumes import a_volume
+from builders.volumes import a_volume
 from protokube.errors import Refused, TryLater
 from protokube.providers.clients.memory import MemoryCloud
 from protokube.providers.machines import Machine

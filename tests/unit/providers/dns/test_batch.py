@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers_dns import ZONE, a_text, an_address, an_alias, change, create, delete
+from fakes.name_servers import ZONE, a_text, an_address, an_alias, change, create, delete
 from protokube.providers.dns import BadRecord, Stale
 from protokube.providers.dns.batch import carried_out, check, check_fresh, packed, together
 from protokube.records import Change, Record

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers_dns import ZONE, a_text, an_address, change, create, delete
+from fakes.name_servers import ZONE, a_text, an_address, change, create, delete
 from protokube.errors import Refused, TryLater
 from protokube.providers.dns import BadRecord, DnsProvider, Stale
 from protokube.providers.dns import hosts as hosts_module

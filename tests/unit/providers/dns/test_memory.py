@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from helpers_dns import ZONE, an_address, create
+from fakes.name_servers import ZONE, an_address, create
 from protokube.errors import TryLater
 from protokube.providers.dns import DnsProvider, Stale
 from protokube.providers.dns.memory import MemoryDns

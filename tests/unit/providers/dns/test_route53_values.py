@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers_dns import ZONE, a_text, an_address, an_alias
+from fakes.name_servers import ZONE, a_text, an_address, an_alias
 from protokube.providers.dns.route53_values import read_name, record_of, set_of, size, why_foreign, write_value
 from protokube.records import Record
 

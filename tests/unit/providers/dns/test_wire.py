@@ -10,7 +10,7 @@ import dns.update
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers_dns import LOOPBACK, ZONE, a_text, an_address, an_alias, change, create, delete
+from fakes.name_servers import LOOPBACK, ZONE, a_text, an_address, an_alias, change, create, delete
 from protokube.providers.dns.keys import new_key
 from protokube.providers.dns.rfc2136 import BYTES_PER_UPDATE, Rfc2136Dns, _cost
 from protokube.providers.dns.wire import update_message

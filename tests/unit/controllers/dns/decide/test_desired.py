@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers_dns_objects import a_node, a_pod, a_service, a_source, a_target, lines
+from builders.dns_objects import a_node, a_pod, a_service, a_source, a_target, lines
 from protokube.controllers.dns import Ask, HostAddress, NodeAlias, NodeTarget, Problem, Source, Value, View
 from protokube.controllers.dns.decide.desired import desired, source_of
 

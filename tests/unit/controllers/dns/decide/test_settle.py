@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers_dns_objects import FIRST, LATER, lines
+from builders.dns_objects import FIRST, LATER, lines
 from protokube.controllers.dns.decide.desired import Asked
 from protokube.controllers.dns.decide.settle import settle
 from protokube.records.owners import Want

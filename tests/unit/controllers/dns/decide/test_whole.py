@@ -9,17 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers_dns_objects import (
-    FIRST,
-    LATER,
-    Document,
-    a_node,
-    a_pod,
-    a_service,
-    an_ingress,
-    lines,
-    read_object,
-)
+from builders.dns_objects import FIRST, LATER, Document, a_node, a_pod, a_service, an_ingress, lines, read_object
 from protokube.controllers.dns.decide.whole import whole
 from protokube.controllers.dns.decide.zonerules import parse_rules
 from protokube.records.zones import Zone

@@ -21,7 +21,7 @@ from protokube.controllers.dns.read.objects import Annotations
 from protokube.records.names import normalise, normalise_address, problem
 from protokube.records.owners import mark_name, marked_name
 
-DOCS = Path(__file__).parents[4] / "docs"
+DOCS = Path(__file__).parents[5] / "docs"
 
 
 def test_the_good_names_of_a_list_count_also_beside_bad_ones() -> None:

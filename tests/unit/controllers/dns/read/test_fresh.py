@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from helpers_dns_objects import a_node, a_pod, a_service, a_source, an_ingress
-from helpers_watch_server import WatchServer, session_with, watch_server
+from builders.dns_objects import a_node, a_pod, a_service, a_source, an_ingress
+from fakes.watch_server import WatchServer, session_with, watch_server
 from protokube.controllers.dns.read.fresh import API_SERVERS, ORIGIN, FreshObjects, cluster_id
 from protokube.errors import TryLater
 

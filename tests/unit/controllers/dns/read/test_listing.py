@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers_dns_api import DnsApi, dns_api
-from helpers_dns_objects import a_node, a_pod, a_service, an_ingress
+from builders.dns_objects import a_node, a_pod, a_service, an_ingress
+from fakes.object_api import DnsApi, dns_api
 from protokube.controllers.dns.read.listing import agents_names, list_objects
 from protokube.controllers.dns.read.watching import CORE, LEASES
 from protokube.errors import TryLater

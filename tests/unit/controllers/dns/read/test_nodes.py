@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from helpers_dns_objects import LATER, a_node, a_target, lines
+from builders.dns_objects import LATER, a_node, a_target, lines
 from protokube.controllers.dns.decide.desired import desired
 from protokube.controllers.dns.read.nodes import roles_of
 

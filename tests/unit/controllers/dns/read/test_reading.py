@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers_dns_objects import Document, a_node, a_pod, a_service, an_ingress
+from builders.dns_objects import Document, a_node, a_pod, a_service, an_ingress
 from protokube.controllers.dns import HostAddress, Source
 from protokube.controllers.dns.read.reading import read_ingress, read_node, read_pod, read_service
 

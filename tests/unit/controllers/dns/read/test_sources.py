@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from helpers_dns_objects import (
+from builders.dns_objects import (
     LATER,
     Document,
     a_node,

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers_api_server import ApiServer, api_server, until
-from helpers_dns_objects import a_node, a_pod, a_service, an_ingress
+from builders.dns_objects import a_node, a_pod, a_service, an_ingress
+from fakes.api_server import ApiServer, api_server, until
 from protokube.controllers.backoff import Backoff
 from protokube.controllers.dns.read.watching import Watching
 from protokube.kube.session import Session

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from helpers_daemon import until
-from helpers_dns_objects import LATER, a_node, a_pod, a_service, an_ingress
-from helpers_dns_round import Story, a_record
+from builders.dns_objects import LATER, a_node, a_pod, a_service, an_ingress
+from clusters.daemon import until
+from clusters.dns_round import Story, a_record
 from protokube.controllers.dns.tell.conditions import TYPE, Conditions, Said, patch_of, said_of
 from protokube.kube.client import APPLY, ApiError
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from helpers_dns_objects import LATER, Document, a_node, a_pod, a_service, an_ingress
-from helpers_dns_round import Story, a_record
+from builders.dns_objects import LATER, Document, a_node, a_pod, a_service, an_ingress
+from clusters.dns_round import Story, a_record
 from protokube.controllers.dns.tell.events import AGAIN, BURST, MANY, event_teller, warnings
 from protokube.controllers.telling import News
 from protokube.providers.dns import BadRecord

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers_dns_objects import LATER, Document, a_node, a_pod, a_service, an_ingress
-from helpers_dns_round import OWNER, THE_ZONE, Story, a_record
+from builders.dns_objects import LATER, Document, a_node, a_pod, a_service, an_ingress
+from clusters.dns_round import OWNER, THE_ZONE, Story, a_record
 from protokube.controllers.dns import Value
 from protokube.controllers.dns.decide.zonerules import Managed, choose, parse_rules
 from protokube.controllers.dns.tell.explain import Everything, askings, left_alone, names_written

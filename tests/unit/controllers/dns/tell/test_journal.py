@@ -6,8 +6,8 @@ import logging
 
 import pytest
 
-from helpers_dns_objects import a_pod, a_service
-from helpers_dns_round import Story, a_record
+from builders.dns_objects import a_pod, a_service
+from clusters.dns_round import Story, a_record
 from protokube.controllers.dns.tell.journal import SHOWN, changes, journal, sentences
 
 WRONG = a_service("web", "ClusterIP", external_names="web.example.com")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from helpers_dns_round import Story
+from clusters.dns_round import Story
 from protokube.controllers.dns.tell.lag import Lag
 
 

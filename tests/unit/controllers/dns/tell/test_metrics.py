@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from helpers_dns import free_port
-from helpers_dns_objects import Document, a_pod, a_service
-from helpers_dns_round import Story, a_record
+from builders.dns_objects import Document, a_pod, a_service
+from clusters.dns_round import Story, a_record
+from fakes.name_servers import free_port
 from protokube.controllers.dns.controller import Round
 from protokube.controllers.dns.tell.metrics import Metrics
 from protokube.errors import InvalidRequest, Refused

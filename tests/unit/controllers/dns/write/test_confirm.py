@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from helpers_dns_objects import Document, a_node, a_pod, a_service
-from helpers_dns_world import API, Cluster
+from builders.dns_objects import Document, a_node, a_pod, a_service
+from clusters.dns_world import API, Cluster
 from protokube.controllers.dns.write.confirm import PATIENCE, Look
 from protokube.errors import TryLater
 from protokube.records.onename import ADOPTED, INHERITED

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from helpers_dns_world import PRIVATE, PUBLIC
+from clusters.dns_world import PRIVATE, PUBLIC
 from protokube.controllers.dns.decide.zonerules import Rule
 from protokube.controllers.dns.write.zones import MISSED, RECORDS_EVERY, ZONES_EVERY, Zones, ZoneView
 from protokube.errors import ProtokubeError, Refused, TryLater

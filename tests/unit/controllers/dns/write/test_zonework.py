@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection
 
 import pytest
 
-from helpers_dns_objects import a_pod
-from helpers_dns_world import PUBLIC, Cluster, Leads, Wire
-from helpers_owners import US, a_mark, a_record, the_marks
+from builders.dns_objects import a_pod
+from builders.owners import US, a_mark, a_record, the_marks
+from clusters.dns_world import PUBLIC, Cluster, Leads, Wire
 from protokube.controllers.dns.write.confirm import Look
 from protokube.controllers.dns.write.zones import ZoneView
 from protokube.controllers.dns.write.zonework import FIRST, MOST, TRIES, Outcome, Policy, Sight, ZoneWork

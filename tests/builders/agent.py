@@ -1,0 +1,130 @@
+"""Builders for tests of single parts of the agent: they fill in what a test does not care about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+from clusters.scenario.edges import FakeClock, HostClock, MemoryKeys, MemoryUnits
+from clusters.scenario.host import wanted_of
+from protokube.agent.report import Report
+from protokube.agent.wanted import MasterConfig
+from protokube.agent.world import Home, Turn, World
+from protokube.host import Block, Device
+from protokube.members.generation import Generation, encode
+from protokube.members.identity import Identity
+from protokube.members.start import Data
+from protokube.providers.machines import Machine
+from protokube.providers.volumes import Volume
+from protokube.store import layout
+from protokube.store.memory import MemoryStore
+
+SIZE = 2**30
+
+
+def a_machine(named: str = "i-1", *, group: str = "master-a", zone: str = "local") -> Machine:
+    return Machine(id=named, name=named, zone=zone, address="10.0.0.1", group=group)
+
+
+def a_volume(named: str = "vol-a", *, member: str = "a", etcd_cluster: str = "main", **told: Any) -> Volume:
+    """A free volume that nothing was ever on."""
+    blank = Volume(
+        id=named, zone="local", etcd_cluster=etcd_cluster, member=member, members=("a", "b", "c"), size=SIZE,
+        made_empty=True,
+    )  # fmt: skip
+    return replace(blank, **told)
+
+
+def a_block(**told: Any) -> Block:
+    return replace(Block(path=Path("/dev/sdb"), number=(8, 16), size=SIZE, serial="vol-a"), **told)
+
+
+def a_device(serial: str | None = "vol-a") -> Device:
+    return Device(path=Path("/dev/sdb"), serial=serial)
+
+
+def a_generation(*, is_open: bool = True, replacements: dict[str, str] | None = None) -> Generation:
+    founders = {"a": "vol-a", "b": "vol-b", "c": "vol-c"}
+    return Generation(
+        id="g1", etcd_cluster="main", token="token-1", founders=founders, replacements=replacements or {}, open=is_open
+    )
+
+
+def a_store(name: str) -> MemoryStore:
+    """With the generation record of a formed cluster in it."""
+    store = MemoryStore(name)
+    store.create(layout.etcd_generation("laptop", "main"), encode(a_generation(is_open=False)))
+    return store
+
+
+def an_identity(*, epoch: int = 3, holder: str = "i-1", volume: str = "vol-a") -> Identity:
+    return Identity(
+        cluster="laptop", etcd_cluster="main", member="a", volume=volume, generation="g1", epoch=epoch, holder=holder
+    )
+
+
+class Alone:
+    """Presence of a master that hears nobody, or what the test says."""
+
+    def __init__(
+        self, live: dict[str, str] | None = None, *, elected: bool = False, serving: Sequence[str] = ()
+    ) -> None:
+        self.told, self.is_elected, self.retired = live, elected, False
+        self.apis, self.gets_leave, self.asked_leave = serving, True, 0
+
+    def live(self) -> dict[str, str] | None:
+        return self.told
+
+    def serving(self) -> Sequence[str] | None:
+        return None if self.told is None else self.apis
+
+    def elected(self) -> bool:
+        return self.is_elected
+
+    def leave(self) -> bool:
+        self.asked_leave += 1
+        return self.gets_leave
+
+    def retire(self) -> None:
+        self.retired = True
+
+
+class Machines:
+    """The provider's list, as the test says it; we are the first in it."""
+
+    def __init__(self, *listed: Machine) -> None:
+        self.listed = listed
+
+    def me(self) -> Machine:
+        return self.listed[0]
+
+    def list_machines(self) -> Sequence[Machine]:
+        return self.listed
+
+
+def a_turn(root: Path, *, wanted: MasterConfig | None = None, **edges: Any) -> Turn:
+    """A round that has not begun; an edge that is not given must not be touched."""
+    nothing = cast(Any, None)
+    world = World(
+        me=a_machine(), clock=HostClock(FakeClock()), volumes=nothing, machines=nothing, dns=None, disks=nothing,
+        units=MemoryUnits(), store=nothing, etcd={}, keys=MemoryKeys(), presence=Alone(), root=root,
+        uuid_of=lambda _block: None, new_nonce=lambda: "nonce",
+    )  # fmt: skip
+    for name, edge in edges.items():
+        setattr(world, name, edge)
+    return Turn(world=world, wanted=wanted or wanted_of(), report=Report())
+
+
+def a_home(turn: Turn, volume: str = "vol-a", *, member: str = "a", **told: Any) -> Home:
+    """A mounted volume with data on it."""
+    etcd = turn.wanted.etcd[0]
+    found = etcd.member(member)
+    assert found is not None
+    home = Home(
+        volume=volume, etcd=etcd, member=found, point=turn.world.inside(f"/mnt/master-{volume}"),
+        listed=a_volume(volume, attached_to="i-1"), identity=an_identity(volume=volume), data=Data.PRESENT, empty=False,
+        uuid=None,
+    )  # fmt: skip
+    return replace(home, **told)
