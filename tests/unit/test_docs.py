@@ -117,3 +117,12 @@ def test_the_page_about_keys_names_files_for_every_secret() -> None:
     assert len(found) > 20
     assert [row.secret for row in found if not row.patterns] == []
     assert {row.there for row in found} == {"always", "Kubernetes", "up --kubelet", "with encryptionConfig"}
+
+
+def test_every_file_that_the_architecture_names_is_there() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    named = set(re.findall(r"`([a-z_]+/[a-z0-9_/]+(?:\.py|/)?)`", page))
+
+    assert len(named) > 40
+    roots = (ROOT / "src" / "protokube", ROOT)
+    assert [each for each in sorted(named) if not any((root / each).exists() for root in roots)] == []
