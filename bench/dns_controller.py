@@ -26,9 +26,9 @@ from moto.route53.models import RecordSet  # noqa: E402
 
 from e2e.real_api import RealApi, real_api, until  # noqa: E402
 from fakes.route53 import ENVIRONMENT, Route53Server  # noqa: E402
+from protokube.binaries.kubernetes import find  # noqa: E402
 from protokube.kube.client import ApiError, KubeApi  # noqa: E402
 from protokube.manifests import kubeconfig  # noqa: E402
-from protokube.programs.kubernetes import find  # noqa: E402
 
 SIZES = ((200, 2_000), (1_000, 10_000))
 ASKING = 500

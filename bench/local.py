@@ -20,8 +20,8 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests")]
 
 from fakes.name_servers import debian_environment, debian_program  # noqa: E402
 from host.debian import unpacked  # noqa: E402
+from protokube.binaries.kubernetes import find  # noqa: E402
 from protokube.local.base.paths import Paths  # noqa: E402
-from protokube.programs.kubernetes import find  # noqa: E402
 from soak import idling  # noqa: E402
 from soak.budget import Budget  # noqa: E402
 

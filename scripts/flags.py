@@ -16,9 +16,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from protokube.binaries.etcd import ETCD
+from protokube.binaries.kubernetes import KUBERNETES
 from protokube.config.flags import COMPONENTS
-from protokube.programs.etcd import ETCD
-from protokube.programs.kubernetes import KUBERNETES
 
 TABLES = Path(__file__).resolve().parents[1] / "src" / "protokube" / "config" / "tables"
 PFLAG = re.compile(r"^ {2,6}(?:-\w, )?--(?P<name>[\w.-]+)(?:\[=[^\]]*\])?(?: (?P<type>\S+))? *(?P<text>.*)$")

@@ -6,10 +6,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+from protokube.binaries.gomodules import SUMS, resolved_sums
+from protokube.binaries.sources import SOURCES
 from protokube.cli.shared.progress import Progress
 from protokube.errors import ProtokubeError
-from protokube.programs.gomodules import SUMS, resolved_sums
-from protokube.programs.sources import SOURCES
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 

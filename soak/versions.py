@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from protokube.binaries.etcd import ETCD
+from protokube.binaries.kubernetes import KUBERNETES
+from protokube.binaries.obtain import Way, obtain
+from protokube.binaries.product import CACHE
 from protokube.cli.shared.progress import Progress
 from protokube.config.etcd_versions import etcd_for
 from protokube.errors import ProtokubeError
-from protokube.programs.etcd import ETCD
-from protokube.programs.kubernetes import KUBERNETES
-from protokube.programs.obtain import Way, obtain
-from protokube.programs.product import CACHE
 from protokube.spec.version import DEFAULT, parse
 from soak.budget import Budget, Outcome, Section, say
 from soak.suites import pytest

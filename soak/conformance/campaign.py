@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from protokube.binaries.kubernetes import find
+from protokube.binaries.product import Release
 from protokube.cli.shared.progress import Progress
-from protokube.programs.kubernetes import find
-from protokube.programs.product import Release
 from soak.budget import Budget, say
 from soak.conformance.cluster import load_images, opened, target
 from soak.conformance.drills import Drills

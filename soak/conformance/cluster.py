@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 from clusters.kubelet import KubeletCluster
 from clusters.real import RealCluster
+from protokube.binaries.product import Release
 from protokube.local.base.paths import Paths
 from protokube.local.bringup import CACHE
-from protokube.programs.product import Release
 from soak.budget import say
 from soak.conformance import images
 from soak.conformance.ginkgo import Suite, Target

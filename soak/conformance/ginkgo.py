@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from protokube.programs.product import Release
+from protokube.binaries.product import Release
 from soak.conformance.specs import Spec, pattern, read_report
 
 DOT = "•".encode()

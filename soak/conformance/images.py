@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from protokube.binaries.etcd import ETCD
+from protokube.binaries.product import Release
 from protokube.local.base import executables
 from protokube.local.image import images
 from protokube.local.image.images import Image
 from protokube.local.image.packages import unpack_whole
-from protokube.programs.etcd import ETCD
-from protokube.programs.product import Release
 from soak.conformance.certificate import self_signed
 
 TOOLS = {

@@ -9,13 +9,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from protokube.binaries.gomodules import build_from_modules
+from protokube.binaries.kubernetes import KUBERNETES
+from protokube.binaries.product import CACHE, Product, Release
+from protokube.binaries.sources import KUBERNETES_SOURCE, Source
+from protokube.binaries.telling import Teller
 from protokube.cli.shared.progress import Progress
 from protokube.errors import ProtokubeError
-from protokube.programs.gomodules import build_from_modules
-from protokube.programs.kubernetes import KUBERNETES
-from protokube.programs.product import CACHE, Product, Release
-from protokube.programs.sources import KUBERNETES_SOURCE, Source
-from protokube.programs.telling import Teller
 
 SUMS = Path(__file__).with_name("sums")
 KUBERNETES_IMAGES = "k8s.io/kubernetes/test/images"

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from protokube.programs.etcd import ETCD
-from protokube.programs.kubernetes import KUBERNETES
+from protokube.binaries.etcd import ETCD
+from protokube.binaries.kubernetes import KUBERNETES
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"

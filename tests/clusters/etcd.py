@@ -19,11 +19,11 @@ from typing import Any
 
 from builders.certificates import write_certificates
 from host.debian import unpacked
+from protokube.binaries.etcd import ETCD
+from protokube.binaries.product import CACHE
 from protokube.errors import ProtokubeError
 from protokube.etcd.client import GatewayEtcd
 from protokube.etcd.tls import TlsFiles
-from protokube.programs.etcd import ETCD
-from protokube.programs.product import CACHE
 
 BOOT_SECONDS = 60
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from clusters.real import RealCluster
+from protokube.binaries.kubernetes import find
 from protokube.config.images import PAUSE, by_version
 from protokube.local.bringup import CACHE
-from protokube.programs.kubernetes import find
 from protokube.spec.version import parse
 
 PKI = "/srv/kubernetes"

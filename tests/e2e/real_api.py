@@ -15,6 +15,8 @@ from clusters.etcd import free_ports, make_cluster
 from protokube.agent.controlplane import key_folders
 from protokube.agent.launchdata import from_config
 from protokube.agent.wanted import MasterConfig
+from protokube.binaries.kubernetes import find
+from protokube.binaries.product import Release
 from protokube.cli.wiring import StoreKeys, SystemClock
 from protokube.config.complete import Config
 from protokube.kube.client import KubeApi
@@ -22,8 +24,6 @@ from protokube.local.bringup import ensure_authorities
 from protokube.manifests import kubeconfig
 from protokube.manifests.component import words
 from protokube.manifests.text import as_yaml
-from protokube.programs.kubernetes import find
-from protokube.programs.product import Release
 from protokube.store import Store
 from protokube.store.open import open_store
 

@@ -6,10 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from protokube.binaries.kubernetes import find
+from protokube.binaries.product import Release
 from protokube.local.bringup import CACHE
 from protokube.local.etcd_choice import Wish, choose
-from protokube.programs.kubernetes import find
-from protokube.programs.product import Release
 
 SCRIPT = Path(__file__).parents[2] / "scripts/flags.py"
 

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from protokube.binaries.gomodules import build_from_modules, resolved_sums
+from protokube.binaries.kubernetes import KUBERNETES, PROGRAMS
+from protokube.binaries.sources import KUBERNETES_SOURCE
+from protokube.binaries.telling import Silent
 from protokube.errors import InvalidRequest, Refused
-from protokube.programs.gomodules import build_from_modules, resolved_sums
-from protokube.programs.kubernetes import KUBERNETES, PROGRAMS
-from protokube.programs.sources import KUBERNETES_SOURCE
-from protokube.programs.telling import Silent
 
 RELEASE = """module k8s.io/kubernetes
 

@@ -14,9 +14,9 @@ from cryptography import x509
 
 from clusters.real import RealCluster, until
 from e2e.served import served
+from protokube.binaries.kubernetes import find
 from protokube.local.drill import api_writing
 from protokube.local.drill.writer import as_found, lost, turned_back
-from protokube.programs.kubernetes import find
 
 LIFE = float(os.environ.get("PROTOKUBE_LIFE", "60"))
 CALM = 180.0

@@ -14,8 +14,8 @@ import pytest
 from clusters.kubelet import KubeletCluster
 from clusters.real import until
 from e2e.pods import LABELS, SECONDS, apply, fetched, from_inside, one_on_each, outside, web_process
+from protokube.binaries.coredns import COREDNS
 from protokube.local.bringup import CACHE
-from protokube.programs.coredns import COREDNS
 
 KUBERNETES, DNS = "100.64.0.1", "100.64.0.10"
 DOMAIN = "svc.cluster.local"

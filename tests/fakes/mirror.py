@@ -13,11 +13,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from protokube.programs.kubernetes import KUBERNETES, PROGRAMS
-from protokube.programs.mirrors import architecture
-from protokube.programs.obtain import Way, obtain
-from protokube.programs.product import Release
-from protokube.programs.telling import Teller
+from protokube.binaries.kubernetes import KUBERNETES, PROGRAMS
+from protokube.binaries.mirrors import architecture
+from protokube.binaries.obtain import Way, obtain
+from protokube.binaries.product import Release
+from protokube.binaries.telling import Teller
 
 VERSION = "1.34.1"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from protokube.programs.etcd import ETCD
-from protokube.programs.product import COMPLETE, Release
+from protokube.binaries.etcd import ETCD
+from protokube.binaries.product import COMPLETE, Release
 
 APT = """#!/bin/sh
 echo "$*" >> "$0.log"

@@ -15,9 +15,9 @@ import pytest
 
 from clusters.hosts import Cloud, Host, a_cloud, a_loop_device, a_pod, a_volume, at, eventually, is_mounted_anywhere
 from clusters.pod_runner import a_long_time, sleepers
+from protokube.binaries.product import Release
 from protokube.local.etcd_choice import Wish, choose
 from protokube.local.host import hosts
-from protokube.programs.product import Release
 
 CACHE = Path(__file__).resolve().parents[2] / ".cache" / "binaries"
 

@@ -42,7 +42,7 @@ def api_proxy(name: str, port: int, listen: str, ca: Path | None, status: Path) 
     """
     import asyncio
 
-    from protokube.failover.proxy import Proxy, Told
+    from protokube.apiproxy.proxy import Proxy, Told
     from protokube.host.notify import notify
 
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s")
@@ -89,7 +89,7 @@ def listen_at(place: str) -> socket.socket:
 
 def remembered(status: Path) -> list[str]:
     """What an earlier life knew; a file that says something else says nothing."""
-    from protokube.failover.status import addresses_in
+    from protokube.apiproxy.status import addresses_in
 
     try:
         return addresses_in(json.loads(status.read_text()))
@@ -105,4 +105,4 @@ def write(status: Path, tree: dict[str, Any]) -> None:
         status.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(status, (json.dumps(tree, indent=2) + "\n").encode(), durable=False)
     except OSError as error:
-        logging.getLogger("protokube.failover").warning("cannot write %s: %s", status, error.strerror)
+        logging.getLogger("protokube.apiproxy").warning("cannot write %s: %s", status, error.strerror)

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.programs import a_debian, a_program, an_etcd, kept_etcd
+from protokube.binaries.etcd import ETCD
+from protokube.binaries.product import Release
 from protokube.config.etcd_versions import etcd_for, too_old
 from protokube.errors import InvalidRequest, Refused, TryLater
 from protokube.local.etcd_choice import Etcd, Wish, best, choose, why_not
-from protokube.programs.etcd import ETCD
-from protokube.programs.product import Release
 from protokube.spec.version import Version, parse
 
 

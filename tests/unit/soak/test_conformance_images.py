@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from protokube.programs.product import Release
+from protokube.binaries.product import Release
 from soak.conformance.certificate import self_signed
 from soak.conformance.images import (
     MAKERS,

@@ -10,11 +10,11 @@ import click
 from protokube.cli.get.programs import get_programs, version_argument, way_options
 
 if TYPE_CHECKING:
-    from protokube.programs.product import Product
+    from protokube.binaries.product import Product
 
 
 def product() -> Product:
-    from protokube.programs.coredns import COREDNS
+    from protokube.binaries.coredns import COREDNS
 
     return COREDNS
 

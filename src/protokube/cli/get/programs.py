@@ -14,7 +14,7 @@ from protokube.errors import InvalidRequest
 from protokube.signals import ending_like_ctrl_c
 
 if TYPE_CHECKING:
-    from protokube.programs.product import Product
+    from protokube.binaries.product import Product
 
 Command = Callable[..., None]
 
@@ -23,7 +23,7 @@ def version_argument(find_product: Callable[[], Product]) -> Callable[[Command],
     """Which version; the shell completes what the cache holds."""
 
     def kept_versions(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-        from protokube.programs.product import CACHE
+        from protokube.binaries.product import CACHE
 
         versions = find_product().complete_versions(ctx.params.get("cache") or CACHE)
         return [each for each in versions if each.startswith(incomplete)]
@@ -80,9 +80,9 @@ def get_programs(
     mirrors: tuple[str, ...],
     **way: Any,
 ) -> None:
+    from protokube.binaries.obtain import Way, obtain
+    from protokube.binaries.product import CACHE
     from protokube.cli.shared.progress import Progress
-    from protokube.programs.obtain import Way, obtain
-    from protokube.programs.product import CACHE
 
     context = click.get_current_context()
     asked = context.get_parameter_source("mirrors") is click.core.ParameterSource.COMMANDLINE

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from protokube.errors import Problem, ProtokubeError, Refused
 
 if TYPE_CHECKING:
+    from protokube.binaries.product import Release
+    from protokube.binaries.telling import Teller
     from protokube.cli.shared.inputs import Texts
     from protokube.cli.up.before import Made
     from protokube.config.complete import Config
     from protokube.local.etcd_choice import Etcd
-    from protokube.programs.product import Release
-    from protokube.programs.telling import Teller
     from protokube.spec.parse import Spec
 
 
@@ -47,8 +47,8 @@ def read_lines(lines: str) -> tuple[Spec, Texts]:
 
 def find_kubernetes(spec: Spec | None, release: str) -> Release | None:
     """The programs that are here: of the release that was asked for, of the spec's, or the newest."""
+    from protokube.binaries.kubernetes import find
     from protokube.local.bringup import CACHE
-    from protokube.programs.kubernetes import find
     from protokube.spec.version import parse
 
     if release == "none":
@@ -66,10 +66,10 @@ def find_kubernetes(spec: Spec | None, release: str) -> Release | None:
 
 def find_etcd(spec: Spec, before: Made | None, kubernetes: str, teller: Teller) -> Etcd:
     """The programs that are here, or are to be had; all etcd clusters of one machine run the same ones."""
+    from protokube.binaries.etcd import ETCD
+    from protokube.binaries.obtain import obtain_anyhow
     from protokube.local.bringup import CACHE
     from protokube.local.etcd_choice import Wish, choose
-    from protokube.programs.etcd import ETCD
-    from protokube.programs.obtain import obtain_anyhow
 
     clusters = spec.cluster.get("etcdClusters") or {}
     said = sorted({str(told["version"]) for told in clusters.values() if told.get("version")})
@@ -85,11 +85,11 @@ def find_etcd(spec: Spec, before: Made | None, kubernetes: str, teller: Teller) 
 
 def find_coredns(config: Config, teller: Teller) -> Path | None:
     """The version that the image's name says, downloaded if need be; None, and a warning, if it is not to be had."""
+    from protokube.binaries.coredns import COREDNS
+    from protokube.binaries.obtain import download
     from protokube.cli.shared.options import show_warnings
     from protokube.local.bringup import CACHE
     from protokube.local.image.clusterdns import version_in
-    from protokube.programs.coredns import COREDNS
-    from protokube.programs.obtain import download
 
     dns = config.cluster["clusterDNS"]
     if dns["provider"] != "CoreDNS":

@@ -10,8 +10,8 @@ import pytest
 
 from builders.command import Call, process
 from fakes.mirror import VERSION, Mirror, a_folder, dead_url, serving
+from protokube.binaries.kubernetes import PROGRAMS
 from protokube.errors import ExitCode
-from protokube.programs.kubernetes import PROGRAMS
 
 SHELL = "_PROTOKUBE_COMPLETE"
 

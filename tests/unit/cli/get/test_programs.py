@@ -13,9 +13,9 @@ import pytest
 from builders.command import Call, process
 from fakes.mirror import Mirror, dead_url, serving
 from fakes.programs import a_program, all_of_etcd
+from protokube.binaries.etcd import ETCD
+from protokube.binaries.mirrors import architecture
 from protokube.errors import ExitCode
-from protokube.programs.etcd import ETCD
-from protokube.programs.mirrors import architecture
 
 
 @pytest.fixture(autouse=True)

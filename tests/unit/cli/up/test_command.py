@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from fakes.programs import all_of_etcd
+from protokube.binaries.etcd import ETCD
+from protokube.binaries.product import Release
+from protokube.binaries.telling import Silent
 from protokube.cli.up.choosing import (
     complete_here,
     few_lines,
@@ -21,9 +24,6 @@ from protokube.cli.up.waiting import is_ready, waits
 from protokube.config.complete import Config
 from protokube.errors import InvalidSpec, Refused
 from protokube.local.base.paths import Paths
-from protokube.programs.etcd import ETCD
-from protokube.programs.product import Release
-from protokube.programs.telling import Silent
 
 
 def the_few_lines(name: str = "laptop", masters: int = 3, *, events: bool = False) -> Config:

@@ -1,0 +1,164 @@
+"""The proxy: takes connections, checks API servers, and brings the two together.
+
+Everything happens in one thread, so a change of `state` and what follows from it are never apart.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from protokube.apiproxy.backends import Backends
+from protokube.apiproxy.carry import PART, Carried, keep_an_eye_on, reset
+from protokube.apiproxy.check import Checker
+from protokube.apiproxy.resolver import Resolver
+from protokube.apiproxy.status import Tree, sentences, snapshot
+from protokube.errors import TryLater
+
+log = logging.getLogger("protokube.apiproxy")
+
+CONNECT, RESOLVE_EVERY, GRACE, LOOK = 1.0, 5.0, 2.0, 1.0
+"""Seconds to wait for a connection; between two lookups of the name; for what is under way when we end; between two
+looks at what is due at the latest."""
+MOST = 1000
+"""Connections at once; a machine has a handful, and what leaks them must not take the machine along."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What the proxy is told."""
+
+    name: str
+    port: int
+    identity: str
+    ca: Path | None = None
+    known: Sequence[str] = ()
+    """Addresses of an earlier life, for as long as the name leads nowhere."""
+
+
+class Proxy:
+    """One listener, and the API servers behind one name."""
+
+    def __init__(self, told: Told, tell: Callable[[Tree], None], alive: Callable[[], object] = lambda: None) -> None:
+        self._told, self._tell, self._alive = told, tell, alive
+        self._resolver = Resolver(told.name)
+        self._unresolved = ""
+        self._state = Backends(identity=told.identity)
+        self._snapshot: Tree = {}
+        self._through: defaultdict[str, set[Carried]] = defaultdict(set)
+        self._clients: set[asyncio.Task[None]] = set()
+        self._checkers: dict[str, Checker] = {}
+        self._checking: dict[str, asyncio.Task[None]] = {}
+        self._wake = asyncio.Event()
+
+    async def run(self, listener: socket.socket) -> None:
+        """Until a signal says that it is enough."""
+        stop, loop = asyncio.Event(), asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop.set)
+        self._become(self._state.resolved(self._told.known, loop.time()))
+        server = await asyncio.start_server(self._accept, sock=listener, limit=PART)
+        ended = asyncio.create_task(stop.wait())
+        tasks = [ended, asyncio.create_task(self._resolve()), asyncio.create_task(self._check())]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for each in done:
+                each.result()  # a bug in one of them ends us; whoever started us does so again
+            server.close()
+            if self._clients:
+                await asyncio.wait(self._clients, timeout=GRACE)
+        finally:
+            server.close()
+            for each in (*tasks, *self._checking.values(), *self._clients):
+                each.cancel()
+            for carried in [each for all_of_one in self._through.values() for each in all_of_one]:
+                carried.reset()
+
+    async def _resolve(self) -> None:
+        while True:
+            try:
+                addresses = await self._resolver.addresses()
+                self._unresolved = ""
+            except TryLater as why:
+                addresses, self._unresolved = (), why.message
+            busy = {address for address, carried in self._through.items() if carried}
+            self._become(self._state.resolved(addresses, asyncio.get_running_loop().time(), busy))
+            await asyncio.sleep(RESOLVE_EVERY)
+
+    async def _check(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            for address in self._state.due(loop.time()):
+                if address not in self._checking:
+                    self._checking[address] = asyncio.create_task(self._check_one(address))
+            self._alive()
+            self._wake.clear()
+            dues = [each.due for each in self._state.known.values() if each.address not in self._checking]
+            with suppress(TimeoutError):
+                pause = min([LOOK, *(max(due - loop.time(), 0) for due in dues)])
+                await asyncio.wait_for(self._wake.wait(), pause)
+
+    async def _check_one(self, address: str) -> None:
+        told = self._told
+        if address not in self._checkers:
+            self._checkers[address] = Checker(address, told.port, name=told.name, ca=told.ca)
+        try:
+            why = await self._checkers[address].check()
+            self._become(self._state.checked(address, why, asyncio.get_running_loop().time()))
+        finally:
+            del self._checking[address]
+
+    def _become(self, state: Backends) -> None:
+        """Take a new state, and do what follows from it."""
+        self._state = state
+        for address in state.cut():
+            if carried := self._through.pop(address, None):
+                log.info("connections through %s are cut, to be made anew elsewhere: %d", address, len(carried))
+                for each in carried:
+                    each.reset()
+        for address in self._checkers.keys() - state.known.keys() - self._checking.keys():
+            self._checkers.pop(address).close()
+        seen = snapshot(state, name=self._told.name, unresolved=self._unresolved)
+        if seen != self._snapshot:
+            for sentence in sentences(self._snapshot, seen):
+                log.info("%s", sentence)
+            self._snapshot = seen
+            self._tell(seen)
+        self._wake.set()
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._clients) >= MOST:
+            log.warning("a connection is turned away: there are %d", MOST)
+            reset(writer)
+            return
+        task = asyncio.create_task(self._carry(reader, writer))
+        self._clients.add(task)
+        task.add_done_callback(self._clients.discard)
+
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for address in self._state.order():
+            self._state = self._state.trying(address)
+            try:
+                opening = asyncio.open_connection(address, self._told.port, limit=PART)
+                far_reader, far_writer = await asyncio.wait_for(opening, CONNECT)
+                keep_an_eye_on(far_writer)
+            except OSError:
+                self._become(self._state.suspected(address, asyncio.get_running_loop().time()))
+                continue
+            carried = Carried(writer, far_writer)
+            self._through[address].add(carried)
+            self._become(self._state.connected(address))  # it may have turned bad while we connected: then this ends
+            try:
+                await carried.run(reader, far_reader)
+            finally:
+                self._through[address].discard(carried)
+            return
+        log.info("a connection is turned away: %s", "no API server takes it" if self._state.known else "none is known")
+        reset(writer)

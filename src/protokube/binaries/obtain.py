@@ -1,0 +1,155 @@
+"""Get Kubernetes, etcd or CoreDNS: what is here already, else from a folder, from its releases, or built here.
+
+Only one way is gone, and the user says which: a build takes a quarter of an hour, and an offline folder is named by
+someone who does not want a download. A build is made from Go modules, or from Debian's source for the one version of
+Kubernetes that Debian has.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from protokube.binaries import debian, shelf
+from protokube.binaries.archives import COREDNS_ARCHIVES, ETCD_ARCHIVES
+from protokube.binaries.coredns import COREDNS
+from protokube.binaries.etcd import ETCD, OLDEST_TO_GET
+from protokube.binaries.gomodules import build_from_modules
+from protokube.binaries.kubernetes import KUBERNETES
+from protokube.binaries.product import CACHE, VERSION, Product, Release
+from protokube.binaries.release import download_release
+from protokube.binaries.sources import SOURCES
+from protokube.binaries.telling import Silent, Teller
+from protokube.errors import InvalidRequest, ProtokubeError, Refused
+
+DOWNLOADS = {
+    KUBERNETES.key: download_release,
+    ETCD.key: ETCD_ARCHIVES.download,
+    COREDNS.key: COREDNS_ARCHIVES.download,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """Where from; nothing said means the official releases."""
+
+    folder: Path | None = None
+    mirrors: Sequence[str] = ()
+    build: bool = False
+    unverified: bool = False
+
+    def check(self) -> None:
+        if self.unverified and not self.build:
+            hint = "add --build, or leave it out"
+            raise InvalidRequest("--unverified is about modules that are built here", hint=hint)
+        if sum(map(bool, (self.folder, self.mirrors, self.build))) > 1:
+            raise InvalidRequest("only one of --from, --mirror and --build can be gone by")
+
+
+def obtain(
+    product: Product, version: str | None, cache: Path = CACHE, way: Way | None = None, teller: Teller | None = None
+) -> Release:
+    """This version in the cache; without one, what the folder or Debian has, or what is there."""
+    way, teller = way or Way(), teller or Silent()
+    way.check()
+    if (version or not (way.folder or way.build)) and (found := product.find(version, cache)):
+        return found
+    asked = None if version is None else product.plain_version(version)
+    need_usable(product, asked)
+    if way.folder is not None:
+        return copy_folder(product, way.folder, cache, teller, asked)
+    if way.build and product is KUBERNETES and asked in (None, debian.VERSION):
+        return debian.build_from_debian(cache, teller, asked)
+    if asked is None:
+        message = f"there is no {product.name} in {cache} yet"
+        raise InvalidRequest(message, hint=f"name a version, such as {product.example}")
+    if way.build:
+        return build_from_modules(SOURCES[product.key], asked, cache, teller, unverified=way.unverified)
+    return download(product, asked, cache, way.mirrors, teller)
+
+
+def need_usable(product: Product, version: str | None) -> None:
+    """Some versions are not to be had, and some not to be used."""
+    if version and (why := product.why_not(version)):
+        raise InvalidRequest(f"that would be {product.name} {version}, {why}", hint=f"such as {product.example}")
+    numbers = VERSION.match(version or "")
+    if product is ETCD and numbers and (int(numbers[1]), int(numbers[2])) < OLDEST_TO_GET:
+        raise InvalidRequest(
+            f"etcd {version} is older than what can be got",
+            want=f"{OLDEST_TO_GET[0]}.{OLDEST_TO_GET[1]} or later, such as {product.example}",
+            hint="3.4 is in Debian 12, where `protokube up` finds it by itself",
+        )
+
+
+def download(product: Product, version: str, cache: Path, mirrors: Sequence[str], teller: Teller) -> Release:
+    """This version's official release in the cache."""
+    with shelf.only_one(product, cache, teller) as kept:
+        if found := product.find(version, cache):
+            return found
+        draft = shelf.draft(kept, version)
+        try:
+            DOWNLOADS[product.key](version, draft, mirrors, teller)
+        finally:
+            if not any(draft.iterdir()):  # a version that nobody has, or nobody to ask
+                draft.rmdir()
+        return shelf.finish(product, draft, kept, version)
+
+
+def obtain_anyhow(product: Product, version: str, cache: Path, mirrors: Sequence[str], teller: Teller) -> Release:
+    """This version in the cache, from whoever has it: its official release, then Go modules."""
+    version = product.plain_version(version)
+    need_usable(product, version)
+    try:
+        return download(product, version, cache, mirrors, teller)
+    except ProtokubeError as why:
+        try:
+            return build_from_modules(SOURCES[product.key], version, cache, teller)
+        except ProtokubeError as second:
+            both = "; ".join(f"{each.message}: {each.saw}" if each.saw else each.message for each in (why, second))
+            raise type(second)(f"{product.name} {version} is not to be had", saw=both, hint=second.hint) from second
+
+
+def copy_folder(product: Product, folder: Path, cache: Path, teller: Teller, asked: str | None) -> Release:
+    """Keep the programs of a folder; checksums are looked at where they lie beside them."""
+    there = product.in_folder(folder)
+    if missing := [name for name in product.programs if name not in there]:
+        kubernetes = "the folder kubernetes/server/bin of an unpacked kubernetes-server-linux archive has them all"
+        raise InvalidRequest(
+            f"there is no {', no '.join(missing)} in {folder}",
+            want=f"{', '.join(product.programs)}, as programs that may be executed",
+            hint=kubernetes if product is KUBERNETES else "the folder of an unpacked archive of a release has them all",
+        )
+    for path in there.values():
+        _check(path)
+    found = product.version(there[product.programs[0]])
+    if asked not in (None, found):
+        raise InvalidRequest(f"{folder} holds {product.name} {found}", want=f"{asked}, which was asked for")
+    need_usable(product, found)
+    with shelf.only_one(product, cache, teller) as kept:
+        if done := product.in_cache(found, cache):
+            return done
+        draft = shelf.draft(kept, found)
+        for name, path in there.items():
+            with teller.step(f"{name} {found}"):
+                shutil.copyfile(path, draft / name)
+        return shelf.finish(product, draft, kept, found)
+
+
+def _check(path: Path) -> None:
+    beside = path.with_name(f"{path.name}.sha256")
+    if not beside.exists():
+        return
+    promised = re.match(r"[0-9a-f]*", beside.read_text("ascii", "replace").strip().lower())
+    with path.open("rb") as file:
+        came = hashlib.file_digest(file, "sha256").hexdigest()
+    if promised is None or promised[0] != came:
+        raise Refused(
+            f"{path} is not what its checksum promises",
+            saw=f"sha256 {came}",
+            want=f"{promised[0] if promised else 'a checksum'}, from {beside.name}",
+            hint="get the folder anew",
+        )
