@@ -61,7 +61,7 @@ def test_a_runner_that_dies_comes_back_with_its_pods(host: Host) -> None:
 
 def runners(host: Host) -> list[int]:
     """The pod runner, and for a moment each child that has not become a program yet."""
-    return [pid for pid in hosts.processes(host.pid) if b"podrunner" in cmdline(pid)]
+    return [pid for pid in hosts.processes(host.pid) if b"protokube.local.pods.runner" in cmdline(pid)]
 
 
 def cmdline(pid: int) -> bytes:
