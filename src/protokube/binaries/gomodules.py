@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,10 @@ OLDEST_GO = "1.21"
 ROOM = 6_000_000_000
 FOLDER = ".modules"
 SECONDS = 300.0
+MOST = 5
+"""Modules that an error names."""
+NOTHING = '{{with ""}}{{end}}'
+"""What `go list` prints of each package: packages have to be loaded, and what it says then are complaints alone."""
 
 
 def build_from_modules(
@@ -136,20 +140,33 @@ def _resolve(
     packages = source.packages.values()
     (work / "packages.go").write_text(gosource.imports(packages), "ascii")
     (work / "go.sum").write_text(pinned, "ascii")
-    listing = [str(go.path), "list", "-mod=mod", "-deps", "-f", "{{if .Module}}{{.ImportPath}}{{end}}"]
+    listing = [str(go.path), "list", "-mod=mod", "-deps", "-f", NOTHING]
     tests = [source.packages[name] for name in sorted(source.tests)]
     try:
         run([*listing, *packages], work, environment)
         if tests:
             run([*listing, "-test", *tests], work, environment)
     except TryLater as why:
-        raise (_refusal(what, why.saw) if "verifying" in why.saw else why) from why
+        output = run.log.read_text("utf-8", errors="replace")  # all of it: an error has its last lines alone
+        if unverified := [line for line in output.splitlines() if "verifying" in line]:
+            raise _refusal(what, why.saw if "verifying" in why.saw else unverified[0]) from why
+        if missing := gosource.not_served(output):
+            raise InvalidRequest(
+                f"the module proxy does not serve all modules of {what}",
+                saw=_few(missing),
+                hint="name another patch release, or take the official release: without --build",
+            ) from why
+        raise
     if pinned and (unknown := gosource.unknown_sums(pinned, (work / "go.sum").read_text("ascii"))):
         raise Refused(
             f"{what} would be built with modules that are not in our sums",
-            saw=", ".join(unknown[:5]) + (f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""),
+            saw=_few(unknown),
             hint="report it; a proxy that answers otherwise than the public one may be the cause",
         )
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:MOST]) + (f" and {len(names) - MOST} more" if len(names) > MOST else "")
 
 
 def _json(go: Go, work: Path, environment: Mapping[str, str], *arguments: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import Any
 
 WRAPPER = "protokube.invalid/build"
 UNPUBLISHED = "v0.0.0"
+NOT_SERVED = re.compile(r"(\S+@v\S+): reading \S+: ((?:403|404|410) [A-Z][A-Za-z ]*)")
 GO_VERSION = re.compile(r"(?:go)?(\d+)\.(\d+)(?:\.(\d+))?")
 
 
@@ -75,6 +76,14 @@ def unknown_sums(pinned: str, used: str) -> list[str]:
     """Modules that a build would use and whose sums we do not know. One with another sum Go itself refuses."""
     known = set(pinned.splitlines())
     return sorted({" ".join(line.split(" ")[:2]) for line in used.splitlines() if line and line not in known})
+
+
+def not_served(output: str) -> list[str]:
+    """Modules that a proxy refused for good, with its answer, out of what `go list` wrote: each once.
+
+    `pkg/x.go:42:2: k8s.io/api@v0.32.13: reading https://proxy/k8s.io/api/@v/v0.32.13.zip: 403 Forbidden`
+    """
+    return sorted({f"{module} ({answer})" for module, answer in NOT_SERVED.findall(output)})
 
 
 def go_version(text: str) -> tuple[int, int, int]:

@@ -100,6 +100,35 @@ def test_a_build_ends_in_the_cache_and_leaves_nothing_beside_it(go: Go) -> None:
     assert [each["words"][-1] for each in go.calls("build")] == [f"k8s.io/kubernetes/cmd/{name}" for name in PROGRAMS]
 
 
+def test_modules_that_the_proxy_does_not_serve_are_named_once_each_whatever_else_is_said(go: Go) -> None:
+    zips = [("cri-client", "403 Forbidden"), ("kube-proxy", "404 Not Found"), ("cri-client", "403 Forbidden")]
+    lines = [f"x.go:1:2: k8s.io/{name}@v0.36.9: reading https://p/{name}.zip: {why}" for name, why in zips]
+    go.answers["list"] = "\n".join([*lines, *(f"go: downloading example.com/{number} v1.0.0" for number in range(40))])
+
+    with pytest.raises(InvalidRequest) as refused:
+        go.build()
+
+    assert "does not serve all modules of Kubernetes 1.36.9" in str(refused.value)
+    assert refused.value.saw == "k8s.io/cri-client@v0.36.9 (403 Forbidden), k8s.io/kube-proxy@v0.36.9 (404 Not Found)"
+
+
+def test_a_module_whose_sum_differs_is_refused_also_if_much_is_said_after_it(go: Go) -> None:
+    more = "\n".join(f"go: downloading example.com/{number} v1.0.0" for number in range(40))
+    go.answers["list"] = f"go: k8s.io/api@v0.36.9: verifying module: checksum mismatch\n{more}"
+
+    with pytest.raises(Refused) as refused:
+        go.build()
+
+    assert "checksum mismatch" in (refused.value.saw or "")
+
+
+def test_a_proxy_that_is_out_of_order_is_asked_again_later(go: Go) -> None:
+    go.answers["list"] = "x.go:1:2: k8s.io/api@v0.36.9: reading https://p/api.zip: 503 Service Unavailable"
+
+    with pytest.raises(TryLater):
+        go.build()
+
+
 def test_tests_of_a_package_are_compiled_with_all_that_they_alone_import_and_without_vet(go: Go) -> None:
     go.build(source=replace(KUBERNETES_SOURCE, tests=frozenset({"kubectl"})))
 
