@@ -17,8 +17,11 @@ from protokube.spec import version as versions
 from protokube.spec.fields import seconds
 
 GIGABYTE = 2**30
-KUBELET_RELOADS = (versions.Version(1, 31), "ReloadKubeletServerCertificateFile")
-"""Since when a kubelet reads the certificate it serves with again, and the gate that forbids it."""
+KUBELET_RELOADS = (versions.Version(1, 36), "ReloadKubeletServerCertificateFile")
+"""Since when a kubelet shows everybody the certificate that it read again, and the gate that forbids it.
+
+Those of 1.31 to 1.35 read it again, and show clients that ask by address (no SNI), as API servers do, the former one.
+"""
 
 
 def from_config(config: Config, *, kubernetes: bool = True, nodes: bool | None = None) -> MasterConfig:

@@ -3,7 +3,7 @@
 Too early, it would start pods that must fail and then hold them back; too late, and a machine without a free volume
 would never be a node. So it waits for what this master holds, but not for ever.
 
-Before 1.31 it reads the certificate that it serves with at its start and never again. Its pods go on while it is
+Before 1.36 it serves API servers with the certificate that it read at its start. Its pods go on while it is
 started anew, but should it not come back, nobody looks after them: so one master after the other, and only while all
 others serve.
 """

@@ -165,7 +165,7 @@ def test_one_that_reads_it_again_by_itself_is_started_anew_for_what_it_shows_as_
 
 @pytest.mark.parametrize(
     ("version", "gate", "reloads"),
-    [("1.30.14", None, False), ("1.31.0", None, True), ("1.36.4", None, True), ("1.31.0", "false", False)],
+    [("1.30.14", None, False), ("1.35.7", None, False), ("1.36.0", None, True), ("1.36.4", "false", False)],
 )
 def test_whether_it_does_depends_on_its_version_and_on_a_gate(version: str, gate: str | None, reloads: bool) -> None:
     own = {"kubelet": {"featureGates": {"ReloadKubeletServerCertificateFile": gate}}} if gate else {}
