@@ -9,9 +9,10 @@ from typing import Any, cast
 
 from clusters.scenario.edges import FakeClock, HostClock, MemoryKeys, MemoryUnits
 from clusters.scenario.host import wanted_of
+from protokube.agent.edges import Edges
 from protokube.agent.report import Report
+from protokube.agent.round import MountedVolume, Round
 from protokube.agent.wanted import MasterConfig
-from protokube.agent.world import Home, Turn, World
 from protokube.host import Block, Device
 from protokube.members.generation import Generation, encode
 from protokube.members.identity import Identity
@@ -104,27 +105,27 @@ class Machines:
         return self.listed
 
 
-def a_turn(root: Path, *, wanted: MasterConfig | None = None, **edges: Any) -> Turn:
+def a_round(root: Path, *, wanted: MasterConfig | None = None, **parts: Any) -> Round:
     """A round that has not begun; an edge that is not given must not be touched."""
     nothing = cast(Any, None)
-    world = World(
+    edges = Edges(
         me=a_machine(), clock=HostClock(FakeClock()), volumes=nothing, machines=nothing, dns=None, disks=nothing,
         units=MemoryUnits(), store=nothing, etcd={}, keys=MemoryKeys(), presence=Alone(), root=root,
         uuid_of=lambda _block: None, new_nonce=lambda: "nonce",
     )  # fmt: skip
-    for name, edge in edges.items():
-        setattr(world, name, edge)
-    return Turn(world=world, wanted=wanted or wanted_of(), report=Report())
+    for name, edge in parts.items():
+        setattr(edges, name, edge)
+    return Round(edges=edges, wanted=wanted or wanted_of(), report=Report())
 
 
-def a_home(turn: Turn, volume: str = "vol-a", *, member: str = "a", **told: Any) -> Home:
+def a_mounted_volume(round_: Round, volume: str = "vol-a", *, member: str = "a", **told: Any) -> MountedVolume:
     """A mounted volume with data on it."""
-    etcd = turn.wanted.etcd[0]
+    etcd = round_.wanted.etcd[0]
     found = etcd.member(member)
     assert found is not None
-    home = Home(
-        volume=volume, etcd=etcd, member=found, point=turn.world.inside(f"/mnt/master-{volume}"),
+    mounted = MountedVolume(
+        volume=volume, etcd=etcd, member=found, point=round_.edges.inside(f"/mnt/master-{volume}"),
         listed=a_volume(volume, attached_to="i-1"), identity=an_identity(volume=volume), data=Data.PRESENT, empty=False,
         uuid=None,
     )  # fmt: skip
-    return replace(home, **told)
+    return replace(mounted, **told)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from builders.addons import MemoryKube
-from builders.agent import Alone, Machines, a_machine, a_turn
+from builders.agent import Alone, Machines, a_machine, a_round
 from builders.config import completed
 from clusters.scenario.edges import HostClock
 from protokube.addons.current import decode
@@ -16,7 +16,7 @@ from protokube.addons.value import Addon, digest, encode
 from protokube.agent.cluster import steps
 from protokube.agent.launchdata import from_config
 from protokube.agent.report import Report
-from protokube.agent.world import Turn
+from protokube.agent.round import Round
 from protokube.store import NotThere, Store, Stored
 from protokube.store.addons import place
 from protokube.store.memory import MemoryStore
@@ -54,12 +54,12 @@ class Master:
     def __init__(self, root: Path, kube: MemoryKube, store: Store, launched_with: Sequence[Addon]) -> None:
         store.put(place(PLAIN.cluster, digest(launched_with)), encode(launched_with))
         self.wanted = replace(PLAIN, addons=digest(launched_with))
-        self.world = a_turn(root, wanted=self.wanted, kube=kube, store=store).world
-        self.world.machines = Machines(a_machine(), a_machine("n-1", group="nodes"))
+        self.edges = a_round(root, wanted=self.wanted, kube=kube, store=store).edges
+        self.edges.machines = Machines(a_machine(), a_machine("n-1", group="nodes"))
 
     def round(self, *, passed: float = 0.0, elected: bool = True) -> Report:
-        cast(HostClock, self.world.clock).common.advance(passed)
-        self.world.presence = Alone({}, elected=elected, serving=[self.world.me.id])
-        turn = Turn(world=self.world, wanted=self.wanted, report=Report())
-        steps.sync(turn)
-        return turn.report
+        cast(HostClock, self.edges.clock).common.advance(passed)
+        self.edges.presence = Alone({}, elected=elected, serving=[self.edges.me.id])
+        round_ = Round(edges=self.edges, wanted=self.wanted, report=Report())
+        steps.sync(round_)
+        return round_.report

@@ -86,10 +86,10 @@ def the_mark_is_what_etcd_says() -> None:
     """Its status counts what is committed in memory. Recorded in every round, so that it is a recent one."""
     one, mark = raftmarks._one, raftmarks._mark
 
-    def bug(turn: Any, home: Any) -> None:
-        commit = turn.world.etcd[home.etcd.key].status(home.member.name).raft_index
+    def bug(round_: Any, home: Any) -> None:
+        commit = round_.world.etcd[home.etcd.key].status(home.member.name).raft_index
         put(raftmarks, "_mark", lambda generation, position: replace(mark(generation, position), commit=commit))
-        one(turn, home)
+        one(round_, home)
 
     put(raftmarks, "EVERY", 0.0)
     put(raftmarks, "_one", bug)

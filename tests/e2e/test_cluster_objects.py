@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from builders.addons import an_addon, an_object
-from builders.agent import Alone, Machines, a_machine, a_turn
+from builders.agent import Alone, Machines, a_machine, a_round
 from builders.command import process
 from clusters.scenario.edges import HostClock
 from e2e.real_api import RealApi, real_api, until
@@ -30,8 +30,9 @@ from protokube.addons.record import PATH as RECORD
 from protokube.addons.value import Addon, ref
 from protokube.agent.cluster import steps
 from protokube.agent.cluster.addons import AGAIN, EVERY
+from protokube.agent.edges import Edges
 from protokube.agent.report import Report
-from protokube.agent.world import Turn, World
+from protokube.agent.round import Round
 from protokube.kube.client import ApiError, KubeApi
 from protokube.kube.resources import Resources
 from protokube.manifests.kubeconfig import by_content
@@ -53,20 +54,20 @@ class Agent:
 
     def __init__(self, real: RealApi, root: Path) -> None:
         self.real = real
-        self.world: World = a_turn(root).world
-        self.world.kube, self.world.store, self.world.machines = real.api, real.store, Machines(a_machine())
-        self.world.presence = Alone({}, elected=True, serving=[self.world.me.id])
+        self.edges: Edges = a_round(root).edges
+        self.edges.kube, self.edges.store, self.edges.machines = real.api, real.store, Machines(a_machine())
+        self.edges.presence = Alone({}, elected=True, serving=[self.edges.me.id])
         self.wanted = real.wanted
 
     def wants(self, *addons: Addon) -> None:
         self.wanted = replace(self.wanted, addons=put_addons(self.real.store, self.wanted.cluster, addons))
 
     def round(self, passed: float = EVERY) -> Report:
-        cast(HostClock, self.world.clock).common.advance(passed)
-        turn = Turn(world=self.world, wanted=self.wanted, report=Report())
-        steps.sync(turn)
-        assert turn.report.bugs == []
-        return turn.report
+        cast(HostClock, self.edges.clock).common.advance(passed)
+        round_ = Round(edges=self.edges, wanted=self.wanted, report=Report())
+        steps.sync(round_)
+        assert round_.report.bugs == []
+        return round_.report
 
 
 @pytest.fixture
@@ -202,13 +203,13 @@ def test_custom_resources_are_written_and_read_again_and_again_and_the_server_li
 
     until(served, "the kind is served")
     real.api.create(path, a_custom_object("Gadget", 0))
-    for turn in range(1, 201):
-        wanted = a_custom_object("Gadget", turn)
+    for round_ in range(1, 201):
+        wanted = a_custom_object("Gadget", round_)
         real.api.apply(f"{path}/one", wanted, manager="test")
-        real.api.merge(f"{path}/one", {"metadata": {"annotations": {f"example.com/{turn % 9}": str(turn)}}})
+        real.api.merge(f"{path}/one", {"metadata": {"annotations": {f"example.com/{round_ % 9}": str(round_)}}})
         (found,) = real.api.get(path)["items"]
         assert found["spec"] == wanted["spec"]
-        assert found["metadata"]["annotations"][f"example.com/{turn % 9}"] == str(turn)
+        assert found["metadata"]["annotations"][f"example.com/{round_ % 9}"] == str(round_)
 
     assert real.api.text("/readyz") == "ok"
 
@@ -319,10 +320,10 @@ def test_a_master_marks_its_own_node(real: RealApi, agent: Agent) -> None:
     name = "i-1"
     assert a_machine().name == name
     real.api.create("/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
-    agent.world.me = a_machine(group=next(iter(agent.wanted.node_labels)))
+    agent.edges.me = a_machine(group=next(iter(agent.wanted.node_labels)))
 
-    labels = agent.wanted.node_labels[agent.world.me.group]
-    taints = {each.partition(":")[0] for each in agent.wanted.node_taints[agent.world.me.group]}
+    labels = agent.wanted.node_labels[agent.edges.me.group]
+    taints = {each.partition(":")[0] for each in agent.wanted.node_taints[agent.edges.me.group]}
     assert labels
     assert taints
 

@@ -20,10 +20,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from protokube.agent.edges import Edges, NobodyLooks
 from protokube.agent.status import snapshot
 from protokube.agent.sync import run_round
 from protokube.agent.wanted import from_tree
-from protokube.agent.world import NobodyLooks, World
 from protokube.etcd.client import GatewayEtcd
 from protokube.host import Device, Job
 from protokube.host.disks import HostDisks
@@ -187,7 +187,7 @@ def live(order: dict[str, Any]) -> dict[str, Any]:
     sys.addaudithook(steps.listen)
     client, nothing = LocalClient(Path(order["socket"])), Nothing()
     nobody = {each.key: GatewayEtcd({m.name: "http://127.0.0.1:1" for m in each.members}) for each in wanted.etcd}
-    world = World(
+    edges = Edges(
         me=LocalMachines(client).me(), clock=SystemClock(), machines=LocalMachines(client),
         volumes=Listened(Volumes(client, Path(order["images"]), order.get("device")), steps),
         dns=Listened(MemoryDns(order["zone"]), steps), disks=Disks(steps, wake.set), units=nothing,
@@ -200,7 +200,7 @@ def live(order: dict[str, Any]) -> dict[str, Any]:
     while True:
         wake.clear()
         number += 1
-        told = snapshot(run_round(world, wanted), number=number, took=0, pause=0)
+        told = snapshot(run_round(edges, wanted), number=number, took=0, pause=0)
         linked = any(member["linked"] for member in told["members"])
         if linked or told["report"]["needsAPerson"] or time.monotonic() > end:
             return told

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from builders.agent import a_home, a_store, a_turn
+from builders.agent import a_mounted_volume, a_round, a_store
 from clusters.etcd import EtcdCluster, make_cluster
 from clusters.scenario.edges import FakeClock, HostClock
 from clusters.scenario.host import wanted_of
 from protokube.agent.etcd import space
 from protokube.agent.etcd.spacewatch import SpaceWatch
 from protokube.agent.report import Report
+from protokube.agent.round import MountedVolume, Round
 from protokube.agent.wanted import MasterConfig
-from protokube.agent.world import Home, Turn
 from protokube.etcd import NoSpace
 from protokube.etcd.client import GatewayEtcd
 from protokube.members.space import is_sound
@@ -35,15 +35,15 @@ PATIENCE = 120
 class Master:
     """One agent, as far as its step `space` goes."""
 
-    home: Home
-    turn: Turn
+    home: MountedVolume
+    round_: Round
     watch: SpaceWatch
 
     def round(self) -> Report:
         self.watch.tick()
-        self.turn.report = Report()
-        space.sync(self.turn)
-        return self.turn.report
+        self.round_.report = Report()
+        space.sync(self.round_)
+        return self.round_.report
 
 
 @dataclass
@@ -88,14 +88,14 @@ def masters_of(cluster: EtcdCluster, root: Path, store: MemoryStore) -> Masters:
     clock, wanted, made = FakeClock(), wanted_for(cluster), []
     for name in cluster.members:
         watch = SpaceWatch({"main": cluster.client()}, HostClock(clock))
-        turn = a_turn(root / name, wanted=wanted, clock=HostClock(clock), store=store, space=watch)
-        home = a_home(turn, f"vol-{name}", member=name)
+        round_ = a_round(root / name, wanted=wanted, clock=HostClock(clock), store=store, space=watch)
+        home = a_mounted_volume(round_, f"vol-{name}", member=name)
         home.point.mkdir(parents=True)
-        link = turn.world.inside("/etc/kubernetes/manifests") / home.etcd.pod.file_name
+        link = round_.edges.inside("/etc/kubernetes/manifests") / home.etcd.pod.file_name
         link.parent.mkdir(parents=True)
         link.symlink_to(f"/mnt/master-vol-{name}/k8s.io/manifests/etcd.manifest")
-        turn.homes.append(home)
-        made.append(Master(home, turn, watch))
+        round_.mounted.append(home)
+        made.append(Master(home, round_, watch))
     return Masters(cluster, clock, made)
 
 

@@ -24,7 +24,7 @@ def make_stage() -> Iterator[Callable[..., Stage]]:
         yield make
         for stage in made:
             Watch(stage).after_event()
-            bugs = [note for host in stage.hosts.values() if host.turn for note in host.turn.report.bugs]
+            bugs = [note for host in stage.hosts.values() if host.round_ for note in host.round_.report.bugs]
             assert bugs == []
 
 

@@ -231,7 +231,7 @@ def test_a_disk_is_formatted_where_the_provider_shows_it_now_and_not_where_it_wa
     for each in (other, volume):
         stage.change_tags(each, attached_to=host.id)
     stage.beside.add(other)
-    host.world.memory.of(VolumesCache).devices[volume] = Device(path=DEVICES / other, serial=None)
+    host.edges.cache.of(VolumesCache).devices[volume] = Device(path=DEVICES / other, serial=None)
     stage.run(20)
     assert stage.platters[other].formats == []
     assert len(stage.platters[volume].formats) == 1

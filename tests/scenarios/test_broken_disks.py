@@ -22,7 +22,7 @@ def pass_hour(stage: Stage) -> None:
 
 
 def persons(stage: Stage) -> list[str]:
-    return [each.text for host in stage.hosts.values() if host.turn for each in host.turn.report.person]
+    return [each.text for host in stage.hosts.values() if host.round_ for each in host.round_.report.person]
 
 
 def phase_of(host: Host, volume: str) -> str:

@@ -91,8 +91,8 @@ def test_without_a_majority_of_others_it_is_refused_with_both_figures_and_one_re
     for _ in range(40):
         window.round(host)
         window.clock.advance(2.5)
-        assert host.turn is not None
-        assert [each.text for each in host.turn.report.person if "older copy" in each.text] == [reason]
+        assert host.round_ is not None
+        assert [each.text for each in host.round_.report.person if "older copy" in each.text] == [reason]
     assert window.etcd["main"].starts == starts
     assert asides(window, "b") == []
     window.thaw(window.holder_of("c"))
@@ -146,8 +146,8 @@ def test_a_person_accepts_a_copy_that_etcd_proved_and_it_is_not_stopped_again(wi
     refused_after_a_panic(window, host)
     power_off(window, "a", "c")
     window.etcd["main"].acknowledged.clear()  # the person knows what is given up
-    assert host.turn is not None
-    older = host.turn.older[window.volume_of("b")].disk
+    assert host.round_ is not None
+    older = host.round_.older[window.volume_of("b")].disk
     accept(window, window.volume_of("b"), Accepted(epoch=older.epoch, term=older.term, commit=older.commit))
     window.until(lambda: host.id in window.etcd["main"].processes)
     starts = window.etcd["main"].starts
@@ -250,8 +250,8 @@ def test_corrupt_data_is_not_started_again_and_etcds_own_sentence_is_the_reason(
     for _ in range(20):
         window.round(host)
         window.clock.advance(2.5)
-        assert host.turn is not None
-        seen.add(tuple(each.text for each in host.turn.report.person))
+        assert host.round_ is not None
+        seen.add(tuple(each.text for each in host.round_.report.person))
         assert host.links() == {}
     assert seen == {("etcd says the data of main/b is corrupt: walpb: crc mismatch",)}
     window.start_agent(host)

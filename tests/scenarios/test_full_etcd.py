@@ -89,7 +89,7 @@ def test_an_agent_that_lost_its_lease_says_the_true_cause_and_the_remedy_goes_on
 def test_live_data_that_fills_it_is_reported_once_with_figures(small: Stage) -> None:
     small.etcd["main"].fill(live=18 * MB)
     small.run(1500)
-    told = [note for host in small.hosts.values() if host.turn for note in host.turn.report.person]
+    told = [note for host in small.hosts.values() if host.round_ for note in host.round_.report.person]
     (note,) = told
     assert (
         note.text == "NOSPACE of etcd-a, NOSPACE of etcd-b, NOSPACE of etcd-c: current data fills it, not old revisions"
@@ -160,7 +160,7 @@ def test_without_the_right_to_compact_only_free_pages_are_given_back(small: Stag
         small.agent_dies(host)
     small.etcd["main"].fill(old=20 * MB)
     small.run(300)
-    assert "set maintenance.compact: true" in str([h.turn.report.person for h in small.hosts.values() if h.turn])
+    assert "set maintenance.compact: true" in str([h.round_.report.person for h in small.hosts.values() if h.round_])
     its_user_compacts(small)
     small.until(lambda: not alarms(small), within=300)
 
@@ -168,13 +168,13 @@ def test_without_the_right_to_compact_only_free_pages_are_given_back(small: Stag
 def its_user_compacts(stage: Stage) -> None:
     """The user of etcd compacts it."""
     host = next(iter(stage.hosts.values()))
-    assert host.world.space is not None
-    host.world.space.etcd["main"].compact(10**9)
+    assert host.edges.space is not None
+    host.edges.space.etcd["main"].compact(10**9)
 
 
 def test_a_database_that_is_nearly_full_is_a_warning(small: Stage) -> None:
     small.etcd["main"].fill(live=13 * MB)
     small.run(60)
-    warnings = [note for host in small.hosts.values() if host.turn for note in host.turn.report.warnings]
+    warnings = [note for host in small.hosts.values() if host.round_ for note in host.round_.report.warnings]
     assert len(warnings) == 3
     assert "the database of main/a has 13.0 MiB, 13.0 MiB of it in use; at its quota of 16.0 MiB" in warnings[0].text

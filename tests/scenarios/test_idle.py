@@ -51,7 +51,7 @@ def test_rounds_come_every_ten_seconds_when_all_is_well_and_faster_when_somethin
 
 def test_etcd_is_asked_for_nothing_but_leases_by_an_idle_cluster(formed: Stage) -> None:
     formed.run(60)
-    client = formed.holder_of("a").world.etcd["main"]
+    client = formed.holder_of("a").edges.etcd["main"]
     before = client.calls  # type: ignore[attr-defined]
     formed.run(60)
     beats = 60 / 1.25

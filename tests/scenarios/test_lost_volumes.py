@@ -364,7 +364,7 @@ def test_a_volume_of_the_original_is_refused_with_the_way_to_adopt_it(stage: Sta
     (platter.folder / "var/etcd/data/member/wal/0-0.wal").touch()
     stage.boot_all()
     stage.run(30)
-    notes = [note for host in stage.hosts.values() if host.turn for note in host.turn.report.person]
+    notes = [note for host in stage.hosts.values() if host.round_ for note in host.round_.report.person]
     assert [note.hint for note in notes] == ["protokube etcd adopt vol-00000001"]
 
 

@@ -206,7 +206,7 @@ def test_what_was_refused_is_mounted_once_and_gives_one_reason(formed: Stage) ->
         formed.round(host)
         formed.clock.advance(2.5)
         assert formed.volume_of("b") in host.disks.table
-        seen.add(tuple(note.text for note in host.turn.report.person) if host.turn else ())
+        seen.add(tuple(note.text for note in host.round_.report.person) if host.round_ else ())
     assert len(seen) == 1
     (reasons,) = seen
     assert len(reasons) == 1

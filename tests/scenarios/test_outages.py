@@ -23,8 +23,8 @@ def test_the_provider_is_away_for_ten_minutes_and_nothing_stops(formed: Stage) -
     for host in formed.hosts.values():
         assert "the memory cloud does not answer" in host.said
         assert "goes on, since the attachment is the lock" in host.said
-        assert host.turn is not None
-        assert host.turn.report.bugs == host.turn.report.person == []
+        assert host.round_ is not None
+        assert host.round_.report.bugs == host.round_.report.person == []
     formed.cloud.down = False
     formed.run(15)
     assert [each.said for each in formed.hosts.values()] == ["", "", ""]
@@ -64,8 +64,8 @@ def test_the_zone_is_away_for_ten_minutes_and_a_master_is_killed_meanwhile(forme
     assert new.links() == {}  # a member is not started before its peers can find it
     assert "the DNS server of laptop does not answer" in new.said
     assert "peers would turn us away" in new.said
-    assert new.turn is not None
-    assert new.turn.report.bugs == []
+    assert new.round_ is not None
+    assert new.round_.report.bugs == []
     assert formed.dns.addresses("etcd-a.internal.laptop") == (old.address,)
 
     formed.dns.unreachable = False
@@ -143,8 +143,8 @@ def test_one_master_with_a_full_disk_says_so_and_the_others_go_on(formed: Stage)
     new = formed.replace_machine(old)
     new.disk_full = True
     formed.run(MINUTE)
-    assert new.turn is not None
-    assert new.turn.report.bugs == []
+    assert new.round_ is not None
+    assert new.round_.report.bugs == []
     assert "writing the identity on" in new.said
     assert "too large" in new.said  # the test's way to fill a disk
     assert formed.identity(formed.volume_of("a")).holder == old.id
@@ -158,9 +158,9 @@ def test_a_full_disk_at_the_very_first_boot_is_waited_for(stage: Stage) -> None:
     hosts = stage.boot_all()
     hosts[0].disk_full = True
     stage.run(MINUTE)
-    assert hosts[0].turn is not None
-    assert hosts[0].turn.report.bugs == []
-    assert hosts[0].turn.report.waits
+    assert hosts[0].round_ is not None
+    assert hosts[0].round_.report.bugs == []
+    assert hosts[0].round_.report.waits
     hosts[0].disk_full = False
     stage.until(stage.healthy, within=MINUTE)
 
@@ -239,8 +239,8 @@ def test_a_dead_disk_of_one_etcd_cluster_keeps_nobody_from_serving_the_other(mak
     mount.point.symlink_to("x" * 300)  # every read is an error now
     stage.run(30)
     assert "file name too long" in host.said.lower()
-    assert host.turn is not None
-    assert host.turn.report.bugs == []
+    assert host.round_ is not None
+    assert host.round_.report.bugs == []
     assert stage.healthy("events")
 
 
@@ -301,8 +301,8 @@ def test_a_file_of_one_etcd_cluster_that_cannot_be_written_keeps_nobody_from_ser
     (host.root / "etc/kubernetes/config/etcd.yaml/in the way").mkdir(parents=True)
     stage.until(lambda: stage.healthy("events"), within=75)
     assert "etcd main/a: waits: is a directory" in host.said
-    assert host.turn is not None
-    assert host.turn.report.bugs == []
+    assert host.round_ is not None
+    assert host.round_.report.bugs == []
     (host.root / "etc/kubernetes/config/etcd.yaml/in the way").rmdir()
     (host.root / "etc/kubernetes/config/etcd.yaml").rmdir()
     stage.until(stage.all_healthy, within=30)

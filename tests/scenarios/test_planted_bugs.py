@@ -35,6 +35,7 @@ from clusters.scenario.histories import failure
 from clusters.scenario.host import tmpfs
 from clusters.scenario.player import Step
 from protokube.agent import links
+from protokube.agent.edges import Edges
 from protokube.agent.volume import (
     claims,
     evidence,
@@ -51,7 +52,6 @@ from protokube.agent.volume import (
     unused,
     verified,
 )
-from protokube.agent.world import World
 from protokube.host import Mount
 from protokube.members import lastwords as members_lastwords
 from protokube.members import older, raftmark, removal, start
@@ -163,8 +163,8 @@ def a_copy_that_a_person_accepts_after_its_panic(stage: Stage) -> None:
     refused_after_a_panic(stage, host)
     power_off(stage, "a", "c")
     model.acknowledged.clear()
-    assert host.turn is not None
-    disk = host.turn.older[stage.volume_of("b")].disk
+    assert host.round_ is not None
+    disk = host.round_.older[stage.volume_of("b")].disk
     accept(stage, stage.volume_of("b"), Accepted(epoch=disk.epoch, term=disk.term, commit=disk.commit))
     stage.until(lambda: host.id in model.processes)
     stage.run(60)
@@ -288,8 +288,8 @@ def two_volumes_of_one_etcd_cluster_on_one_machine(stage: Stage) -> None:
     stage.rounds(6)
     for _ in range(2):
         stage.rounds(1)
-        assert host.turn is not None
-        assert host.turn.report.did == []
+        assert host.round_ is not None
+        assert host.round_.report.did == []
 
 
 def a_volume_is_missing_from_one_list(stage: Stage) -> None:
@@ -345,10 +345,10 @@ def a_majority_is_counted(_stage: Stage) -> None:
 def epoch_at_the_provider_first(patch: pytest.MonkeyPatch) -> None:
     write = ownership._write
 
-    def bug(turn: Any, home: Any, identity: Identity, what: str) -> None:
-        world = turn.world
-        world.volumes.write_epoch(home.volume, identity.epoch, world.me.id, generation=identity.generation)
-        write(turn, home, identity, what)
+    def bug(round_: Any, home: Any, identity: Identity, what: str) -> None:
+        edges = round_.edges
+        edges.volumes.write_epoch(home.volume, identity.epoch, edges.me.id, generation=identity.generation)
+        write(round_, home, identity, what)
 
     patch.setattr(ownership, "_write", bug)
 
@@ -406,15 +406,17 @@ def a_member_is_removed_and_the_others_lose_their_quorum(stage: Stage) -> None:
 
 
 def verified_by_its_holder(patch: pytest.MonkeyPatch) -> None:
-    def bug(world: World, _volume: str, _mount: Mount, identity: Identity | Unreadable | None) -> bool:
-        return isinstance(identity, Identity) and identity.holder == world.me.id
+    def bug(edges: Edges, _volume: str, _mount: Mount, identity: Identity | Unreadable | None) -> bool:
+        return isinstance(identity, Identity) and identity.holder == edges.me.id
 
     patch.setattr(mounted_volumes, "is_verified", bug)
     patch.setattr(verified, "is_verified", bug)
 
 
 def one_mark_for_all_members(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(raftmarks, "_path", lambda turn, key, *_: layout.etcd_raft_mark(turn.wanted.cluster, key, "g", 0, 0))
+    patch.setattr(
+        raftmarks, "_path", lambda round_, key, *_: layout.etcd_raft_mark(round_.wanted.cluster, key, "g", 0, 0)
+    )
     patch.setattr(raftmark.RaftMark, "key", ("g1", 0, 0))
     behind = raftmark.is_behind
     patch.setattr(
@@ -434,7 +436,7 @@ def several_members_on_one_machine(patch: pytest.MonkeyPatch) -> None:
 
 
 def forgetting_what_etcd_said(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(lastwords, "record", lambda turn, home, _position: lastwords.forget(turn.world, home.volume))
+    patch.setattr(lastwords, "record", lambda round_, home, _position: lastwords.forget(round_.edges, home.volume))
 
 
 def the_copys_epoch_counts(patch: pytest.MonkeyPatch) -> None:
@@ -525,7 +527,7 @@ BUGS: dict[str, tuple[Plant, Scenario]] = {
     ),
     "a volume is replaced as soon as it is missing": (
         planted(
-            inventory, "member_is_gone", lambda turn, etcd, member: inventory.volume_of(turn, etcd, member) is None
+            inventory, "member_is_gone", lambda round_, etcd, member: inventory.volume_of(round_, etcd, member) is None
         ),
         formed(a_volume_is_missing_from_one_list),
     ),

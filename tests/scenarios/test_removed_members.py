@@ -120,8 +120,8 @@ def test_the_second_removal_within_a_day_is_meant_and_stays_so_for_ever(formed: 
         " taken to be meant"
     )
     assert phase(host, volume) == "removed"
-    assert host.turn is not None
-    (note,) = host.turn.report.person
+    assert host.round_ is not None
+    (note,) = host.round_.report.person
     assert "etcdctl member add etcd-b --learner --peer-urls=https://etcd-b" in note.hint
     assert "take b out of the members of main in the spec" in note.hint
     pass_days(formed, 2)

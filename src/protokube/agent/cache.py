@@ -53,7 +53,7 @@ class Missed:
 
 
 @dataclass(slots=True)
-class Memory:
+class Cache:
     """The caches of all steps of one agent."""
 
     since: dict[str, float] = field(default_factory=dict)

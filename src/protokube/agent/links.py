@@ -10,49 +10,50 @@ import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from protokube.agent.world import Home, Turn, World
+from protokube.agent.edges import Edges
+from protokube.agent.round import MountedVolume, Round
 from protokube.host.files import remove as remove_file
 
 DIRECTORY = "/etc/kubernetes/manifests"
 
 
-def all_links(world: World) -> Iterator[tuple[Path, str]]:
+def all_links(edges: Edges) -> Iterator[tuple[Path, str]]:
     """Each link below the kubelet's directory that leads to a mounted volume's place, with its target."""
     try:
-        names = sorted(entry.name for entry in os.scandir(world.inside(DIRECTORY)) if entry.is_symlink())
+        names = sorted(entry.name for entry in os.scandir(edges.inside(DIRECTORY)) if entry.is_symlink())
     except (FileNotFoundError, NotADirectoryError):
         return
     for name in names:
-        link = world.inside(f"{DIRECTORY}/{name}")
-        if is_below(target := _target(world, link), str(world.inside("/mnt"))):
+        link = edges.inside(f"{DIRECTORY}/{name}")
+        if is_below(target := _target(edges, link), str(edges.inside("/mnt"))):
             yield link, target
 
 
-def leads_into(world: World, link: Path, point: Path) -> bool:
+def leads_into(edges: Edges, link: Path, point: Path) -> bool:
     try:
-        return is_below(_target(world, link), str(point))
+        return is_below(_target(edges, link), str(point))
     except OSError as error:
         if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.EINVAL):  # there is none, or it is no link
             raise
         return False
 
 
-def link_of(turn: Turn, home: Home) -> Path:
+def link_of(round_: Round, disk: MountedVolume) -> Path:
     """Where the kubelet finds the manifest of this member."""
-    return turn.world.inside(f"{DIRECTORY}/{home.etcd.pod.file_name}")
+    return round_.edges.inside(f"{DIRECTORY}/{disk.etcd.pod.file_name}")
 
 
-def is_linked(turn: Turn, home: Home) -> bool:
-    return leads_into(turn.world, link_of(turn, home), home.point)
+def is_linked(round_: Round, disk: MountedVolume) -> bool:
+    return leads_into(round_.edges, link_of(round_, disk), disk.point)
 
 
-def pointing_into(world: World, point: Path) -> list[Path]:
-    return [link for link, target in all_links(world) if is_below(target, str(point))]
+def pointing_into(edges: Edges, point: Path) -> list[Path]:
+    return [link for link, target in all_links(edges) if is_below(target, str(point))]
 
 
-def dangling(world: World, points: Collection[Path]) -> list[Path]:
+def dangling(edges: Edges, points: Collection[Path]) -> list[Path]:
     """Links into volumes that are not mounted."""
-    return [link for link, target in all_links(world) if not any(is_below(target, str(each)) for each in points)]
+    return [link for link, target in all_links(edges) if not any(is_below(target, str(each)) for each in points)]
 
 
 def is_below(path: str, folder: str) -> bool:
@@ -60,8 +61,8 @@ def is_below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(f"{folder}/")
 
 
-def _target(world: World, link: Path) -> str:
-    return str(world.inside(os.readlink(link)))  # noqa: PTH115
+def _target(edges: Edges, link: Path) -> str:
+    return str(edges.inside(os.readlink(link)))  # noqa: PTH115
 
 
 def remove(link: Path) -> None:

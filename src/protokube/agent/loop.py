@@ -15,10 +15,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from protokube.agent.edges import Edges
+from protokube.agent.round import Round
 from protokube.agent.status import snapshot
 from protokube.agent.sync import run_round
 from protokube.agent.wanted import MasterConfig
-from protokube.agent.world import Turn, World
 from protokube.host.files import write_atomic
 
 log = logging.getLogger("protokube.agent")
@@ -32,8 +33,8 @@ class Pace:
     def __init__(self, jitter: Callable[[], float] = random.random) -> None:
         self._jitter, self._waits, self._pause = jitter, "", SOON
 
-    def after(self, turn: Turn) -> float:
-        report = turn.report
+    def after(self, round_: Round) -> float:
+        report = round_.report
         open_ends = "; ".join(f"{each.step} {each.about}" for each in (*report.waits, *report.bugs))
         if report.did or open_ends != self._waits:
             self._pause = SOON
@@ -42,7 +43,7 @@ class Pace:
         self._waits = open_ends
         if not open_ends and not report.did:
             self._pause = IDLE
-        return min(self._pause * (0.9 + 0.2 * self._jitter()), turn.next_within)
+        return min(self._pause * (0.9 + 0.2 * self._jitter()), round_.next_within)
 
 
 class Loop:
@@ -52,12 +53,12 @@ class Loop:
     `after` each round with the seconds it took.
     """
 
-    def __init__(self, world: World, wanted: MasterConfig, *, status: Path, wake: threading.Event) -> None:
-        self.world, self.wanted = world, wanted
+    def __init__(self, edges: Edges, wanted: MasterConfig, *, status: Path, wake: threading.Event) -> None:
+        self.edges, self.wanted = edges, wanted
         self.rounds = 0
         self.at_end: list[Callable[[], None]] = []
         self.tell: Callable[[str], None] = lambda _said: None
-        self.after: Callable[[Turn, float], None] = lambda _turn, _took: None
+        self.after: Callable[[Round, float], None] = lambda _turn, _took: None
         self._status = status
         self._wake, self._stop = wake, threading.Event()
         self._pace, self._said = Pace(), ""
@@ -79,18 +80,18 @@ class Loop:
 
     def once(self) -> float:
         """One round with everything around it; the seconds to sleep after it."""
-        began = self.world.clock.monotonic()
-        turn = run_round(self.world, self.wanted)
-        took = self.world.clock.monotonic() - began
+        began = self.edges.clock.monotonic()
+        round_ = run_round(self.edges, self.wanted)
+        took = self.edges.clock.monotonic() - began
         self.rounds += 1
-        said = turn.report.sentence()
-        if said and (turn.report.did or _without_times(said) != self._said):
+        said = round_.report.sentence()
+        if said and (round_.report.did or _without_times(said) != self._said):
             log.info("round %d, %.2fs: %s", self.rounds, took, said)
         self._said = _without_times(said)
-        pause = self._pace.after(turn)
-        self._write(snapshot(turn, number=self.rounds, took=took, pause=pause))
+        pause = self._pace.after(round_)
+        self._write(snapshot(round_, number=self.rounds, took=took, pause=pause))
         self.tell(said or "settled")
-        self.after(turn, took)
+        self.after(round_, took)
         return pause
 
     def _write(self, told: dict[str, Any]) -> None:

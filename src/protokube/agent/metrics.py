@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from protokube.agent.world import Turn
+from protokube.agent.round import Round
 from protokube.host import metrics
 
 
-def serve(address: str) -> Callable[[Turn, float], None]:
+def serve(address: str) -> Callable[[Round, float], None]:
     """Serve them at HOST:PORT; what is returned takes each round."""
     from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -21,20 +21,20 @@ def serve(address: str) -> Callable[[Turn, float], None]:
     epoch = Gauge("protokube_volume_epoch", "Epoch of each volume held here", ["member", "volume"], registry=registry)
     elected = Gauge("protokube_elected", "1 on the master that writes what all share", registry=registry)
 
-    def after(turn: Turn, took: float) -> None:
+    def after(round_: Round, took: float) -> None:
         rounds.inc()
         seconds.observe(took)
-        for gauge, notes in ((waiting, turn.report.waits), (person, turn.report.person)):
+        for gauge, notes in ((waiting, round_.report.waits), (person, round_.report.person)):
             gauge.clear()
             for note in notes:
                 gauge.labels(note.step).inc()
-        for note in turn.report.bugs:
+        for note in round_.report.bugs:
             broken.labels(note.step).inc()
         epoch.clear()
-        for home in turn.homes:
-            if home.listed is not None:
-                epoch.labels(home.name, home.volume).set(home.listed.epoch)
-        elected.set(turn.world.presence.elected())
+        for disk in round_.mounted:
+            if disk.listed is not None:
+                epoch.labels(disk.name, disk.volume).set(disk.listed.epoch)
+        elected.set(round_.edges.presence.elected())
 
     metrics.serve(registry, address)
     return after

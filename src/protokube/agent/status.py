@@ -7,64 +7,64 @@ from dataclasses import asdict
 from typing import Any
 
 from protokube.agent.links import is_linked
+from protokube.agent.round import MountedVolume, Round
 from protokube.agent.volume import mounted_volumes, unused
-from protokube.agent.world import Home, Turn
 from protokube.members.identity import Identity
 from protokube.members.phases import Phase, phase_of
 from protokube.members.start import Join, Refuse, Start, Wait
 from protokube.providers.volumes import Volume
 
 
-def snapshot(turn: Turn, *, number: int, took: float, pause: float) -> dict[str, Any]:
-    world = turn.world
-    me = world.me
-    live = world.presence.live()
-    mounted = mounted_volumes.mounted(world)
+def snapshot(round_: Round, *, number: int, took: float, pause: float) -> dict[str, Any]:
+    edges = round_.edges
+    me = edges.me
+    live = edges.presence.live()
+    mounted = mounted_volumes.mounted(edges)
     return {
         "machine": {"id": me.id, "name": me.name, "address": me.address, "zone": me.zone, "group": me.group},
-        "cluster": turn.wanted.cluster,
+        "cluster": round_.wanted.cluster,
         "round": number,
-        "at": world.clock.now(),
+        "at": edges.clock.now(),
         "took": round(took, 4),
         "nextWithin": round(pause, 2),
-        "report": turn.report.to_tree(),
-        "volumes": None if turn.volumes is None else [_volume(turn, each, mounted) for each in turn.volumes],
-        "members": [_home(turn, each) for each in turn.homes],
-        "jobs": [{"job": type(job).__name__, "seconds": round(took, 1)} for job, took in world.disks.running()],
+        "report": round_.report.to_tree(),
+        "volumes": None if round_.volumes is None else [_volume(round_, each, mounted) for each in round_.volumes],
+        "members": [_mounted_volume(round_, each) for each in round_.mounted],
+        "jobs": [{"job": type(job).__name__, "seconds": round(took, 1)} for job, took in edges.disks.running()],
         "live": None if live is None else dict(sorted(live.items())),
-        "elected": world.presence.elected(),
-        "serving": me.id in (world.presence.serving() or ()) if turn.wanted.components else None,
+        "elected": edges.presence.elected(),
+        "serving": me.id in (edges.presence.serving() or ()) if round_.wanted.components else None,
     }
 
 
-def _volume(turn: Turn, volume: Volume, mounted: Collection[str]) -> dict[str, Any]:
+def _volume(round_: Round, volume: Volume, mounted: Collection[str]) -> dict[str, Any]:
     return {
         "id": volume.id,
         "member": f"{volume.etcd_cluster}/{volume.member}",
         "attachedTo": volume.attached_to,
         "epoch": volume.epoch,
         "mark": volume.mark,
-        "phase": _phase(turn, volume, mounted=volume.id in mounted).value,
+        "phase": _phase(round_, volume, mounted=volume.id in mounted).value,
     }
 
 
-def _phase(turn: Turn, volume: Volume, *, mounted: bool) -> Phase:
-    home = next((each for each in turn.homes if each.volume == volume.id), None)
-    not_used = volume.id in unused.volumes(turn)
-    superseded = not_used and volume.id in unused.superseded(turn)
+def _phase(round_: Round, volume: Volume, *, mounted: bool) -> Phase:
+    disk = next((each for each in round_.mounted if each.volume == volume.id), None)
+    not_used = volume.id in unused.volumes(round_)
+    superseded = not_used and volume.id in unused.superseded(round_)
     return phase_of(
         volume.attached_to,
-        turn.world.me.id,
+        round_.edges.me.id,
         mounted=mounted,
-        linked=home is not None and is_linked(turn, home),
-        decision=turn.decisions.get(volume.id),
+        linked=disk is not None and is_linked(round_, disk),
+        decision=round_.decisions.get(volume.id),
         superseded=superseded,
         spare=not_used and not superseded,
     )
 
 
-def _home(turn: Turn, home: Home) -> dict[str, Any]:
-    match turn.decisions.get(home.volume):
+def _mounted_volume(round_: Round, disk: MountedVolume) -> dict[str, Any]:
+    match round_.decisions.get(disk.volume):
         case Start(fresh=True):
             doing = "founding"
         case Start():
@@ -77,17 +77,17 @@ def _home(turn: Turn, home: Home) -> dict[str, Any]:
             doing = f"refused: {why}"
         case _:
             doing = "undecided"
-    identity = home.identity if isinstance(home.identity, Identity) else None
+    identity = disk.identity if isinstance(disk.identity, Identity) else None
     return {
-        "member": home.name,
-        "name": home.member.name,
-        "dnsName": home.member.dns_name,
-        "volume": home.volume,
+        "member": disk.name,
+        "name": disk.member.name,
+        "dnsName": disk.member.dns_name,
+        "volume": disk.volume,
         "epoch": identity.epoch if identity else None,
         "holder": identity.holder if identity else None,
         "generation": identity.generation if identity else None,
-        "data": home.data.value,
+        "data": disk.data.value,
         "doing": doing,
-        "linked": is_linked(turn, home),
-        "older": asdict(older) if (older := turn.older.get(home.volume)) is not None else None,
+        "linked": is_linked(round_, disk),
+        "older": asdict(older) if (older := round_.older.get(disk.volume)) is not None else None,
     }

@@ -7,12 +7,13 @@ import logging
 from protokube.agent import threads
 from protokube.agent.cluster import podnetwork, steps
 from protokube.agent.controlplane import components, etcd_member, keys, kubelet, nodekeys
+from protokube.agent.edges import Edges
 from protokube.agent.etcd import agreement, space
 from protokube.agent.names import api_names, hosts_file, member_names
 from protokube.agent.report import Report
+from protokube.agent.round import Round, Step
 from protokube.agent.volume import diskwatch, fence, lost, phases, raftmarks
 from protokube.agent.wanted import MasterConfig
-from protokube.agent.world import Step, Turn, World
 from protokube.errors import Refused, TryLater
 
 log = logging.getLogger("protokube.agent")
@@ -39,22 +40,22 @@ ROUND: tuple[tuple[str, Step], ...] = (
 )
 
 
-def run_round(world: World, wanted: MasterConfig) -> Turn:
+def run_round(edges: Edges, wanted: MasterConfig) -> Round:
     """One pass, in the order bring-up needs. No step sleeps; the next round retries."""
-    turn = Turn(world=world, wanted=wanted, report=Report())
+    round_ = Round(edges=edges, wanted=wanted, report=Report())
     for name, sync in ROUND:
         try:
-            sync(turn)
+            sync(round_)
         except TryLater as why:
-            turn.report.waiting(name, why)
+            round_.report.waiting(name, why)
         except Refused as why:
-            turn.report.needs_a_person(name, why)
+            round_.report.needs_a_person(name, why)
         except (
             OSError
         ) as why:  # a full or broken disk of this machine: the next round tries again, and until then says so
-            turn.report.waiting(name, f"{why.strerror or why}: {why.filename or 'unknown file'}")
+            round_.report.waiting(name, f"{why.strerror or why}: {why.filename or 'unknown file'}")
         except Exception as bug:  # a bug in one step must not keep the kubelet down
             log.exception("%s: unexpected error, please report it", name)
-            turn.report.broken(name, f"{type(bug).__name__}: {bug}")
-    turn.forget()
-    return turn
+            round_.report.broken(name, f"{type(bug).__name__}: {bug}")
+    round_.forget()
+    return round_

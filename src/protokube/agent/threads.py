@@ -11,7 +11,7 @@ from functools import partial
 
 from protokube.agent.controlplane import apiserver
 from protokube.agent.etcd import agreement, presence, spacewatch
-from protokube.agent.world import Turn
+from protokube.agent.round import Round
 from protokube.host.supervised import Supervised, Workers
 
 STEP = "threads"
@@ -44,9 +44,9 @@ def _watch(cloud: Callable[[Callable[[], None]], None], wake: Callable[[], None]
     raise RuntimeError("the watch of the provider came to an end")
 
 
-def sync(turn: Turn) -> None:
-    for each in turn.world.workers.troubles():
+def sync(round_: Round) -> None:
+    for each in round_.edges.workers.troubles():
         if each.hangs:
-            turn.waiting(STEP, each.name, each.text)
+            round_.waiting(STEP, each.name, each.text)
         else:
-            turn.report.broken(STEP, each.text)
+            round_.report.broken(STEP, each.text)

@@ -17,7 +17,7 @@ import click
 from protokube.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from protokube.agent.world import Turn
+    from protokube.agent.round import Round
 
 LAUNCH = Path("/etc/protokube/agent.json")
 STATUS = Path("/run/protokube/status.json")
@@ -49,8 +49,8 @@ def agent(file: Path, status: Path, metrics: str, once: bool) -> None:
         from protokube.agent.status import snapshot
         from protokube.agent.sync import run_round
 
-        turn = run_round(loop.world, loop.wanted)
-        click.echo(json.dumps(snapshot(turn, number=1, took=0, pause=0), indent=2, sort_keys=True))
+        round_ = run_round(loop.edges, loop.wanted)
+        click.echo(json.dumps(snapshot(round_, number=1, took=0, pause=0), indent=2, sort_keys=True))
         return
     run(loop, metrics)
 
@@ -76,13 +76,13 @@ def build(told: dict[str, Any], status: Path) -> Any:
     """Wire the edges that the launch data name into a loop."""
     from protokube.agent.controlplane import nodekeys
     from protokube.agent.controlplane.apiserver import ApiWatch
+    from protokube.agent.edges import Edges
     from protokube.agent.etcd.agreement import Watching
     from protokube.agent.etcd.presence import LeasePresence
     from protokube.agent.etcd.spacewatch import SpaceWatch
     from protokube.agent.loop import Loop
     from protokube.agent.threads import workers
     from protokube.agent.wanted import from_tree
-    from protokube.agent.world import World
     from protokube.cli import wiring
     from protokube.host.disks import HostDisks
     from protokube.host.routes import HostRoutes
@@ -103,7 +103,7 @@ def build(told: dict[str, Any], status: Path) -> Any:
     presence = LeasePresence(etcd[wanted.etcd[0].key], me, clock, wake.set, api.ready)
     watching = Watching(etcd, {each.key: [member.name for member in each.members] for each in wanted.etcd}, wake.set)
     space = SpaceWatch(etcd, clock, wake.set)
-    world = World(
+    edges = Edges(
         me=me, clock=clock, volumes=cloud.volumes, machines=cloud.machines, dns=dns, zone_mode=zone_mode,
         disks=HostDisks(on_done=wake.set), units=wiring.units(told["units"]), store=store, etcd=etcd,
         keys=wiring.StoreKeys(store, wanted, keys, clock), presence=presence, agreement=watching, space=space,
@@ -111,8 +111,8 @@ def build(told: dict[str, Any], status: Path) -> Any:
         routes=HostRoutes() if wanted.pod_network else None, kube=kube if wanted.components else None,
         workers=workers(presence, watching, space, api if wanted.components else None, cloud.watch, wake.set),
     )  # fmt: skip
-    loop = Loop(world, wanted, status=status, wake=wake)
-    loop.at_end = [world.workers.stop, presence.retire]
+    loop = Loop(edges, wanted, status=status, wake=wake)
+    loop.at_end = [edges.workers.stop, presence.retire]
     return loop
 
 
@@ -132,7 +132,7 @@ def patiently(ask: Any) -> Any:
             pause = min(pause * 2, 5)
 
 
-def told_to_prometheus(place: str) -> Callable[[Turn, float], None] | None:
+def told_to_prometheus(place: str) -> Callable[[Round, float], None] | None:
     """What takes each round; None if somebody else has that place, which must not keep a master from healing."""
     from protokube.agent.metrics import serve
     from protokube.errors import Refused
@@ -149,8 +149,8 @@ def run(loop: Any, metrics: str) -> None:
     from protokube.signals import on_signals
 
     on_signals({signal.SIGTERM: loop.stop, signal.SIGINT: loop.stop, signal.SIGHUP: loop.wake})
-    threading.excepthook = loop.world.workers.note_ended
-    loop.world.workers.start()
+    threading.excepthook = loop.edges.workers.note_ended
+    loop.edges.workers.start()
     if metrics:
         loop.after = told_to_prometheus(metrics) or loop.after
     loop.tell = lambda said: notify(STATUS=said[:500], WATCHDOG="1")

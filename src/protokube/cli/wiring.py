@@ -21,7 +21,7 @@ from protokube.providers.volumes import VolumeProvider
 from protokube.store import Store, layout
 
 if TYPE_CHECKING:
-    from protokube.agent.world import Clock
+    from protokube.agent.edges import Clock
     from protokube.kube.client import KubeApi
     from protokube.pki.authority import Authorities
     from protokube.pki.renewal import Place

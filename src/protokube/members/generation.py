@@ -68,7 +68,7 @@ class Generation:
         """Whether this very disk was made, empty, for this member: a condition of ever formatting it."""
         return self.is_founder(member, volume) or self.replacements.get(member) == volume
 
-    def home_of(self, member: str) -> str:
+    def volume_of(self, member: str) -> str:
         """The volume that was last recorded for a member; "" if there is none."""
         return self.replacements.get(member) or self.founders.get(member, "")
 

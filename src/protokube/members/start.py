@@ -279,8 +279,8 @@ def _was_added_for_us(seen: Seen, current: Listed) -> bool:
     has a name or an address is in use by another disk, or was.
     """
     only = seen.siblings is None or not seen.siblings  # a list that is not complete is waited for, see `removal`
-    home = seen.generation.home_of(seen.tags.member) if seen.generation is not None else seen.tags.volume
-    return not current.started and not current.name and only and home == seen.tags.volume
+    recorded = seen.generation.volume_of(seen.tags.member) if seen.generation is not None else seen.tags.volume
+    return not current.started and not current.name and only and recorded == seen.tags.volume
 
 
 def _removed(seen: Seen, position: LogPosition, name: str, added: int | None) -> Refuse | Wait | Join:

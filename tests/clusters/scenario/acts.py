@@ -63,8 +63,8 @@ def refusals(stage: Stage) -> set[str]:
     return {
         note.text
         for host in stage.hosts.values()
-        if host.runs and host.turn is not None
-        for note in host.turn.report.person
+        if host.runs and host.round_ is not None
+        for note in host.round_.report.person
     }
 
 
@@ -115,8 +115,8 @@ def waits(stage: Stage) -> set[str]:
     return {
         re.sub(r" \(for \d+ s\)$", "", note.text)
         for host in stage.hosts.values()
-        if host.runs and host.turn is not None
-        for note in host.turn.report.waits
+        if host.runs and host.round_ is not None
+        for note in host.round_.report.waits
     }
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from clusters.scenario.cluster import Stage
 from clusters.scenario.host import Host
+from protokube.agent.round import Round
 from protokube.agent.volume.inventory import is_gone
-from protokube.agent.world import Turn
 from protokube.host import WriteTest
 from protokube.members.identity import FILE, Identity, decode
 from protokube.members.start import Join, Start
@@ -110,30 +110,30 @@ class Watch:
                 demand(epoch >= before, f"{member.dns_name} went back from epoch {before} to {epoch}")
                 self.names[member.dns_name] = epoch
 
-    def after_round(self, host: Host, turn: Turn | None) -> None:
+    def after_round(self, host: Host, round_: Round | None) -> None:
         """Of a round that came to its end."""
-        if turn is None:
+        if round_ is None:
             return
-        demand(not turn.report.bugs, f"a bug on {host.id}: {turn.report.bugs}")
+        demand(not round_.report.bugs, f"a bug on {host.id}: {round_.report.bugs}")
         tests = Counter(job.number for job in host.disks.under_way() if isinstance(job, WriteTest))
         demand(max(tests.values(), default=0) <= 1, f"{host.id} writes to one disk from several children: {tests}")
         links = host.links()
         for file, volume in links.items():
             demand(volume in host.disks.table, f"{host.id} links {file} from {volume}, which is not mounted")
-            if turn.volumes is not None:
-                listed = turn.volume(volume)
+            if round_.volumes is not None:
+                listed = round_.volume(volume)
                 demand(
                     listed is None or listed.attached_to in (host.id, None),
                     f"{host.id} links {file} from {volume}, which was attached to another machine: {listed}",
                 )
                 demand(
-                    not is_gone(turn, volume), f"{host.id} links {file} from {volume}, which does not exist any more"
+                    not is_gone(round_, volume), f"{host.id} links {file} from {volume}, which does not exist any more"
                 )
             if host.reaches(volume):
                 identity = self.stage.identity(volume)
                 demand(identity.holder == host.id, f"{host.id} links {file} from {volume} of {identity.holder}")
-        waits = {(each.step, each.about) for each in (*turn.report.waits, *turn.report.person)}
-        for home in turn.homes:
-            may = isinstance(turn.decisions.get(home.volume), Start | Join) and home.volume in turn.settled
-            if may and home.member.dns_name in turn.named and ("etcd", home.name) not in waits:
+        waits = {(each.step, each.about) for each in (*round_.report.waits, *round_.report.person)}
+        for home in round_.mounted:
+            may = isinstance(round_.decisions.get(home.volume), Start | Join) and home.volume in round_.settled
+            if may and home.member.dns_name in round_.named and ("etcd", home.name) not in waits:
                 demand(home.volume in links.values(), f"{host.id} serves {home.name} without a link")

@@ -36,11 +36,12 @@ from clusters.scenario.edges import (
 )
 from clusters.scenario.etcd import EtcdModel
 from clusters.scenario.host import GENERATION, Host, full_disk, noted, unlimited, wanted_of
+from protokube.agent.edges import Edges
 from protokube.agent.etcd.presence import EVERY, LeasePresence
 from protokube.agent.etcd.spacewatch import SpaceWatch
 from protokube.agent.loop import Loop
+from protokube.agent.round import Round
 from protokube.agent.sync import run_round
-from protokube.agent.world import Turn, World
 from protokube.errors import Refused
 from protokube.members.diskfaults import FaultRecord
 from protokube.members.diskfaults import encode as encode_faults
@@ -119,7 +120,7 @@ class Stage:
             for model in self.etcd.values()
         )
         host = Host(
-            self, machine, root, clock, disks, MemoryUnits(), MemoryKeys(), Fuse(), cast(World, None), cast(Loop, None),
+            self, machine, root, clock, disks, MemoryUnits(), MemoryKeys(), Fuse(), cast(Edges, None), cast(Loop, None),
             cast(LeasePresence, None), due=self.clock.seconds, beat_due=self.clock.seconds,
         )  # fmt: skip
         self.start_agent(host)
@@ -144,7 +145,7 @@ class Stage:
 
         host.presence = LeasePresence(clients[self.wanted.etcd[0].key], host.machine, host.clock, wake)
         host.beside.clear()
-        host.world = World(
+        host.edges = Edges(
             space=SpaceWatch(clients, host.clock, wake, host.beside.append),
             me=host.machine, clock=host.clock, volumes=cloud, machines=cloud, dns=fused(dns, "dns"),
             disks=fused(host.disks, "disks"), units=fused(host.units, "units"), store=fused(self.store, "store"),
@@ -154,11 +155,11 @@ class Stage:
             logs=ModelLogs(self.etcd.values()), background=Inline(),
         )  # fmt: skip
         host.loop = Loop(
-            host.world, self.wanted, status=host.root / "run/protokube/status.json", wake=threading.Event()
+            host.edges, self.wanted, status=host.root / "run/protokube/status.json", wake=threading.Event()
         )
 
-        def after(turn: Turn, _took: float) -> None:
-            host.turn = turn
+        def after(round_: Round, _took: float) -> None:
+            host.round_ = round_
 
         host.loop.after = after
 
@@ -237,7 +238,7 @@ class Stage:
     def is_home(self, volume: str) -> bool:
         """Whether the record calls it the home of a member."""
         return any(
-            self.generation(etcd.key).home_of(each.short) == volume
+            self.generation(etcd.key).volume_of(each.short) == volume
             for etcd in self.wanted.etcd
             for each in etcd.members
         )
@@ -345,10 +346,10 @@ class Stage:
             host.presence.beat()
             while host.beside:
                 host.beside.pop(0)()
-            if host.world.space is not None:
-                host.world.space.tick()
+            if host.edges.space is not None:
+                host.edges.space.tick()
 
-    def round(self, host: Host, *, kubelet: bool = True) -> Turn | None:
+    def round(self, host: Host, *, kubelet: bool = True) -> Round | None:
         """One round of a machine's agent, whatever its pace; None if it died in the middle or does not run.
 
         Afterwards its kubelet does what it has to do, unless it is a little slow.
@@ -358,7 +359,7 @@ class Stage:
         host.in_round = True
         try:
             with full_disk() if host.disk_full else noted():
-                turn = run_round(host.world, self.wanted)
+                round_ = run_round(host.edges, self.wanted)
         except AgentDied:
             self.agent_dies(host)
             return None
@@ -366,8 +367,8 @@ class Stage:
             host.in_round = False
             if kubelet:
                 self.refresh(host)
-        host.turn = turn
-        return turn
+        host.round_ = round_
+        return round_
 
     def rounds(self, times: int = 1, seconds: float = 1.0) -> None:
         """Every machine has a round, one after the other, so many times."""

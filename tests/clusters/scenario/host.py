@@ -17,11 +17,12 @@ from typing import Any, Protocol
 from clusters.scenario.disks import MemoryDisks
 from clusters.scenario.edges import Fuse, HostClock, MemoryKeys, MemoryUnits, ShakyDns
 from clusters.scenario.etcd import read_yaml
+from protokube.agent.edges import Edges
 from protokube.agent.etcd.presence import LeasePresence
 from protokube.agent.launchdata import from_config
 from protokube.agent.loop import Loop
+from protokube.agent.round import Round
 from protokube.agent.wanted import MasterConfig
-from protokube.agent.world import Turn, World
 from protokube.config.complete import complete
 from protokube.errors import TryLater
 from protokube.providers.machines import Machine
@@ -112,7 +113,7 @@ class Host:
     units: MemoryUnits
     keys: MemoryKeys
     fuse: Fuse
-    world: World
+    edges: Edges
     loop: Loop
     presence: LeasePresence
     alive: bool = True
@@ -126,7 +127,7 @@ class Host:
     beat_due: float = 0.0
     beside: list[Callable[[], None]] = field(default_factory=list)
     """Work for threads of the agent's own: each is done at its next beat."""
-    turn: Turn | None = None
+    round_: Round | None = None
     """The last round that came to its end."""
 
     @property
@@ -187,4 +188,4 @@ class Host:
 
     @property
     def said(self) -> str:
-        return self.turn.report.sentence() if self.turn else ""
+        return self.round_.report.sentence() if self.round_ else ""

@@ -64,10 +64,10 @@ class Player:
         self.stage.beat(host)
         if host.fuse.left < 0:
             host.fuse.set(self.draw.randrange(24), lambda: self.stage.refresh(host))
-        turn = self.stage.round(host, kubelet=self.draw.random() < 0.7)
+        round_ = self.stage.round(host, kubelet=self.draw.random() < 0.7)
         if not host.fuse.call:
             host.fuse.left = -1
-        self.watch.after_round(host, turn)
+        self.watch.after_round(host, round_)
 
     def do_world(self, first: int, second: int) -> None:
         """Which kind of cluster it is, was said when the stage was made: see `replay`."""

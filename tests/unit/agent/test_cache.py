@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from builders.agent import a_turn
+from builders.agent import a_round
 from clusters.scenario.edges import FakeClock, HostClock
-from protokube.agent.cache import Confirmed, Memory, is_fresh, is_recent, seconds_left
+from protokube.agent.cache import Cache, Confirmed, is_fresh, is_recent, seconds_left
 from protokube.agent.controlplane.etcd_member import EtcdCache
 from protokube.agent.controlplane.keys import CHECK_EVERY, ensure
+from protokube.agent.round import Round
 from protokube.agent.volume.phases import VolumesCache
-from protokube.agent.world import Turn
 
 
-def again(turn: Turn) -> Turn:
+def again(round_: Round) -> Round:
     """The next round of the same agent."""
-    return Turn(world=turn.world, wanted=turn.wanted, report=type(turn.report)())
+    return Round(edges=round_.edges, wanted=round_.wanted, report=type(round_.report)())
 
 
 def test_what_was_confirmed_counts_for_a_while_and_only_for_that_value() -> None:
@@ -35,47 +35,47 @@ def test_what_was_done_is_recent_for_a_while() -> None:
 
 
 def test_each_step_has_one_cache_of_its_own_and_it_begins_empty() -> None:
-    memory = Memory()
+    memory = Cache()
     memory.of(EtcdCache).voters["main/a"] = "vol-1"
     assert memory.of(EtcdCache).voters == {"main/a": "vol-1"}
     assert memory.of(VolumesCache) == VolumesCache()
-    assert Memory().of(EtcdCache) == EtcdCache()
+    assert Cache().of(EtcdCache) == EtcdCache()
 
 
 def test_a_wait_tells_how_long_it_has_lasted() -> None:
     clock = FakeClock()
-    turn = a_turn(Path("/nowhere"), clock=HostClock(clock))
-    turn.waiting("names", "etcd-a", "no answer")
-    turn.forget()
+    round_ = a_round(Path("/nowhere"), clock=HostClock(clock))
+    round_.waiting("names", "etcd-a", "no answer")
+    round_.forget()
     clock.advance(7)
-    turn = again(turn)
-    turn.waiting("names", "etcd-a", "no answer")
-    assert turn.report.sentence() == "names etcd-a: waits: no answer (for 7 s)"
+    round_ = again(round_)
+    round_.waiting("names", "etcd-a", "no answer")
+    assert round_.report.sentence() == "names etcd-a: waits: no answer (for 7 s)"
 
 
 def test_a_wait_that_ended_begins_anew() -> None:
     clock = FakeClock()
-    turn = a_turn(Path("/nowhere"), clock=HostClock(clock))
-    turn.waiting("names", "etcd-a", "no answer")
-    turn.forget()
+    round_ = a_round(Path("/nowhere"), clock=HostClock(clock))
+    round_.waiting("names", "etcd-a", "no answer")
+    round_.forget()
     clock.advance(5)
-    turn = again(turn)
-    turn.forget()
+    round_ = again(round_)
+    round_.forget()
     clock.advance(5)
-    turn = again(turn)
-    turn.waiting("names", "etcd-a", "no answer")
-    assert turn.report.sentence() == "names etcd-a: waits: no answer"
+    round_ = again(round_)
+    round_.waiting("names", "etcd-a", "no answer")
+    assert round_.report.sentence() == "names etcd-a: waits: no answer"
 
 
 def test_certificates_are_looked_at_every_ten_minutes(tmp_path: Path) -> None:
     clock = FakeClock()
-    turn = a_turn(tmp_path, clock=HostClock(clock))
-    ensure(turn, ["etcd-a-peer"])
-    assert turn.report.sentence() == "keys issued etcd-a-peer: there was none"
-    turn.world.keys.issued.clear()  # type: ignore[attr-defined]
-    turn = again(turn)
-    ensure(turn, ["etcd-a-peer"])
-    assert turn.report.sentence() == ""
+    round_ = a_round(tmp_path, clock=HostClock(clock))
+    ensure(round_, ["etcd-a-peer"])
+    assert round_.report.sentence() == "keys issued etcd-a-peer: there was none"
+    round_.edges.keys.issued.clear()  # type: ignore[attr-defined]
+    round_ = again(round_)
+    ensure(round_, ["etcd-a-peer"])
+    assert round_.report.sentence() == ""
     clock.advance(CHECK_EVERY)
-    ensure(turn, ["etcd-a-peer"])
-    assert turn.report.did
+    ensure(round_, ["etcd-a-peer"])
+    assert round_.report.did

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from builders.agent import a_turn
+from builders.agent import a_round
 from protokube.agent import links
-from protokube.agent.world import World
+from protokube.agent.edges import Edges
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
+def edges(tmp_path: Path) -> Edges:
     folder = tmp_path / "etc/kubernetes/manifests"
     folder.mkdir(parents=True)
     for name, target in (
@@ -23,29 +23,29 @@ def world(tmp_path: Path) -> World:
     ):
         (folder / name).symlink_to(target)
     (folder / "kube-apiserver.manifest").write_text("a file of somebody else\n")
-    return a_turn(tmp_path).world
+    return a_round(tmp_path).edges
 
 
-def test_links_that_lead_to_volumes_are_ours_and_nothing_else_is(world: World) -> None:
-    assert [link.name for link, _ in links.all_links(world)] == ["etcd-events.manifest", "etcd.manifest"]
+def test_links_that_lead_to_volumes_are_ours_and_nothing_else_is(edges: Edges) -> None:
+    assert [link.name for link, _ in links.all_links(edges)] == ["etcd-events.manifest", "etcd.manifest"]
 
 
-def test_a_link_is_found_by_the_volume_it_leads_to(world: World) -> None:
-    assert [link.name for link in links.pointing_into(world, world.inside("/mnt/master-vol-a"))] == ["etcd.manifest"]
-    assert links.pointing_into(world, world.inside("/mnt/master-vol")) == []
+def test_a_link_is_found_by_the_volume_it_leads_to(edges: Edges) -> None:
+    assert [link.name for link in links.pointing_into(edges, edges.inside("/mnt/master-vol-a"))] == ["etcd.manifest"]
+    assert links.pointing_into(edges, edges.inside("/mnt/master-vol")) == []
 
 
-def test_a_link_into_a_volume_that_is_not_mounted_dangles(world: World) -> None:
-    mounted = [world.inside("/mnt/master-vol-e")]
-    assert [link.name for link in links.dangling(world, mounted)] == ["etcd.manifest"]
-    assert len(links.dangling(world, [])) == 2
+def test_a_link_into_a_volume_that_is_not_mounted_dangles(edges: Edges) -> None:
+    mounted = [edges.inside("/mnt/master-vol-e")]
+    assert [link.name for link in links.dangling(edges, mounted)] == ["etcd.manifest"]
+    assert len(links.dangling(edges, [])) == 2
 
 
-def test_a_link_is_removed_without_following_it(world: World, tmp_path: Path) -> None:
+def test_a_link_is_removed_without_following_it(edges: Edges, tmp_path: Path) -> None:
     target = tmp_path / "mnt/master-vol-a/k8s.io/manifests/etcd.manifest"
     target.parent.mkdir(parents=True)
     target.write_text("pod\n")
-    (link,) = links.pointing_into(world, world.inside("/mnt/master-vol-a"))
+    (link,) = links.pointing_into(edges, edges.inside("/mnt/master-vol-a"))
     links.remove(link)
     links.remove(link)  # gone is gone
     assert not link.is_symlink()
@@ -53,4 +53,4 @@ def test_a_link_is_removed_without_following_it(world: World, tmp_path: Path) ->
 
 
 def test_without_a_manifest_folder_there_are_no_links(tmp_path: Path) -> None:
-    assert list(links.all_links(a_turn(tmp_path).world)) == []
+    assert list(links.all_links(a_round(tmp_path).edges)) == []

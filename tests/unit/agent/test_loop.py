@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from builders.agent import a_turn
+from builders.agent import a_round
 from clusters.scenario.cluster import Stage
 from clusters.scenario.host import tmpfs
 from protokube.agent.loop import IDLE, SOON, Loop, Pace
 from protokube.agent.report import Report
-from protokube.agent.world import Turn
+from protokube.agent.round import Round
 
 
 def after(pace: Pace, *, did: str = "", waits: tuple[str, ...] = (), person: str = "") -> float:
@@ -25,9 +25,9 @@ def after(pace: Pace, *, did: str = "", waits: tuple[str, ...] = (), person: str
         report.waiting("names", "no answer", each)
     if person:
         report.needs_a_person("volumes", person)
-    turn = a_turn(Path("/nowhere"))
-    turn.report = report
-    return round(pace.after(turn), 3)
+    round_ = a_round(Path("/nowhere"))
+    round_.report = report
+    return round(pace.after(round_), 3)
 
 
 def steady() -> Pace:
@@ -126,7 +126,7 @@ def test_what_happens_during_a_round_asks_for_another_one_and_stop_ends_the_loop
     loop: Loop = host.loop
     rounds = threading.Event()
 
-    def after_round(_turn: Turn, _took: float) -> None:
+    def after_round(_turn: Round, _took: float) -> None:
         if loop.rounds == 1:
             loop.wake()
         else:

@@ -34,18 +34,18 @@ def test_rounds_waits_epochs_and_the_office_are_told(stage: Stage) -> None:
     after = serve(f"127.0.0.1:{port}")
     stage.cloud.down = True
     for _ in range(2):
-        turn = stage.round(host)
-        assert turn is not None
-        after(turn, 0.002)
+        round_ = stage.round(host)
+        assert round_ is not None
+        after(round_, 0.002)
     with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
         text = answer.read().decode()
     assert "protokube_rounds_total 2.0" in text
     assert 'protokube_waiting{step="fence"} 1.0' in text
     assert "protokube_elected 1.0" in text
     stage.cloud.down = False
-    turn = stage.round(host)
-    assert turn is not None
-    after(turn, 0.002)
+    round_ = stage.round(host)
+    assert round_ is not None
+    after(round_, 0.002)
     with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
         text = answer.read().decode()
     member = stage.volume_of("a")

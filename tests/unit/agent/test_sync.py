@@ -54,10 +54,10 @@ def test_a_step_that_fails_says_so_and_the_next_ones_have_their_turn(
     stage: Stage, error: Exception, says: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     host = stage.boot()
-    host.world.keys = Bad(error)
-    turn = stage.round(host)
-    assert turn is not None
-    assert says in turn.report.sentence()
-    assert "volumes main/a: attached vol-00000001" in turn.report.sentence()
+    host.edges.keys = Bad(error)
+    round_ = stage.round(host)
+    assert round_ is not None
+    assert says in round_.report.sentence()
+    assert "volumes main/a: attached vol-00000001" in round_.report.sentence()
     assert ("please report it" in caplog.text) == isinstance(error, ValueError)
     assert all(record.levelno >= logging.ERROR for record in caplog.records)

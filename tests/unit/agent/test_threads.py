@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from builders.agent import a_machine, a_turn
+from builders.agent import a_machine, a_round
 from clusters.etcd import eventually
 from clusters.scenario.cluster import Stage
 from clusters.scenario.edges import FakeClock, HostClock
@@ -112,15 +112,15 @@ def test_presence_goes_on_in_its_thread_after_answers_that_were_cut_short_or_mad
 ) -> None:
     presence = LeasePresence(etcd, a_machine(), SystemClock())
     worker = Supervised("presence", presence.work, longest=1.0)
-    turn = a_turn(Path("/nowhere"), workers=Workers([worker]))
+    round_ = a_round(Path("/nowhere"), workers=Workers([worker]))
     worker.start()
     assert soon(presence.elected)
     far.cut_short = True
     assert soon(lambda: not presence.elected())
     far.instead, far.cut_short = b'{"kvs": 3, "result": []}', False
     assert soon(lambda: worker.failures)
-    threads.sync(turn)
-    (bug,) = turn.report.bugs
+    threads.sync(round_)
+    (bug,) = round_.report.bugs
     assert bug.text.startswith("thread presence failed and is tried again: ")
     assert not presence.elected()
     far.instead = None
@@ -144,11 +144,11 @@ def test_every_round_reports_what_hangs_and_what_failed_and_a_round_looks_before
     failing = Supervised("agreement", lambda: list[float]()[0])
     failing._thread = threading.current_thread()
     failing.once()
-    turn = a_turn(Path("/nowhere"), clock=HostClock(clock), workers=Workers([failing]))
+    round_ = a_round(Path("/nowhere"), clock=HostClock(clock), workers=Workers([failing]))
     for _ in range(3):
-        turn.report = type(turn.report)()
-        threads.sync(turn)
-        assert turn.report.sentence() == (
+        round_.report = type(round_.report)()
+        threads.sync(round_)
+        assert round_.report.sentence() == (
             "threads BROKEN: thread agreement failed and is tried again: IndexError: list index out of range"
         )
     assert "threads" in dict(ROUND)

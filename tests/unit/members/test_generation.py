@@ -132,7 +132,7 @@ def test_what_is_recorded_later_leaves_the_rest_as_it_is() -> None:
     again = record.with_replacement("a", "vol-a2").closed()
 
     assert (again.superseded, again.rejoined) == ({"vol-a": "a"}, {"b": "vol-b: epoch 1"})
-    assert again.home_of("a") == "vol-a2"
+    assert again.volume_of("a") == "vol-a2"
     assert decode(encode(again)) == again
 
 

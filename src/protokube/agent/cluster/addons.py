@@ -17,7 +17,8 @@ from protokube.addons.plan import AddonPlan, plan, to_look_at
 from protokube.addons.record import Record
 from protokube.addons.value import Ref, Tree, ref, said_by
 from protokube.agent.cache import Confirmed, StepCache, is_fresh, is_recent
-from protokube.agent.world import Kube, Turn
+from protokube.agent.edges import Kube
+from protokube.agent.round import Round
 from protokube.errors import TryLater
 from protokube.kube.client import ApiError, NoAnswer
 from protokube.kube.resources import Resources, UnknownKind
@@ -60,64 +61,64 @@ class AddonsCache(StepCache):
     """When the store was last asked, by a master whose launch data say this."""
 
 
-def sync(turn: Turn, kube: Kube) -> None:
-    cache, told, now = turn.world.memory.of(AddonsCache), turn.wanted.addons, turn.world.clock.monotonic()
+def sync(round_: Round, kube: Kube) -> None:
+    cache, told, now = round_.edges.cache.of(AddonsCache), round_.wanted.addons, round_.edges.clock.monotonic()
     if not told:
         return
-    done = _recent(turn, now)
+    done = _recent(round_, now)
     if done is None or not is_fresh(cache.asked, told, now, AGAIN):
-        current = _current(turn, done)
+        current = _current(round_, done)
         if done is None or done.of != current:
-            done = carry_out(turn, kube, current)
+            done = carry_out(round_, kube, current)
             cache.done = Confirmed(done, now)
         cache.asked = Confirmed(told, now)
     for each in done.troubles:
         if each.passes:
-            turn.waiting(STEP, each.about, each.text)
+            round_.waiting(STEP, each.about, each.text)
         else:
-            turn.report.needs_a_person(STEP, each.text, each.about, each.hint)
+            round_.report.needs_a_person(STEP, each.text, each.about, each.hint)
 
 
-def forget(turn: Turn) -> None:
+def forget(round_: Round) -> None:
     """Another master sees to it; when it is our turn again, we do not know what happened meanwhile."""
-    turn.world.memory.of(AddonsCache).done = None
+    round_.edges.cache.of(AddonsCache).done = None
 
 
-def _recent(turn: Turn, now: float) -> Done | None:
-    known = turn.world.memory.of(AddonsCache).done
+def _recent(round_: Round, now: float) -> Done | None:
+    known = round_.edges.cache.of(AddonsCache).done
     if known is None or not is_recent(known.when, now, AGAIN if known.value.soon else EVERY):
         return None
     return known.value
 
 
-def _current(turn: Turn, done: Done | None) -> Current:
+def _current(round_: Round, done: Done | None) -> Current:
     """What is wanted now."""
     try:
-        current = read_current(turn.world.store, turn.wanted.cluster)
+        current = read_current(round_.edges.store, round_.wanted.cluster)
     except TryLater as why:
         if done is None:
             raise
-        turn.report.waiting(STEP, why)  # nothing to do but to ask: a store that is away must not cost every round
+        round_.report.waiting(STEP, why)  # nothing to do but to ask: a store that is away must not cost every round
         return done.of
-    return current or Current(number=0, digest=turn.wanted.addons)
+    return current or Current(number=0, digest=round_.wanted.addons)
 
 
-def carry_out(turn: Turn, kube: Kube, current: Current) -> Done:
+def carry_out(round_: Round, kube: Kube, current: Current) -> Done:
     """All of it once."""
     kept = _get(kube, records.PATH)
     record, number, seen = records.from_tree(kept), records.number_of(kept), _version(kept)
     if why := why_not(current, number):
         return Done(current, (Trouble(about="", text=why, hint=SET_BACK),), True)
-    wanted = read_addons(turn.world.store, turn.wanted.cluster, current.digest)
+    wanted = read_addons(round_.edges.store, round_.wanted.cluster, current.digest)
     resources = Resources(kube)
     exists, unseen = _look(kube, resources, to_look_at(wanted, record))
     # without a number nobody can say whether another master wants more than we do
     chosen = plan(wanted, record, exists, unseen=unseen.keys(), takes_away=current.number > 0)
     if (chosen.during, current.number) != (record, number):
         seen = _write(kube, chosen.during, current.number, seen)
-    troubles = [*unseen.values(), *_apply(turn, kube, resources, chosen, exists)]
+    troubles = [*unseen.values(), *_apply(round_, kube, resources, chosen, exists)]
     if not troubles:  # what replaces a thing must be there before the thing goes
-        troubles = _prune(turn, kube, resources, chosen, seen)
+        troubles = _prune(round_, kube, resources, chosen, seen)
     if not troubles and chosen.after != chosen.during:
         _write(kube, chosen.after, current.number, seen)
     left = [Trouble(about=str(each.ref), text=f"{each.why} ({each.addon})", hint=each.hint) for each in chosen.left]
@@ -144,7 +145,9 @@ def _look(kube: Kube, resources: Resources, refs: Iterable[Ref]) -> tuple[dict[R
     return exists, unseen
 
 
-def _apply(turn: Turn, kube: Kube, resources: Resources, chosen: AddonPlan, exists: dict[Ref, Tree]) -> list[Trouble]:
+def _apply(
+    round_: Round, kube: Kube, resources: Resources, chosen: AddonPlan, exists: dict[Ref, Tree]
+) -> list[Trouble]:
     troubles: list[Trouble] = []
     changed: Counter[str] = Counter()
     for addon, tree in chosen.apply:
@@ -161,11 +164,11 @@ def _apply(turn: Turn, kube: Kube, resources: Resources, chosen: AddonPlan, exis
             changed[addon] += said_by(tree, now) != said_by(tree, exists.get(which))
     for addon, count in changed.items():
         if count:
-            turn.report.done(STEP, f"{count} object{'' if count == 1 else 's'} applied", addon)
+            round_.report.done(STEP, f"{count} object{'' if count == 1 else 's'} applied", addon)
     return troubles
 
 
-def _prune(turn: Turn, kube: Kube, resources: Resources, chosen: AddonPlan, seen: str) -> list[Trouble]:
+def _prune(round_: Round, kube: Kube, resources: Resources, chosen: AddonPlan, seen: str) -> list[Trouble]:
     troubles: list[Trouble] = []
     for each in chosen.prune:
         if _version(_get(kube, records.PATH)) != seen:  # we stood still, and a newer set may hold it
@@ -179,7 +182,7 @@ def _prune(turn: Turn, kube: Kube, resources: Resources, chosen: AddonPlan, seen
                 text = f"cannot be taken away: {why.message} ({each.addon})"
                 troubles.append(Trouble(about=str(each.ref), text=text, passes=isinstance(why, TryLater)))
                 continue
-        turn.report.done(STEP, f"{each.ref} taken away: it is no longer part of it", each.addon)
+        round_.report.done(STEP, f"{each.ref} taken away: it is no longer part of it", each.addon)
     return troubles
 
 

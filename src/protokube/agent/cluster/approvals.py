@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from protokube.addons.approve import GROUP, PATH, SIGNER, approval, is_open, why_not
 from protokube.addons.value import Tree
-from protokube.agent.world import Kube, Turn
+from protokube.agent.edges import Kube
+from protokube.agent.round import Round
 from protokube.kube.client import ApiError
 
 STEP = "approvals"
@@ -18,7 +19,7 @@ PAGE, MOST_PAGES = "500", 20
 NAMED, LONGEST_REASON = 3, 200
 
 
-def sync(turn: Turn, kube: Kube) -> None:
+def sync(round_: Round, kube: Kube) -> None:
     """One that is not right is left alone and told, not denied: a Node may not have said all its addresses yet.
 
     So it stays open and is listed again in every round: those that are looked at and left count for nothing, or a few
@@ -27,21 +28,21 @@ def sync(turn: Turn, kube: Kube) -> None:
     waiting = in_turn(each for each in listed(kube) if is_open(each))
     if not waiting:
         return
-    began = turn.world.clock.monotonic()
+    began = round_.edges.clock.monotonic()
     nodes = {each["metadata"]["name"]: each for each in kube.get("/api/v1/nodes").get("items") or []}
-    now = dt.datetime.fromtimestamp(turn.world.clock.now(), dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    taken, wrong, approved = reserved(turn), list[str](), 0
+    now = dt.datetime.fromtimestamp(round_.edges.clock.now(), dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    taken, wrong, approved = reserved(round_), list[str](), 0
     for request in waiting:
         if reason := why_not(request, nodes, taken):
             who = request["spec"].get("username", "")
             wrong.append(f"{request['metadata']['name']} for {who} ({reason[:LONGEST_REASON]})")
         else:
-            _approve(turn, kube, request, now)
+            _approve(round_, kube, request, now)
             approved += 1
-        if approved == MOST or turn.world.clock.monotonic() - began > SECONDS:
+        if approved == MOST or round_.edges.clock.monotonic() - began > SECONDS:
             break
     if wrong:
-        turn.waiting(STEP, "", f"not approved: {some(wrong)}")
+        round_.waiting(STEP, "", f"not approved: {some(wrong)}")
 
 
 def in_turn(requests: Iterable[Tree]) -> list[Tree]:
@@ -60,14 +61,14 @@ def some(wrong: Sequence[str]) -> str:
     return ", ".join(wrong[:NAMED]) + (f" and {others} others" if others > 0 else "")
 
 
-def _approve(turn: Turn, kube: Kube, request: Tree, now: str) -> None:
+def _approve(round_: Round, kube: Kube, request: Tree, now: str) -> None:
     name, who = request["metadata"]["name"], request["spec"]["username"]
     try:
         kube.merge(f"{PATH}/{name}/approval", approval(request, now))
     except ApiError as why:  # the others can still be approved
-        turn.report.needs_a_person(STEP, why, name)
+        round_.report.needs_a_person(STEP, why, name)
     else:
-        turn.report.done(STEP, f"approved for {who}", name)
+        round_.report.done(STEP, f"approved for {who}", name)
 
 
 def listed(kube: Kube) -> Iterator[Tree]:
@@ -81,7 +82,7 @@ def listed(kube: Kube) -> Iterator[Tree]:
             return
 
 
-def reserved(turn: Turn) -> set[str]:
+def reserved(round_: Round) -> set[str]:
     """Names that servers of the control plane are known by, and no Node."""
-    servers = [each for each in turn.wanted.certificates.values() if "server auth" in each["usages"]]
+    servers = [each for each in round_.wanted.certificates.values() if "server auth" in each["usages"]]
     return {name for told in servers if GROUP not in told["organizations"] for name in told["names"]}

@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 
 from protokube.addons.value import Tree
 from protokube.agent.cache import Confirmed, StepCache, is_fresh
-from protokube.agent.world import Kube, Turn
+from protokube.agent.edges import Kube
+from protokube.agent.round import Round
 from protokube.records.api import LEASE, LEASE_MEMBERS, LEASE_NAMES, LEASE_SECONDS
 
 PATH = f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{LEASE}"
@@ -26,15 +27,15 @@ class NamesLeaseCache(StepCache):
     """The names of the API and of etcd members that the Lease was last renewed with."""
 
 
-def sync(turn: Turn, kube: Kube) -> None:
-    world, names = turn.world, turn.wanted.api_names
-    members = tuple(member.dns_name for etcd in turn.wanted.etcd for member in etcd.members)
-    if world.dns is None or not world.zone_mode or not names:
+def sync(round_: Round, kube: Kube) -> None:
+    edges, names = round_.edges, round_.wanted.api_names
+    members = tuple(member.dns_name for etcd in round_.wanted.etcd for member in etcd.members)
+    if edges.dns is None or not edges.zone_mode or not names:
         return
-    cache, now = world.memory.of(NamesLeaseCache), world.clock.monotonic()
+    cache, now = edges.cache.of(NamesLeaseCache), edges.clock.monotonic()
     if is_fresh(cache.renewed, (names, members), now, EVERY):
         return
-    kube.apply(PATH, lease(names, world.me.name, world.clock.now(), members=members), manager=MANAGER)
+    kube.apply(PATH, lease(names, edges.me.name, edges.clock.now(), members=members), manager=MANAGER)
     cache.renewed = Confirmed((names, members), now)
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from protokube.addons.nodes import in_words, plan_node
 from protokube.addons.value import Tree
 from protokube.agent.cache import Confirmed, StepCache, is_fresh
-from protokube.agent.world import Kube, Turn
+from protokube.agent.edges import Kube
+from protokube.agent.round import Round
 from protokube.errors import TryLater
 from protokube.kube.client import ApiError, NoAnswer
 from protokube.providers.machines import Machine
@@ -35,36 +36,36 @@ class NodesCache(StepCache):
     """Nodes whose last try failed."""
 
 
-def sync_own(turn: Turn, kube: Kube) -> None:
-    world, group = turn.world, turn.world.me.group
-    wanted = (turn.wanted.node_labels.get(group), turn.wanted.node_taints.get(group))
-    cache, now = world.memory.of(NodesCache), world.clock.monotonic()
+def sync_own(round_: Round, kube: Kube) -> None:
+    edges, group = round_.edges, round_.edges.me.group
+    wanted = (round_.wanted.node_labels.get(group), round_.wanted.node_taints.get(group))
+    cache, now = edges.cache.of(NodesCache), edges.clock.monotonic()
     if is_fresh(cache.own, wanted, now, EVERY):
         return
     try:
-        node = kube.get(f"{NODES}/{world.me.name}")
+        node = kube.get(f"{NODES}/{edges.me.name}")
     except ApiError as error:
         if error.status == 404:  # its kubelet has not registered it yet, or never will
             return
         raise
-    if not _mark(turn, kube, node, world.me):  # right as it was read; what we write, somebody may undo in that moment
+    if not _mark(round_, kube, node, edges.me):  # right as it was read; what we write, somebody may undo in that moment
         cache.own = Confirmed(wanted, now)
 
 
-def sync_others(turn: Turn, kube: Kube) -> None:
+def sync_others(round_: Round, kube: Kube) -> None:
     """A Node that no machine of ours is called after is left alone."""
-    world, wanted = turn.world, (turn.wanted.node_labels, turn.wanted.node_taints)
-    cache, now = world.memory.of(NodesCache), world.clock.monotonic()
+    edges, wanted = round_.edges, (round_.wanted.node_labels, round_.wanted.node_taints)
+    cache, now = edges.cache.of(NodesCache), edges.clock.monotonic()
     if is_fresh(cache.others, wanted, now, EVERY):
         return
-    machines = {each.name: each for each in world.machines.list_machines() if each.id != world.me.id}
+    machines = {each.name: each for each in edges.machines.list_machines() if each.id != edges.me.id}
     listed = kube.get(NODES).get("items") or []
     nodes = [each for each in listed if each["metadata"]["name"] in machines]
     tries, failed = 0, cache.failed
     # those that failed before come last: any number of them must not use up every round
     for node in sorted(nodes, key=lambda each: each["metadata"]["name"] in failed):
         name = node["metadata"]["name"]
-        marked = _try(turn, kube, node, machines[name])
+        marked = _try(round_, kube, node, machines[name])
         failed = failed | {name} if marked is None else failed - {name}
         tries += marked is not False
         if tries >= MOST:
@@ -74,25 +75,25 @@ def sync_others(turn: Turn, kube: Kube) -> None:
         cache.others = Confirmed(wanted, now)
 
 
-def _try(turn: Turn, kube: Kube, node: Tree, machine: Machine) -> bool | None:
+def _try(round_: Round, kube: Kube, node: Tree, machine: Machine) -> bool | None:
     """Whether it took a mark; None if that failed, which is told and keeps nobody else waiting."""
     try:
-        return _mark(turn, kube, node, machine)
+        return _mark(round_, kube, node, machine)
     except NoAnswer:
         raise
     except TryLater as why:  # its kubelet changed it meanwhile, or a webhook does not answer
-        turn.report.waiting(STEP, why, machine.name)
+        round_.report.waiting(STEP, why, machine.name)
     except ApiError as why:
-        turn.report.needs_a_person(STEP, why, machine.name)
+        round_.report.needs_a_person(STEP, why, machine.name)
     return None
 
 
-def _mark(turn: Turn, kube: Kube, node: Tree, machine: Machine) -> bool:
-    labels, name = turn.wanted.node_labels.get(machine.group), node["metadata"]["name"]
-    taints = turn.wanted.node_taints.get(machine.group, [])
+def _mark(round_: Round, kube: Kube, node: Tree, machine: Machine) -> bool:
+    labels, name = round_.wanted.node_labels.get(machine.group), node["metadata"]["name"]
+    taints = round_.wanted.node_taints.get(machine.group, [])
     patch = plan_node(node, labels, taints, machine.id) if labels else None
     if patch is None:
         return False
     kube.merge(f"{NODES}/{name}", patch)
-    turn.report.done(STEP, in_words(patch), name)
+    round_.report.done(STEP, in_words(patch), name)
     return True

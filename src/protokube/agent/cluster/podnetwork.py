@@ -11,8 +11,8 @@ from typing import Any
 
 from protokube.agent.cache import StepCache, is_recent
 from protokube.agent.cluster.routes_plan import Node, PodRange, node, plan, pod_ranges
+from protokube.agent.round import Round
 from protokube.agent.wanted import MasterConfig
-from protokube.agent.world import Turn
 from protokube.host.files import write_atomic
 from protokube.manifests import cni
 
@@ -29,21 +29,21 @@ class PodNetworkCache(StepCache):
     """When all ways were last seen to be as they should be."""
 
 
-def sync(turn: Turn) -> None:
-    world = turn.world
-    if not turn.wanted.pod_network or world.kube is None or world.routes is None:
+def sync(round_: Round) -> None:
+    edges = round_.edges
+    if not round_.wanted.pod_network or edges.kube is None or edges.routes is None:
         return
-    cache, now = world.memory.of(PodNetworkCache), world.clock.monotonic()
+    cache, now = edges.cache.of(PodNetworkCache), edges.clock.monotonic()
     if is_recent(cache.settled, now, EVERY):
         return
-    nodes = read_nodes(world.kube.get(NODES, resourceVersion="0"))  # from the API server's memory: cheap for it
-    own = next((each for each in nodes if each.name == world.me.name), None)
+    nodes = read_nodes(edges.kube.get(NODES, resourceVersion="0"))  # from the API server's memory: cheap for it
+    own = next((each for each in nodes if each.name == edges.me.name), None)
     if own is None or not own.ranges:
         said = "has no range of pod addresses" if own else "is not registered"
-        turn.waiting(STEP, "", f"the node {world.me.name} {said} yet")
+        round_.waiting(STEP, "", f"the node {edges.me.name} {said} yet")
         return
-    _write(turn, own.ranges)
-    _route(turn, nodes)
+    _write(round_, own.ranges)
+    _route(round_, nodes)
     cache.settled = now
 
 
@@ -56,22 +56,22 @@ def pods_of(wanted: MasterConfig) -> Sequence[PodRange]:
     return [found for each in wanted.components if each.name == MANAGER for found in pod_ranges(each.flags)]
 
 
-def _write(turn: Turn, ranges: Sequence[str]) -> None:
-    place = turn.world.inside(cni.FILE)
+def _write(round_: Round, ranges: Sequence[str]) -> None:
+    place = round_.edges.inside(cni.FILE)
     place.parent.mkdir(parents=True, exist_ok=True)
     if write_atomic(place, cni.network(ranges).encode()):
-        turn.report.done(STEP, f"pods get addresses of {', '.join(ranges)}")
+        round_.report.done(STEP, f"pods get addresses of {', '.join(ranges)}")
 
 
-def _route(turn: Turn, nodes: Sequence[Node]) -> None:
-    world = turn.world
-    assert world.routes is not None
-    chosen = plan(world.routes.read(), nodes, world.me.name, [world.me.address], pods_of(turn.wanted))
+def _route(round_: Round, nodes: Sequence[Node]) -> None:
+    edges = round_.edges
+    assert edges.routes is not None
+    chosen = plan(edges.routes.read(), nodes, edges.me.name, [edges.me.address], pods_of(round_.wanted))
     if chosen.remove or chosen.add:
-        world.routes.change(chosen.remove, chosen.add)
+        edges.routes.change(chosen.remove, chosen.add)
     for route in chosen.remove:
-        turn.report.done(STEP, f"no longer {route.destination} via {route.via}")
+        round_.report.done(STEP, f"no longer {route.destination} via {route.via}")
     for route in chosen.add:
-        turn.report.done(STEP, f"{route.destination} via {route.via}")
+        round_.report.done(STEP, f"{route.destination} via {route.via}")
     for destination, reason in chosen.leave:
-        turn.waiting(STEP, destination, reason)
+        round_.waiting(STEP, destination, reason)

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from protokube.addons.nodes import MACHINE
 from protokube.addons.value import Tree
 from protokube.agent.cache import Missed, StepCache, is_recent
-from protokube.agent.world import Kube, Turn
+from protokube.agent.edges import Kube
+from protokube.agent.round import Round
 from protokube.kube.client import ApiError
 from protokube.providers.machines import Machine
 
@@ -77,24 +78,24 @@ def is_gone(missed: Missed, now: float) -> bool:
     return missed.times >= LISTS and now - missed.since >= SECONDS
 
 
-def sync(turn: Turn, kube: Kube) -> None:
-    world, cache = turn.world, turn.world.memory.of(GoneNodesCache)
-    now = world.clock.monotonic()
+def sync(round_: Round, kube: Kube) -> None:
+    edges, cache = round_.edges, round_.edges.cache.of(GoneNodesCache)
+    now = edges.clock.monotonic()
     if is_recent(cache.settled, now, EVERY):
         return
     before, cache.missed = cache.missed, {}  # a list that fails breaks the row
     nodes = kube.get(NODES).get("items") or []
-    machines = world.machines.list_machines()  # later than the Nodes: whoever is new is in it
-    found = suspects(nodes, machines, world.me.id)
+    machines = edges.machines.list_machines()  # later than the Nodes: whoever is new is in it
+    found = suspects(nodes, machines, edges.me.id)
     missed = counted(before, found, now)
     cache.missed = missed
     for each in found:
         if is_gone(missed[each.uid], now):
             _remove(kube, each)
-            turn.report.done(STEP, f"taken away: its machine {each.machine} is gone", each.name)
+            round_.report.done(STEP, f"taken away: its machine {each.machine} is gone", each.name)
         else:
             text = f"its machine {each.machine} is in no list; its Node is taken away if that stays so"
-            turn.waiting(STEP, each.name, text)
+            round_.waiting(STEP, each.name, text)
     if not found:
         cache.settled = now
 
@@ -107,6 +108,6 @@ def _remove(kube: Kube, node: Suspect) -> None:
             raise
 
 
-def forget(turn: Turn) -> None:
+def forget(round_: Round) -> None:
     """Whoever is elected later has to see for itself."""
-    turn.world.memory.of(GoneNodesCache).missed = {}
+    round_.edges.cache.of(GoneNodesCache).missed = {}

@@ -7,40 +7,40 @@ the next, by whoever is elected then.
 from __future__ import annotations
 
 from protokube.agent.cluster import addons, approvals, names_lease, nodes, stale_nodes
-from protokube.agent.world import Turn
+from protokube.agent.round import Round
 from protokube.errors import Refused, TryLater
 from protokube.kube.client import NoAnswer
 
 STEP = "cluster"
 
 
-def sync(turn: Turn) -> None:
-    world = turn.world
-    if world.kube is None or not turn.wanted.components or not is_serving(turn):
-        _forget(turn)
+def sync(round_: Round) -> None:
+    edges = round_.edges
+    if edges.kube is None or not round_.wanted.components or not is_serving(round_):
+        _forget(round_)
         return
     works = [nodes.sync_own]
-    if world.presence.elected():
+    if edges.presence.elected():
         works += [names_lease.sync, addons.sync, approvals.sync, nodes.sync_others, stale_nodes.sync]
     else:
-        _forget(turn)
+        _forget(round_)
     for work in works:
         try:
-            work(turn, world.kube)
+            work(round_, edges.kube)
         except NoAnswer as why:
-            turn.report.waiting(STEP, why)
+            round_.report.waiting(STEP, why)
             return
         except TryLater as why:  # one that waits does not keep the others waiting
-            turn.report.waiting(STEP, why)
+            round_.report.waiting(STEP, why)
         except Refused as why:
-            turn.report.needs_a_person(STEP, why)
+            round_.report.needs_a_person(STEP, why)
 
 
-def _forget(turn: Turn) -> None:
-    addons.forget(turn)
-    stale_nodes.forget(turn)
+def _forget(round_: Round) -> None:
+    addons.forget(round_)
+    stale_nodes.forget(round_)
 
 
-def is_serving(turn: Turn) -> bool:
+def is_serving(round_: Round) -> bool:
     """Whether the API server of this machine was ready a moment ago."""
-    return turn.world.me.id in (turn.world.presence.serving() or ())
+    return round_.edges.me.id in (round_.edges.presence.serving() or ())

@@ -12,8 +12,8 @@ from pathlib import PurePosixPath
 
 from protokube.agent import links
 from protokube.agent.controlplane import key_folders, keys, manifestguard, restarts
+from protokube.agent.round import Round
 from protokube.agent.wanted import FileText, MasterConfig
-from protokube.agent.world import Turn
 from protokube.config.places import own_folder
 from protokube.errors import Refused
 from protokube.host.files import write_atomic
@@ -29,26 +29,26 @@ STAGING = "/etc/kubernetes"
 """Where drafts lie: beside the manifests, where no kubelet looks."""
 
 
-def sync(turn: Turn) -> None:
-    manifestguard.guard_sync(turn)
-    wanted = turn.wanted
+def sync(round_: Round) -> None:
+    manifestguard.guard_sync(round_)
+    wanted = round_.wanted
     if not wanted.components:
         return
-    if not _began(turn) and not any(links.is_linked(turn, home) for home in turn.homes):
-        turn.waiting(STEP, "", "the control plane starts once a member of etcd is served here")
+    if not _began(round_) and not any(links.is_linked(round_, disk) for disk in round_.mounted):
+        round_.waiting(STEP, "", "the control plane starts once a member of etcd is served here")
         return
-    keys.ensure_shared(turn)
-    keys.ensure(turn, certificates(turn))
-    keys.give(turn, lambda: key_folders.used_by_each(wanted), certificates(turn))
-    missing = _files(turn)
-    pairs = restarts.wanted_keys(turn, wanted.components)
+    keys.ensure_shared(round_)
+    keys.ensure(round_, certificates(round_))
+    keys.give(round_, lambda: key_folders.used_by_each(wanted), certificates(round_))
+    missing = _files(round_)
+    pairs = restarts.wanted_keys(round_, wanted.components)
     for component in wanted.components:
         if lacks := sorted(missing & set(reads(component))):  # the others need not wait for it
-            turn.waiting(STEP, component.name, f"the store has no secret {wanted.secret_files[lacks[0]]} for it")
+            round_.waiting(STEP, component.name, f"the store has no secret {wanted.secret_files[lacks[0]]} for it")
             continue
-        each = restarts.with_keys(at_home(component, turn.world.me.address), pairs)
-        if _write(turn, f"{links.DIRECTORY}/{each.file_name}", pod(each).encode(), PUBLIC, staging=STAGING):
-            turn.report.done(STEP, "manifest written", each.name)
+        each = restarts.with_keys(at_home(component, round_.edges.me.address), pairs)
+        if _write(round_, f"{links.DIRECTORY}/{each.file_name}", pod(each).encode(), PUBLIC, staging=STAGING):
+            round_.report.done(STEP, "manifest written", each.name)
 
 
 def at_home(component: ComponentPod, address: str) -> ComponentPod:
@@ -58,53 +58,53 @@ def at_home(component: ComponentPod, address: str) -> ComponentPod:
     return replace(component, flags={**component.flags, ADVERTISED: address})
 
 
-def certificates(turn: Turn) -> list[str]:
+def certificates(round_: Round) -> list[str]:
     """All but the members' own: those come with their volume."""
-    wanted = turn.wanted
+    wanted = round_.wanted
     members = {f"{member.name}-" for each in wanted.etcd for member in each.members}
     return sorted(name for name in wanted.certificates if not any(name.startswith(start) for start in members))
 
 
-def _began(turn: Turn) -> bool:
-    return any(turn.world.inside(f"{links.DIRECTORY}/{each.file_name}").exists() for each in turn.wanted.components)
+def _began(round_: Round) -> bool:
+    return any(round_.edges.inside(f"{links.DIRECTORY}/{each.file_name}").exists() for each in round_.wanted.components)
 
 
-def _files(turn: Turn) -> set[str]:
+def _files(round_: Round) -> set[str]:
     """Everything that is to be had; returned are the paths of secrets that the store does not have."""
-    wanted, missing = turn.wanted, set[str]()
+    wanted, missing = round_.wanted, set[str]()
     for component in wanted.components:
         for path, text in component.files.items():
-            _said(turn, path, _write(turn, path, text.encode(), PUBLIC))
+            _said(round_, path, _write(round_, path, text.encode(), PUBLIC))
     for path, user in wanted.kubeconfigs.items():
         server, own = server_of(wanted, user), own_folder(user)
         text = kubeconfig.by_files(
             wanted.cluster, server, user, ca=f"{own}/ca.crt", certificate=f"{own}/{user}.crt", key=f"{own}/{user}.key"
         )
-        _said(turn, path, _write(turn, path, text.encode(), PRIVATE))
-    for path, asset in (wanted.files | wanted.group_files.get(turn.world.me.group, {})).items():
-        _own(turn, path, asset)
+        _said(round_, path, _write(round_, path, text.encode(), PRIVATE))
+    for path, asset in (wanted.files | wanted.group_files.get(round_.edges.me.group, {})).items():
+        _own(round_, path, asset)
     for path, secret in wanted.secret_files.items():
-        if not turn.world.inside(path).exists():
+        if not round_.edges.inside(path).exists():
             try:
-                content = turn.world.store.read(layout.secret(wanted.cluster, secret)).data
+                content = round_.edges.store.read(layout.secret(wanted.cluster, secret)).data
             except NotThere:
                 missing.add(path)
                 continue
-            _said(turn, path, _write(turn, path, content, PRIVATE))
+            _said(round_, path, _write(round_, path, content, PRIVATE))
     return missing
 
 
-def _own(turn: Turn, path: str, asset: FileText) -> None:
+def _own(round_: Round, path: str, asset: FileText) -> None:
     """A file of the user's: one that cannot be written is told, and keeps nothing else back."""
     hint = "change it under `fileAssets` of the spec"
     try:
-        _said(turn, path, _write(turn, path, b64decode(asset.text, validate=True), asset.mode))
+        _said(round_, path, _write(round_, path, b64decode(asset.text, validate=True), asset.mode))
     except Refused as why:
-        turn.report.needs_a_person(STEP, why, path)
+        round_.report.needs_a_person(STEP, why, path)
     except (FileExistsError, IsADirectoryError, NotADirectoryError, ValueError) as why:
-        turn.report.needs_a_person(STEP, f"cannot be written: {why}", path, hint)
+        round_.report.needs_a_person(STEP, f"cannot be written: {why}", path, hint)
     except OSError as why:  # a full disk is a matter of time
-        turn.waiting(STEP, path, f"cannot be written: {why.strerror or why}")
+        round_.waiting(STEP, path, f"cannot be written: {why.strerror or why}")
 
 
 def server_of(wanted: MasterConfig, user: str) -> str:
@@ -113,14 +113,14 @@ def server_of(wanted: MasterConfig, user: str) -> str:
     return (wanted.kubelet_api or own) if user == KUBE_PROXY else own
 
 
-def _said(turn: Turn, path: str, written: bool) -> None:
+def _said(round_: Round, path: str, written: bool) -> None:
     if written:
-        turn.report.done(STEP, f"{path} written")
+        round_.report.done(STEP, f"{path} written")
 
 
-def _write(turn: Turn, path: str, data: bytes, mode: int, staging: str = "") -> bool:
-    place = turn.world.inside(path)
+def _write(round_: Round, path: str, data: bytes, mode: int, staging: str = "") -> bool:
+    place = round_.edges.inside(path)
     if ".." in PurePosixPath(path).parts:
         raise Refused(f"{path} is no place for a file", hint="say it without `..`")
     place.parent.mkdir(parents=True, exist_ok=True)
-    return write_atomic(place, data, mode, staging=turn.world.inside(staging) if staging else None)
+    return write_atomic(place, data, mode, staging=round_.edges.inside(staging) if staging else None)

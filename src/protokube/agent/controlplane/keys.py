@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from protokube.agent.cache import Confirmed, StepCache, is_fresh, is_recent, seconds_left
-from protokube.agent.world import Turn
+from protokube.agent.round import Round
 from protokube.manifests.etcd import PKI
 from protokube.pki import ending
 from protokube.pki.renewal import look_every
@@ -30,48 +30,48 @@ class KeysCache(StepCache):
     """When each of them ends, as far as it could be read."""
 
 
-def sync(turn: Turn) -> None:
-    if turn.wanted.etcd:
-        warn(turn)
-        ensure(turn, [CLIENT])
+def sync(round_: Round) -> None:
+    if round_.wanted.etcd:
+        warn(round_)
+        ensure(round_, [CLIENT])
 
 
-def ensure(turn: Turn, names: Sequence[str]) -> None:
+def ensure(round_: Round, names: Sequence[str]) -> None:
     """Have these certificates, fresh enough; TryLater if they cannot be issued now."""
-    lasts = min(CHECK_EVERY, look_every(turn.wanted.certificate_lifetime))
-    _look(turn, _called(names), lasts, lambda: turn.world.keys.sync(names))
+    lasts = min(CHECK_EVERY, look_every(round_.wanted.certificate_lifetime))
+    _look(round_, _called(names), lasts, lambda: round_.edges.keys.sync(names))
 
 
-def ensure_shared(turn: Turn) -> None:
+def ensure_shared(round_: Round) -> None:
     """Have the keys that all masters share; TryLater if they cannot be had now."""
-    _look(turn, SHARED, CHECK_EVERY, turn.world.keys.sync_shared)
+    _look(round_, SHARED, CHECK_EVERY, round_.edges.keys.sync_shared)
 
 
-def give(turn: Turn, folders: Callable[[], Mapping[str, Sequence[str]]], names: Sequence[str]) -> None:
+def give(round_: Round, folders: Callable[[], Mapping[str, Sequence[str]]], names: Sequence[str]) -> None:
     """Have in each component's own folder the files it uses, as the last look at these certificates left them."""
-    cache, now = turn.world.memory.of(KeysCache), turn.world.clock.monotonic()
+    cache, now = round_.edges.cache.of(KeysCache), round_.edges.clock.monotonic()
     looked = (cache.looked.get(SHARED), cache.looked.get(_called(names)))
     if not is_fresh(cache.given, looked, now, CHECK_EVERY):
         for component, files in folders().items():  # to find them in all flags is not for every round
-            for each in turn.world.keys.give(component, files):
-                turn.report.done(STEP, each)
+            for each in round_.edges.keys.give(component, files):
+                round_.report.done(STEP, each)
         cache.given = Confirmed(looked, now)
 
 
-def warn(turn: Turn) -> None:
+def warn(round_: Round) -> None:
     """Tell of every authority that ends within a year."""
-    world, cache = turn.world, turn.world.memory.of(KeysCache)
+    edges, cache = round_.edges, round_.edges.cache.of(KeysCache)
     names, now = (
-        tuple(sorted({each["authority"] for each in turn.wanted.certificates.values()})),
-        world.clock.monotonic(),
+        tuple(sorted({each["authority"] for each in round_.wanted.certificates.values()})),
+        edges.clock.monotonic(),
     )
     if not is_fresh(cache.authorities, names, now, CHECK_EVERY):
-        cache.ends = ending.ends(world.inside(PKI), names)
+        cache.ends = ending.ends(edges.inside(PKI), names)
         cache.authorities = Confirmed(names, now)
-    today = world.clock.now()
+    today = edges.clock.now()
     for name, end in cache.ends.items():
         if text := ending.words(name, end, today):
-            say = turn.report.needs_a_person if ending.is_urgent(end, today) else turn.report.warn
+            say = round_.report.needs_a_person if ending.is_urgent(end, today) else round_.report.warn
             say(STEP, text, hint=ending.HINT)
 
 
@@ -79,11 +79,11 @@ def _called(names: Sequence[str]) -> str:
     return f"keys {' '.join(names)}"
 
 
-def _look(turn: Turn, what: str, lasts: float, sync: Callable[[], Sequence[str]]) -> None:
-    looked, now = turn.world.memory.of(KeysCache).looked, turn.world.clock.monotonic()
+def _look(round_: Round, what: str, lasts: float, sync: Callable[[], Sequence[str]]) -> None:
+    looked, now = round_.edges.cache.of(KeysCache).looked, round_.edges.clock.monotonic()
     if not is_recent(looked.get(what), now, lasts):
         for each in sync():
-            turn.report.done(STEP, each)
+            round_.report.done(STEP, each)
         looked[what] = now
     if lasts < CHECK_EVERY:  # else the next round that comes anyway is soon enough
-        turn.within(seconds_left(looked.get(what), now, lasts))
+        round_.within(seconds_left(looked.get(what), now, lasts))

@@ -18,7 +18,7 @@ from typing import Literal
 from protokube.agent import links
 from protokube.agent.cache import StepCache
 from protokube.agent.controlplane.podidentity import Reading, read
-from protokube.agent.world import Turn
+from protokube.agent.round import Round
 from protokube.errors import TryLater
 from protokube.host.aside import set_aside
 from protokube.host.bounded import bounded
@@ -90,41 +90,41 @@ def copy_of(name: str, ours: Mapping[str, str]) -> str | None:
     return None
 
 
-def guard_sync(turn: Turn) -> None:
+def guard_sync(round_: Round) -> None:
     """Look, set aside, and say so; what cannot be read as a pod is left alone and told once."""
-    ours = files_of(turn)
-    entries = look(turn, ours)
+    ours = files_of(round_)
+    entries = look(round_, ours)
     asides = guard(entries, ours)
-    asked = asked_for(turn) if asides else set()
+    asked = asked_for(round_) if asides else set()
     for aside in asides:
         if aside.name in asked:
             hint = "give its pod another name, or take the file out of the spec"
-            turn.report.needs_a_person(STEP, f"the spec asks for it, though {aside.why}", shown(aside.name), hint)
+            round_.report.needs_a_person(STEP, f"the spec asks for it, though {aside.why}", shown(aside.name), hint)
             continue
         try:
-            _move(turn, aside)
+            _move(round_, aside)
         except OSError as why:
-            turn.waiting(STEP, shown(aside.name), f"cannot be set aside ({aside.why}): {why.strerror or why}")
-    _tell(turn, [each for each in entries if each.problem and each.name not in {aside.name for aside in asides}])
+            round_.waiting(STEP, shown(aside.name), f"cannot be set aside ({aside.why}): {why.strerror or why}")
+    _tell(round_, [each for each in entries if each.problem and each.name not in {aside.name for aside in asides}])
 
 
-def _move(turn: Turn, aside: Aside) -> None:
-    world = turn.world
-    stamp = datetime.fromtimestamp(world.clock.now(), UTC).strftime("%Y%m%dT%H%M%SZ")
-    place = set_aside(world.inside(links.DIRECTORY) / aside.name, world.inside(ASIDE), stamp)
+def _move(round_: Round, aside: Aside) -> None:
+    edges = round_.edges
+    stamp = datetime.fromtimestamp(edges.clock.now(), UTC).strftime("%Y%m%dT%H%M%SZ")
+    place = set_aside(edges.inside(links.DIRECTORY) / aside.name, edges.inside(ASIDE), stamp)
     if place is None:  # whoever left it has taken it away
         return
     why = f"or the kubelet would run it beside ours: {aside.why}"
     hint = "change the spec instead, and keep copies in another folder"
-    turn.report.done(STEP, f"set aside as {ASIDE}/{shown(place.name)}, {why}; {hint}", shown(aside.name))
+    round_.report.done(STEP, f"set aside as {ASIDE}/{shown(place.name)}, {why}; {hint}", shown(aside.name))
 
 
-def _tell(turn: Turn, entries: Sequence[Entry]) -> None:
-    reported = turn.world.memory.of(ManifestsCache).reported
+def _tell(round_: Round, entries: Sequence[Entry]) -> None:
+    reported = round_.edges.cache.of(ManifestsCache).reported
     for entry in entries:
         if reported.get(entry.name) != entry.problem:
             reported[entry.name] = entry.problem
-            turn.report.done(STEP, f"left alone, and no pod to us: {entry.problem}", shown(entry.name))
+            round_.report.done(STEP, f"left alone, and no pod to us: {entry.problem}", shown(entry.name))
 
 
 def shown(name: str) -> str:
@@ -132,38 +132,38 @@ def shown(name: str) -> str:
     return name if name.isprintable() else ascii(name)
 
 
-def files_of(turn: Turn) -> dict[str, str]:
+def files_of(round_: Round) -> dict[str, str]:
     """The pod by the name of each file that is ours to write, also where it is not written now."""
-    pods = {each.file_name: each.name for each in turn.wanted.components}
-    pods |= {each.pod.file_name: each.pod.name for each in turn.wanted.etcd}
+    pods = {each.file_name: each.name for each in round_.wanted.components}
+    pods |= {each.pod.file_name: each.pod.name for each in round_.wanted.etcd}
     return {file: f"kube-system/{name}" for file, name in pods.items()}
 
 
-def asked_for(turn: Turn) -> set[str]:
+def asked_for(round_: Round) -> set[str]:
     """Names in the kubelet's folder that the launch data have a content for."""
-    wanted, folder = turn.wanted, os.path.realpath(turn.world.inside(links.DIRECTORY))
+    wanted, folder = round_.wanted, os.path.realpath(round_.edges.inside(links.DIRECTORY))
     paths = [*wanted.files, *wanted.secret_files, *wanted.kubeconfigs]
     paths += [path for component in wanted.components for path in component.files]
-    places = [turn.world.inside(path) for path in paths]
+    places = [round_.edges.inside(path) for path in paths]
     return {place.name for place in places if os.path.realpath(place.parent) == folder}
 
 
-def look(turn: Turn, ours: Mapping[str, str]) -> list[Entry]:
+def look(round_: Round, ours: Mapping[str, str]) -> list[Entry]:
     """Everything that is not ours; a file that did not change is not read again."""
     try:
-        with os.scandir(turn.world.inside(links.DIRECTORY)) as listed:
+        with os.scandir(round_.edges.inside(links.DIRECTORY)) as listed:
             found = [each for each in listed if each.name not in ours and not each.name.startswith(".")]
     except (FileNotFoundError, NotADirectoryError):
         found = []
-    cache, names = turn.world.memory.of(ManifestsCache), {each.name for each in found}
+    cache, names = round_.edges.cache.of(ManifestsCache), {each.name for each in found}
     cache.read = {name: reading for name, reading in cache.read.items() if name in names}
     cache.reported = {name: problem for name, problem in cache.reported.items() if name in names}
-    entries = [_entry(turn, each) for each in found]
+    entries = [_entry(round_, each) for each in found]
     return [each for each in entries if each is not None]
 
 
-def _entry(turn: Turn, listed: os.DirEntry[str]) -> Entry | None:
-    kind, readings = _kind(listed), turn.world.memory.of(ManifestsCache).read
+def _entry(round_: Round, listed: os.DirEntry[str]) -> Entry | None:
+    kind, readings = _kind(listed), round_.edges.cache.of(ManifestsCache).read
     if kind not in ("file", "link"):
         return Entry(name=listed.name, kind=kind)
     before = readings.get(listed.name)

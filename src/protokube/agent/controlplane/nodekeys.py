@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from protokube.agent.controlplane import keys
+from protokube.agent.round import Round
 from protokube.agent.wanted import MasterConfig
-from protokube.agent.world import Turn
 from protokube.host.files import write_atomic
 from protokube.manifests import kubeconfig
 from protokube.manifests.etcd import PKI
@@ -38,21 +38,21 @@ def certificates(me: Machine) -> dict[str, dict[str, Any]]:
     }
 
 
-def sync(turn: Turn) -> None:
-    wanted = turn.wanted
+def sync(round_: Round) -> None:
+    wanted = round_.wanted
     if not wanted.kubelet_kubeconfig:
         return
-    keys.ensure_shared(turn)
-    keys.ensure(turn, [CLIENT, SERVER])
+    keys.ensure_shared(round_)
+    keys.ensure(round_, [CLIENT, SERVER])
     text = kubeconfig.by_files(
         wanted.cluster,
         wanted.kubelet_api or f"https://127.0.0.1:{wanted.api_port}",
-        f"system:node:{turn.world.me.name}",
+        f"system:node:{round_.edges.me.name}",
         ca=f"{PKI}/ca.crt",
         certificate=f"{PKI}/{CLIENT}.crt",
         key=f"{PKI}/{CLIENT}.key",
     )
-    place = turn.world.inside(wanted.kubelet_kubeconfig)
+    place = round_.edges.inside(wanted.kubelet_kubeconfig)
     place.parent.mkdir(parents=True, exist_ok=True)
     if write_atomic(place, text.encode(), PRIVATE):
-        turn.report.done(STEP, f"{wanted.kubelet_kubeconfig} written")
+        round_.report.done(STEP, f"{wanted.kubelet_kubeconfig} written")

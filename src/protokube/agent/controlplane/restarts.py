@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from protokube.agent import links
-from protokube.agent.world import Turn
+from protokube.agent.round import Round
 from protokube.config.places import own_folder
 from protokube.manifests.component import ComponentPod, reads
 from protokube.manifests.etcd import PKI
@@ -76,18 +76,18 @@ def when(before: Pairs, after: Pairs, now: float, length: float, *, idle: bool, 
     return When.IN_TURN if others_serve or left <= 0 else When.LATER
 
 
-def wanted_keys(turn: Turn, components: Iterable[ComponentPod]) -> Pairs | None:
+def wanted_keys(round_: Round, components: Iterable[ComponentPod]) -> Pairs | None:
     """What the components are to run with now: the certificates on the disk, or still those they have; None if it
     does not matter to them."""
-    length = turn.wanted.certificate_lifetime
+    length = round_.wanted.certificate_lifetime
     if length >= NOTICED:
         return None
-    before, after = _running(turn), on_disk(turn, components)
+    before, after = _running(round_), on_disk(round_, components)
     if before is None or after is None or before.digest == after.digest:
         return after or before
-    now, idle, serve = turn.world.clock.now(), not is_ready(turn), others_serve(turn)
+    now, idle, serve = round_.edges.clock.now(), not is_ready(round_), others_serve(round_)
     at = when(before, after, now, length, idle=idle, others_serve=serve)
-    goes = at is When.NOW or (at is When.IN_TURN and turn.world.presence.leave())
+    goes = at is When.NOW or (at is When.IN_TURN and round_.edges.presence.leave())
     return after if goes else before
 
 
@@ -95,12 +95,12 @@ def with_keys(component: ComponentPod, pairs: Pairs | None) -> ComponentPod:
     return replace(component, annotations={**component.annotations, ANNOTATION: str(pairs)}) if pairs else component
 
 
-def on_disk(turn: Turn, components: Iterable[ComponentPod]) -> Pairs | None:
+def on_disk(round_: Round, components: Iterable[ComponentPod]) -> Pairs | None:
     """None if they use no certificate that is renewed, or one cannot be read."""
     texts = []
-    for name in sorted({name for each in components for name in used(turn, each)}):
+    for name in sorted({name for each in components for name in used(round_, each)}):
         try:
-            texts.append(turn.world.inside(f"{PKI}/{name}.crt").read_bytes())
+            texts.append(round_.edges.inside(f"{PKI}/{name}.crt").read_bytes())
         except OSError:
             return None
     if not texts:
@@ -111,9 +111,9 @@ def on_disk(turn: Turn, components: Iterable[ComponentPod]) -> Pairs | None:
         return None
 
 
-def used(turn: Turn, component: ComponentPod) -> list[str]:
+def used(round_: Round, component: ComponentPod) -> list[str]:
     """Names of the certificates in the files that its flags name, and in the kubeconfigs among them or in them."""
-    files, wanted = set(reads(component)), turn.wanted
+    files, wanted = set(reads(component)), round_.wanted
     texts = component.files.values()
     users = {user for path, user in wanted.kubeconfigs.items() if path in files or any(path in text for text in texts)}
     places = (own_folder(component.name), PKI)
@@ -121,21 +121,21 @@ def used(turn: Turn, component: ComponentPod) -> list[str]:
     return sorted(named | users & wanted.certificates.keys())
 
 
-def is_ready(turn: Turn) -> bool:
+def is_ready(round_: Round) -> bool:
     """Whether our own API server is; yes, if nobody can tell."""
-    serving = turn.world.presence.serving()
-    return serving is None or turn.world.me.id in serving
+    serving = round_.edges.presence.serving()
+    return serving is None or round_.edges.me.id in serving
 
 
-def others_serve(turn: Turn) -> bool:
+def others_serve(round_: Round) -> bool:
     """Whether every other master that lives has an API server that is ready; no, if nobody can tell."""
-    presence, me = turn.world.presence, turn.world.me.id
+    presence, me = round_.edges.presence, round_.edges.me.id
     live, serving = presence.live(), presence.serving()
     return live is not None and serving is not None and all(each in serving for each in live if each != me)
 
 
-def _running(turn: Turn) -> Pairs | None:
+def _running(round_: Round) -> Pairs | None:
     try:
-        return written_in(turn.world.inside(f"{links.DIRECTORY}/{API_SERVER}.manifest").read_text(errors="replace"))
+        return written_in(round_.edges.inside(f"{links.DIRECTORY}/{API_SERVER}.manifest").read_text(errors="replace"))
     except OSError:
         return None

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from protokube.agent.cache import is_recent
-from protokube.agent.world import Turn
+from protokube.agent.round import Round
 from protokube.etcd import Etcd
 from protokube.etcd.compare import compare
 from protokube.members.agreement import Disagree, Suspicion
@@ -66,9 +66,9 @@ class Watching:
         return SUSPICIOUS if self.look() else EVERY
 
 
-def sync(turn: Turn) -> None:
-    for key, alarm in turn.world.agreement.alarms().items():
-        turn.report.needs_a_person(
+def sync(round_: Round) -> None:
+    for key, alarm in round_.edges.agreement.alarms().items():
+        round_.report.needs_a_person(
             STEP,
             f"its members do not hold the same data: {alarm}",
             key,
@@ -77,12 +77,12 @@ def sync(turn: Turn) -> None:
         )
 
 
-def out_of_service(turn: Turn) -> set[str]:
+def out_of_service(round_: Round) -> set[str]:
     """The machines whose API servers must not be found: holders of members on the wrong side."""
-    wrong = {name for alarm in turn.world.agreement.alarms().values() for name in alarm.out_of_service}
-    names = {(etcd.key, each.short): each.name for etcd in turn.wanted.etcd for each in etcd.members}
+    wrong = {name for alarm in round_.edges.agreement.alarms().values() for name in alarm.out_of_service}
+    names = {(etcd.key, each.short): each.name for etcd in round_.wanted.etcd for each in etcd.members}
     return {
         volume.attached_to
-        for volume in turn.volumes or ()
+        for volume in round_.volumes or ()
         if volume.attached_to and names.get((volume.etcd_cluster, volume.member)) in wrong
     }

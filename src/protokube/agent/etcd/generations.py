@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from protokube.agent.cache import Confirmed, StepCache, is_recent
-from protokube.agent.world import Turn
+from protokube.agent.round import Round
 from protokube.errors import Refused, TryLater
 from protokube.members.generation import Generation, decode, encode
 from protokube.store import Changed, NotThere, Stored, layout
@@ -24,43 +24,43 @@ class GenerationsCache(StepCache):
     """By etcd cluster: the record as it was last read or written."""
 
 
-def read(turn: Turn, key: str) -> Generation | None:
+def read(round_: Round, key: str) -> Generation | None:
     """The record, or None if there is none that can be read in full; TryLater if the store does not answer."""
-    if key in turn.unread:
-        raise turn.unread[key]  # a store that is away costs one wait a round, not one for everybody who asks
-    if key not in turn.generations:
+    if key in round_.unread:
+        raise round_.unread[key]  # a store that is away costs one wait a round, not one for everybody who asks
+    if key not in round_.generations:
         try:
-            stored = _stored(turn, key)
+            stored = _stored(round_, key)
         except (TryLater, Refused) as why:
-            turn.unread[key] = why
+            round_.unread[key] = why
             raise
-        turn.generations[key] = decode(stored.data) if stored else None
-        _remember(turn, key, turn.generations[key])
-    return turn.generations[key]
+        round_.generations[key] = decode(stored.data) if stored else None
+        _remember(round_, key, round_.generations[key])
+    return round_.generations[key]
 
 
-def recent(turn: Turn, key: str) -> Generation | None:
+def recent(round_: Round, key: str) -> Generation | None:
     """The record as it was a short while ago, for a member that runs; None if the store does not answer."""
-    known, now = turn.world.memory.of(GenerationsCache).read.get(key), turn.world.clock.monotonic()
+    known, now = round_.edges.cache.of(GenerationsCache).read.get(key), round_.edges.clock.monotonic()
     if known is not None and is_recent(known.when, now, LASTS):
         record = known.value
         if record is not None and not record.open:  # an open one may have been closed since
             return record
     try:
-        return read(turn, key)
+        return read(round_, key)
     except (TryLater, Refused):
         return None
 
 
-def remembered(turn: Turn, key: str) -> Generation | None:
+def remembered(round_: Round, key: str) -> Generation | None:
     """The record as it was last read, however long ago; nobody is asked."""
-    known = turn.world.memory.of(GenerationsCache).read.get(key)
+    known = round_.edges.cache.of(GenerationsCache).read.get(key)
     return known.value if known is not None else None
 
 
-def change(turn: Turn, key: str, how: Callable[[Generation], Generation]) -> Generation:
+def change(round_: Round, key: str, how: Callable[[Generation], Generation]) -> Generation:
     """Write a changed record over the one just read; TryLater if somebody else was faster."""
-    stored = _stored(turn, key)
+    stored = _stored(round_, key)
     known = decode(stored.data) if stored else None
     if stored is None or known is None:
         raise Refused(
@@ -69,33 +69,33 @@ def change(turn: Turn, key: str, how: Callable[[Generation], Generation]) -> Gen
         )
     wanted = how(known)
     if wanted != known:
-        path = layout.etcd_generation(turn.wanted.cluster, key)
-        turn.world.store.replace(path, encode(wanted), stored.version)
-    turn.generations[key] = wanted
-    _remember(turn, key, wanted)
+        path = layout.etcd_generation(round_.wanted.cluster, key)
+        round_.edges.store.replace(path, encode(wanted), stored.version)
+    round_.generations[key] = wanted
+    _remember(round_, key, wanted)
     return wanted
 
 
-def create_beside(turn: Turn, key: str, path: str, data: bytes) -> None:
+def create_beside(round_: Round, key: str, path: str, data: bytes) -> None:
     """Create another record of this etcd cluster. TryLater in a store without a generation record.
 
     Such a store is empty because something is not mounted, or is not ours: what is created there is lost or in the way.
     """
-    if _stored(turn, key) is None:
+    if _stored(round_, key) is None:
         raise TryLater(
             f"the state store has no generation record of {key}, so nothing is created there",
             hint="see that the right store is mounted, or restore it from a backup",
         )
-    turn.world.store.create(path, data)
+    round_.edges.store.create(path, data)
 
 
-def _remember(turn: Turn, key: str, record: Generation | None) -> None:
-    turn.world.memory.of(GenerationsCache).read[key] = Confirmed(record, turn.world.clock.monotonic())
+def _remember(round_: Round, key: str, record: Generation | None) -> None:
+    round_.edges.cache.of(GenerationsCache).read[key] = Confirmed(record, round_.edges.clock.monotonic())
 
 
-def _stored(turn: Turn, key: str) -> Stored | None:
+def _stored(round_: Round, key: str) -> Stored | None:
     try:
-        return turn.world.store.read(layout.etcd_generation(turn.wanted.cluster, key))
+        return round_.edges.store.read(layout.etcd_generation(round_.wanted.cluster, key))
     except NotThere:
         return None
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 
-from protokube.agent.world import Clock
+from protokube.agent.edges import Clock
 from protokube.errors import Refused, TryLater
 from protokube.etcd import Etcd
 

@@ -12,8 +12,8 @@ import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
+from protokube.agent.edges import Clock
 from protokube.agent.etcd.maintenance_lease import Leave
-from protokube.agent.world import Clock
 from protokube.errors import Refused, TryLater
 from protokube.etcd import Etcd, NoSpace
 from protokube.providers.machines import Machine

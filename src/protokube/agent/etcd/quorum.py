@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from protokube.agent.round import Round
 from protokube.agent.wanted import EtcdCluster
-from protokube.agent.world import Turn
 from protokube.errors import Refused, TryLater
 from protokube.members.start import Listed
 
 
-def members(turn: Turn, etcd: EtcdCluster) -> Sequence[Listed]:
+def members(round_: Round, etcd: EtcdCluster) -> Sequence[Listed]:
     """Sorted by id. TryLater without a quorum."""
-    client = turn.world.etcd[etcd.key]
+    client = round_.edges.etcd[etcd.key]
     for each in etcd.members:
         try:
             if client.status(each.name).leader:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from protokube.agent.world import Clock
+from protokube.agent.edges import Clock
 from protokube.errors import ProtokubeError, Refused, TryLater
 from protokube.etcd import Alarm, MaintainedEtcd, Status
 from protokube.etcd.filling import biggest

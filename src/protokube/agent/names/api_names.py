@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from protokube.agent.cache import Confirmed, StepCache, is_fresh
 from protokube.agent.etcd import generations, space
 from protokube.agent.etcd.agreement import out_of_service
-from protokube.agent.world import Turn
+from protokube.agent.round import Round
 from protokube.errors import Refused
 from protokube.records.api import plan_api
 
@@ -25,50 +25,50 @@ class ApiCache(StepCache):
     """Machines and addresses that the names were last seen to have, while we were elected."""
 
 
-def sync(turn: Turn) -> None:
-    world, cache = turn.world, turn.world.memory.of(ApiCache)
-    if world.dns is None or not world.zone_mode or not turn.wanted.etcd:
+def sync(round_: Round) -> None:
+    edges, cache = round_.edges, round_.edges.cache.of(ApiCache)
+    if edges.dns is None or not edges.zone_mode or not round_.wanted.etcd:
         return
-    live = world.presence.live()
+    live = edges.presence.live()
     if live is None:
-        why = "etcd is out of space and grants no leases" if space.is_full(turn) else "etcd has no quorum"
-        turn.waiting(STEP, "", f"{why}, so nobody writes the names of the API")
+        why = "etcd is out of space and grants no leases" if space.is_full(round_) else "etcd has no quorum"
+        round_.waiting(STEP, "", f"{why}, so nobody writes the names of the API")
         return
-    if not world.presence.elected():
+    if not edges.presence.elected():
         cache.published = None  # whoever is elected writes what we then do not know
         return
-    generation = generations.recent(turn, turn.wanted.etcd[0].key)
+    generation = generations.recent(round_, round_.wanted.etcd[0].key)
     if generation is None or generation.open:
-        turn.waiting(STEP, "", "the creation of the cluster is not closed yet")
+        round_.waiting(STEP, "", "the creation of the cluster is not closed yet")
         return
-    if turn.wanted.components:
-        serving = world.presence.serving() or ()
+    if round_.wanted.components:
+        serving = edges.presence.serving() or ()
         live = {machine: address for machine, address in live.items() if machine in serving}
         if not live:
-            turn.waiting(STEP, "", "no API server is ready, so their names stay as they are")
+            round_.waiting(STEP, "", "no API server is ready, so their names stay as they are")
             return
-    wrong = out_of_service(turn)
+    wrong = out_of_service(round_)
     claimed = tuple(sorted((machine, address) for machine, address in live.items() if address and machine not in wrong))
-    now = world.clock.monotonic()
+    now = edges.clock.monotonic()
     if is_fresh(cache.published, claimed, now, READ_EVERY):
         return
-    known = living(turn)
+    known = living(round_)
     addresses = {address for machine, address in claimed if machine in known}
-    plan = plan_api(world.dns.read(turn.wanted.api_names), turn.wanted.api_names, addresses)
+    plan = plan_api(edges.dns.read(round_.wanted.api_names), round_.wanted.api_names, addresses)
     if plan.changes:
-        world.dns.apply(plan.changes)
+        edges.dns.apply(plan.changes)
         for change in plan.changes:
-            turn.report.done(STEP, str(change))
+            round_.report.done(STEP, str(change))
     cache.published = Confirmed(claimed, now)
 
 
-def living(turn: Turn) -> set[str]:
+def living(round_: Round) -> set[str]:
     """The machines that the provider has not declared dead. An elected master that is not among them gives up."""
-    world = turn.world
-    known = {each.id for each in world.machines.list_machines()}
-    if world.me.id not in known:
-        world.presence.retire()
+    edges = round_.edges
+    known = {each.id for each in edges.machines.list_machines()}
+    if edges.me.id not in known:
+        edges.presence.retire()
         raise Refused(
-            f"the provider has declared {world.me.name} dead: it writes nothing any more", hint="terminate the machine"
+            f"the provider has declared {edges.me.name} dead: it writes nothing any more", hint="terminate the machine"
         )
     return known

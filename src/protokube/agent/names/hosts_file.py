@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from protokube.agent.cache import StepCache
 from protokube.agent.etcd import generations
-from protokube.agent.world import Turn
+from protokube.agent.round import Round
 from protokube.members.generation import is_untouched
 from protokube.providers.volumes import Volume
 from protokube.records import Change
@@ -27,13 +27,13 @@ class HostsCache(StepCache):
     """By machine id, as the provider last listed them."""
 
 
-def sync(turn: Turn) -> None:
-    world = turn.world
-    if world.dns is None or world.zone_mode:
+def sync(round_: Round) -> None:
+    edges = round_.edges
+    if edges.dns is None or edges.zone_mode:
         return
-    if turn.volumes is not None:
-        desired = _desired(turn, turn.volumes)
-        observed = {record.key: record for record in world.dns.read(sorted(desired))}
+    if round_.volumes is not None:
+        desired = _desired(round_, round_.volumes)
+        observed = {record.key: record for record in edges.dns.read(sorted(desired))}
         wanted = [make_record(name, address_type(address), [address], TTL) for name, address in sorted(desired.items())]
         changes = [
             Change(before=observed.get(record.key), after=record, why="the holder of its volume")
@@ -41,41 +41,41 @@ def sync(turn: Turn) -> None:
             if record.key not in observed or observed[record.key].values != record.values
         ]
         if changes:
-            world.dns.apply(changes)
+            edges.dns.apply(changes)
             for change in changes:
-                turn.report.done(STEP, str(change))
-    ours = [home.member.dns_name for home in turn.homes if home.volume in turn.settled]
-    found = {record.name for record in world.dns.read(ours) if world.me.address in record.values}
-    turn.named |= {name for name in ours if normalise(name) in found}
+                round_.report.done(STEP, str(change))
+    ours = [disk.member.dns_name for disk in round_.mounted if disk.volume in round_.settled]
+    found = {record.name for record in edges.dns.read(ours) if edges.me.address in record.values}
+    round_.named |= {name for name in ours if normalise(name) in found}
 
 
-def _desired(turn: Turn, volumes: Sequence[Volume]) -> dict[str, str]:
+def _desired(round_: Round, volumes: Sequence[Volume]) -> dict[str, str]:
     """Addresses by name. Where a member has several volumes, the one in use that was recorded last has the name."""
-    addresses = _addresses(turn)
-    names = {(etcd.key, each.short): each.dns_name for etcd in turn.wanted.etcd for each in etcd.members}
+    addresses = _addresses(round_)
+    names = {(etcd.key, each.short): each.dns_name for etcd in round_.wanted.etcd for each in etcd.members}
     desired = {
         names[volume.etcd_cluster, volume.member]: addresses[volume.attached_to]
-        for volume in sorted(volumes, key=lambda each: (not is_untouched(each.mark), _is_recorded(turn, each)))
+        for volume in sorted(volumes, key=lambda each: (not is_untouched(each.mark), _is_recorded(round_, each)))
         if volume.attached_to and volume.attached_to in addresses and (volume.etcd_cluster, volume.member) in names
     }
-    live = [address for address in (turn.world.presence.live() or {}).values() if address]
-    return desired | (dict.fromkeys(turn.wanted.api_names[:1], min(live)) if live else {})
+    live = [address for address in (round_.edges.presence.live() or {}).values() if address]
+    return desired | (dict.fromkeys(round_.wanted.api_names[:1], min(live)) if live else {})
 
 
-def _is_recorded(turn: Turn, volume: Volume) -> bool:
-    """Whether it is the home of its member now; a volume that was replaced meanwhile is not."""
-    generation = generations.recent(turn, volume.etcd_cluster)
+def _is_recorded(round_: Round, volume: Volume) -> bool:
+    """Whether it is its member's current volume; a replaced one is not."""
+    generation = generations.recent(round_, volume.etcd_cluster)
     if generation is None:
         return False
-    homes = generation.founders | generation.replacements
-    return homes.get(volume.member) == volume.id
+    mounted = generation.founders | generation.replacements
+    return mounted.get(volume.member) == volume.id
 
 
-def _addresses(turn: Turn) -> dict[str, str]:
+def _addresses(round_: Round) -> dict[str, str]:
     """Machines by id; asked for anew only while somebody holds a volume whom we do not know."""
-    world = turn.world
-    holders = {each.attached_to for each in turn.volumes or () if each.attached_to}
-    cache = world.memory.of(HostsCache)
+    edges = round_.edges
+    holders = {each.attached_to for each in round_.volumes or () if each.attached_to}
+    cache = edges.cache.of(HostsCache)
     if not holders <= cache.addresses.keys():
-        cache.addresses = {each.id: each.address for each in world.machines.list_machines()}
+        cache.addresses = {each.id: each.address for each in edges.machines.list_machines()}
     return cache.addresses

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from protokube.agent import links
 from protokube.agent.cache import Confirmed, StepCache, is_fresh
-from protokube.agent.world import Home, Turn
+from protokube.agent.round import MountedVolume, Round
 from protokube.errors import Refused, TryLater
 from protokube.members.identity import Identity
 from protokube.members.start import Join, Start
@@ -28,50 +28,50 @@ class NamesCache(StepCache):
     """By DNS name: the address and epoch with which the authoritative side answered."""
 
 
-def sync(turn: Turn) -> None:
-    if turn.world.dns is None or not turn.world.zone_mode:
+def sync(round_: Round) -> None:
+    if round_.edges.dns is None or not round_.edges.zone_mode:
         return
-    for home in turn.homes:
-        if home.volume in turn.settled and isinstance(turn.decisions.get(home.volume), Start | Join):
-            with turn.reported(STEP, home.member.dns_name):
-                _one(turn, home)
+    for disk in round_.mounted:
+        if disk.volume in round_.settled and isinstance(round_.decisions.get(disk.volume), Start | Join):
+            with round_.reported(STEP, disk.member.dns_name):
+                _one(round_, disk)
 
 
-def _one(turn: Turn, home: Home) -> None:
-    world, name = turn.world, home.member.dns_name
-    assert isinstance(home.identity, Identity)
-    ours, now = (world.me.address, home.identity.epoch), world.clock.monotonic()
-    settled = world.memory.of(NamesCache).settled
-    runs = bool(links.pointing_into(world, home.point))  # to start one, the name is read in the same round
+def _one(round_: Round, disk: MountedVolume) -> None:
+    edges, name = round_.edges, disk.member.dns_name
+    assert isinstance(disk.identity, Identity)
+    ours, now = (edges.me.address, disk.identity.epoch), edges.clock.monotonic()
+    settled = edges.cache.of(NamesCache).settled
+    runs = bool(links.pointing_into(edges, disk.point))  # to start one, the name is read in the same round
     if not runs or not is_fresh(settled.get(name), ours, now, READ_EVERY):
-        plan = _plan(turn, home)
+        plan = _plan(round_, disk)
         if isinstance(plan, Publish):
-            assert world.dns is not None
-            world.dns.apply(plan.changes)
-            turn.report.done(STEP, f"-> {world.me.address}", name)
-            plan = _plan(turn, home)  # etcd may start only when the authoritative side really answers so
+            assert edges.dns is not None
+            edges.dns.apply(plan.changes)
+            round_.report.done(STEP, f"-> {edges.me.address}", name)
+            plan = _plan(round_, disk)  # etcd may start only when the authoritative side really answers so
         match plan:
             case Yield(why=why):
                 raise Refused(why, hint="if the volume is ours for sure, delete the records of that name")
             case Refuse(why, hint):
                 raise Refused(why, hint=hint)
             case Publish():
-                raise TryLater(f"the authoritative server does not answer {world.me.address} yet")
+                raise TryLater(f"the authoritative server does not answer {edges.me.address} yet")
             case Settled():
                 settled[name] = Confirmed(ours, now)
-    turn.named.add(name)
+    round_.named.add(name)
 
 
-def published_epoch(turn: Turn, name: str) -> int:
+def published_epoch(round_: Round, name: str) -> int:
     """The greatest epoch beside a name: a new volume of its member has to begin above it, or could never have it."""
-    if turn.world.dns is None or not turn.world.zone_mode:
+    if round_.edges.dns is None or not round_.edges.zone_mode:
         return 0
-    claim = read_claim(turn.world.dns.read([name]), normalise(name))
+    claim = read_claim(round_.edges.dns.read([name]), normalise(name))
     return claim.epoch if claim else 0
 
 
-def _plan(turn: Turn, home: Home) -> MemberPlan:
-    assert turn.world.dns is not None
-    assert isinstance(home.identity, Identity)
-    me, name = turn.world.me, home.member.dns_name
-    return plan_member(turn.world.dns.read([name]), name, me.address, home.identity.epoch, me.id)
+def _plan(round_: Round, disk: MountedVolume) -> MemberPlan:
+    assert round_.edges.dns is not None
+    assert isinstance(disk.identity, Identity)
+    me, name = round_.edges.me, disk.member.dns_name
+    return plan_member(round_.edges.dns.read([name]), name, me.address, disk.identity.epoch, me.id)

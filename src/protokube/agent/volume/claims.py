@@ -37,7 +37,7 @@ def plan_claims(
 
     `leaving` are the etcd clusters of volumes that this machine has not let go of yet, though the list does not show
     them as its own; "" may be any.
-    `unused` are volumes that are nobody's home, by id, with the reason.
+    `unused` are volumes that serve no member, by id, with the reason.
     """
     held = {each.etcd_cluster for each in observed if each.attached_to == me.id}
     held |= {each.key for each in wanted.etcd} if "" in leaving else set(leaving)

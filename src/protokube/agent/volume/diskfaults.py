@@ -11,9 +11,10 @@ from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, field
 
 from protokube.agent.cache import StepCache
+from protokube.agent.edges import Edges
 from protokube.agent.etcd import generations
+from protokube.agent.round import Round
 from protokube.agent.volume.runnotes import RunNotes
-from protokube.agent.world import Turn, World
 from protokube.errors import Refused, TryLater
 from protokube.host import Mount
 from protokube.members.diskfaults import (
@@ -55,18 +56,18 @@ class Noted:
     """The mount on which it was seen; "" if there was none."""
 
 
-def note(world: World, volume: str, why: str, mount: Mount | None) -> None:
+def note(edges: Edges, volume: str, why: str, mount: Mount | None) -> None:
     """Once for each mount: a second note would count one fault twice."""
-    known, key = noted(world, volume), mount.key if mount else ""
+    known, key = noted(edges, volume), mount.key if mount else ""
     if known is not None and known.mount == key:
         return
-    fault = DiskFault(id=world.new_nonce(), host=world.me.id, at=world.clock.now(), why=why)
-    NOTES.write_document(world, volume, {**asdict(fault), "mount": key})
+    fault = DiskFault(id=edges.new_nonce(), host=edges.me.id, at=edges.clock.now(), why=why)
+    NOTES.write_document(edges, volume, {**asdict(fault), "mount": key})
 
 
-def noted(world: World, volume: str) -> Noted | None:
+def noted(edges: Edges, volume: str) -> Noted | None:
     """What was noted; a note that cannot be read is none."""
-    document = NOTES.read_document(world, volume)
+    document = NOTES.read_document(edges, volume)
     try:
         if document is None:
             return None
@@ -76,103 +77,105 @@ def noted(world: World, volume: str) -> Noted | None:
         return None
 
 
-def noted_on(world: World, volume: str, mount: Mount) -> str:
+def noted_on(edges: Edges, volume: str, mount: Mount) -> str:
     """Why this very mount has to go; "" if nothing was noted on it."""
-    known = noted(world, volume)
+    known = noted(edges, volume)
     return known.fault.why if known is not None and known.mount == mount.key else ""
 
 
-def forget_others(world: World, kept: Collection[str]) -> None:
+def forget_others(edges: Edges, kept: Collection[str]) -> None:
     """Notes about volumes that went to another machine in the meantime."""
-    NOTES.keep_only(world, kept)
+    NOTES.keep_only(edges, kept)
 
 
-def before_mounting(turn: Turn, volume: Volume, name: str) -> None:
+def before_mounting(round_: Round, volume: Volume, name: str) -> None:
     """Record what was noted, and do what the record asks for. Returns if the volume may be mounted here now."""
-    world = turn.world
-    _count_time(turn, volume)
-    if known := noted(world, volume.id):
-        _change(turn, volume, lambda record: record.with_fault(known.fault))
-        NOTES.forget(world, volume.id)
-    record = recorded(turn, volume)
+    edges = round_.edges
+    _count_time(round_, volume)
+    if known := noted(edges, volume.id):
+        _change(round_, volume, lambda record: record.with_fault(known.fault))
+        NOTES.forget(edges, volume.id)
+    record = recorded(round_, volume)
     if record is None or not record.faults:
         return
-    floats = world.volumes.lock is not Lock.PIN
-    match treatment(volume.id, name, record, world.me.id, world.clock.now(), floats=floats):
+    floats = edges.volumes.lock is not Lock.PIN
+    match treatment(volume.id, name, record, edges.me.id, edges.clock.now(), floats=floats):
         case MountAnew():
             return
         case HandOver(why):
-            world.volumes.release(volume.id)  # before it is recorded: what was not given away is given away again
-            turn.report.done(STEP, f"gave {volume.id} to another machine, since {why}", name)
-            _change(turn, volume, lambda record: record.with_hand_over(world.me.id))
+            edges.volumes.release(volume.id)  # before it is recorded: what was not given away is given away again
+            round_.report.done(STEP, f"gave {volume.id} to another machine, since {why}", name)
+            _change(round_, volume, lambda record: record.with_hand_over(edges.me.id))
             raise TryLater(f"{volume.id} was given to another machine, since {why}")
         case Broken(why, hint):
-            turn.decisions[volume.id] = Refuse(why, hint, Kind.BROKEN)
+            round_.decisions[volume.id] = Refuse(why, hint, Kind.BROKEN)
             raise Refused(why, hint=hint)
 
 
-def story(turn: Turn, volume: Volume) -> str:
+def story(round_: Round, volume: Volume) -> str:
     """The end of a sentence about a volume that is not mounted: why it was unmounted, if it broke here lately."""
-    known = noted(turn.world, volume.id)
-    record = None if known else recorded(turn, volume)
-    here = [each for each in record.lately(turn.world.clock.now()) if each.host == turn.world.me.id] if record else []
+    known = noted(round_.edges, volume.id)
+    record = None if known else recorded(round_, volume)
+    here = (
+        [each for each in record.lately(round_.edges.clock.now()) if each.host == round_.edges.me.id] if record else []
+    )
     last = known.fault if known else here[-1] if here else None
     return f"; before, its file system {last.why}" if last else ""
 
 
-def failed_to_mount(turn: Turn, volume: Volume, why: str) -> None:
+def failed_to_mount(round_: Round, volume: Volume, why: str) -> None:
     """Its device or its file system did not answer as it should. Counted if that lasts."""
-    turn.world.memory.of(DiskFaultsCache).cannot_mount[volume.id] = why
+    round_.edges.cache.of(DiskFaultsCache).cannot_mount[volume.id] = why
 
 
-def mounted(turn: Turn, volume: Volume) -> None:
-    turn.world.memory.of(DiskFaultsCache).cannot_mount.pop(volume.id, None)
+def mounted(round_: Round, volume: Volume) -> None:
+    round_.edges.cache.of(DiskFaultsCache).cannot_mount.pop(volume.id, None)
 
 
-def _count_time(turn: Turn, volume: Volume) -> None:
+def _count_time(round_: Round, volume: Volume) -> None:
     """How long it has taken; a new agent starts the count again, which only gives the disk more time."""
-    memory, what = turn.world.memory, f"mounting {volume.id}"
-    waited = turn.waited(what)
-    reasons = memory.of(DiskFaultsCache).cannot_mount
+    cache, what = round_.edges.cache, f"mounting {volume.id}"
+    waited = round_.waited(what)
+    reasons = cache.of(DiskFaultsCache).cannot_mount
     why = reasons.get(volume.id)
     if why is not None and waited >= MOUNTING and volume.epoch:
-        note(turn.world, volume.id, f"could not be mounted: {why}", None)
+        note(round_.edges, volume.id, f"could not be mounted: {why}", None)
         reasons.pop(volume.id)
-        memory.since.pop(what)
+        cache.since.pop(what)
 
 
-def why_leave_to_others(turn: Turn, volume: Volume) -> str:
+def why_leave_to_others(round_: Round, volume: Volume) -> str:
     """Why this machine does not claim a free volume yet: it gave that one away, and others are to try."""
-    record = recorded(turn, volume)
-    if record is None or record.handed_over != turn.world.me.id or not record.lately(turn.world.clock.now()):
+    record = recorded(round_, volume)
+    if record is None or record.handed_over != round_.edges.me.id or not record.lately(round_.edges.clock.now()):
         return ""
-    left = FOR_OTHERS - turn.waited(f"given away {volume.id}")
+    left = FOR_OTHERS - round_.waited(f"given away {volume.id}")
     return "its file system broke here twice; another machine may take it first" if left > 0 else ""
 
 
-def recorded(turn: Turn, volume: Volume) -> FaultRecord | None:
+def recorded(round_: Round, volume: Volume) -> FaultRecord | None:
     """None if the store does not say it: that stops nothing, since each mount is checked anyway."""
-    if volume.id not in turn.disk_faults:
+    if volume.id not in round_.disk_faults:
         try:
-            stored = _stored(turn, volume)
+            stored = _stored(round_, volume)
         except (TryLater, Refused):
-            turn.disk_faults[volume.id] = None
+            round_.disk_faults[volume.id] = None
         else:
-            turn.disk_faults[volume.id] = _decoded(stored)
-    return turn.disk_faults[volume.id]
+            round_.disk_faults[volume.id] = _decoded(stored)
+    return round_.disk_faults[volume.id]
 
 
-def _change(turn: Turn, volume: Volume, how: Callable[[FaultRecord], FaultRecord]) -> None:
+def _change(round_: Round, volume: Volume, how: Callable[[FaultRecord], FaultRecord]) -> None:
     """Write over exactly what was read. TryLater if the store does not take it."""
-    stored = _stored(turn, volume)
+    stored = _stored(round_, volume)
     known = _decoded(stored)
     wanted = how(known)
-    path = _path(turn, volume)
+    path = _path(round_, volume)
     if stored is None:
-        generations.create_beside(turn, volume.etcd_cluster, path, encode(wanted))
+        generations.create_beside(round_, volume.etcd_cluster, path, encode(wanted))
     elif wanted != known:
-        turn.world.store.replace(path, encode(wanted), stored.version)
-    turn.disk_faults[volume.id] = wanted
+        round_.edges.store.replace(path, encode(wanted), stored.version)
+    round_.disk_faults[volume.id] = wanted
 
 
 def _decoded(stored: Stored | None) -> FaultRecord:
@@ -180,12 +183,12 @@ def _decoded(stored: Stored | None) -> FaultRecord:
     return (decode(stored.data) if stored else None) or FaultRecord()
 
 
-def _stored(turn: Turn, volume: Volume) -> Stored | None:
+def _stored(round_: Round, volume: Volume) -> Stored | None:
     try:
-        return turn.world.store.read(_path(turn, volume))
+        return round_.edges.store.read(_path(round_, volume))
     except NotThere:
         return None
 
 
-def _path(turn: Turn, volume: Volume) -> str:
-    return layout.etcd_disk_faults(turn.wanted.cluster, volume.etcd_cluster, volume.id)
+def _path(round_: Round, volume: Volume) -> str:
+    return layout.etcd_disk_faults(round_.wanted.cluster, volume.etcd_cluster, volume.id)

@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from protokube.agent.cache import StepCache
+from protokube.agent.round import Round
 from protokube.agent.volume import diskfaults, leaving, mounted_volumes, verified
-from protokube.agent.world import Turn
 from protokube.host import Done, Failed, FileSystem, Mount, Result, Unwritable, WriteTest
 from protokube.members.diskfaults import Room, Signs, Writing, fault_in, room_in
 
@@ -50,60 +50,60 @@ class DiskWatchCache(StepCache):
         self.running.pop(volume, None)
 
 
-def sync(turn: Turn) -> None:
-    held = mounted_volumes.mounted(turn.world)
-    cache = turn.world.memory.of(DiskWatchCache)
+def sync(round_: Round) -> None:
+    held = mounted_volumes.mounted(round_.edges)
+    cache = round_.edges.cache.of(DiskWatchCache)
     for volume in (cache.tests.keys() | cache.running.keys()) - held.keys():
         cache.forget(volume)
-    if turn.volumes is not None:
-        ours = {each.id for each in turn.volumes if each.attached_to == turn.world.me.id}
-        diskfaults.forget_others(turn.world, ours | held.keys())
+    if round_.volumes is not None:
+        ours = {each.id for each in round_.volumes if each.attached_to == round_.edges.me.id}
+        diskfaults.forget_others(round_.edges, ours | held.keys())
     for volume, mount in held.items():
-        if volume not in turn.leaving:
-            with turn.reported(STEP, volume):
-                _one(turn, volume, mount)
-    leaving.forget_kept(turn)
+        if volume not in round_.leaving:
+            with round_.reported(STEP, volume):
+                _one(round_, volume, mount)
+    leaving.forget_kept(round_)
 
 
-def _one(turn: Turn, volume: str, mount: Mount) -> None:
-    world = turn.world
+def _one(round_: Round, volume: str, mount: Mount) -> None:
+    edges = round_.edges
     try:
-        system = world.disks.file_system(mount)
+        system = edges.disks.file_system(mount)
     except OSError as error:
         if error.errno not in mounted_volumes.DISK_ERRORS:
             return  # it was unmounted a moment ago
-        turn.disk_errors.setdefault(volume, (error.strerror or str(error)).lower())
+        round_.disk_errors.setdefault(volume, (error.strerror or str(error)).lower())
         system = FileSystem(errors=0, free=0, size=0)
-    noted = diskfaults.noted_on(world, volume, mount)
+    noted = diskfaults.noted_on(edges, volume, mount)
     # one that is being left is not written to again: each test of a disk that hangs is one more child that stays
-    tested = _tested(turn, volume, mount) if not noted and verified.is_noted(world, volume, mount) else None
+    tested = _tested(round_, volume, mount) if not noted and verified.is_noted(edges, volume, mount) else None
     signs = Signs(
         options=mount.options,
         errors=system.errors,
         writing=tested.writing if tested else Writing.UNTRIED,
         detail=tested.detail if tested else "",
-        unreadable=turn.disk_errors.get(volume, ""),
+        unreadable=round_.disk_errors.get(volume, ""),
     )
     fault = noted or fault_in(signs)
     if not fault:
-        _report_room(turn, volume, system, signs.writing)
+        _report_room(round_, volume, system, signs.writing)
         return
 
     def note() -> None:
-        diskfaults.note(world, volume, fault, mount)
-        world.memory.of(DiskWatchCache).forget(volume)
+        diskfaults.note(edges, volume, fault, mount)
+        edges.cache.of(DiskWatchCache).forget(volume)
 
-    leaving.leave(turn, volume, _etcd_cluster(turn, volume), mount, f"its file system {fault}", STEP, note)
+    leaving.leave(round_, volume, _etcd_cluster(round_, volume), mount, f"its file system {fault}", STEP, note)
 
 
-def _tested(turn: Turn, volume: str, mount: Mount) -> WriteTested | None:
+def _tested(round_: Round, volume: str, mount: Mount) -> WriteTested | None:
     """What came of the last write to this mount. A new one is started when it is due; a later round collects it."""
-    world, now = turn.world, turn.world.clock.monotonic()
-    cache = world.memory.of(DiskWatchCache)
+    edges, now = round_.edges, round_.edges.clock.monotonic()
+    cache = edges.cache.of(DiskWatchCache)
     known = cache.tests.get(volume)
-    if volume not in cache.running and _is_due(turn, volume, mount, known):
+    if volume not in cache.running and _is_due(round_, volume, mount, known):
         cache.running[volume] = WriteTest(point=mount.point, number=mount.number, begun=now)
-    if volume in cache.running and (result := world.disks.run(cache.running[volume])) is not None:
+    if volume in cache.running and (result := edges.disks.run(cache.running[volume])) is not None:
         if not (isinstance(result, Failed) and result.overdue):  # such a one still runs
             del cache.running[volume]
         if (outcome := _outcome(result, now, known)) is not None:
@@ -111,30 +111,30 @@ def _tested(turn: Turn, volume: str, mount: Mount) -> WriteTested | None:
     return known
 
 
-def _is_due(turn: Turn, volume: str, mount: Mount, known: WriteTested | None) -> bool:
+def _is_due(round_: Round, volume: str, mount: Mount, known: WriteTested | None) -> bool:
     if known is None or known.killed:
         return True
-    passed = turn.world.clock.monotonic() - known.when
-    return passed >= EVERY or (passed >= SOON and _is_suspect(turn, volume, mount, known))
+    passed = round_.edges.clock.monotonic() - known.when
+    return passed >= EVERY or (passed >= SOON and _is_suspect(round_, volume, mount, known))
 
 
-def _is_suspect(turn: Turn, volume: str, mount: Mount, known: WriteTested) -> bool:
+def _is_suspect(round_: Round, volume: str, mount: Mount, known: WriteTested) -> bool:
     """Whether something else went wrong that a broken disk would explain."""
-    world = turn.world
+    edges = round_.edges
     return (
         known.writing is Writing.NO_ROOM
-        or volume in world.memory.of(mounted_volumes.HomesCache).failed
-        or not world.disks.present(mount.number)
-        or not _answers(turn, volume)
+        or volume in edges.cache.of(mounted_volumes.MountsCache).failed
+        or not edges.disks.present(mount.number)
+        or not _answers(round_, volume)
     )
 
 
-def _answers(turn: Turn, volume: str) -> bool:
+def _answers(round_: Round, volume: str) -> bool:
     """Whether the etcd on this volume takes connections; as far as that is known, it does."""
-    listed = turn.volume(volume)
-    etcd = turn.wanted.etcd_cluster(listed.etcd_cluster) if listed else None
+    listed = round_.volume(volume)
+    etcd = round_.wanted.etcd_cluster(listed.etcd_cluster) if listed else None
     member = etcd.member(listed.member) if etcd and listed else None
-    return etcd is None or member is None or turn.world.etcd[etcd.key].reachable(member.name)
+    return etcd is None or member is None or round_.edges.etcd[etcd.key].reachable(member.name)
 
 
 def _outcome(result: Result, now: float, before: WriteTested | None) -> WriteTested | None:
@@ -156,19 +156,19 @@ def _outcome(result: Result, now: float, before: WriteTested | None) -> WriteTes
             return None
 
 
-def _etcd_cluster(turn: Turn, volume: str) -> str:
-    listed = turn.volume(volume)
+def _etcd_cluster(round_: Round, volume: str) -> str:
+    listed = round_.volume(volume)
     return listed.etcd_cluster if listed else ""
 
 
-def _report_room(turn: Turn, volume: str, system: FileSystem, writing: Writing) -> None:
+def _report_room(round_: Round, volume: str, system: FileSystem, writing: Writing) -> None:
     mebibytes = f"{system.free >> 20} of {system.size >> 20} MiB are free"
     match room_in(system.free, system.size, writing):
         case Room.NONE:
-            turn.report.needs_a_person(
+            round_.report.needs_a_person(
                 STEP, f"its file system is full: {mebibytes}", volume, "free some room on it, or make the disk larger"
             )
         case Room.LITTLE:
-            turn.report.warn(STEP, f"its file system is nearly full: {mebibytes}", volume)
+            round_.report.warn(STEP, f"its file system is nearly full: {mebibytes}", volume)
         case Room.ENOUGH:
             pass

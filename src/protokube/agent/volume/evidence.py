@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from protokube.agent.round import MountedVolume, Round
 from protokube.agent.volume import lastwords, mounted_volumes, raftmarks
-from protokube.agent.world import Home, Turn
 from protokube.errors import Refused, TryLater
 from protokube.etcd import Etcd, Status
 from protokube.etcd.wal import UnreadableLog
@@ -40,45 +40,45 @@ class Evidence:
     accepted: bool = False
 
 
-def gather(turn: Turn, home: Home, generation: Generation | None) -> Evidence:
+def gather(round_: Round, disk: MountedVolume, generation: Generation | None) -> Evidence:
     """TryLater while the provider does not say which epoch it recorded, what etcd said cannot be recorded, or an older
     copy cannot be judged yet."""
-    identity, listed = home.identity, home.listed
+    identity, listed = disk.identity, disk.listed
     assert isinstance(identity, Identity)
     if listed is None:
         raise TryLater("the provider does not answer, so whether this disk is an older copy cannot be checked")
     try:
         position = mounted_volumes.on_volume(
-            lambda: turn.world.logs.position(raftmarks.wal_folder(home)), f"reading etcd's log on {home.point}"
+            lambda: round_.edges.logs.position(raftmarks.wal_folder(disk)), f"reading etcd's log on {disk.point}"
         )
     except UnreadableLog as why:
         return Evidence(unreadable_log=str(why))
-    lastwords.record(turn, home, position)  # first: the mark is what the disk is judged by
-    client = turn.world.etcd[home.etcd.key]
-    answers = client.survey(PATIENCE, unlikely=home.member.name)
+    lastwords.record(round_, disk, position)  # first: the mark is what the disk is judged by
+    client = round_.edges.etcd[disk.etcd.key]
+    answers = client.survey(PATIENCE, unlikely=disk.member.name)
     members = _listed(client, position.member_id, answers)
     voters = [each.id for each in members or () if not each.learner]
-    mark = _mark(turn, home, identity, position)
+    mark = _mark(round_, disk, identity, position)
     older = older_copy(identity.epoch, position, listed.epoch_for(identity.generation), mark, identity.generation)
-    accepted = generation is not None and older is not None and _is_accepted(generation, home, older)
-    if older is not None and not accepted and not turn.world.agreement.compared(home.etcd.key):
-        raise TryLater(f"{home.volume} is an older copy ({older}); the other members are compared before it is judged")
+    accepted = generation is not None and older is not None and _is_accepted(generation, disk, older)
+    if older is not None and not accepted and not round_.edges.agreement.compared(disk.etcd.key):
+        raise TryLater(f"{disk.volume} is an older copy ({older}); the other members are compared before it is judged")
     return Evidence(
         position=position,
         older=older,
         majority=majority_without(position.member_id, voters, {name: _voter(each) for name, each in answers.items()}),
         members=members,
         answers_elsewhere=any(each.member_id == position.member_id for each in answers.values()),
-        agreed=not turn.world.agreement.suspected(home.etcd.key),
+        agreed=not round_.edges.agreement.suspected(disk.etcd.key),
         rejoined=generation is not None
-        and generation.rejoined.get(home.member.short, rejoin_note(home, older)) != rejoin_note(home, older),
+        and generation.rejoined.get(disk.member.short, rejoin_note(disk, older)) != rejoin_note(disk, older),
         accepted=accepted,
     )
 
 
-def rejoin_note(home: Home, older: Older | None) -> str:
+def rejoin_note(disk: MountedVolume, older: Older | None) -> str:
     """What the record keeps of an older copy that is set aside: the same copy may be set aside in several attempts."""
-    return f"{home.volume}: {older}"
+    return f"{disk.volume}: {older}"
 
 
 def _listed(client: Etcd, member_id: int, answers: Mapping[str, Status]) -> tuple[Listed, ...] | None:
@@ -122,19 +122,19 @@ def _voter(status: Status) -> Voter:
     )
 
 
-def _mark(turn: Turn, home: Home, identity: Identity, position: LogPosition) -> RaftMark | None:
+def _mark(round_: Round, disk: MountedVolume, identity: Identity, position: LogPosition) -> RaftMark | None:
     """A mark that is missing or cannot be read stops no start; that it was not compared is reported."""
     try:
-        mark = raftmarks.read(turn, home.etcd.key, identity.generation, position)
+        mark = raftmarks.read(round_, disk.etcd.key, identity.generation, position)
         why = "there is no record of how far it had come"
     except (TryLater, Refused) as error:
         mark, why = None, error.message
     if mark is None:
-        turn.report.warn(STEP, f"rollback not checked: {why}", home.name)
+        round_.report.warn(STEP, f"rollback not checked: {why}", disk.name)
     return mark
 
 
-def _is_accepted(generation: Generation, home: Home, older: Older) -> bool:
-    disk = older.disk
-    figures = Accepted(epoch=disk.epoch, term=disk.term, commit=disk.commit)
-    return generation.accepted.get(home.volume) == figures
+def _is_accepted(generation: Generation, disk: MountedVolume, older: Older) -> bool:
+    seen = older.disk
+    figures = Accepted(epoch=seen.epoch, term=seen.term, commit=seen.commit)
+    return generation.accepted.get(disk.volume) == figures

@@ -10,9 +10,9 @@ attachment is the lock, and nobody else can have it.
 from __future__ import annotations
 
 from protokube.agent import links
+from protokube.agent.round import Round
 from protokube.agent.volume import inventory, lastwords, leaving, mounted_volumes, verified
 from protokube.agent.volume.leaving import leave
-from protokube.agent.world import Turn
 from protokube.errors import TryLater
 from protokube.host import Mount
 from protokube.members.identity import Identity, Unreadable
@@ -21,59 +21,59 @@ from protokube.providers.volumes import Volume
 STEP = "fence"
 
 
-def sync(turn: Turn) -> None:
-    world = turn.world
-    held = mounted_volumes.mounted(world)
-    verified.prune(world, held)
-    for link in links.dangling(world, {mount.point for mount in held.values()}):
+def sync(round_: Round) -> None:
+    edges = round_.edges
+    held = mounted_volumes.mounted(edges)
+    verified.prune(edges, held)
+    for link in links.dangling(edges, {mount.point for mount in held.values()}):
         links.remove(link)
-        turn.report.done(STEP, f"removed {link.name}: its volume is not mounted")
-    leaving.finish(turn)
+        round_.report.done(STEP, f"removed {link.name}: its volume is not mounted")
+    leaving.finish(round_)
     try:
-        inventory.refresh(turn)
+        inventory.refresh(round_)
     except TryLater as why:
         kept = f"; serving {', '.join(held)} goes on, since the attachment is the lock" if held else ""
         raise TryLater(f"{why.message}{kept}", saw=why.saw, hint=why.hint) from why
-    inventory.count_gone(turn)
-    lastwords.prune(turn, held)
+    inventory.count_gone(round_)
+    lastwords.prune(round_, held)
     for volume, mount in held.items():
-        with turn.reported(STEP, volume):
-            _one(turn, volume, mount)
+        with round_.reported(STEP, volume):
+            _one(round_, volume, mount)
 
 
-def _one(turn: Turn, volume: str, mount: Mount) -> None:
+def _one(round_: Round, volume: str, mount: Mount) -> None:
     # a disk that does not answer is no reason to keep it
-    world, identity = turn.world, mounted_volumes.identity_or_why_not(mount.point)
+    edges, identity = round_.edges, mounted_volumes.identity_or_why_not(mount.point)
     if isinstance(identity, Unreadable) and identity.disk_error:
-        turn.disk_errors[volume] = identity.disk_error
-    checked = verified.is_verified(world, volume, mount, identity)
-    listed = turn.volume(volume)
-    if listed is None and not inventory.is_gone(turn, volume):
-        unclear = turn.unclear.get(volume, "it says that the volume does not exist; it may come back")
-        turn.waiting(STEP, volume, f"the provider does not list it, and it is served on: {unclear}")
+        round_.disk_errors[volume] = identity.disk_error
+    checked = verified.is_verified(edges, volume, mount, identity)
+    listed = round_.volume(volume)
+    if listed is None and not inventory.is_gone(round_, volume):
+        unclear = round_.unclear.get(volume, "it says that the volume does not exist; it may come back")
+        round_.waiting(STEP, volume, f"the provider does not list it, and it is served on: {unclear}")
         return
-    if listed is not None and listed.attached_to is None and _answers(turn, mount):
-        turn.waiting(STEP, volume, "the provider says that it is attached to nobody, and its device still answers")
+    if listed is not None and listed.attached_to is None and _answers(round_, mount):
+        round_.waiting(STEP, volume, "the provider says that it is attached to nobody, and its device still answers")
         return
     etcd_cluster = identity.etcd_cluster if isinstance(identity, Identity) else ""
-    if why := reason(listed, identity, world.me.id, verified=checked):
-        if listed is not None and listed.attached_to not in (None, world.me.id):
-            _confirm(turn, listed)
-        leave(turn, volume, etcd_cluster, mount, why, STEP)
-    elif isinstance(identity, Identity) and checked and (proof := lastwords.of_a_copy(turn, mount, identity)):
+    if why := reason(listed, identity, edges.me.id, verified=checked):
+        if listed is not None and listed.attached_to not in (None, edges.me.id):
+            _confirm(round_, listed)
+        leave(round_, volume, etcd_cluster, mount, why, STEP)
+    elif isinstance(identity, Identity) and checked and (proof := lastwords.of_a_copy(round_, mount, identity)):
         why = f"it is an older copy, as etcd proves: {proof.sentence}"
-        leave(turn, volume, etcd_cluster, mount, why, STEP, lambda: lastwords.note(world, volume, proof))
+        leave(round_, volume, etcd_cluster, mount, why, STEP, lambda: lastwords.note(edges, volume, proof))
 
 
-def _answers(turn: Turn, mount: Mount) -> bool:
+def _answers(round_: Round, mount: Mount) -> bool:
     """Whether the kernel still shows the device that is mounted."""
-    return turn.world.disks.present(mount.number)
+    return round_.edges.disks.present(mount.number)
 
 
-def _confirm(turn: Turn, listed: Volume) -> None:
+def _confirm(round_: Round, listed: Volume) -> None:
     """A list may be older than our own attachment. Asked for this very volume, the provider has to say it again."""
-    found = turn.world.volumes.look_up(listed.id)
-    if found is not None and found.attached_to == turn.world.me.id:
+    found = round_.edges.volumes.look_up(listed.id)
+    if found is not None and found.attached_to == round_.edges.me.id:
         raise TryLater(f"{listed.id} is listed as attached to {listed.attached_to}, and by itself as attached to us")
 
 

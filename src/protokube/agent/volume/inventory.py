@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 
 from protokube.agent.cache import Missed, StepCache
 from protokube.agent.etcd import generations
+from protokube.agent.round import Round
 from protokube.agent.volume import mounted_volumes, unused
 from protokube.agent.wanted import EtcdCluster, Member
-from protokube.agent.world import Turn
 from protokube.errors import TryLater
 from protokube.providers.volumes import Volume
 
@@ -30,47 +30,47 @@ class InventoryCache(StepCache):
     """By volume: how long the provider has said that there is no such volume. Forgotten, the count starts at zero."""
 
 
-def refresh(turn: Turn) -> None:
+def refresh(round_: Round) -> None:
     """List everything that is ours anew, sorted by id; what an earlier list said no longer counts.
 
     TryLater if the provider does not answer.
     """
-    turn.volumes = None
-    turn.volumes = _union(turn, turn.world.volumes.list_volumes())
+    round_.volumes = None
+    round_.volumes = _union(round_, round_.edges.volumes.list_volumes())
 
 
-def complete(turn: Turn) -> None:
+def complete(round_: Round) -> None:
     """Have what the record names as well; the first step of a round does not wait for the store."""
-    records_were_known = all(generations.remembered(turn, each.key) for each in turn.wanted.etcd)
-    for etcd in turn.wanted.etcd:
-        generations.recent(turn, etcd.key)
-    if turn.volumes is not None and not records_were_known:
-        turn.volumes = _union(turn, turn.volumes)
+    records_were_known = all(generations.remembered(round_, each.key) for each in round_.wanted.etcd)
+    for etcd in round_.wanted.etcd:
+        generations.recent(round_, etcd.key)
+    if round_.volumes is not None and not records_were_known:
+        round_.volumes = _union(round_, round_.volumes)
 
 
-def _union(turn: Turn, listed: Iterable[Volume]) -> Sequence[Volume]:
-    recorded = _recorded(turn)
+def _union(round_: Round, listed: Iterable[Volume]) -> Sequence[Volume]:
+    recorded = _recorded(round_)
     found = {each.id: each for each in listed}
-    for volume in sorted({*mounted_volumes.mounted(turn.world), *recorded} - found.keys()):
+    for volume in sorted({*mounted_volumes.mounted(round_.edges), *recorded} - found.keys()):
         try:
-            one = turn.world.volumes.look_up(volume)
+            one = round_.edges.volumes.look_up(volume)
         except TryLater as why:  # it is being made or deleted, or nobody answers: neither there nor gone
-            turn.unclear[volume] = why.message
+            round_.unclear[volume] = why.message
             continue
         if one is None:
-            turn.gone.add(volume)
+            round_.gone.add(volume)
         else:
             found[volume] = one
     return tuple(_as_recorded(found[each], recorded.get(each)) for each in sorted(found))
 
 
-def _recorded(turn: Turn) -> dict[str, tuple[str, str]]:
-    """Volumes that the record calls the home of a member: etcd cluster and member, by id."""
+def _recorded(round_: Round) -> dict[str, tuple[str, str]]:
+    """Volumes that the record assigns to a member: etcd cluster and member, by volume id."""
     places = {}
-    for etcd in turn.wanted.etcd:
-        record = generations.remembered(turn, etcd.key)
+    for etcd in round_.wanted.etcd:
+        record = generations.remembered(round_, etcd.key)
         for member in etcd.members:
-            volume = record.home_of(member.short) if record else ""
+            volume = record.volume_of(member.short) if record else ""
             if volume:
                 places[volume] = (etcd.key, member.short)
     return places
@@ -82,46 +82,46 @@ def _as_recorded(volume: Volume, place: tuple[str, str] | None) -> Volume:
     return replace(volume, etcd_cluster=place[0], member=place[1], tagged=False)
 
 
-def count_gone(turn: Turn) -> None:
+def count_gone(round_: Round) -> None:
     """Once a round: how long the provider has said of each volume that it does not exist."""
-    counts, now = turn.world.memory.of(InventoryCache).gone, turn.world.clock.monotonic()
-    for volume in counts.keys() - turn.gone:
+    counts, now = round_.edges.cache.of(InventoryCache).gone, round_.edges.clock.monotonic()
+    for volume in counts.keys() - round_.gone:
         del counts[volume]  # one sighting, or one round without a clear word, starts the count again
-    for volume in turn.gone:
+    for volume in round_.gone:
         before = counts.get(volume, Missed(0, now))
         counts[volume] = Missed(before.times + 1, before.since)
 
 
-def is_gone(turn: Turn, volume: str) -> bool:
+def is_gone(round_: Round, volume: str) -> bool:
     """Whether the provider has said often and long enough that this volume does not exist."""
-    missed = turn.world.memory.of(InventoryCache).gone.get(volume)
+    missed = round_.edges.cache.of(InventoryCache).gone.get(volume)
     if missed is None:
         return False
-    enough = CONSISTENT_SECONDS if turn.world.volumes.consistent else SECONDS
-    return missed.times >= TIMES and turn.world.clock.monotonic() - missed.since >= enough
+    enough = CONSISTENT_SECONDS if round_.edges.volumes.consistent else SECONDS
+    return missed.times >= TIMES and round_.edges.clock.monotonic() - missed.since >= enough
 
 
-def volume_of(turn: Turn, etcd: EtcdCluster, member: Member) -> Volume | None:
+def volume_of(round_: Round, etcd: EtcdCluster, member: Member) -> Volume | None:
     """A volume of this member that is there, superseded ones aside."""
-    superseded = unused.superseded(turn)
-    found = (each for each in turn.volumes or () if (each.etcd_cluster, each.member) == (etcd.key, member.short))
+    superseded = unused.superseded(round_)
+    found = (each for each in round_.volumes or () if (each.etcd_cluster, each.member) == (etcd.key, member.short))
     return next((each for each in found if each.id not in superseded), None)
 
 
-def member_is_gone(turn: Turn, etcd: EtcdCluster, member: Member) -> bool:
+def member_is_gone(round_: Round, etcd: EtcdCluster, member: Member) -> bool:
     """Whether the member has no volume: none is listed, and the one that the record names does not exist."""
-    record = generations.recent(turn, etcd.key)
-    home = record.home_of(member.short) if record else ""
-    return bool(home) and volume_of(turn, etcd, member) is None and is_gone(turn, home)
+    record = generations.recent(round_, etcd.key)
+    recorded = record.volume_of(member.short) if record else ""
+    return bool(recorded) and volume_of(round_, etcd, member) is None and is_gone(round_, recorded)
 
 
-def tag_again(turn: Turn, volume: Volume) -> None:
+def tag_again(round_: Round, volume: Volume) -> None:
     """Write the tags of a volume that we hold, where they were stripped or are those of another one."""
-    if volume.tagged or volume.attached_to != turn.world.me.id:
+    if volume.tagged or volume.attached_to != round_.edges.me.id:
         return
-    etcd = turn.wanted.etcd_cluster(volume.etcd_cluster)
+    etcd = round_.wanted.etcd_cluster(volume.etcd_cluster)
     if etcd is None or etcd.member(volume.member) is None:
         return
     members = tuple(each.short for each in etcd.members)
-    turn.world.volumes.write_tags(replace(volume, members=members, tagged=True))
-    turn.report.done(STEP, f"wrote the tags of {volume.id} again", f"{volume.etcd_cluster}/{volume.member}")
+    round_.edges.volumes.write_tags(replace(volume, members=members, tagged=True))
+    round_.report.done(STEP, f"wrote the tags of {volume.id} again", f"{volume.etcd_cluster}/{volume.member}")

@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from protokube.agent.cache import StepCache
+from protokube.agent.edges import Edges
+from protokube.agent.round import MountedVolume, Round
 from protokube.agent.volume import mounted_volumes, raftmarks, verified
 from protokube.agent.volume.runnotes import RunNotes
 from protokube.agent.wanted import EtcdCluster
-from protokube.agent.world import Home, Turn, World
 from protokube.errors import Refused, TryLater
 from protokube.etcd import lastwords
 from protokube.etcd.wal import UnreadableLog
@@ -54,27 +55,27 @@ class CopyProof:
     """What has to be noted before the disk is unmounted, so that it is known when the disk is checked again."""
 
 
-def of_a_copy(turn: Turn, mount: Mount, identity: Identity) -> CopyProof | None:
+def of_a_copy(round_: Round, mount: Mount, identity: Identity) -> CopyProof | None:
     """Whether etcd's output proves that a disk which is served here is an older copy."""
-    world, volume = turn.world, identity.volume
-    etcd = turn.wanted.etcd_cluster(identity.etcd_cluster)
-    since = verified.since(world, volume, mount)
+    edges, volume = round_.edges, identity.volume
+    etcd = round_.wanted.etcd_cluster(identity.etcd_cluster)
+    since = verified.since(edges, volume, mount)
     if etcd is None or since is None:
         return None
-    if turn.waited(f"listening to etcd on {volume}") < YOUNG:
-        turn.within(OFTEN)
-    if (noted := NOTES.read_document(world, volume)) is not None and "acknowledged" in noted:
+    if round_.waited(f"listening to etcd on {volume}") < YOUNG:
+        round_.within(OFTEN)
+    if (noted := NOTES.read_document(edges, volume)) is not None and "acknowledged" in noted:
         return CopyProof(sentence=str(noted["sentence"]), document=noted)  # being stopped since an earlier round
-    proofs = world.memory.of(LastWordsCache).proofs
+    proofs = edges.cache.of(LastWordsCache).proofs
     if volume in proofs and proofs[volume][0] == mount.key:
         return proofs[volume][1]
-    spoken = _spoken(turn, etcd)
+    spoken = _spoken(round_, etcd)
     if not any(each.acknowledged for each in spoken):
         return None
     try:
         folder = raftmarks.folder_at(mount.point, etcd)
         position = mounted_volumes.on_volume(
-            lambda: world.logs.position(folder), f"reading etcd's log on {mount.point}"
+            lambda: edges.logs.position(folder), f"reading etcd's log on {mount.point}"
         )
     except (TryLater, UnreadableLog):
         return None  # nothing is proven about a log that cannot be read now
@@ -90,63 +91,65 @@ def of_a_copy(turn: Turn, mount: Mount, identity: Identity) -> CopyProof | None:
     return found
 
 
-def note(world: World, volume: str, proof: CopyProof) -> None:
-    if NOTES.read_document(world, volume) != proof.document:
-        NOTES.write_document(world, volume, proof.document)
-    world.memory.of(LastWordsCache).proofs.pop(volume, None)
+def note(edges: Edges, volume: str, proof: CopyProof) -> None:
+    if NOTES.read_document(edges, volume) != proof.document:
+        NOTES.write_document(edges, volume, proof.document)
+    edges.cache.of(LastWordsCache).proofs.pop(volume, None)
 
 
-def record(turn: Turn, home: Home, position: LogPosition) -> None:
+def record(round_: Round, disk: MountedVolume, position: LogPosition) -> None:
     """Put what etcd said of this member's disk on record, before the disk is judged. TryLater as the store raises."""
-    noted = NOTES.read_document(turn.world, home.volume)
+    noted = NOTES.read_document(round_.edges, disk.volume)
     if noted is None or "acknowledged" not in noted:
         return
     generation, member = noted["generation"], (noted["cluster"], noted["member"])
-    assert isinstance(home.identity, Identity)
-    if (generation, *member) == (home.identity.generation, position.cluster_id, position.member_id):
+    assert isinstance(disk.identity, Identity)
+    if (generation, *member) == (disk.identity.generation, position.cluster_id, position.member_id):
         acknowledged, epoch = int(noted["acknowledged"]), int(noted["epoch"])
-        raftmarks.acknowledge(turn, home.etcd.key, generation, position, acknowledged=acknowledged, copied_epoch=epoch)
-        turn.report.done(STEP, f"recorded that its member acknowledged index {acknowledged}", home.name)
-    forget(turn.world, home.volume)
+        raftmarks.acknowledge(
+            round_, disk.etcd.key, generation, position, acknowledged=acknowledged, copied_epoch=epoch
+        )
+        round_.report.done(STEP, f"recorded that its member acknowledged index {acknowledged}", disk.name)
+    forget(round_.edges, disk.volume)
 
 
-def corrupt(turn: Turn, home: Home) -> str:
+def corrupt(round_: Round, disk: MountedVolume) -> str:
     """What etcd says about data that it cannot start with; "" if it runs, or says no such thing.
 
     Asked of a member that is served, or was until it said so: the answer stays the same for as long as the mount.
     """
-    world = turn.world
-    since = verified.since(world, home.volume, home.mount) if home.mount else None
+    edges = round_.edges
+    since = verified.since(edges, disk.volume, disk.mount) if disk.mount else None
     if since is None:
         return ""
-    if (noted := NOTES.read_document(world, home.volume)) is not None and noted.get("corrupt"):
+    if (noted := NOTES.read_document(edges, disk.volume)) is not None and noted.get("corrupt"):
         return str(noted["sentence"])
-    words = corrupt_words(_spoken(turn, home.etcd), since)
-    if words is None or _answers(turn, home):
+    words = corrupt_words(_spoken(round_, disk.etcd), since)
+    if words is None or _answers(round_, disk):
         return ""
-    turn.within(OFTEN)
-    if turn.waited(f"corrupt data of {home.name}") < SURE:
+    round_.within(OFTEN)
+    if round_.waited(f"corrupt data of {disk.name}") < SURE:
         return ""
-    NOTES.write_document(world, home.volume, {"sentence": words.sentence, "corrupt": True})
+    NOTES.write_document(edges, disk.volume, {"sentence": words.sentence, "corrupt": True})
     return words.sentence
 
 
-def forget(world: World, volume: str) -> None:
-    NOTES.forget(world, volume)
+def forget(edges: Edges, volume: str) -> None:
+    NOTES.forget(edges, volume)
 
 
-def prune(turn: Turn, mounted: Collection[str]) -> None:
+def prune(round_: Round, mounted: Collection[str]) -> None:
     """Forget what was said about mounts that are over, and about volumes that others hold by now."""
-    for volume in NOTES.volumes(turn.world):
-        listed, noted = turn.volume(volume), NOTES.read_document(turn.world, volume) or {}
-        elsewhere = listed is not None and listed.attached_to != turn.world.me.id
+    for volume in NOTES.volumes(round_.edges):
+        listed, noted = round_.volume(volume), NOTES.read_document(round_.edges, volume) or {}
+        elsewhere = listed is not None and listed.attached_to != round_.edges.me.id
         if elsewhere or (volume not in mounted and "acknowledged" not in noted):
-            forget(turn.world, volume)
+            forget(round_.edges, volume)
 
 
-def _answers(turn: Turn, home: Home) -> bool:
+def _answers(round_: Round, disk: MountedVolume) -> bool:
     try:
-        turn.world.etcd[home.etcd.key].status(home.member.name)
+        round_.edges.etcd[disk.etcd.key].status(disk.member.name)
     except TryLater:
         return False
     except Refused:
@@ -154,17 +157,17 @@ def _answers(turn: Turn, home: Home) -> bool:
     return True
 
 
-def _spoken(turn: Turn, etcd: EtcdCluster) -> Sequence[LastWords]:
+def _spoken(round_: Round, etcd: EtcdCluster) -> Sequence[LastWords]:
     """All last words in the output of the pod: looked for once a round, read again only if something was written."""
-    if etcd.pod.name in turn.last_words:
-        return turn.last_words[etcd.pod.name]
-    turn.last_words[etcd.pod.name] = found = _read_output(turn, etcd)
+    if etcd.pod.name in round_.last_words:
+        return round_.last_words[etcd.pod.name]
+    round_.last_words[etcd.pod.name] = found = _read_output(round_, etcd)
     return found
 
 
-def _read_output(turn: Turn, etcd: EtcdCluster) -> Sequence[LastWords]:
-    world, output = turn.world, turn.world.memory.of(LastWordsCache).output
-    folder, others = world.inside(podlogs.FOLDER), [each.pod.name for each in turn.wanted.etcd]
+def _read_output(round_: Round, etcd: EtcdCluster) -> Sequence[LastWords]:
+    edges, output = round_.edges, round_.edges.cache.of(LastWordsCache).output
+    folder, others = edges.inside(podlogs.FOLDER), [each.pod.name for each in round_.wanted.etcd]
     known = output.get(etcd.pod.name)
 
     def read() -> tuple[Sequence[podlogs.LogFile], Sequence[LastWords]]:

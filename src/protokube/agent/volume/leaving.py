@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from protokube.agent import links
+from protokube.agent.edges import Edges
+from protokube.agent.round import Round
 from protokube.agent.volume import verified
 from protokube.agent.volume.runnotes import PARENT, RunNotes
-from protokube.agent.world import Turn, World
 from protokube.host import Failed, Mount, Unmount
 
 NOTES = RunNotes("leaving")
@@ -43,7 +44,7 @@ class Leaving:
 
 
 def leave(
-    turn: Turn,
+    round_: Round,
     volume: str,
     etcd_cluster: str,
     mount: Mount,
@@ -59,63 +60,63 @@ def leave(
     left = Leaving(
         volume=volume, etcd_cluster=etcd_cluster, point=str(mount.point), major=major, minor=minor, why=why, step=step
     )
-    unwritten = _write_notes(turn, left, note)
-    for link in links.pointing_into(turn.world, mount.point):
+    unwritten = _write_notes(round_, left, note)
+    for link in links.pointing_into(round_.edges, mount.point):
         links.remove(link)
-        turn.report.done(step, f"stopped serving: {why}", volume)
+        round_.report.done(step, f"stopped serving: {why}", volume)
     if unwritten:
-        turn.leaving[volume] = etcd_cluster
-        turn.waiting(step, volume, f"not unmounted yet, although {why}: {PARENT} cannot be written: {unwritten}")
+        round_.leaving[volume] = etcd_cluster
+        round_.waiting(step, volume, f"not unmounted yet, although {why}: {PARENT} cannot be written: {unwritten}")
     else:
-        _unmount(turn, left)
+        _unmount(round_, left)
 
 
-def _write_notes(turn: Turn, left: Leaving, note: Callable[[], None] | None) -> str:
+def _write_notes(round_: Round, left: Leaving, note: Callable[[], None] | None) -> str:
     """Why they could not be written; "" if they were."""
     try:
         if note is not None:
             note()
-        NOTES.write_document(turn.world, left.volume, asdict(left))
+        NOTES.write_document(round_.edges, left.volume, asdict(left))
     except OSError as error:
         return (error.strerror or str(error)).lower()
     return ""
 
 
-def finish(turn: Turn) -> None:
+def finish(round_: Round) -> None:
     """Go on with what is unmounted here and not proven to be gone."""
-    for left in _noted(turn.world):
-        if not _is_mounted_here(turn.world, left):  # else each step decides anew whether it has to go
-            _unmount(turn, left)
+    for left in _noted(round_.edges):
+        if not _is_mounted_here(round_.edges, left):  # else each step decides anew whether it has to go
+            _unmount(round_, left)
 
 
-def forget_kept(turn: Turn) -> None:
+def forget_kept(round_: Round) -> None:
     """Once all steps have decided what to leave: what is mounted here and stays is not being left any more."""
-    for left in _noted(turn.world):
-        if left.volume not in turn.leaving and _is_mounted_here(turn.world, left):
-            NOTES.forget(turn.world, left.volume)
+    for left in _noted(round_.edges):
+        if left.volume not in round_.leaving and _is_mounted_here(round_.edges, left):
+            NOTES.forget(round_.edges, left.volume)
 
 
-def _unmount(turn: Turn, left: Leaving) -> None:
-    turn.leaving[left.volume] = left.etcd_cluster
-    result = turn.world.disks.run(Unmount(point=Path(left.point), number=left.number))
+def _unmount(round_: Round, left: Leaving) -> None:
+    round_.leaving[left.volume] = left.etcd_cluster
+    result = round_.edges.disks.run(Unmount(point=Path(left.point), number=left.number))
     if result is None:
-        turn.waiting(left.step, left.volume, f"being unmounted, since {left.why}")
+        round_.waiting(left.step, left.volume, f"being unmounted, since {left.why}")
     elif isinstance(result, Failed):
-        turn.waiting(left.step, left.volume, f"cannot be unmounted yet, although {left.why}: {result.why}")
+        round_.waiting(left.step, left.volume, f"cannot be unmounted yet, although {left.why}: {result.why}")
     else:
-        del turn.leaving[left.volume]
-        verified.forget(turn.world, left.volume)
-        NOTES.forget(turn.world, left.volume)
-        turn.report.done(left.step, f"let go: {left.why}", left.volume)
+        del round_.leaving[left.volume]
+        verified.forget(round_.edges, left.volume)
+        NOTES.forget(round_.edges, left.volume)
+        round_.report.done(left.step, f"let go: {left.why}", left.volume)
 
 
-def _is_mounted_here(world: World, left: Leaving) -> bool:
-    return any(mount.number == left.number for mount in world.disks.mounts())
+def _is_mounted_here(edges: Edges, left: Leaving) -> bool:
+    return any(mount.number == left.number for mount in edges.disks.mounts())
 
 
-def _noted(world: World) -> list[Leaving]:
+def _noted(edges: Edges) -> list[Leaving]:
     """A note that cannot be read is none: /run is this machine's own."""
-    documents = [NOTES.read_document(world, volume) for volume in NOTES.volumes(world)]
+    documents = [NOTES.read_document(edges, volume) for volume in NOTES.volumes(edges)]
     return [left for each in documents if (left := _decode(each)) is not None]
 
 

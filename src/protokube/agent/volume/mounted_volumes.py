@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from protokube.agent.cache import StepCache
+from protokube.agent.edges import Edges
+from protokube.agent.round import MountedVolume, Round
 from protokube.agent.volume.verified import is_verified
 from protokube.agent.wanted import EtcdCluster, MasterConfig, Member
-from protokube.agent.world import Home, Turn, World
 from protokube.errors import TryLater
 from protokube.host import Block, Mount
 from protokube.host.bounded import bounded
@@ -33,7 +34,7 @@ PATIENCE = 2.0
 
 
 @dataclass(slots=True)
-class HomesCache(StepCache):
+class MountsCache(StepCache):
     """Forgotten, a broken disk is found a little later."""
 
     failed: set[str] = field(default_factory=set)
@@ -45,10 +46,10 @@ def point_of(volume: str) -> str:
     return f"{POINTS}/{PREFIX}{volume}"
 
 
-def mounted(world: World) -> dict[str, Mount]:
+def mounted(edges: Edges) -> dict[str, Mount]:
     """Mounts of ours, by volume."""
-    start = str(world.inside(f"{POINTS}/{PREFIX}"))
-    by_point = ((str(each.point), each) for each in world.disks.mounts())  # as text: asked for often, of many mounts
+    start = str(edges.inside(f"{POINTS}/{PREFIX}"))
+    by_point = ((str(each.point), each) for each in edges.disks.mounts())  # as text: asked for often, of many mounts
     found = {point.removeprefix(start): each for point, each in by_point if point.startswith(start)}
     return {volume: each for volume, each in found.items() if volume and "/" not in volume}
 
@@ -82,43 +83,43 @@ def _identity_on(point: Path) -> Identity | Unreadable | None:
     return None if found is None else decode(found)
 
 
-def observe(turn: Turn) -> list[Home]:
+def observe(round_: Round) -> list[MountedVolume]:
     """Every mounted volume that we can place; one that neither tags nor identity can place is left alone."""
     found = []
-    failed = turn.world.memory.of(HomesCache).failed
+    failed = round_.edges.cache.of(MountsCache).failed
     failed.clear()
-    for volume, mount in sorted(mounted(turn.world).items()):
+    for volume, mount in sorted(mounted(round_.edges).items()):
         try:
-            home = _home(turn, volume, mount)
+            disk = _mounted_volume(round_, volume, mount)
         except TryLater as why:
-            turn.waiting("volumes", volume, why.message)
+            round_.waiting("volumes", volume, why.message)
             failed.add(volume)
             continue
-        if home is not None:
-            found.append(home)
+        if disk is not None:
+            found.append(disk)
     return found
 
 
-def _home(turn: Turn, volume: str, mount: Mount) -> Home | None:
-    listed = turn.volume(volume)
-    identity, placed, state, empty = on_volume(lambda: _look(turn, mount.point, listed), f"looking at {mount.point}")
+def _mounted_volume(round_: Round, volume: str, mount: Mount) -> MountedVolume | None:
+    listed = round_.volume(volume)
+    identity, placed, state, empty = on_volume(lambda: _look(round_, mount.point, listed), f"looking at {mount.point}")
     if placed is None:
         return None
     etcd, member = placed
     block = Block(path=mount.point, number=mount.number, size=0, serial=None)
-    uuid = turn.world.uuid_of(block) if identity is None else None
-    return Home(
+    uuid = round_.edges.uuid_of(block) if identity is None else None
+    return MountedVolume(
         volume=volume, etcd=etcd, member=member, point=mount.point, listed=listed, identity=identity, data=state,
-        empty=empty, uuid=uuid, verified=is_verified(turn.world, volume, mount, identity), mount=mount,
+        empty=empty, uuid=uuid, verified=is_verified(round_.edges, volume, mount, identity), mount=mount,
     )  # fmt: skip
 
 
 def _look(
-    turn: Turn, point: Path, listed: Volume | None
+    round_: Round, point: Path, listed: Volume | None
 ) -> tuple[Identity | Unreadable | None, tuple[EtcdCluster, Member] | None, Data, bool]:
     """What is on the disk: whose it says to be, whose it is, etcd's data there, and whether nothing at all is."""
     identity = _identity_on(point)
-    placed = _place(turn.wanted, listed, identity)
+    placed = _place(round_.wanted, listed, identity)
     if placed is None:
         return identity, None, Data.MISSING, False
     return identity, placed, data_of(point, placed[0].pod.data_dir, identity), is_empty(point)
@@ -145,14 +146,14 @@ def data_of(point: Path, data_dir: str, identity: object) -> Data:
     return Data.PRESENT if has_log else Data.MISSING
 
 
-def data_on(home: Home) -> Data:
+def data_on(disk: MountedVolume) -> Data:
     """What lies there now."""
-    return on_volume(lambda: data_of(home.point, home.etcd.pod.data_dir, home.identity), f"looking at {home.point}")
+    return on_volume(lambda: data_of(disk.point, disk.etcd.pod.data_dir, disk.identity), f"looking at {disk.point}")
 
 
-def move_data_aside(home: Home) -> str:
+def move_data_aside(disk: MountedVolume) -> str:
     """Rename etcd's data folder and say its new name; "" if nothing is in it. It is a person's to delete, not ours."""
-    folder = home.point / home.etcd.pod.data_dir.lstrip("/")
+    folder = disk.point / disk.etcd.pod.data_dir.lstrip("/")
     if not folder.exists() or not any(folder.iterdir()):
         return ""
     taken = {each.name for each in folder.parent.iterdir()}

@@ -12,11 +12,11 @@ from dataclasses import replace
 
 from protokube.agent.etcd import generations, quorum
 from protokube.agent.names import member_names
+from protokube.agent.round import MountedVolume, Round
 from protokube.agent.volume import inventory, lastwords, mounted_volumes, raftmarks, removals, stopped, unused, verified
 from protokube.agent.volume.evidence import Evidence, gather, rejoin_note
 from protokube.agent.volume.formatgate import nonce_of
 from protokube.agent.wanted import EtcdCluster, Member
-from protokube.agent.world import Home, Turn
 from protokube.errors import Refused, TryLater
 from protokube.members.generation import FORMED, FORMING, Generation, is_untouched
 from protokube.members.identity import Identity, Nominated
@@ -27,69 +27,69 @@ from protokube.providers.volumes import Volume
 STEP = "volumes"
 
 
-def sync(turn: Turn) -> None:
-    for home in list(turn.homes):
-        if home.volume in turn.leaving:
+def sync(round_: Round) -> None:
+    for disk in list(round_.mounted):
+        if disk.volume in round_.leaving:
             continue
-        with turn.reported(STEP, home.name):
-            settle(turn, home)
+        with round_.reported(STEP, disk.name):
+            settle(round_, disk)
 
 
-def settle(turn: Turn, home: Home) -> None:
+def settle(round_: Round, disk: MountedVolume) -> None:
     """Decide, and write down on the volume and at the provider what that means."""
-    if beside := beside_another(turn, home.volume, home.etcd.key):
-        turn.decisions[home.volume] = beside  # reported where it is prepared
+    if beside := beside_another(round_, disk.volume, disk.etcd.key):
+        round_.decisions[disk.volume] = beside  # reported where it is prepared
         return
-    decision = decide(turn, home)
+    decision = decide(round_, disk)
     if isinstance(decision, Join) and decision.older is not None:
-        decision = _set_aside(turn, home, decision.older)
+        decision = _set_aside(round_, disk, decision.older)
     elif isinstance(decision, Join) and decision.removed is not None:
-        decision = removals.set_aside(turn, home, decision.removed)
-    turn.decisions[home.volume] = decision
+        decision = removals.set_aside(round_, disk, decision.removed)
+    round_.decisions[disk.volume] = decision
     match decision:
         case Refuse(kind=Kind.SUPERSEDED):
-            _record_superseded(turn, home)
-            turn.report.warn(STEP, decision.why, home.name, decision.hint)
+            _record_superseded(round_, disk)
+            round_.report.warn(STEP, decision.why, disk.name, decision.hint)
             return
         case Refuse(why, hint, kind):
-            _stop_if_removed(turn, home, kind)
-            turn.report.needs_a_person(STEP, why, home.name, hint)
+            _stop_if_removed(round_, disk, kind)
+            round_.report.needs_a_person(STEP, why, disk.name, hint)
             return
         case Wait(why, kind):
-            _stop_if_removed(turn, home, kind)
-            turn.waiting(STEP, home.name, why)
+            _stop_if_removed(round_, disk, kind)
+            round_.waiting(STEP, disk.name, why)
             return
         case Start() | Join():
-            _own(turn, home, decision)
-            turn.settled.add(home.volume)
+            _own(round_, disk, decision)
+            round_.settled.add(disk.volume)
 
 
-def _stop_if_removed(turn: Turn, home: Home, kind: Kind) -> None:
+def _stop_if_removed(round_: Round, disk: MountedVolume, kind: Kind) -> None:
     """A mount that served counts as checked; from now on its disk is looked at like one that was mounted just now."""
-    if kind is Kind.REMOVED and home.verified:
-        verified.forget(turn.world, home.volume)
+    if kind is Kind.REMOVED and disk.verified:
+        verified.forget(round_.edges, disk.volume)
 
 
-def _set_aside(turn: Turn, home: Home, older: Older) -> Wait:
+def _set_aside(round_: Round, disk: MountedVolume, older: Older) -> Wait:
     """Keep an older copy's data beside where etcd looks, so that the next round joins its member anew.
 
     Recorded first: it happens once for each member. The epoch is raised only afterwards, by whichever round joins: a
     crash in between leaves a disk that is checked again, never one that counts as checked with the old data on it.
     """
-    stopped.require_unused(turn, home)  # no link leads there, and that is no proof
-    note = rejoin_note(home, older)
-    generations.change(turn, home.etcd.key, lambda known: known.with_rejoined(home.member.short, note))
+    stopped.require_unused(round_, disk)  # no link leads there, and that is no proof
+    note = rejoin_note(disk, older)
+    generations.change(round_, disk.etcd.key, lambda known: known.with_rejoined(disk.member.short, note))
     aside = mounted_volumes.on_volume(
-        lambda: mounted_volumes.move_data_aside(home), f"moving old data aside on {home.point}"
+        lambda: mounted_volumes.move_data_aside(disk), f"moving old data aside on {disk.point}"
     )
     if aside:
-        turn.report.done(STEP, f"{home.volume} is an older copy ({older}); its data was moved to {aside}", home.name)
+        round_.report.done(STEP, f"{disk.volume} is an older copy ({older}); its data was moved to {aside}", disk.name)
     return Wait("its data was an older copy and was set aside; it joins the other members anew")
 
 
-def beside_another(turn: Turn, volume: str, key: str) -> Refuse | None:
+def beside_another(round_: Round, volume: str, key: str) -> Refuse | None:
     """Whether another volume of this etcd cluster is the one that is served here."""
-    kept = turn.kept.get(key, volume)
+    kept = round_.kept.get(key, volume)
     if kept == volume:
         return None
     return Refuse(
@@ -98,48 +98,48 @@ def beside_another(turn: Turn, volume: str, key: str) -> Refuse | None:
     )
 
 
-def _record_superseded(turn: Turn, home: Home) -> None:
-    generation = generations.recent(turn, home.etcd.key)
-    if generation is not None and home.volume not in generation.superseded:
-        generations.change(turn, home.etcd.key, lambda known: known.with_superseded(home.volume, home.member.short))
-        turn.report.done(STEP, f"recorded {home.volume} as superseded", home.name)
+def _record_superseded(round_: Round, disk: MountedVolume) -> None:
+    generation = generations.recent(round_, disk.etcd.key)
+    if generation is not None and disk.volume not in generation.superseded:
+        generations.change(round_, disk.etcd.key, lambda known: known.with_superseded(disk.volume, disk.member.short))
+        round_.report.done(STEP, f"recorded {disk.volume} as superseded", disk.name)
 
 
-def decide(turn: Turn, home: Home) -> Decision:
-    goes_on = isinstance(home.identity, Identity) and home.data is Data.PRESENT
-    others = None if goes_on else _members(turn, home.etcd)
+def decide(round_: Round, disk: MountedVolume) -> Decision:
+    goes_on = isinstance(disk.identity, Identity) and disk.data is Data.PRESENT
+    others = None if goes_on else _members(round_, disk.etcd)
     # An etcd that we started a moment ago may have written its data since we looked, and be in the list by now: looking
     # again after the list was read keeps us from taking a member that lives for one that lost its data.
-    data = home.data if goes_on else mounted_volumes.data_on(home)
-    corrupt = lastwords.corrupt(turn, home) if goes_on and home.verified else ""
-    generation = _record(turn, home) if goes_on else generations.read(turn, home.etcd.key)
-    proven = home.identity is None and home.empty and home.listed is not None and _made_by_us(home)
-    said = home.listed or home.identity
+    data = disk.data if goes_on else mounted_volumes.data_on(disk)
+    corrupt = lastwords.corrupt(round_, disk) if goes_on and disk.verified else ""
+    generation = _record(round_, disk) if goes_on else generations.read(round_, disk.etcd.key)
+    proven = disk.identity is None and disk.empty and disk.listed is not None and _made_by_us(disk)
+    said = disk.listed or disk.identity
     assert isinstance(said, Volume | Identity)
     found = Evidence(members=others)
-    if goes_on and not home.verified:
-        found = gather(turn, home, generation)
+    if goes_on and not disk.verified:
+        found = gather(round_, disk, generation)
     elif goes_on:
-        found = removals.of_served(turn, home, generation) or found
-    lacking, unrecorded = removals.count(turn, home, data, found, generation)
+        found = removals.of_served(round_, disk, generation) or found
+    lacking, unrecorded = removals.count(round_, disk, data, found, generation)
     if found.older is not None:
-        turn.older[home.volume] = found.older
+        round_.older[disk.volume] = found.older
     seen = Seen(
         tags=Nominated(
-            cluster=turn.wanted.cluster, etcd_cluster=said.etcd_cluster, member=said.member, volume=home.volume
+            cluster=round_.wanted.cluster, etcd_cluster=said.etcd_cluster, member=said.member, volume=disk.volume
         ),
-        name=home.member.name,
-        peer_url=home.member.peer_url,
-        identity=home.identity,
+        name=disk.member.name,
+        peer_url=disk.member.peer_url,
+        identity=disk.identity,
         proven_blank=proven,
         data=Data.CORRUPT if corrupt else data,
         corrupt=corrupt,
         generation=generation,
-        mark=home.listed.mark if home.listed else None,
-        siblings=_siblings(turn, home.etcd, home.member, home.volume),
+        mark=disk.listed.mark if disk.listed else None,
+        siblings=_siblings(round_, disk.etcd, disk.member, disk.volume),
         members=found.members,
-        lost=_lost(turn, home.etcd),
-        verified=home.verified,
+        lost=_lost(round_, disk.etcd),
+        verified=disk.verified,
         position=found.position,
         unreadable_log=found.unreadable_log,
         older=found.older,
@@ -148,146 +148,146 @@ def decide(turn: Turn, home: Home) -> Decision:
         answers_elsewhere=found.answers_elsewhere,
         rejoined=found.rejoined,
         accepted=found.accepted,
-        configured=turn.wanted.etcd_cluster(home.etcd.key) == home.etcd
-        and home.etcd.member(home.member.short) is not None,
+        configured=round_.wanted.etcd_cluster(disk.etcd.key) == disk.etcd
+        and disk.etcd.member(disk.member.short) is not None,
         lacking=lacking,
         unrecorded=unrecorded,
-        now=turn.world.clock.now(),
-        rejoin_removed_after=home.etcd.rejoin_removed_after,
+        now=round_.edges.clock.now(),
+        rejoin_removed_after=disk.etcd.rejoin_removed_after,
     )
     return decide_start(seen)
 
 
-def _record(turn: Turn, home: Home) -> Generation | None:
+def _record(round_: Round, disk: MountedVolume) -> Generation | None:
     """The record for a member that has its data: read anew while its disk is being checked, if the store answers.
 
     A copy may have been accepted, or set aside for this member elsewhere, since the record was last read.
     """
-    if not home.verified:
+    if not disk.verified:
         with suppress(TryLater, Refused):
-            return generations.read(turn, home.etcd.key)
-    return generations.recent(turn, home.etcd.key)
+            return generations.read(round_, disk.etcd.key)
+    return generations.recent(round_, disk.etcd.key)
 
 
-def _made_by_us(home: Home) -> bool:
+def _made_by_us(disk: MountedVolume) -> bool:
     """The file system carries the very nonce of the mark: it is ours, and nothing was on it but that."""
-    return home.listed is not None and home.uuid is not None and nonce_of(home.listed.mark) == home.uuid
+    return disk.listed is not None and disk.uuid is not None and nonce_of(disk.listed.mark) == disk.uuid
 
 
-def supposing_blank(turn: Turn, volume: Volume) -> Decision:
+def supposing_blank(round_: Round, volume: Volume) -> Decision:
     """What could be started here if the volume were proven blank: asked before anything is formatted."""
-    etcd = turn.wanted.etcd_cluster(volume.etcd_cluster)
+    etcd = round_.wanted.etcd_cluster(volume.etcd_cluster)
     member = etcd.member(volume.member) if etcd else None
     if etcd is None or member is None:
         return Refuse(f"{volume.id} is tagged for {volume.etcd_cluster}/{volume.member}, which there is not")
     return decide_start(
         Seen(
-            tags=Nominated(cluster=turn.wanted.cluster, etcd_cluster=etcd.key, member=member.short, volume=volume.id),
+            tags=Nominated(cluster=round_.wanted.cluster, etcd_cluster=etcd.key, member=member.short, volume=volume.id),
             name=member.name,
             peer_url=member.peer_url,
             identity=None,
             proven_blank=True,
             data=Data.MISSING,
-            generation=generations.read(turn, etcd.key),
+            generation=generations.read(round_, etcd.key),
             mark=volume.mark,
-            siblings=_siblings(turn, etcd, member, volume.id),
-            members=_members(turn, etcd),
-            lost=_lost(turn, etcd),
+            siblings=_siblings(round_, etcd, member, volume.id),
+            members=_members(round_, etcd),
+            lost=_lost(round_, etcd),
         )
     )
 
 
-def _siblings(turn: Turn, etcd: EtcdCluster, member: Member, volume: str) -> tuple[str, ...] | None:
-    if turn.volumes is None:
+def _siblings(round_: Round, etcd: EtcdCluster, member: Member, volume: str) -> tuple[str, ...] | None:
+    if round_.volumes is None:
         return None
-    same = [each.id for each in turn.volumes if (each.etcd_cluster, each.member) == (etcd.key, member.short)]
-    not_used = unused.superseded(turn)
+    same = [each.id for each in round_.volumes if (each.etcd_cluster, each.member) == (etcd.key, member.short)]
+    not_used = unused.superseded(round_)
     return tuple(each for each in same if each != volume and each not in not_used)
 
 
-def _members(turn: Turn, etcd: EtcdCluster) -> tuple[Listed, ...] | None:
+def _members(round_: Round, etcd: EtcdCluster) -> tuple[Listed, ...] | None:
     """The others' list, if they have a quorum."""
     try:
-        return tuple(quorum.members(turn, etcd))
+        return tuple(quorum.members(round_, etcd))
     except (TryLater, Refused):
         return None
 
 
-def _lost(turn: Turn, etcd: EtcdCluster) -> tuple[str, ...]:
-    return tuple(each.short for each in etcd.members if inventory.member_is_gone(turn, etcd, each))
+def _lost(round_: Round, etcd: EtcdCluster) -> tuple[str, ...]:
+    return tuple(each.short for each in etcd.members if inventory.member_is_gone(round_, etcd, each))
 
 
-def _own(turn: Turn, home: Home, decision: Start | Join) -> None:
+def _own(round_: Round, disk: MountedVolume, decision: Start | Join) -> None:
     """Make identity, epoch and mark say that this master serves this member."""
-    world = turn.world
-    identity = home.identity
+    edges = round_.edges
+    identity = disk.identity
     if identity is None:
         assert decision.write_identity
-        generation = generations.read(turn, home.etcd.key)
+        generation = generations.read(round_, disk.etcd.key)
         assert isinstance(generation, Generation)
         identity = Identity(
-            cluster=turn.wanted.cluster, etcd_cluster=home.etcd.key, member=home.member.short, volume=home.volume,
-            generation=generation.id, epoch=member_names.published_epoch(turn, home.member.dns_name) + 1,
-            holder=world.me.id,
+            cluster=round_.wanted.cluster, etcd_cluster=disk.etcd.key, member=disk.member.short, volume=disk.volume,
+            generation=generation.id, epoch=member_names.published_epoch(round_, disk.member.dns_name) + 1,
+            holder=edges.me.id,
         )  # fmt: skip
-        _write(turn, home, identity, f"gave it an identity, epoch {identity.epoch}")
+        _write(round_, disk, identity, f"gave it an identity, epoch {identity.epoch}")
     assert isinstance(identity, Identity)
-    if not home.verified and home.identity is not None:  # every mount raises the epoch: older copies lack the last one
+    if not disk.verified and disk.identity is not None:  # every mount raises the epoch: older copies lack the last one
         if isinstance(decision, Start) and decision.accepted:
-            _reset_mark(turn, home, identity)
-        seen = home.listed.epoch_for(identity.generation) if home.listed else 0
-        identity = identity.taken_over_by(world.me.id, seen=seen)
-        _write(turn, home, identity, f"taken over, epoch {identity.epoch}")
-    if home.listed is not None:
-        if home.listed.epoch_for(identity.generation) < identity.epoch:
-            world.volumes.write_epoch(home.volume, identity.epoch, world.me.id, generation=identity.generation)
-        _mark(turn, home)
-        inventory.tag_again(turn, home.listed)
-    if home.mount is not None:
-        verified.note(world, home.volume, home.mount)  # last: what was cut short before is checked again
-    turn.homes[turn.homes.index(home)] = replace(home, identity=identity, verified=True)
-    _forget_acceptance(turn, home)
+            _reset_mark(round_, disk, identity)
+        seen = disk.listed.epoch_for(identity.generation) if disk.listed else 0
+        identity = identity.taken_over_by(edges.me.id, seen=seen)
+        _write(round_, disk, identity, f"taken over, epoch {identity.epoch}")
+    if disk.listed is not None:
+        if disk.listed.epoch_for(identity.generation) < identity.epoch:
+            edges.volumes.write_epoch(disk.volume, identity.epoch, edges.me.id, generation=identity.generation)
+        _mark(round_, disk)
+        inventory.tag_again(round_, disk.listed)
+    if disk.mount is not None:
+        verified.note(edges, disk.volume, disk.mount)  # last: what was cut short before is checked again
+    round_.mounted[round_.mounted.index(disk)] = replace(disk, identity=identity, verified=True)
+    _forget_acceptance(round_, disk)
 
 
-def _reset_mark(turn: Turn, home: Home, identity: Identity) -> None:
+def _reset_mark(round_: Round, disk: MountedVolume, identity: Identity) -> None:
     """A person accepted this older copy: what was recorded about the newer one no longer counts."""
-    position = turn.world.logs.position(raftmarks.wal_folder(home))
-    raftmarks.reset(turn, home.etcd.key, identity.generation, position)
+    position = round_.edges.logs.position(raftmarks.wal_folder(disk))
+    raftmarks.reset(round_, disk.etcd.key, identity.generation, position)
 
 
-def _forget_acceptance(turn: Turn, home: Home) -> None:
+def _forget_acceptance(round_: Round, disk: MountedVolume) -> None:
     """It was for one use."""
-    generation = generations.recent(turn, home.etcd.key)
-    if generation is not None and home.volume in generation.accepted:
-        generations.change(turn, home.etcd.key, lambda known: known.without_accepted(home.volume))
-        turn.report.done(STEP, "started with older data, as a person accepted; that was for one use", home.name)
+    generation = generations.recent(round_, disk.etcd.key)
+    if generation is not None and disk.volume in generation.accepted:
+        generations.change(round_, disk.etcd.key, lambda known: known.without_accepted(disk.volume))
+        round_.report.done(STEP, "started with older data, as a person accepted; that was for one use", disk.name)
 
 
-def _write(turn: Turn, home: Home, identity: Identity, what: str) -> None:
+def _write(round_: Round, disk: MountedVolume, identity: Identity, what: str) -> None:
     mounted_volumes.on_volume(
-        lambda: mounted_volumes.write_identity(home.point, identity),
-        f"writing the identity on {home.point}",
+        lambda: mounted_volumes.write_identity(disk.point, identity),
+        f"writing the identity on {disk.point}",
         mounted_volumes.PATIENCE * 5,
     )
-    turn.report.done(STEP, what, home.name)
+    round_.report.done(STEP, what, disk.name)
 
 
-def _mark(turn: Turn, home: Home) -> None:
+def _mark(round_: Round, disk: MountedVolume) -> None:
     """`forming` until the cluster is formed and this member has its data; a mark that a tool took away is put back."""
-    assert home.listed is not None
-    generation = generations.recent(turn, home.etcd.key)
+    assert disk.listed is not None
+    generation = generations.recent(round_, disk.etcd.key)
     formed = generation is not None and not generation.open
-    if formed and home.listed.mark != FORMED and _took_part(home):
-        turn.world.volumes.write_mark(home.volume, FORMED)
-        turn.report.done(STEP, "marked formed", home.name)
-    elif is_untouched(home.listed.mark):
-        turn.world.volumes.write_mark(home.volume, FORMING)
-        turn.report.done(STEP, "marked forming", home.name)
+    if formed and disk.listed.mark != FORMED and _took_part(disk):
+        round_.edges.volumes.write_mark(disk.volume, FORMED)
+        round_.report.done(STEP, "marked formed", disk.name)
+    elif is_untouched(disk.listed.mark):
+        round_.edges.volumes.write_mark(disk.volume, FORMING)
+        round_.report.done(STEP, "marked forming", disk.name)
 
 
-def _took_part(home: Home) -> bool:
+def _took_part(disk: MountedVolume) -> bool:
     """A founder that comes late has to stay unformed until it has data, or it could never start."""
-    return home.data is Data.PRESENT
+    return disk.data is Data.PRESENT
 
 
 __all__: Sequence[str] = ["Seen", "decide", "settle", "supposing_blank", "sync"]

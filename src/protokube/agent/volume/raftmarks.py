@@ -12,8 +12,8 @@ from pathlib import Path
 
 from protokube.agent.cache import Confirmed, StepCache, is_recent
 from protokube.agent.etcd import generations
+from protokube.agent.round import MountedVolume, Round
 from protokube.agent.wanted import EtcdCluster
-from protokube.agent.world import Home, Turn
 from protokube.errors import Refused, TryLater
 from protokube.etcd.wal import UnreadableLog
 from protokube.members.identity import Identity
@@ -31,8 +31,8 @@ class RaftMarksCache(StepCache):
     """By volume: the mark that was last written. A write compares with the store itself, and never lowers it."""
 
 
-def wal_folder(home: Home) -> Path:
-    return folder_at(home.point, home.etcd)
+def wal_folder(disk: MountedVolume) -> Path:
+    return folder_at(disk.point, disk.etcd)
 
 
 def folder_at(point: Path, etcd: EtcdCluster) -> Path:
@@ -40,32 +40,32 @@ def folder_at(point: Path, etcd: EtcdCluster) -> Path:
     return point / etcd.pod.data_dir.lstrip("/") / "member" / "wal"
 
 
-def sync(turn: Turn) -> None:
-    for home in turn.homes:
-        match turn.decisions.get(home.volume):
-            case Start(fresh=False) if home.data is Data.PRESENT and home.volume in turn.settled:
+def sync(round_: Round) -> None:
+    for disk in round_.mounted:
+        match round_.decisions.get(disk.volume):
+            case Start(fresh=False) if disk.data is Data.PRESENT and disk.volume in round_.settled:
                 try:
-                    _one(turn, home)
+                    _one(round_, disk)
                 except (TryLater, Refused) as why:
                     # Nothing waits for it: a member that runs goes on without a newer mark.
-                    turn.report.warn(STEP, f"how far it has come is not recorded: {why.message}", home.name, why.hint)
+                    round_.report.warn(STEP, f"how far it has come is not recorded: {why.message}", disk.name, why.hint)
             case _:
                 pass
 
 
-def read(turn: Turn, key: str, generation: str, position: LogPosition) -> RaftMark | None:
+def read(round_: Round, key: str, generation: str, position: LogPosition) -> RaftMark | None:
     """The mark of the member whose log this is; None if there is none that can be read. Raises as the store does."""
-    stored = _stored(turn, _path(turn, key, generation, position))
+    stored = _stored(round_, _path(round_, key, generation, position))
     return decode(stored.data.decode(errors="replace").strip()) if stored else None
 
 
-def reset(turn: Turn, key: str, generation: str, position: LogPosition) -> None:
+def reset(round_: Round, key: str, generation: str, position: LogPosition) -> None:
     """Record the position of an older copy that a person accepted: the one way in which a mark is ever lowered."""
-    _write(turn, key, _mark(generation, position), lower=True)
+    _write(round_, key, _mark(generation, position), lower=True)
 
 
 def acknowledge(
-    turn: Turn, key: str, generation: str, position: LogPosition, *, acknowledged: int, copied_epoch: int
+    round_: Round, key: str, generation: str, position: LogPosition, *, acknowledged: int, copied_epoch: int
 ) -> None:
     """Record an index that the member of this log acknowledged, and that the log of this mount's disk lacks.
 
@@ -75,26 +75,26 @@ def acknowledge(
         generation=generation, cluster_id=position.cluster_id, member_id=position.member_id, term=0, commit=0,
         acknowledged=acknowledged, copied_epoch=copied_epoch,
     )  # fmt: skip
-    _write(turn, key, mark)
+    _write(round_, key, mark)
 
 
-def _one(turn: Turn, home: Home) -> None:
-    written, now = turn.world.memory.of(RaftMarksCache).written, turn.world.clock.monotonic()
-    known = written.get(home.volume)
+def _one(round_: Round, disk: MountedVolume) -> None:
+    written, now = round_.edges.cache.of(RaftMarksCache).written, round_.edges.clock.monotonic()
+    known = written.get(disk.volume)
     if known is not None and is_recent(known.when, now, EVERY):
         return
-    assert isinstance(home.identity, Identity)
-    folder = wal_folder(home)
+    assert isinstance(disk.identity, Identity)
+    folder = wal_folder(disk)
     try:
-        position = turn.world.background.run(f"raft mark {home.volume}", lambda: turn.world.logs.flushed(folder))
+        position = round_.edges.background.run(f"raft mark {disk.volume}", lambda: round_.edges.logs.flushed(folder))
     except (OSError, UnreadableLog) as error:
         raise TryLater(f"etcd's log could not be flushed and read: {error}") from error
     if position is None:
         return  # a later round collects it
-    mark = _mark(home.identity.generation, position)
+    mark = _mark(disk.identity.generation, position)
     if known is None or known.value != mark:
-        _write(turn, home.etcd.key, mark)
-    written[home.volume] = Confirmed(mark, now)
+        _write(round_, disk.etcd.key, mark)
+    written[disk.volume] = Confirmed(mark, now)
 
 
 def _mark(generation: str, position: LogPosition) -> RaftMark:
@@ -107,26 +107,26 @@ def _mark(generation: str, position: LogPosition) -> RaftMark:
     )
 
 
-def _write(turn: Turn, key: str, mark: RaftMark, *, lower: bool = False) -> None:
-    path = _path(turn, key, mark.generation, mark)
-    stored = _stored(turn, path)
+def _write(round_: Round, key: str, mark: RaftMark, *, lower: bool = False) -> None:
+    path = _path(round_, key, mark.generation, mark)
+    stored = _stored(round_, path)
     known = decode(stored.data.decode(errors="replace").strip()) if stored else None
     wanted = mark if lower else raised(known, mark)
     if wanted == known:
         return
     data = f"{encode(wanted)}\n".encode()
     if stored is None:
-        generations.create_beside(turn, key, path, data)
+        generations.create_beside(round_, key, path, data)
     else:
-        turn.world.store.replace(path, data, stored.version)
+        round_.edges.store.replace(path, data, stored.version)
 
 
-def _path(turn: Turn, key: str, generation: str, of: LogPosition | RaftMark) -> str:
-    return layout.etcd_raft_mark(turn.wanted.cluster, key, generation, of.cluster_id, of.member_id)
+def _path(round_: Round, key: str, generation: str, of: LogPosition | RaftMark) -> str:
+    return layout.etcd_raft_mark(round_.wanted.cluster, key, generation, of.cluster_id, of.member_id)
 
 
-def _stored(turn: Turn, path: str) -> Stored | None:
+def _stored(round_: Round, path: str) -> Stored | None:
     try:
-        return turn.world.store.read(path)
+        return round_.edges.store.read(path)
     except NotThere:
         return None

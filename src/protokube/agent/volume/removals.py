@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from protokube.agent import links
 from protokube.agent.cache import Confirmed, StepCache, is_fresh, is_recent
 from protokube.agent.etcd import generations
+from protokube.agent.round import MountedVolume, Round
 from protokube.agent.volume import mounted_volumes, stopped
 from protokube.agent.volume.evidence import Evidence, gather
-from protokube.agent.world import Home, Turn
 from protokube.errors import Refused, TryLater
 from protokube.members.generation import Generation
 from protokube.members.removal import DAY, Lacking, Looks, Readded, is_due, look, observe
@@ -40,110 +40,110 @@ class RemovalsCache(StepCache):
     """By member: the removed id for which it was made to rejoin. The record has it, too."""
 
 
-def of_served(turn: Turn, home: Home, generation: Generation | None) -> Evidence | None:
+def of_served(round_: Round, disk: MountedVolume, generation: Generation | None) -> Evidence | None:
     """What the others say of a member that is served here and silent; None while there is nothing to ask them."""
-    asked, now = turn.world.memory.of(RemovalsCache).asked, turn.world.clock.monotonic()
-    if home.listed is None or _answers(turn, home) or turn.waited(f"{STEP} {home.name} answers") < SILENT:
+    asked, now = round_.edges.cache.of(RemovalsCache).asked, round_.edges.clock.monotonic()
+    if disk.listed is None or _answers(round_, disk) or round_.waited(f"{STEP} {disk.name} answers") < SILENT:
         return None
-    if is_recent(asked.get(home.volume), now, LOOK_AGAIN):
+    if is_recent(asked.get(disk.volume), now, LOOK_AGAIN):
         return None
-    asked[home.volume] = now
+    asked[disk.volume] = now
     try:
-        found = gather(turn, home, generation)
+        found = gather(round_, disk, generation)
     except TryLater:  # its disk does not answer: other steps report that
         return None
     return replace(found, answers_elsewhere=False)  # it may be its own etcd that answered
 
 
-def _answers(turn: Turn, home: Home) -> bool:
+def _answers(round_: Round, disk: MountedVolume) -> bool:
     """Whether it follows a leader; one that was removed and does not know it follows none."""
-    watch = turn.world.space
+    watch = round_.edges.space
     if watch is not None:
-        sight = watch.sight(home.etcd.key)
+        sight = watch.sight(disk.etcd.key)
         return sight is not None and sight.own.leader != 0
     try:
-        return turn.world.etcd[home.etcd.key].status(home.member.name).leader != 0
+        return round_.edges.etcd[disk.etcd.key].status(disk.member.name).leader != 0
     except (TryLater, Refused):
         return False
 
 
 def count(
-    turn: Turn, home: Home, data: Data, found: Evidence, generation: Generation | None
+    round_: Round, disk: MountedVolume, data: Data, found: Evidence, generation: Generation | None
 ) -> tuple[Lacking | None, str]:
     """For how long a quorum's list has lacked the member, as the record says it now; or why it does not say it.
 
     A list that nobody could read, or a majority that nobody heard of, adds nothing and ends this agent's looks. A list
     that has the id or the peer URL ends the count, and so does data that is not there any more.
     """
-    kept, now, short = turn.world.memory.of(RemovalsCache).looks, turn.world.clock.monotonic(), home.member.short
+    kept, now, short = round_.edges.cache.of(RemovalsCache).looks, round_.edges.clock.monotonic(), disk.member.short
     known = generation.lacking.get(short) if generation is not None else None
     member_id = found.position.member_id if found.position is not None else None
-    is_listed = any(each.id == member_id or home.member.peer_url in each.peer_urls for each in found.members or ())
+    is_listed = any(each.id == member_id or disk.member.peer_url in each.peer_urls for each in found.members or ())
     if data is Data.MISSING or (member_id is not None and is_listed):
-        kept.pop(home.volume, None)
+        kept.pop(disk.volume, None)
         if known is not None:
-            _change(turn, home, lambda record: record.without_lacking(short))
+            _change(round_, disk, lambda record: record.without_lacking(short))
         return None, ""
     if member_id is None or not found.members or found.majority is None:
-        kept.pop(home.volume, None)
+        kept.pop(disk.volume, None)
         return known, ""
     if generation is None:
         return None, "the generation record cannot be read"
-    looks = kept[home.volume] = look(kept.get(home.volume), member_id, now)
-    wanted = observe(known, looks, now=turn.world.clock.now(), readded=_readded(turn, home, generation))
-    if not is_due(known, wanted, looks, home.etcd.rejoin_removed_after):
+    looks = kept[disk.volume] = look(kept.get(disk.volume), member_id, now)
+    wanted = observe(known, looks, now=round_.edges.clock.now(), readded=_readded(round_, disk, generation))
+    if not is_due(known, wanted, looks, disk.etcd.rejoin_removed_after):
         return known, ""
-    if why := _change(turn, home, lambda record: record.with_lacking(short, wanted)):
+    if why := _change(round_, disk, lambda record: record.with_lacking(short, wanted)):
         return None, why
-    kept[home.volume] = replace(looks, unwritten=0.0)
+    kept[disk.volume] = replace(looks, unwritten=0.0)
     return wanted, ""
 
 
-def _readded(turn: Turn, home: Home, generation: Generation) -> Readded | None:
+def _readded(round_: Round, disk: MountedVolume, generation: Generation) -> Readded | None:
     """When it was last made to rejoin. Today, if this agent did it and its monotonic clock says so: clocks jump."""
-    known = generation.readded.get(home.member.short)
-    done, now = turn.world.memory.of(RemovalsCache).rejoined.get(home.name), turn.world.clock.monotonic()
+    known = generation.readded.get(disk.member.short)
+    done, now = round_.edges.cache.of(RemovalsCache).rejoined.get(disk.name), round_.edges.clock.monotonic()
     if known is not None and is_fresh(done, known.member_id, now, DAY):
-        return replace(known, at=turn.world.clock.now())
+        return replace(known, at=round_.edges.clock.now())
     return known
 
 
-def _change(turn: Turn, home: Home, how: Callable[[Generation], Generation]) -> str:
+def _change(round_: Round, disk: MountedVolume, how: Callable[[Generation], Generation]) -> str:
     """Write the record; why it could not be written, if it could not: the next round tries again."""
     try:
-        generations.change(turn, home.etcd.key, how)
+        generations.change(round_, disk.etcd.key, how)
     except (TryLater, Refused) as why:
         return why.message
     return ""
 
 
-def set_aside(turn: Turn, home: Home, removed: int) -> Wait:
+def set_aside(round_: Round, disk: MountedVolume, removed: int) -> Wait:
     """Keep the data of the removed id beside where etcd looks, so that the next round joins its member anew.
 
     Its etcd has to be gone first, which is proven in this very round. Then it is recorded: it happens once a day for
     each member. The record names the id, so that an agent which dies right after it finishes the same attempt.
     """
-    what = f"member {removed:x} of {home.name} was removed from etcd's member list"
-    if links.pointing_into(turn.world, home.point):
+    what = f"member {removed:x} of {disk.name} was removed from etcd's member list"
+    if links.pointing_into(round_.edges, disk.point):
         return Wait(f"{what}; it rejoins once its etcd has stopped", Kind.REMOVED)
     try:
-        stopped.require_unused(turn, home)
+        stopped.require_unused(round_, disk)
     except TryLater as why:
         return Wait(f"{what}; it rejoins once its etcd has stopped: {why.message}", Kind.REMOVED)
-    short, now = home.member.short, turn.world.clock.now()
+    short, now = disk.member.short, round_.edges.clock.now()
 
     def record(known: Generation) -> Generation:
         before = known.readded.get(short)
         done = before is not None and before.member_id == removed
         return known if done else known.with_readded(short, Readded(member_id=removed, at=now))
 
-    generations.change(turn, home.etcd.key, record)
-    turn.world.memory.of(RemovalsCache).rejoined[home.name] = Confirmed(removed, turn.world.clock.monotonic())
+    generations.change(round_, disk.etcd.key, record)
+    round_.edges.cache.of(RemovalsCache).rejoined[disk.name] = Confirmed(removed, round_.edges.clock.monotonic())
     aside = mounted_volumes.on_volume(
-        lambda: mounted_volumes.move_data_aside(home), f"moving old data aside on {home.point}"
+        lambda: mounted_volumes.move_data_aside(disk), f"moving old data aside on {disk.point}"
     )
     if aside:
-        turn.report.done(
-            STEP, f"member {removed:x} was removed from etcd's list; its data was moved to {aside}", home.name
+        round_.report.done(
+            STEP, f"member {removed:x} was removed from etcd's list; its data was moved to {aside}", disk.name
         )
     return Wait("it was removed from etcd's member list, and joins the other members anew", Kind.REMOVED)

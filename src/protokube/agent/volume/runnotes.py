@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from protokube.agent.world import World
+from protokube.agent.edges import Edges
 from protokube.host.files import read_or_none, remove, write_atomic
 
 PARENT = "/run/protokube"
@@ -28,41 +28,41 @@ class RunNotes:
     def folder(self) -> str:
         return f"{PARENT}/{self.kind}"
 
-    def file(self, world: World, volume: str) -> Path:
-        return world.inside(f"{PARENT}/{self.kind}/{volume}")
+    def file(self, edges: Edges, volume: str) -> Path:
+        return edges.inside(f"{PARENT}/{self.kind}/{volume}")
 
-    def read(self, world: World, volume: str) -> bytes | None:
-        return read_or_none(self.file(world, volume))
+    def read(self, edges: Edges, volume: str) -> bytes | None:
+        return read_or_none(self.file(edges, volume))
 
-    def read_document(self, world: World, volume: str) -> dict[str, Any] | None:
+    def read_document(self, edges: Edges, volume: str) -> dict[str, Any] | None:
         """A note that is no JSON object is none."""
-        data = self.read(world, volume)
+        data = self.read(edges, volume)
         try:
             document = json.loads(data) if data is not None else None
         except ValueError:
             return None
         return document if isinstance(document, dict) else None
 
-    def write(self, world: World, volume: str, data: bytes) -> None:
-        file = self.file(world, volume)
+    def write(self, edges: Edges, volume: str, data: bytes) -> None:
+        file = self.file(edges, volume)
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_atomic(file, data, 0o600, durable=False)
 
-    def write_document(self, world: World, volume: str, document: Mapping[str, Any]) -> None:
-        self.write(world, volume, (json.dumps(document, sort_keys=True) + "\n").encode())
+    def write_document(self, edges: Edges, volume: str, document: Mapping[str, Any]) -> None:
+        self.write(edges, volume, (json.dumps(document, sort_keys=True) + "\n").encode())
 
-    def volumes(self, world: World) -> list[str]:
+    def volumes(self, edges: Edges) -> list[str]:
         """Those that have a note; drafts of a writer that was killed are none."""
         try:
-            names = os.listdir(world.inside(self.folder))  # noqa: PTH208
+            names = os.listdir(edges.inside(self.folder))  # noqa: PTH208
         except (FileNotFoundError, NotADirectoryError):
             return []
         return sorted(name for name in names if not name.startswith("."))
 
-    def forget(self, world: World, volume: str) -> None:
-        remove(self.file(world, volume))
+    def forget(self, edges: Edges, volume: str) -> None:
+        remove(self.file(edges, volume))
 
-    def keep_only(self, world: World, kept: Collection[str]) -> None:
-        for volume in self.volumes(world):
+    def keep_only(self, edges: Edges, kept: Collection[str]) -> None:
+        for volume in self.volumes(edges):
             if volume not in kept:
-                self.forget(world, volume)
+                self.forget(edges, volume)

@@ -10,49 +10,49 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from protokube.agent import links
+from protokube.agent.edges import Edges
 from protokube.agent.volume.runnotes import RunNotes
-from protokube.agent.world import World
 from protokube.host import Mount
 from protokube.members.identity import Identity, Unreadable
 
 NOTES = RunNotes("verified")
 
 
-def is_verified(world: World, volume: str, mount: Mount, identity: Identity | Unreadable | None) -> bool:
+def is_verified(edges: Edges, volume: str, mount: Mount, identity: Identity | Unreadable | None) -> bool:
     """Whether this mount was checked before, by this machine.
 
     A manifest link into the mount says the same: it is made only after the check, and removed before the unmount.
     Agents of former versions left no note.
     """
-    if not isinstance(identity, Identity) or identity.holder != world.me.id:
+    if not isinstance(identity, Identity) or identity.holder != edges.me.id:
         return False
-    return is_noted(world, volume, mount)
+    return is_noted(edges, volume, mount)
 
 
-def is_noted(world: World, volume: str, mount: Mount) -> bool:
+def is_noted(edges: Edges, volume: str, mount: Mount) -> bool:
     """The same, without asking the disk: of one that cannot be read, too."""
-    return NOTES.read(world, volume) == _text(mount) or bool(links.pointing_into(world, mount.point))
+    return NOTES.read(edges, volume) == _text(mount) or bool(links.pointing_into(edges, mount.point))
 
 
-def note(world: World, volume: str, mount: Mount) -> None:
-    NOTES.write(world, volume, _text(mount))
+def note(edges: Edges, volume: str, mount: Mount) -> None:
+    NOTES.write(edges, volume, _text(mount))
 
 
-def since(world: World, volume: str, mount: Mount) -> float | None:
+def since(edges: Edges, volume: str, mount: Mount) -> float | None:
     """When this mount was checked, by the clock that also etcd writes its output by; None if it was not."""
     try:
-        return NOTES.file(world, volume).stat().st_mtime if NOTES.read(world, volume) == _text(mount) else None
+        return NOTES.file(edges, volume).stat().st_mtime if NOTES.read(edges, volume) == _text(mount) else None
     except FileNotFoundError:
         return None
 
 
-def forget(world: World, volume: str) -> None:
-    NOTES.forget(world, volume)
+def forget(edges: Edges, volume: str) -> None:
+    NOTES.forget(edges, volume)
 
 
-def prune(world: World, mounted: Collection[str]) -> None:
+def prune(edges: Edges, mounted: Collection[str]) -> None:
     """Forget volumes that are not mounted."""
-    NOTES.keep_only(world, mounted)
+    NOTES.keep_only(edges, mounted)
 
 
 def _text(mount: Mount) -> bytes:

@@ -54,7 +54,7 @@ def _lost(view: ClusterView, key: str) -> Told | None:
     members = [each for each in view.members if each.key == key]
     record = view.generations.get(key)
     shorts = [each.member.partition("/")[2] for each in members if each.volume is None]
-    gone = {short: record.home_of(short) if record else "" for short in shorts}
+    gone = {short: record.volume_of(short) if record else "" for short in shorts}
     lost = quorum_lost(key, gone, len(members))
     if lost is None or view.has_quorum(key):  # members may answer for a moment after their volumes went
         return None

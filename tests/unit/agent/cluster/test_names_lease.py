@@ -6,39 +6,39 @@ from itertools import pairwise
 from pathlib import Path
 
 from builders.addons import MemoryKube
-from builders.agent import a_turn
+from builders.agent import a_round
 from clusters.scenario.edges import FakeClock, HostClock
 from protokube.agent.cluster import names_lease
-from protokube.agent.world import Turn
+from protokube.agent.round import Round
 from protokube.providers.dns.memory import MemoryDns
 from protokube.records.api import LEASE_MEMBERS, LEASE_NAMES, LEASE_SECONDS
 
 
-def turn_at(clock: FakeClock, root: Path, *, dns: MemoryDns | None, zone_mode: bool = True) -> Turn:
-    return a_turn(root, clock=HostClock(clock), dns=dns, zone_mode=zone_mode)
+def turn_at(clock: FakeClock, root: Path, *, dns: MemoryDns | None, zone_mode: bool = True) -> Round:
+    return a_round(root, clock=HostClock(clock), dns=dns, zone_mode=zone_mode)
 
 
 def test_it_says_which_names_are_the_agents_and_by_when_it_will_say_so_again(tmp_path: Path) -> None:
     kube = MemoryKube()
-    turn = turn_at(FakeClock(), tmp_path, dns=MemoryDns("test"))
-    names_lease.sync(turn, kube)
+    round_ = turn_at(FakeClock(), tmp_path, dns=MemoryDns("test"))
+    names_lease.sync(round_, kube)
 
     told = kube.objects[names_lease.PATH]
-    assert told["metadata"]["annotations"][LEASE_NAMES] == ",".join(sorted(turn.wanted.api_names))
-    members = {member.dns_name for etcd in turn.wanted.etcd for member in etcd.members}
+    assert told["metadata"]["annotations"][LEASE_NAMES] == ",".join(sorted(round_.wanted.api_names))
+    members = {member.dns_name for etcd in round_.wanted.etcd for member in etcd.members}
     assert members
     assert set(told["metadata"]["annotations"][LEASE_MEMBERS].split(",")) == members
     assert told["spec"]["leaseDurationSeconds"] == LEASE_SECONDS
-    assert told["spec"]["holderIdentity"] == turn.world.me.name
+    assert told["spec"]["holderIdentity"] == round_.edges.me.name
 
 
 def test_it_is_renewed_well_before_it_ends_and_not_in_every_round(tmp_path: Path) -> None:
     kube, clock = MemoryKube(), FakeClock()
-    turn = turn_at(clock, tmp_path, dns=MemoryDns("test"))
+    round_ = turn_at(clock, tmp_path, dns=MemoryDns("test"))
     times = []
     for _ in range(LEASE_SECONDS * 3):
         before = len(kube.writes())
-        names_lease.sync(turn, kube)
+        names_lease.sync(round_, kube)
         if len(kube.writes()) > before:
             times.append(clock.seconds)
         clock.advance(1)
@@ -50,10 +50,10 @@ def test_it_is_renewed_well_before_it_ends_and_not_in_every_round(tmp_path: Path
 
 def test_every_renewal_tells_another_time(tmp_path: Path) -> None:
     kube, clock = MemoryKube(), FakeClock()
-    turn = turn_at(clock, tmp_path, dns=MemoryDns("test"))
+    round_ = turn_at(clock, tmp_path, dns=MemoryDns("test"))
     told = set()
     for _ in range(3):
-        names_lease.sync(turn, kube)
+        names_lease.sync(round_, kube)
         told.add(kube.objects[names_lease.PATH]["spec"]["renewTime"])
         clock.advance(LEASE_SECONDS / 2)
     assert len(told) == 3

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from builders.agent import a_turn
+from builders.agent import a_round
 from builders.config import completed
 from clusters.scenario.edges import FakeClock, HostClock
 from protokube.agent.cluster import podnetwork
 from protokube.agent.launchdata import from_config
 from protokube.agent.report import Report
-from protokube.agent.world import Turn
+from protokube.agent.round import Round
 from protokube.errors import TryLater
 from protokube.host import Route
 from protokube.manifests import cni
@@ -77,23 +77,23 @@ def table() -> Table:
 
 
 @pytest.fixture
-def turn(tmp_path: Path, clock: FakeClock, table: Table) -> Turn:
+def round_(tmp_path: Path, clock: FakeClock, table: Table) -> Round:
     wanted = replace(from_config(completed(cloud="local", name="laptop")), pod_network=True)
-    return a_turn(tmp_path, wanted=wanted, clock=HostClock(clock), routes=table)
+    return a_round(tmp_path, wanted=wanted, clock=HostClock(clock), routes=table)
 
 
-def subnets(turn: Turn) -> list[list[dict[str, str]]]:
-    bridge = json.loads(turn.world.inside(cni.FILE).read_text())["plugins"][0]
+def subnets(round_: Round) -> list[list[dict[str, str]]]:
+    bridge = json.loads(round_.edges.inside(cni.FILE).read_text())["plugins"][0]
     found: list[list[dict[str, str]]] = bridge["ipam"]["ranges"]
     return found
 
 
-def test_once_the_node_has_a_range_its_pods_have_a_network_and_ways_to_all_others(turn: Turn, table: Table) -> None:
-    turn.world.kube = Nodes(ME, OTHER)  # type: ignore[assignment]
-    podnetwork.sync(turn)
-    assert subnets(turn) == [[{"subnet": "100.96.0.0/24"}]]
+def test_once_the_node_has_a_range_its_pods_have_a_network_and_ways_to_all_others(round_: Round, table: Table) -> None:
+    round_.edges.kube = Nodes(ME, OTHER)  # type: ignore[assignment]
+    podnetwork.sync(round_)
+    assert subnets(round_) == [[{"subnet": "100.96.0.0/24"}]]
     assert TO_OTHER in table.routes
-    assert "podnetwork pods get addresses of 100.96.0.0/24" in turn.report.sentence()
+    assert "podnetwork pods get addresses of 100.96.0.0/24" in round_.report.sentence()
 
 
 @pytest.mark.parametrize(
@@ -101,49 +101,51 @@ def test_once_the_node_has_a_range_its_pods_have_a_network_and_ways_to_all_other
     [([OTHER], "is not registered yet"), ([a_node("i-1", "10.0.0.1"), OTHER], "has no range of pod addresses yet")],
 )
 def test_before_that_it_waits_and_says_for_what(
-    turn: Turn, table: Table, nodes: list[dict[str, Any]], says: str
+    round_: Round, table: Table, nodes: list[dict[str, Any]], says: str
 ) -> None:
-    turn.world.kube = Nodes(*nodes)  # type: ignore[assignment]
-    podnetwork.sync(turn)
-    assert says in turn.report.sentence()
-    assert not turn.world.inside(cni.FILE).exists()
+    round_.edges.kube = Nodes(*nodes)  # type: ignore[assignment]
+    podnetwork.sync(round_)
+    assert says in round_.report.sentence()
+    assert not round_.edges.inside(cni.FILE).exists()
     assert TO_OTHER not in table.routes
 
 
-def test_an_api_server_that_is_silent_changes_nothing(turn: Turn, table: Table, clock: FakeClock) -> None:
-    turn.world.kube = Nodes(ME, OTHER)  # type: ignore[assignment]
-    podnetwork.sync(turn)
-    before, written = set(table.routes), turn.world.inside(cni.FILE).read_bytes()
+def test_an_api_server_that_is_silent_changes_nothing(round_: Round, table: Table, clock: FakeClock) -> None:
+    round_.edges.kube = Nodes(ME, OTHER)  # type: ignore[assignment]
+    podnetwork.sync(round_)
+    before, written = set(table.routes), round_.edges.inside(cni.FILE).read_bytes()
     clock.advance(podnetwork.EVERY + 1)
-    turn.world.kube = Silent()  # type: ignore[assignment]
+    round_.edges.kube = Silent()  # type: ignore[assignment]
     with pytest.raises(TryLater):
-        podnetwork.sync(turn)
-    assert (table.routes, turn.world.inside(cni.FILE).read_bytes()) == (before, written)
+        podnetwork.sync(round_)
+    assert (table.routes, round_.edges.inside(cni.FILE).read_bytes()) == (before, written)
 
 
-def test_the_nodes_are_asked_for_again_after_a_while_and_not_before(turn: Turn, table: Table, clock: FakeClock) -> None:
-    turn.world.kube = nodes = Nodes(ME, OTHER)  # type: ignore[assignment]
-    podnetwork.sync(turn)
+def test_the_nodes_are_asked_for_again_after_a_while_and_not_before(
+    round_: Round, table: Table, clock: FakeClock
+) -> None:
+    round_.edges.kube = nodes = Nodes(ME, OTHER)  # type: ignore[assignment]
+    podnetwork.sync(round_)
     nodes.nodes.remove(OTHER)
-    podnetwork.sync(turn)
+    podnetwork.sync(round_)
     assert (nodes.asked, TO_OTHER in table.routes) == (1, True)
     clock.advance(podnetwork.EVERY + 1)
-    turn.report = Report()
-    podnetwork.sync(turn)
+    round_.report = Report()
+    podnetwork.sync(round_)
     assert (nodes.asked, TO_OTHER in table.routes) == (2, False)
-    assert "no longer 100.96.1.0/24 via 10.0.0.2" in turn.report.sentence()
+    assert "no longer 100.96.1.0/24 via 10.0.0.2" in round_.report.sentence()
 
 
-def test_a_node_that_claims_the_address_of_a_master_gets_no_route_and_is_told(turn: Turn, table: Table) -> None:
-    turn.world.kube = Nodes(ME, OTHER, a_node("evil", "10.0.0.99", "10.0.0.12/32"))  # type: ignore[assignment]
-    podnetwork.sync(turn)
+def test_a_node_that_claims_the_address_of_a_master_gets_no_route_and_is_told(round_: Round, table: Table) -> None:
+    round_.edges.kube = Nodes(ME, OTHER, a_node("evil", "10.0.0.99", "10.0.0.12/32"))  # type: ignore[assignment]
+    podnetwork.sync(round_)
     assert {route.destination for route in table.routes} == {"default", "10.0.0.0/24", "100.96.1.0/24"}
     assert "podnetwork 10.0.0.12/32: waits: evil: its range is outside of the pods' 100.96.0.0/11" in (
-        turn.report.sentence()
+        round_.report.sentence()
     )
 
 
 def test_where_others_see_to_it_nothing_is_asked_or_written(tmp_path: Path) -> None:
-    turn = a_turn(tmp_path, kube=Nodes(ME, OTHER), routes=Table())
-    podnetwork.sync(turn)
-    assert not turn.world.inside(cni.FILE).exists()
+    round_ = a_round(tmp_path, kube=Nodes(ME, OTHER), routes=Table())
+    podnetwork.sync(round_)
+    assert not round_.edges.inside(cni.FILE).exists()

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.addons import MemoryKube
-from builders.agent import Alone, Machines, a_machine, a_turn
+from builders.agent import Alone, Machines, a_machine, a_round
 from builders.config import completed
 from clusters.scenario.edges import HostClock
 from protokube.addons.nodes import MACHINE
@@ -22,7 +22,7 @@ from protokube.agent.cluster import steps
 from protokube.agent.cluster.stale_nodes import LISTS, SECONDS, GoneNodesCache, counted, is_gone, suspects
 from protokube.agent.launchdata import from_config
 from protokube.agent.report import Report
-from protokube.agent.world import Turn
+from protokube.agent.round import Round
 from protokube.errors import TryLater
 from protokube.providers.machines import Machine
 
@@ -112,16 +112,16 @@ class Elected:
         self.kube = MemoryKube()
         self.wanted = from_config(completed(cloud="local", name="laptop", masters=1, nodes=1))
         presence = Alone({}, elected=True, serving=["i-1"])
-        self.world = a_turn(root, wanted=self.wanted, kube=self.kube, presence=presence).world
-        self.world.machines = Machines(a_machine())
+        self.edges = a_round(root, wanted=self.wanted, kube=self.kube, presence=presence).edges
+        self.edges.machines = Machines(a_machine())
         self.kube.put(NODE, a_node())
 
-    def round(self, passed: float = 0.0) -> Turn:
-        cast(HostClock, self.world.clock).common.advance(passed)
-        turn = Turn(world=self.world, wanted=self.wanted, report=Report())
-        steps.sync(turn)
-        turn.forget()
-        return turn
+    def round(self, passed: float = 0.0) -> Round:
+        cast(HostClock, self.edges.clock).common.advance(passed)
+        round_ = Round(edges=self.edges, wanted=self.wanted, report=Report())
+        steps.sync(round_)
+        round_.forget()
+        return round_
 
     def rounds(self, count: int = 12, passed: float = 10.0) -> list[str]:
         return [each.text for _ in range(count) for each in self.round(passed).report.did]
@@ -155,10 +155,10 @@ def test_a_node_that_is_not_ours_or_ready_or_new_or_of_a_machine_that_is_there_s
 @pytest.mark.parametrize("other", [Machines(a_machine(), a_machine("n-1", group="nodes")), Silent(a_machine())])
 def test_a_list_that_has_it_again_or_does_not_come_begins_the_row_anew(elected: Elected, other: Machines) -> None:
     elected.rounds(6)
-    elected.world.machines = other
+    elected.edges.machines = other
     elected.round(10)
-    elected.world.machines = Machines(a_machine())
-    elected.world.memory.of(GoneNodesCache).settled = None
+    elected.edges.machines = Machines(a_machine())
+    elected.edges.cache.of(GoneNodesCache).settled = None
     assert elected.rounds(6) == []
     assert NODE in elected.kube.objects
     assert elected.rounds(2) == ["taken away: its machine n-1 is gone"]
@@ -166,16 +166,16 @@ def test_a_list_that_has_it_again_or_does_not_come_begins_the_row_anew(elected: 
 
 def test_who_is_elected_anew_has_to_see_for_itself(elected: Elected) -> None:
     elected.rounds(6)
-    elected.world.presence = Alone({}, elected=False, serving=["i-1"])
+    elected.edges.presence = Alone({}, elected=False, serving=["i-1"])
     elected.round(3600)
-    elected.world.presence = Alone({}, elected=True, serving=["i-1"])
+    elected.edges.presence = Alone({}, elected=True, serving=["i-1"])
     assert elected.rounds(6) == []
     assert NODE in elected.kube.objects
 
 
 def test_nodes_of_ours_say_which_machine_they_are(elected: Elected) -> None:
     other = replace(a_machine("m-7", group="nodes"), name="n-1")
-    elected.world.machines = Machines(a_machine(), other)
+    elected.edges.machines = Machines(a_machine(), other)
     for name in ("i-1", "stranger"):
         elected.kube.put(f"/api/v1/nodes/{name}", {"metadata": {"name": name}, "spec": {}})
     elected.round()

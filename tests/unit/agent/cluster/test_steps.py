@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from builders.addons import MemoryKube, an_addon, an_object
-from builders.agent import Alone, Machines, a_machine, a_turn
+from builders.agent import Alone, Machines, a_machine, a_round
 from builders.config import completed
 from builders.requests import NODES, a_request, content
 from clusters.scenario.edges import HostClock
@@ -21,8 +21,8 @@ from protokube.addons.value import Addon, Tree, label_of, ref
 from protokube.agent.cluster import approvals, nodes, steps
 from protokube.agent.cluster.addons import AGAIN, EVERY
 from protokube.agent.launchdata import from_config
+from protokube.agent.round import Round
 from protokube.agent.wanted import MasterConfig
-from protokube.agent.world import Turn
 from protokube.errors import ProtokubeError, TryLater
 from protokube.kube.client import ApiError
 from protokube.store.addons import put_addons
@@ -31,7 +31,7 @@ from protokube.store.memory import MemoryStore
 NODE = "/api/v1/nodes/i-1"
 ONE = "/api/v1/namespaces/kube-system/configmaps/one"
 TWO = "/api/v1/namespaces/kube-system/configmaps/two"
-Rounds = Callable[..., Turn]
+Rounds = Callable[..., Round]
 
 
 class Slow(MemoryKube):
@@ -56,20 +56,20 @@ def rounds(tmp_path: Path, kube: MemoryKube) -> Rounds:
     """One round after the other of one master; the add-ons are those that were given last."""
     store = MemoryStore(tmp_path.name)
     plain = from_config(completed(cloud="local", name="laptop", masters=1, nodes=1))
-    first = a_turn(tmp_path, wanted=plain, kube=kube, store=store, presence=Alone({}, elected=True, serving=["i-1"]))
-    first.world.machines = Machines(a_machine(), a_machine("n-1", group="nodes"))
+    first = a_round(tmp_path, wanted=plain, kube=kube, store=store, presence=Alone({}, elected=True, serving=["i-1"]))
+    first.edges.machines = Machines(a_machine(), a_machine("n-1", group="nodes"))
     wanted: list[MasterConfig] = [plain]
 
-    def again(*addons: Addon, passed: float = 0.0, **presence: Any) -> Turn:
+    def again(*addons: Addon, passed: float = 0.0, **presence: Any) -> Round:
         if addons:
             wanted.append(replace(plain, addons=put_addons(store, plain.cluster, addons)))
         if presence:
-            first.world.presence = Alone({}, **{"elected": True, "serving": ["i-1"], **presence})
-        cast(HostClock, first.world.clock).common.advance(passed)
-        turn = a_turn(tmp_path, wanted=wanted[-1])
-        turn.world = first.world
-        steps.sync(turn)
-        return turn
+            first.edges.presence = Alone({}, **{"elected": True, "serving": ["i-1"], **presence})
+        cast(HostClock, first.edges.clock).common.advance(passed)
+        round_ = a_round(tmp_path, wanted=wanted[-1])
+        round_.edges = first.edges
+        steps.sync(round_)
+        return round_
 
     return again
 
@@ -77,9 +77,9 @@ def rounds(tmp_path: Path, kube: MemoryKube) -> Rounds:
 def test_the_add_ons_are_applied_labelled_and_recorded(rounds: Rounds, kube: MemoryKube) -> None:
     addon = an_addon("dns", an_object("one", data={"a": "b"}), an_object("two"))
 
-    turn = rounds(addon)
+    round_ = rounds(addon)
 
-    assert turn.report.sentence() == "addons dns: 2 objects applied"
+    assert round_.report.sentence() == "addons dns: 2 objects applied"
     assert label_of(kube.objects[ONE]) == "dns"
     assert from_tree(kube.objects[RECORD])["dns"].refs == addon.refs
 
@@ -99,20 +99,20 @@ def test_a_second_look_changes_nothing(rounds: Rounds, kube: MemoryKube) -> None
     rounds(an_addon("dns", an_object("one"), an_object("two")))
     before = {path: tree["metadata"]["resourceVersion"] for path, tree in kube.objects.items()}
 
-    turn = rounds(passed=EVERY)
+    round_ = rounds(passed=EVERY)
 
     assert {path: tree["metadata"]["resourceVersion"] for path, tree in kube.objects.items()} == before
-    assert turn.report.sentence() == ""
+    assert round_.report.sentence() == ""
 
 
 def test_what_left_an_add_on_is_taken_away(rounds: Rounds, kube: MemoryKube) -> None:
     rounds(an_addon("dns", an_object("one"), an_object("two")))
 
-    turn = rounds(an_addon("dns", an_object("two")))
+    round_ = rounds(an_addon("dns", an_object("two")))
 
     assert ONE not in kube.objects
     assert TWO in kube.objects
-    assert turn.report.sentence() == ("addons dns: ConfigMap kube-system/one taken away: it is no longer part of it")
+    assert round_.report.sentence() == ("addons dns: ConfigMap kube-system/one taken away: it is no longer part of it")
     assert from_tree(kube.objects[RECORD])["dns"].refs == (ref(an_object("two")),)
 
 
@@ -153,23 +153,23 @@ def test_one_that_is_refused_keeps_neither_the_others_nor_what_it_replaces_from_
     rounds(an_addon("dns", an_object("one")))
     kube.refuse.add(TWO)
 
-    turn = rounds(an_addon("dns", an_object("two"), an_object("three")))
+    round_ = rounds(an_addon("dns", an_object("two"), an_object("three")))
 
-    assert turn.report.person[0].text.startswith("refused: ")
+    assert round_.report.person[0].text.startswith("refused: ")
     assert ONE in kube.objects  # what replaces it is not there yet
     assert "/api/v1/namespaces/kube-system/configmaps/three" in kube.objects
 
     kube.refuse.clear()
-    assert rounds(passed=AGAIN - 1).report.person == turn.report.person
+    assert rounds(passed=AGAIN - 1).report.person == round_.report.person
     assert rounds(passed=2).report.settled
     assert ONE not in kube.objects
     assert TWO in kube.objects
 
 
 def test_a_kind_that_is_not_known_yet_is_waited_for(rounds: Rounds, kube: MemoryKube) -> None:
-    turn = rounds(an_addon("shop", an_object("w", "Widget"), an_object("one")))
+    round_ = rounds(an_addon("shop", an_object("w", "Widget"), an_object("one")))
 
-    assert [each.about for each in turn.report.waits] == ["Widget.example.com kube-system/w"]
+    assert [each.about for each in round_.report.waits] == ["Widget.example.com kube-system/w"]
     assert ONE in kube.objects
 
 
@@ -195,22 +195,22 @@ def test_who_is_elected_again_looks_at_once(rounds: Rounds, kube: MemoryKube) ->
 def test_a_server_that_does_not_answer_is_waited_for(rounds: Rounds, kube: MemoryKube) -> None:
     kube.down = True
 
-    turn = rounds(an_addon())
+    round_ = rounds(an_addon())
 
-    assert [each.text for each in turn.report.waits] == ["the API server does not answer"]
-    assert (turn.report.person, turn.report.bugs) == ([], [])
+    assert [each.text for each in round_.report.waits] == ["the API server does not answer"]
+    assert (round_.report.person, round_.report.bugs) == ([], [])
 
 
 def test_every_master_marks_its_own_node(rounds: Rounds, kube: MemoryKube) -> None:
     kube.put(NODE, {"metadata": {"name": "i-1", "labels": {"mine": "x"}}, "spec": {}})
 
-    turn = rounds(elected=False)
+    round_ = rounds(elected=False)
 
     assert kube.objects[NODE]["metadata"]["labels"] == {"mine": "x", "node-role.kubernetes.io/control-plane": ""}
     assert kube.objects[NODE]["spec"]["taints"] == [
         {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
     ]
-    assert turn.report.did[0].about == "i-1"
+    assert round_.report.did[0].about == "i-1"
     assert rounds().report.did == []
 
 
@@ -237,11 +237,11 @@ def test_the_elected_master_marks_the_nodes_that_are_machines_of_ours_and_no_oth
     for name in ("n-1", "stranger"):
         kube.put(f"/api/v1/nodes/{name}", {"metadata": {"name": name}, "spec": {}})
 
-    turn = rounds()
+    round_ = rounds()
 
     assert kube.objects["/api/v1/nodes/n-1"]["metadata"]["labels"] == {"node-role.kubernetes.io/node": ""}
     assert "labels" not in kube.objects["/api/v1/nodes/stranger"]["metadata"]
-    assert [each.about for each in turn.report.did] == ["n-1"]
+    assert [each.about for each in round_.report.did] == ["n-1"]
     assert rounds(passed=60).report.did == []
 
 
@@ -249,7 +249,7 @@ def test_the_elected_master_marks_the_nodes_that_are_machines_of_ours_and_no_oth
 def test_a_node_that_cannot_be_marked_is_told_and_keeps_no_other_waiting(
     rounds: Rounds, kube: MemoryKube, why: ProtokubeError
 ) -> None:
-    rounds().world.machines = Machines(a_machine(), *(a_machine(name, group="nodes") for name in ("n-1", "n-2")))
+    rounds().edges.machines = Machines(a_machine(), *(a_machine(name, group="nodes") for name in ("n-1", "n-2")))
     for name in ("n-1", "n-2"):
         kube.put(f"/api/v1/nodes/{name}", {"metadata": {"name": name}, "spec": {}})
     kube.fails["merge", "/api/v1/nodes/n-1"] = why
@@ -257,8 +257,8 @@ def test_a_node_that_cannot_be_marked_is_told_and_keeps_no_other_waiting(
     first, second = rounds(passed=60), rounds(passed=60)
 
     assert [each.about for each in first.report.did] == ["n-2"]
-    for turn in (first, second):
-        notes = turn.report.waits if isinstance(why, TryLater) else turn.report.person
+    for round_ in (first, second):
+        notes = round_.report.waits if isinstance(why, TryLater) else round_.report.person
         assert [(each.about, each.text) for each in notes] == [("n-1", why.message)]
 
     kube.fails.clear()
@@ -270,7 +270,7 @@ def test_any_number_of_nodes_that_cannot_be_marked_leaves_some_of_a_round_to_the
     rounds: Rounds, kube: MemoryKube
 ) -> None:
     names = [f"n-{number:02}" for number in range(nodes.MOST + 2)]
-    rounds().world.machines = Machines(a_machine(), *(a_machine(name, group="nodes") for name in names))
+    rounds().edges.machines = Machines(a_machine(), *(a_machine(name, group="nodes") for name in names))
     for name in names:
         kube.put(f"/api/v1/nodes/{name}", {"metadata": {"name": name}, "spec": {}})
         kube.fails["merge", f"/api/v1/nodes/{name}"] = ApiError(422, "Invalid", "a bad label")
@@ -299,13 +299,13 @@ def test_a_kubelets_request_is_approved_and_a_wrong_one_is_told_and_left_alone(
     kube.put(f"{approve.PATH}/right", {**right, "metadata": {"name": "right"}})
     kube.put(f"{approve.PATH}/wrong", {**wrong, "metadata": {"name": "wrong"}})
 
-    turn = rounds()
+    round_ = rounds()
 
     (condition,) = kube.objects[f"{approve.PATH}/right"]["status"]["conditions"]
     assert (condition["type"], condition["status"]) == ("Approved", "True")
     assert "status" not in kube.objects[f"{approve.PATH}/wrong"]
-    assert [each.about for each in turn.report.did] == ["right"]
-    assert [(each.about, each.text) for each in turn.report.waits] == [
+    assert [each.about for each in round_.report.did] == ["right"]
+    assert [(each.about, each.text) for each in round_.report.waits] == [
         ("", "not approved: wrong for system:node:node-9 (there is no Node node-9)")
     ]
 
@@ -329,10 +329,10 @@ def test_wrong_requests_that_stay_open_hide_no_right_one_and_are_told_in_one_sen
         kube.put(f"{approve.PATH}/a{number:02}", {**wrong, "metadata": {"name": f"a{number:02}"}})
     kube.put(f"{approve.PATH}/right", {**a_request(), "metadata": {"name": "right"}})
 
-    turn = rounds()
+    round_ = rounds()
 
-    assert [each.about for each in turn.report.did] == ["right"]
-    (told,) = turn.report.waits
+    assert [each.about for each in round_.report.did] == ["right"]
+    (told,) = round_.report.waits
     assert told.text.startswith("not approved: a00 for system:node:ghost-0 (there is no Node ghost-0), a01 for ")
     assert told.text.endswith(" and 57 others")
 
@@ -355,8 +355,8 @@ def test_approvals_end_for_this_round_when_they_take_long(rounds: Rounds, kube: 
         kube.put(f"/api/v1/nodes/{name}", {"metadata": {"name": name}, **node})
     for number in range(9):
         kube.put(f"{approve.PATH}/r{number}", {**a_request(), "metadata": {"name": f"r{number}"}})
-    world = rounds(elected=False).world
-    world.kube = Slow(kube, cast(HostClock, world.clock), approvals.SECONDS / 2)
+    edges = rounds(elected=False).edges
+    edges.kube = Slow(kube, cast(HostClock, edges.clock), approvals.SECONDS / 2)
 
     assert [len(rounds(elected=True).report.did) for _ in range(4)] == [3, 3, 3, 0]
 
@@ -365,10 +365,10 @@ def test_a_name_is_not_reserved_because_a_certificate_of_the_node_itself_has_it(
     own = {"authority": "kubernetes-ca", "commonName": "system:node:m", "organizations": ["system:nodes"]}
     plain = from_config(completed(cloud="local", name="laptop", masters=1))
     told = {**own, "names": ["m", "10.0.0.1"], "usages": ["server auth"]}
-    turn = a_turn(tmp_path, wanted=replace(plain, certificates={**plain.certificates, "kubelet-server": told}))
+    round_ = a_round(tmp_path, wanted=replace(plain, certificates={**plain.certificates, "kubelet-server": told}))
 
-    assert "api.internal.laptop" in approvals.reserved(turn)
-    assert not {"m", "10.0.0.1"} & approvals.reserved(turn)
+    assert "api.internal.laptop" in approvals.reserved(round_)
+    assert not {"m", "10.0.0.1"} & approvals.reserved(round_)
 
 
 def test_names_of_the_control_plane_are_given_to_no_node(rounds: Rounds, kube: MemoryKube) -> None:
@@ -377,7 +377,7 @@ def test_names_of_the_control_plane_are_given_to_no_node(rounds: Rounds, kube: M
     request = a_request(content(dns=("api.internal.laptop",), ips=()))
     kube.put(f"{approve.PATH}/r", {**request, "metadata": {"name": "r"}})
 
-    turn = rounds()
+    round_ = rounds()
 
-    assert turn.report.did == []
-    assert "api.internal.laptop is not the Node's alone" in turn.report.waits[0].text
+    assert round_.report.did == []
+    assert "api.internal.laptop is not the Node's alone" in round_.report.waits[0].text

@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 import yaml
 
-from builders.agent import a_turn
+from builders.agent import a_round
 from builders.config import completed
 from clusters.scenario.edges import MemoryKeys
 from protokube.agent import links
 from protokube.agent.controlplane import components
 from protokube.agent.launchdata import from_config
 from protokube.agent.report import Report
+from protokube.agent.round import Round
 from protokube.agent.wanted import FileText, MasterConfig
-from protokube.agent.world import Turn
 from protokube.errors import TryLater
 from protokube.store.memory import MemoryStore
 
@@ -35,47 +35,47 @@ def wanted() -> MasterConfig:
 
 
 @pytest.fixture
-def turn(tmp_path: Path, wanted: MasterConfig, request: pytest.FixtureRequest) -> Turn:
+def round_(tmp_path: Path, wanted: MasterConfig, request: pytest.FixtureRequest) -> Round:
     """A master on which etcd was served before: its manifests are there."""
     (tmp_path / MANIFESTS).mkdir(parents=True)
     (tmp_path / MANIFESTS / NAMES[0]).write_text("of yesterday")
-    turn = a_turn(tmp_path, wanted=wanted)
-    turn.world.store = MemoryStore(request.node.name)
-    turn.world.store.create("laptop/secrets/dns-update-key", KEY)
-    return turn
+    round_ = a_round(tmp_path, wanted=wanted)
+    round_.edges.store = MemoryStore(request.node.name)
+    round_.edges.store.create("laptop/secrets/dns-update-key", KEY)
+    return round_
 
 
-def again(turn: Turn, wanted: MasterConfig | None = None) -> Report:
-    new = Turn(world=turn.world, wanted=wanted or turn.wanted, report=Report())
+def again(round_: Round, wanted: MasterConfig | None = None) -> Report:
+    new = Round(edges=round_.edges, wanted=wanted or round_.wanted, report=Report())
     components.sync(new)
     return new.report
 
 
 def test_before_etcd_is_served_here_nothing_is_written(tmp_path: Path, wanted: MasterConfig) -> None:
-    turn = a_turn(tmp_path, wanted=wanted)
-    components.sync(turn)
-    assert "once a member of etcd is served here" in turn.report.sentence()
+    round_ = a_round(tmp_path, wanted=wanted)
+    components.sync(round_)
+    assert "once a member of etcd is served here" in round_.report.sentence()
     assert not (tmp_path / MANIFESTS).exists()
 
 
 def test_without_kubernetes_there_is_nothing_to_do(tmp_path: Path, wanted: MasterConfig) -> None:
-    turn = a_turn(tmp_path, wanted=replace(wanted, components=()))
-    components.sync(turn)
-    assert turn.report.sentence() == ""
+    round_ = a_round(tmp_path, wanted=replace(wanted, components=()))
+    components.sync(round_)
+    assert round_.report.sentence() == ""
 
 
-def test_everything_is_there_after_one_round_and_the_next_one_touches_nothing(turn: Turn, tmp_path: Path) -> None:
-    assert len(again(turn).did) > 5
+def test_everything_is_there_after_one_round_and_the_next_one_touches_nothing(round_: Round, tmp_path: Path) -> None:
+    assert len(again(round_).did) > 5
     assert sorted(each.name for each in (tmp_path / MANIFESTS).iterdir()) == sorted(NAMES)
     before = {each: (each.stat().st_ino, each.stat().st_mtime_ns) for each in tmp_path.rglob("*")}
 
-    assert again(turn).did == []
+    assert again(round_).did == []
     assert {each: (each.stat().st_ino, each.stat().st_mtime_ns) for each in tmp_path.rglob("*")} == before
 
 
-def test_kubeconfigs_are_private_and_name_files_that_are_renewed(turn: Turn, tmp_path: Path) -> None:
-    again(turn)
-    for path, user in turn.wanted.kubeconfigs.items():
+def test_kubeconfigs_are_private_and_name_files_that_are_renewed(round_: Round, tmp_path: Path) -> None:
+    again(round_)
+    for path, user in round_.wanted.kubeconfigs.items():
         file = tmp_path / path.lstrip("/")
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         told = yaml.safe_load(file.read_text())
@@ -99,19 +99,19 @@ def test_kube_proxy_goes_through_the_proxy_of_the_machine_where_there_is_one(tmp
     }
     (tmp_path / MANIFESTS).mkdir(parents=True)
     (tmp_path / MANIFESTS / NAMES[0]).write_text("of yesterday")
-    again(a_turn(tmp_path, wanted=with_proxy))
+    again(a_round(tmp_path, wanted=with_proxy))
     (path,) = [path for path, user in wanted.kubeconfigs.items() if user == "kube-proxy"]
     told = yaml.safe_load((tmp_path / path.lstrip("/")).read_text())
     assert told["clusters"][0]["cluster"]["server"] == "https://127.0.0.1:3988"
 
 
 def test_a_file_of_the_spec_that_names_a_pod_of_ours_is_written_once_and_set_aside_never(
-    turn: Turn, wanted: MasterConfig, tmp_path: Path
+    round_: Round, wanted: MasterConfig, tmp_path: Path
 ) -> None:
     text = b"kind: Pod\nmetadata: {name: kube-scheduler, namespace: kube-system}\n"
     asset = FileText(text=b64encode(text).decode(), mode=0o644)
     with_file = replace(wanted, files={f"/{MANIFESTS}/kube-scheduler.yaml": asset})
-    reports = [again(turn, with_file) for _ in range(5)]
+    reports = [again(round_, with_file) for _ in range(5)]
 
     assert [len([each for each in report.did if "kube-scheduler.yaml" in each.text]) for report in reports] == [
         1, 0, 0, 0, 0,
@@ -120,67 +120,69 @@ def test_a_file_of_the_spec_that_names_a_pod_of_ours_is_written_once_and_set_asi
     assert reports[-1].person[0].about == "kube-scheduler.yaml"
 
 
-def test_certificates_of_members_are_not_asked_for_and_all_others_are(turn: Turn) -> None:
-    again(turn)
-    keys = turn.world.keys
+def test_certificates_of_members_are_not_asked_for_and_all_others_are(round_: Round) -> None:
+    again(round_)
+    keys = round_.edges.keys
     assert isinstance(keys, MemoryKeys)
     assert not any(name.startswith("etcd-") for name in keys.issued)
     assert {"kube-apiserver", "kube-scheduler", "front-proxy-client", "protokube", "shared"} <= keys.issued
 
 
-def test_without_keys_no_manifest_is_written(turn: Turn, tmp_path: Path) -> None:
-    turn.world.keys = MemoryKeys(failing="the store does not answer")
+def test_without_keys_no_manifest_is_written(round_: Round, tmp_path: Path) -> None:
+    round_.edges.keys = MemoryKeys(failing="the store does not answer")
     with pytest.raises(TryLater):
-        again(turn)
+        again(round_)
     assert (tmp_path / MANIFESTS / NAMES[0]).read_text() == "of yesterday"
 
 
-def test_manifests_stay_when_the_volume_goes(turn: Turn, tmp_path: Path) -> None:
-    again(turn)
-    assert turn.homes == []  # nothing is mounted in any of these rounds
+def test_manifests_stay_when_the_volume_goes(round_: Round, tmp_path: Path) -> None:
+    again(round_)
+    assert round_.mounted == []  # nothing is mounted in any of these rounds
     assert sorted(each.name for each in (tmp_path / links.DIRECTORY.lstrip("/")).iterdir()) == sorted(NAMES)
 
 
-def test_a_changed_component_is_written_anew_and_the_others_are_not(turn: Turn, tmp_path: Path) -> None:
-    again(turn)
-    first, *others = turn.wanted.components
-    changed = replace(turn.wanted, components=(replace(first, image="other:1"), *others))
-    assert [(each.about, each.text) for each in again(turn, changed).did] == [("kube-apiserver", "manifest written")]
+def test_a_changed_component_is_written_anew_and_the_others_are_not(round_: Round, tmp_path: Path) -> None:
+    again(round_)
+    first, *others = round_.wanted.components
+    changed = replace(round_.wanted, components=(replace(first, image="other:1"), *others))
+    assert [(each.about, each.text) for each in again(round_, changed).did] == [("kube-apiserver", "manifest written")]
     assert "other:1" in (tmp_path / MANIFESTS / NAMES[0]).read_text()
 
 
-def test_an_api_server_says_the_address_of_its_machine_unless_the_user_says_another(turn: Turn, tmp_path: Path) -> None:
-    again(turn)
+def test_an_api_server_says_the_address_of_its_machine_unless_the_user_says_another(
+    round_: Round, tmp_path: Path
+) -> None:
+    again(round_)
     assert "--advertise-address=10.0.0.1" in (tmp_path / MANIFESTS / NAMES[0]).read_text()
-    first, *others = turn.wanted.components
+    first, *others = round_.wanted.components
     told = replace(first, flags={**first.flags, "advertise-address": "192.0.2.1"})
-    again(turn, replace(turn.wanted, components=(told, *others)))
+    again(round_, replace(round_.wanted, components=(told, *others)))
     assert "--advertise-address=192.0.2.1" in (tmp_path / MANIFESTS / NAMES[0]).read_text()
 
 
 def test_a_secret_file_is_read_from_the_store_once_and_is_private(
-    turn: Turn, tmp_path: Path, request: pytest.FixtureRequest
+    round_: Round, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     store = MemoryStore(request.node.name)
     store.create("laptop/secrets/encryption", b"key")
-    turn.world.store = store
-    wanted = replace(turn.wanted, secret_files={"/srv/kubernetes/encryption.yaml": "encryption"})
-    again(turn, wanted)
+    round_.edges.store = store
+    wanted = replace(round_.wanted, secret_files={"/srv/kubernetes/encryption.yaml": "encryption"})
+    again(round_, wanted)
     file = tmp_path / "srv/kubernetes/encryption.yaml"
     assert (file.read_bytes(), stat.S_IMODE(file.stat().st_mode)) == (b"key", 0o600)
 
 
-def test_the_key_of_the_dns_controller_comes_from_the_store_for_its_eyes_only(turn: Turn, tmp_path: Path) -> None:
-    again(turn)
+def test_the_key_of_the_dns_controller_comes_from_the_store_for_its_eyes_only(round_: Round, tmp_path: Path) -> None:
+    again(round_)
     file = tmp_path / "srv/kubernetes/dns-controller/update.key"
     assert (file.read_bytes(), stat.S_IMODE(file.stat().st_mode)) == (KEY, 0o600)
 
 
 def test_a_key_that_the_store_lacks_keeps_away_only_who_reads_it(
-    turn: Turn, tmp_path: Path, request: pytest.FixtureRequest
+    round_: Round, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    turn.world.store = MemoryStore(f"{request.node.name}-empty")
-    report = again(turn)
+    round_.edges.store = MemoryStore(f"{request.node.name}-empty")
+    report = again(round_)
 
     assert [(each.about, "no secret dns-update-key" in each.text) for each in report.waits] == [
         ("dns-controller", True)
@@ -189,10 +191,10 @@ def test_a_key_that_the_store_lacks_keeps_away_only_who_reads_it(
     assert there == sorted(name for name in NAMES if not name.startswith("dns-"))
 
 
-def test_a_file_of_the_users_has_exactly_its_content_and_mode(turn: Turn, tmp_path: Path) -> None:
+def test_a_file_of_the_users_has_exactly_its_content_and_mode(round_: Round, tmp_path: Path) -> None:
     old = os.umask(0o077)
     try:
-        again(turn, replace(turn.wanted, files={"/etc/own/file": FileText(text="AAH/", mode=0o644)}))
+        again(round_, replace(round_.wanted, files={"/etc/own/file": FileText(text="AAH/", mode=0o644)}))
     finally:
         os.umask(old)
     file = tmp_path / "etc/own/file"
@@ -210,10 +212,10 @@ def test_a_file_of_the_users_has_exactly_its_content_and_mode(turn: Turn, tmp_pa
     ],
 )
 def test_a_file_of_the_users_that_cannot_be_written_is_told_and_keeps_nothing_else_back(
-    turn: Turn, tmp_path: Path, path: str, text: str, told: str
+    round_: Round, tmp_path: Path, path: str, text: str, told: str
 ) -> None:
     bad, good = FileText(text=text, mode=0o644), FileText(text="eA==", mode=0o644)
-    report = again(turn, replace(turn.wanted, files={path: bad, "/etc/own/good": good}))
+    report = again(round_, replace(round_.wanted, files={path: bad, "/etc/own/good": good}))
 
     assert [(each.step, each.about) for each in report.person] == [("components", path)]
     assert told in report.person[0].text
@@ -224,9 +226,9 @@ def test_a_file_of_the_users_that_cannot_be_written_is_told_and_keeps_nothing_el
     assert not (tmp_path.parent / "outside").exists()
 
 
-def test_a_disk_that_takes_no_file_of_the_users_is_waited_for(turn: Turn, tmp_path: Path) -> None:
+def test_a_disk_that_takes_no_file_of_the_users_is_waited_for(round_: Round, tmp_path: Path) -> None:
     name = "n" * 300  # longer than any file system takes: an error like that of a full disk
-    report = again(turn, replace(turn.wanted, files={f"/etc/{name}": FileText(text="eA==", mode=0o644)}))
+    report = again(round_, replace(round_.wanted, files={f"/etc/{name}": FileText(text="eA==", mode=0o644)}))
 
     assert [(each.about, each.text) for each in report.waits] == [
         (f"/etc/{name}", "cannot be written: File name too long")
@@ -234,11 +236,11 @@ def test_a_disk_that_takes_no_file_of_the_users_is_waited_for(turn: Turn, tmp_pa
     assert sorted(each.name for each in (tmp_path / MANIFESTS).iterdir()) == sorted(NAMES)
 
 
-def test_a_file_of_the_masters_group_stands_instead_of_one_of_all_masters(turn: Turn, tmp_path: Path) -> None:
+def test_a_file_of_the_masters_group_stands_instead_of_one_of_all_masters(round_: Round, tmp_path: Path) -> None:
     of_all = {"/etc/own/a": FileText(text="YQ==", mode=0o644), "/etc/own/b": FileText(text="YQ==", mode=0o644)}
     mine, others = ({f"/etc/own/{name}": FileText(text="Yg==", mode=0o600)} for name in "bc")
-    group = turn.world.me.group
-    again(turn, replace(turn.wanted, files=of_all, group_files={group: mine, "another": others}))
+    group = round_.edges.me.group
+    again(round_, replace(round_.wanted, files=of_all, group_files={group: mine, "another": others}))
 
     there = {each.name: each.read_text() for each in (tmp_path / "etc/own").iterdir()}
     assert there == {"a": "a", "b": "b"}

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 import yaml
 
-from builders.agent import a_turn
+from builders.agent import a_round
 from builders.config import completed
 from clusters.scenario.edges import FakeClock, HostClock
 from protokube.agent.controlplane import components, key_folders
 from protokube.agent.launchdata import from_config
 from protokube.agent.report import Report
+from protokube.agent.round import Round
 from protokube.agent.wanted import FileText, MasterConfig
-from protokube.agent.world import Turn
 from protokube.cli.wiring import StoreKeys
 from protokube.config.places import DIRECTORY, own_folder
 from protokube.local.bringup import ensure_authorities
@@ -54,13 +54,13 @@ class Master:
         keys.sync(sorted(wanted.certificates))  # those of etcd's members, too
         (root / MANIFESTS).mkdir(parents=True)
         (root / MANIFESTS / "kube-apiserver.manifest").write_text("of yesterday")
-        self.turn = a_turn(root, wanted=wanted, store=store, keys=keys, clock=clock)
+        self.round_ = a_round(root, wanted=wanted, store=store, keys=keys, clock=clock)
 
     def inside(self, path: str) -> Path:
         return self.root / path.lstrip("/")
 
     def round(self) -> Report:
-        new = Turn(world=self.turn.world, wanted=self.wanted, report=Report())
+        new = Round(edges=self.round_.edges, wanted=self.wanted, report=Report())
         components.sync(new)
         return new.report
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from builders.agent import a_turn
+from builders.agent import a_round
 from clusters.scenario.edges import FakeClock, HostClock
 from clusters.scenario.host import wanted_of
 from protokube.agent.controlplane import keys
 from protokube.agent.loop import IDLE, Pace
 from protokube.agent.report import Report
-from protokube.agent.world import Turn
+from protokube.agent.round import Round
 from protokube.cli.wiring import StoreKeys
 from protokube.local.bringup import ensure_authorities
 from protokube.manifests.etcd import PKI
@@ -43,22 +43,22 @@ class Counting:
         return []
 
 
-def next_turn(turn: Turn) -> Turn:
-    return Turn(world=turn.world, wanted=turn.wanted, report=Report())
+def next_turn(round_: Round) -> Round:
+    return Round(edges=round_.edges, wanted=round_.wanted, report=Report())
 
 
 def looks_in(seconds: float, lifetime: float, tmp_path: Path) -> int:
     """How often an idle agent looks, with nothing but its own pace to wake it."""
     clock, counting, pace = FakeClock(), Counting(), Pace(jitter=lambda: 1.0)
     wanted = replace(wanted_of(), certificate_lifetime=lifetime)
-    turn = a_turn(tmp_path, wanted=wanted, clock=HostClock(clock), keys=counting)
+    round_ = a_round(tmp_path, wanted=wanted, clock=HostClock(clock), keys=counting)
     passed = 0.0
     while passed < seconds:
-        keys.ensure(turn, ["etcd-a-peer"])
-        pause = pace.after(turn)
+        keys.ensure(round_, ["etcd-a-peer"])
+        pause = pace.after(round_)
         clock.advance(pause)
         passed += pause
-        turn = next_turn(turn)
+        round_ = next_turn(round_)
     return counting.looks
 
 
@@ -68,17 +68,17 @@ def test_an_agent_wakes_in_time_for_certificates_of_a_minute(tmp_path: Path) -> 
 
 def test_a_year_is_looked_at_every_ten_minutes_and_wakes_nobody(tmp_path: Path) -> None:
     assert 6 <= looks_in(3600, 365 * DAY, tmp_path) <= 7
-    turn = a_turn(tmp_path, keys=Counting())
-    keys.ensure(turn, ["etcd-a-peer"])
-    assert Pace(jitter=lambda: 0.5).after(turn) == IDLE
+    round_ = a_round(tmp_path, keys=Counting())
+    keys.ensure(round_, ["etcd-a-peer"])
+    assert Pace(jitter=lambda: 0.5).after(round_) == IDLE
 
 
 def test_the_earliest_of_several_moments_is_the_next_round(tmp_path: Path) -> None:
-    turn = a_turn(tmp_path)
+    round_ = a_round(tmp_path)
     for seconds in (3.0, 0.5, 7.0):
-        turn.within(seconds)
+        round_.within(seconds)
 
-    assert Pace(jitter=lambda: 0.5).after(turn) == 0.5
+    assert Pace(jitter=lambda: 0.5).after(round_) == 0.5
 
 
 @pytest.mark.parametrize("lifetime", [MINUTE, 90 * DAY])
@@ -96,17 +96,17 @@ def test_certificates_are_issued_for_as_long_as_the_configuration_says(tmp_path:
 
 @pytest.mark.parametrize(("days", "said"), [(400, ""), (200, "warnings"), (20, "person"), (-1, "person")])
 def test_an_authority_that_ends_is_told_and_near_its_end_needs_a_person(tmp_path: Path, days: int, said: str) -> None:
-    turn = a_turn(tmp_path)
-    folder = turn.world.inside(PKI)
+    round_ = a_round(tmp_path)
+    folder = round_.edges.inside(PKI)
     folder.mkdir(parents=True)
-    now = turn.world.clock.now()
+    now = round_.edges.clock.now()
     made = make_authority("etcd-peer-ca", now + days * DAY - YEARS * 365 * DAY + 60)
     (folder / "etcd-peer-ca.crt").write_bytes(made.certificate)
 
     for _ in range(2):  # it is read once, and said in every round
-        turn = next_turn(turn)
-        keys.sync(turn)
-        notes = {"warnings": turn.report.warnings, "person": turn.report.person}
+        round_ = next_turn(round_)
+        keys.sync(round_)
+        notes = {"warnings": round_.report.warnings, "person": round_.report.person}
         assert [name for name, found in notes.items() if found] == ([said] if said else [])
         for note in notes.get(said, []):
             words = f"ends in {days} days" if days > 0 else "has ended, and so has everything it signed"

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.agent import Alone, a_home, a_machine, a_turn
+from builders.agent import Alone, a_machine, a_mounted_volume, a_round
 from builders.config import completed
 from clusters.scenario.edges import FakeClock, HostClock, MemoryUnits
 from protokube.agent.controlplane import kubelet, nodekeys
 from protokube.agent.controlplane.restarts import NOTICED
 from protokube.agent.launchdata import from_config
 from protokube.agent.report import Report
-from protokube.agent.world import Turn
+from protokube.agent.round import Round
 from protokube.manifests.etcd import PKI
 from protokube.members.start import Refuse, Start
 from protokube.pki.renewal import Place, due_left
@@ -33,68 +33,68 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-def turn(tmp_path: Path, clock: FakeClock) -> Turn:
-    return a_turn(tmp_path, clock=HostClock(clock))
+def round_(tmp_path: Path, clock: FakeClock) -> Round:
+    return a_round(tmp_path, clock=HostClock(clock))
 
 
-def started(turn: Turn) -> bool:
-    turn.report = Report()
-    kubelet.sync(turn)
-    units = turn.world.units
+def started(round_: Round) -> bool:
+    round_.report = Report()
+    kubelet.sync(round_)
+    units = round_.edges.units
     assert isinstance(units, MemoryUnits)
     return "kubelet.service" in units.started
 
 
-def hold(turn: Turn, *, linked: bool) -> None:
-    home = a_home(turn)
-    turn.homes = [home]
-    turn.decisions = {home.volume: Start(fresh=False)}
-    link = turn.world.inside("/etc/kubernetes/manifests/etcd.manifest")
+def hold(round_: Round, *, linked: bool) -> None:
+    home = a_mounted_volume(round_)
+    round_.mounted = [home]
+    round_.decisions = {home.volume: Start(fresh=False)}
+    link = round_.edges.inside("/etc/kubernetes/manifests/etcd.manifest")
     link.parent.mkdir(parents=True)
     if linked:
         link.symlink_to("/mnt/master-vol-a/k8s.io/manifests/etcd.manifest")
 
 
-def test_with_its_manifest_linked_it_is_started_at_once(turn: Turn) -> None:
-    hold(turn, linked=True)
-    assert started(turn)
-    assert turn.report.sentence() == "kubelet started"
+def test_with_its_manifest_linked_it_is_started_at_once(round_: Round) -> None:
+    hold(round_, linked=True)
+    assert started(round_)
+    assert round_.report.sentence() == "kubelet started"
 
 
-def test_a_kubelet_that_runs_is_not_news(turn: Turn) -> None:
-    hold(turn, linked=True)
-    started(turn)
-    started(turn)
-    assert turn.report.sentence() == ""
+def test_a_kubelet_that_runs_is_not_news(round_: Round) -> None:
+    hold(round_, linked=True)
+    started(round_)
+    started(round_)
+    assert round_.report.sentence() == ""
 
 
-def test_it_waits_for_a_volume_and_says_so(turn: Turn) -> None:
-    assert not started(turn)
-    assert turn.report.sentence() == (
+def test_it_waits_for_a_volume_and_says_so(round_: Round) -> None:
+    assert not started(round_)
+    assert round_.report.sentence() == (
         "kubelet waits: it is started when a volume of main is mounted here, or after 60 s"
     )
 
 
-def test_it_waits_for_the_manifest_of_what_is_mounted(turn: Turn) -> None:
-    hold(turn, linked=False)
-    assert not started(turn)
-    assert "it is started when the manifest of main/a is linked" in turn.report.sentence()
+def test_it_waits_for_the_manifest_of_what_is_mounted(round_: Round) -> None:
+    hold(round_, linked=False)
+    assert not started(round_)
+    assert "it is started when the manifest of main/a is linked" in round_.report.sentence()
 
 
-def test_after_a_minute_it_does_not_wait_any_longer(turn: Turn, clock: FakeClock) -> None:
-    assert not started(turn)
+def test_after_a_minute_it_does_not_wait_any_longer(round_: Round, clock: FakeClock) -> None:
+    assert not started(round_)
     clock.advance(59)
-    assert not started(turn)
-    assert "(for 59 s)" in turn.report.sentence()
+    assert not started(round_)
+    assert "(for 59 s)" in round_.report.sentence()
     clock.advance(2)
-    assert started(turn)
-    assert turn.report.sentence() == "kubelet started before a volume of main is mounted here"
+    assert started(round_)
+    assert round_.report.sentence() == "kubelet started before a volume of main is mounted here"
 
 
-def test_a_volume_on_which_nothing_may_be_started_is_not_waited_for(turn: Turn) -> None:
-    hold(turn, linked=False)
-    turn.decisions = {"vol-a": Refuse("a person decides")}
-    assert started(turn)
+def test_a_volume_on_which_nothing_may_be_started_is_not_waited_for(round_: Round) -> None:
+    hold(round_, linked=False)
+    round_.decisions = {"vol-a": Refuse("a person decides")}
+    assert started(round_)
 
 
 class Renewed:
@@ -103,24 +103,24 @@ class Renewed:
     def __init__(self, root: Path, lifetime: float = 365 * DAY, serving: Sequence[str] = tuple(ALL)) -> None:
         self.clock = FakeClock()
         presence = Alone(ALL, serving=serving)
-        self.turn = a_turn(root, clock=HostClock(self.clock), presence=presence)
-        self.turn.wanted = replace(
-            self.turn.wanted, kubelet_kubeconfig="/var/lib/kubelet/kubeconfig", certificate_lifetime=lifetime
+        self.round_ = a_round(root, clock=HostClock(self.clock), presence=presence)
+        self.round_.wanted = replace(
+            self.round_.wanted, kubelet_kubeconfig="/var/lib/kubelet/kubeconfig", certificate_lifetime=lifetime
         )
-        units = self.turn.world.units
+        units = self.round_.edges.units
         assert isinstance(units, MemoryUnits)
         self.units = units
         units.started.add(kubelet.UNIT)
         units.running = 3600.0
-        hold(self.turn, linked=True)
+        hold(self.round_, linked=True)
         for name in (nodekeys.SERVER, nodekeys.CLIENT):
             self.write(name, ago=7200)
 
     def write(self, name: str, ago: float) -> None:
-        file = self.turn.world.inside(f"{PKI}/{name}.crt")
+        file = self.round_.edges.inside(f"{PKI}/{name}.crt")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch()
-        at = self.turn.world.clock.now() - ago
+        at = self.round_.edges.clock.now() - ago
         os.utime(file, (at, at))
 
     def rounds(self, seconds: float, step: float = 10.0) -> list[float]:
@@ -128,11 +128,11 @@ class Renewed:
         seen = []
         for _ in range(int(seconds / step)):
             before = len(self.units.restarted)
-            self.turn.report = Report()
-            kubelet.sync(self.turn)
+            self.round_.report = Report()
+            kubelet.sync(self.round_)
             if len(self.units.restarted) > before:
-                assert self.turn.report.sentence() == "kubelet started anew: its certificate was renewed"
-                seen.append(self.turn.world.clock.now())
+                assert self.round_.report.sentence() == "kubelet started anew: its certificate was renewed"
+                seen.append(self.round_.edges.clock.now())
             self.clock.advance(step)
             self.units.running += step
         return seen
@@ -156,7 +156,7 @@ def test_one_that_reads_it_again_by_itself_is_started_anew_for_what_it_shows_as_
     tmp_path: Path, lifetime: float, times: int
 ) -> None:
     master = Renewed(tmp_path, lifetime)
-    master.turn.wanted = replace(master.turn.wanted, kubelet_reloads=True)
+    master.round_.wanted = replace(master.round_.wanted, kubelet_reloads=True)
     master.write(nodekeys.SERVER, ago=0)
     assert master.rounds(3600) == []
     master.write(nodekeys.CLIENT, ago=0)
@@ -175,8 +175,8 @@ def test_whether_it_does_depends_on_its_version_and_on_a_gate(version: str, gate
 
 def test_a_master_that_is_alone_waits_for_no_slot(tmp_path: Path) -> None:
     master = Renewed(tmp_path)
-    (etcd,) = master.turn.wanted.etcd
-    master.turn.wanted = replace(master.turn.wanted, etcd=(replace(etcd, members=etcd.members[:1]),))
+    (etcd,) = master.round_.wanted.etcd
+    master.round_.wanted = replace(master.round_.wanted, etcd=(replace(etcd, members=etcd.members[:1]),))
     for _ in range(30):
         master.clock.advance(60)
         master.units.running += 60
@@ -188,9 +188,9 @@ def test_while_another_api_server_is_away_or_nobody_can_tell_it_goes_on_as_it_is
     master = Renewed(tmp_path, serving=["i-1", "i-2"])
     master.write(nodekeys.SERVER, ago=0)
     assert master.rounds(2 * 3600) == []
-    master.turn.world.presence = Alone(None)
+    master.round_.edges.presence = Alone(None)
     assert master.rounds(2 * 3600) == []
-    master.turn.world.presence = Alone(ALL, serving=list(ALL))
+    master.round_.edges.presence = Alone(ALL, serving=list(ALL))
     assert len(master.rounds(2 * 3600)) == 1
 
 
@@ -211,7 +211,7 @@ def test_a_clock_that_was_set_back_starts_nothing_anew_until_it_is_right_again(t
 
 def test_without_a_kubelet_that_has_keys_of_ours_nothing_is_asked(tmp_path: Path) -> None:
     master = Renewed(tmp_path)
-    master.turn.wanted = replace(master.turn.wanted, kubelet_kubeconfig="")
+    master.round_.wanted = replace(master.round_.wanted, kubelet_kubeconfig="")
     master.write(nodekeys.SERVER, ago=0)
     assert master.rounds(3600) == []
 
@@ -226,7 +226,7 @@ def test_everybody_has_a_whole_slot_before_a_certificate_ends(length: float, cou
 def test_masters_take_turns_by_the_member_they_hold_or_are_there_to_hold(
     tmp_path: Path, group: str, held: str, index: int
 ) -> None:
-    turn = a_turn(tmp_path, wanted=from_config(completed(cloud="local", masters=3, name="laptop")))
-    turn.world.me = a_machine(group=group)
-    turn.homes = [a_home(turn, member=held)] if held else []
-    assert kubelet.place_of(turn) == Place(index, 3)
+    round_ = a_round(tmp_path, wanted=from_config(completed(cloud="local", masters=3, name="laptop")))
+    round_.edges.me = a_machine(group=group)
+    round_.mounted = [a_mounted_volume(round_, member=held)] if held else []
+    assert kubelet.place_of(round_) == Place(index, 3)

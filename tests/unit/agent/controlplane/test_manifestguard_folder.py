@@ -11,82 +11,84 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.agent import a_turn
+from builders.agent import a_round
 from protokube.agent.controlplane.manifestguard import ASIDE, guard_sync
 from protokube.agent.controlplane.podidentity import NoPod, identity
 from protokube.agent.report import Report
+from protokube.agent.round import Round
 from protokube.agent.wanted import FileText
-from protokube.agent.world import Turn
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: %s, namespace: kube-system}\nspec: {}\n"
 
 
 @pytest.fixture
-def turn(tmp_path: Path) -> Turn:
+def round_(tmp_path: Path) -> Round:
     (tmp_path / "etc/kubernetes/manifests").mkdir(parents=True)
-    return a_turn(tmp_path)
+    return a_round(tmp_path)
 
 
-def folder(turn: Turn) -> Path:
-    return turn.world.inside("/etc/kubernetes/manifests")
+def folder(round_: Round) -> Path:
+    return round_.edges.inside("/etc/kubernetes/manifests")
 
 
-def put(turn: Turn, name: str, content: str | bytes) -> Path:
-    path = folder(turn) / name
+def put(round_: Round, name: str, content: str | bytes) -> Path:
+    path = folder(round_) / name
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return path
 
 
-def names(turn: Turn) -> list[str]:
-    return sorted(each.name for each in folder(turn).iterdir())
+def names(round_: Round) -> list[str]:
+    return sorted(each.name for each in folder(round_).iterdir())
 
 
-def aside(turn: Turn) -> dict[str, str]:
-    place = turn.world.inside(ASIDE)
+def aside(round_: Round) -> dict[str, str]:
+    place = round_.edges.inside(ASIDE)
     return {each.name: each.read_text() for each in place.iterdir()} if place.is_dir() else {}
 
 
-def said(turn: Turn) -> str:
+def said(round_: Round) -> str:
     """What one more round says."""
-    turn.report = Report()
-    guard_sync(turn)
-    return turn.report.sentence()
+    round_.report = Report()
+    guard_sync(round_)
+    return round_.report.sentence()
 
 
-def test_the_backup_of_an_editor_is_set_aside_with_a_word_on_what_to_do(turn: Turn) -> None:
-    put(turn, "etcd.manifest", POD % "etcd-server")
-    put(turn, "etcd.manifest~", POD % "etcd-server" + "# older\n")
+def test_the_backup_of_an_editor_is_set_aside_with_a_word_on_what_to_do(round_: Round) -> None:
+    put(round_, "etcd.manifest", POD % "etcd-server")
+    put(round_, "etcd.manifest~", POD % "etcd-server" + "# older\n")
 
-    told = said(turn)
+    told = said(round_)
 
-    assert names(turn) == ["etcd.manifest"]
-    assert aside(turn) == {"etcd.manifest~.20270115T080000Z": POD % "etcd-server" + "# older\n"}
+    assert names(round_) == ["etcd.manifest"]
+    assert aside(round_) == {"etcd.manifest~.20270115T080000Z": POD % "etcd-server" + "# older\n"}
     assert told == (
         "manifests etcd.manifest~: set aside as /var/lib/protokube/set-aside/etcd.manifest~.20270115T080000Z, "
         "or the kubelet would run it beside ours: it names kube-system/etcd-server, as etcd.manifest does; "
         "change the spec instead, and keep copies in another folder"
     )
-    assert said(turn) == ""
+    assert said(round_) == ""
 
 
-def test_what_was_set_aside_before_is_never_overwritten(turn: Turn) -> None:
+def test_what_was_set_aside_before_is_never_overwritten(round_: Round) -> None:
     for content in ("first", "second", "third"):
-        put(turn, "etcd.manifest.bak", content)
-        guard_sync(turn)
-    assert sorted(aside(turn).values()) == ["first", "second", "third"]
-    assert len({name.split("Z")[0] for name in aside(turn)}) == 1
+        put(round_, "etcd.manifest.bak", content)
+        guard_sync(round_)
+    assert sorted(aside(round_).values()) == ["first", "second", "third"]
+    assert len({name.split("Z")[0] for name in aside(round_)}) == 1
 
 
-def test_pods_of_others_folders_dot_files_and_links_that_lead_nowhere_stay_and_are_not_talked_about(turn: Turn) -> None:
-    put(turn, "web.yaml", "kind: Pod\nmetadata: {name: web}\n---\nnot: [a pod\n")
-    put(turn, "web.json", '{"kind": "Pod", "metadata": {"name": "other"}}')
-    put(turn, ".etcd.manifest.swp", POD % "etcd-server")
-    (folder(turn) / "etcd.manifest.d").mkdir()
-    (folder(turn) / "etcd-old.manifest").symlink_to("/mnt/master-vol-gone/k8s.io/manifests/etcd.manifest")
-    before = names(turn)
+def test_pods_of_others_folders_dot_files_and_links_that_lead_nowhere_stay_and_are_not_talked_about(
+    round_: Round,
+) -> None:
+    put(round_, "web.yaml", "kind: Pod\nmetadata: {name: web}\n---\nnot: [a pod\n")
+    put(round_, "web.json", '{"kind": "Pod", "metadata": {"name": "other"}}')
+    put(round_, ".etcd.manifest.swp", POD % "etcd-server")
+    (folder(round_) / "etcd.manifest.d").mkdir()
+    (folder(round_) / "etcd-old.manifest").symlink_to("/mnt/master-vol-gone/k8s.io/manifests/etcd.manifest")
+    before = names(round_)
 
-    assert said(turn) == ""
-    assert names(turn) == before
+    assert said(round_) == ""
+    assert names(round_) == before
 
 
 @pytest.mark.parametrize(
@@ -108,16 +110,18 @@ def test_pods_of_others_folders_dot_files_and_links_that_lead_nowhere_stay_and_a
         ("&a {<<: *a}", "it is no pod"),
     ],
 )
-def test_what_cannot_be_read_as_a_pod_is_left_alone_and_told_once(turn: Turn, content: str | bytes, why: str) -> None:
-    path = put(turn, "strange.manifest", content)
-    assert said(turn) == f"manifests strange.manifest: left alone, and no pod to us: {why}"
-    assert said(turn) == ""
+def test_what_cannot_be_read_as_a_pod_is_left_alone_and_told_once(
+    round_: Round, content: str | bytes, why: str
+) -> None:
+    path = put(round_, "strange.manifest", content)
+    assert said(round_) == f"manifests strange.manifest: left alone, and no pod to us: {why}"
+    assert said(round_) == ""
     assert path.exists()
 
     path.unlink()
-    assert said(turn) == ""
-    put(turn, "strange.manifest", content)
-    assert why in said(turn)
+    assert said(round_) == ""
+    put(round_, "strange.manifest", content)
+    assert why in said(round_)
 
 
 STRANGE = [
@@ -129,12 +133,12 @@ STRANGE = [
 
 
 @pytest.mark.parametrize("value", STRANGE, ids=lambda value: ascii(value[:16]))
-def test_values_of_any_kind_stop_nobody_and_hide_no_copy(turn: Turn, value: str) -> None:
-    put(turn, "strange.yaml", f"x: {value}\n")
-    put(turn, "named.yaml", f"kind: Pod\nmetadata: {{name: web}}\nspec: {value}\n")
-    put(turn, "copy.yaml", POD % "etcd-server" + "status: !!bool maybe\n")
-    assert "copy.yaml: set aside as" in said(turn)
-    assert names(turn) == ["named.yaml", "strange.yaml"]
+def test_values_of_any_kind_stop_nobody_and_hide_no_copy(round_: Round, value: str) -> None:
+    put(round_, "strange.yaml", f"x: {value}\n")
+    put(round_, "named.yaml", f"kind: Pod\nmetadata: {{name: web}}\nspec: {value}\n")
+    put(round_, "copy.yaml", POD % "etcd-server" + "status: !!bool maybe\n")
+    assert "copy.yaml: set aside as" in said(round_)
+    assert names(round_) == ["named.yaml", "strange.yaml"]
 
 
 PIECES = ["kind: Pod", "metadata:", " name: x", "<<: *a", "&a", "{", "}", "[", "]", "- ", ": ", "\n", "---\n", "? "]
@@ -153,99 +157,99 @@ def verdict(content: bytes) -> str:
         return str(why)
 
 
-def test_a_pod_is_known_by_what_it_merges_in_and_by_what_stands_for_another_thing(turn: Turn) -> None:
+def test_a_pod_is_known_by_what_it_merges_in_and_by_what_stands_for_another_thing(round_: Round) -> None:
     text = "x: &x {name: no, namespace: kube-system}\ny: &y {name: etcd-server}\nk: &k Pod\n"
-    put(turn, "merged.yaml", text + "kind: *k\nmetadata: {<<: [*y, *x]}\n")
-    put(turn, "own.yaml", text + "kind: Pod\nmetadata: {<<: *y, name: web}\n")
-    assert "merged.yaml: set aside as" in said(turn)
-    assert names(turn) == ["own.yaml"]
+    put(round_, "merged.yaml", text + "kind: *k\nmetadata: {<<: [*y, *x]}\n")
+    put(round_, "own.yaml", text + "kind: Pod\nmetadata: {<<: *y, name: web}\n")
+    assert "merged.yaml: set aside as" in said(round_)
+    assert names(round_) == ["own.yaml"]
 
 
-def test_what_merges_in_the_same_thing_over_and_over_is_read_at_once(turn: Turn) -> None:
+def test_what_merges_in_the_same_thing_over_and_over_is_read_at_once(round_: Round) -> None:
     rows = ["a0: &a0 {b: c}"]
     rows += [f"a{number}: &a{number} {{<<: [{', '.join([f'*a{number - 1}'] * 9)}]}}" for number in range(1, 60)]
-    put(turn, "laughs.yaml", "\n".join([*rows, "kind: Pod", "metadata: *a59", ""]))
-    assert said(turn) == "manifests laughs.yaml: left alone, and no pod to us: its pod has no name"
+    put(round_, "laughs.yaml", "\n".join([*rows, "kind: Pod", "metadata: *a59", ""]))
+    assert said(round_) == "manifests laughs.yaml: left alone, and no pod to us: its pod has no name"
 
 
-def test_a_file_of_the_spec_that_names_a_pod_of_ours_stays_and_needs_a_person(turn: Turn) -> None:
+def test_a_file_of_the_spec_that_names_a_pod_of_ours_stays_and_needs_a_person(round_: Round) -> None:
     paths = ["/etc/kubernetes/manifests/mine.yaml", "/etc/kubernetes/./manifests//etcd.manifest.bak"]
     asset = FileText(text="", mode=0o644)
-    turn.wanted = replace(turn.wanted, files=dict.fromkeys([*paths, "/etc/kubernetes/etcd.manifest~"], asset))
+    round_.wanted = replace(round_.wanted, files=dict.fromkeys([*paths, "/etc/kubernetes/etcd.manifest~"], asset))
     for name in ("mine.yaml", "etcd.manifest.bak", "etcd.manifest~"):
-        put(turn, name, POD % "etcd-server")
+        put(round_, name, POD % "etcd-server")
 
-    assert "etcd.manifest~: set aside as" in said(turn)
+    assert "etcd.manifest~: set aside as" in said(round_)
     for _ in range(3):
-        assert said(turn) == "; ".join(
+        assert said(round_) == "; ".join(
             f"manifests {name}: NEEDS A PERSON: the spec asks for it, though it names kube-system/etcd-server, as "
             "etcd.manifest does"
             for name in ("etcd.manifest.bak", "mine.yaml")
         )
-    assert len(aside(turn)) == 1
+    assert len(aside(round_)) == 1
 
 
-def test_a_pipe_with_the_name_of_a_manifest_stops_nobody(turn: Turn) -> None:
-    os.mkfifo(folder(turn) / "etcd.manifest~")
-    assert said(turn) == ""
-    assert names(turn) == ["etcd.manifest~"]
+def test_a_pipe_with_the_name_of_a_manifest_stops_nobody(round_: Round) -> None:
+    os.mkfifo(folder(round_) / "etcd.manifest~")
+    assert said(round_) == ""
+    assert names(round_) == ["etcd.manifest~"]
 
 
-def test_a_file_that_changes_is_read_again(turn: Turn) -> None:
-    path = put(turn, "mine.yaml", POD % "web")
-    assert said(turn) == ""
+def test_a_file_that_changes_is_read_again(round_: Round) -> None:
+    path = put(round_, "mine.yaml", POD % "web")
+    assert said(round_) == ""
     path.write_text(POD % "etcd-server")
-    assert "as etcd.manifest does" in said(turn)
-    assert names(turn) == []
+    assert "as etcd.manifest does" in said(round_)
+    assert names(round_) == []
 
 
-def test_a_folder_that_is_not_there_holds_nothing(turn: Turn) -> None:
-    folder(turn).rmdir()
-    assert said(turn) == ""
-    folder(turn).write_text("no folder")
-    assert said(turn) == ""
+def test_a_folder_that_is_not_there_holds_nothing(round_: Round) -> None:
+    folder(round_).rmdir()
+    assert said(round_) == ""
+    folder(round_).write_text("no folder")
+    assert said(round_) == ""
 
 
-def test_files_that_come_and_go_while_they_are_looked_at_are_no_trouble(turn: Turn) -> None:
+def test_files_that_come_and_go_while_they_are_looked_at_are_no_trouble(round_: Round) -> None:
     over, content = threading.Event(), POD % "etcd-server"
 
     def disturb() -> None:
         while not over.is_set():
             for name in ("etcd.manifest~", "mine.yaml"):
-                put(turn, name, content).unlink(missing_ok=True)
+                put(round_, name, content).unlink(missing_ok=True)
 
     other = threading.Thread(target=disturb)
     other.start()
     try:
         for _ in range(300):
-            guard_sync(turn)
+            guard_sync(round_)
     finally:
         over.set()
         other.join()
-    guard_sync(turn)
-    assert turn.report.waits == []
-    assert names(turn) == []
+    guard_sync(round_)
+    assert round_.report.waits == []
+    assert names(round_) == []
 
 
-def test_one_that_cannot_be_moved_is_told_and_keeps_no_other_where_it_is(turn: Turn) -> None:
-    put(turn, "etcd.manifest~", POD % "etcd-server")
-    turn.world.inside("/var/lib").mkdir(parents=True)
-    turn.world.inside("/var/lib/protokube").write_text("in the way")
-    assert said(turn) == (
+def test_one_that_cannot_be_moved_is_told_and_keeps_no_other_where_it_is(round_: Round) -> None:
+    put(round_, "etcd.manifest~", POD % "etcd-server")
+    round_.edges.inside("/var/lib").mkdir(parents=True)
+    round_.edges.inside("/var/lib/protokube").write_text("in the way")
+    assert said(round_) == (
         "manifests etcd.manifest~: waits: cannot be set aside (it names kube-system/etcd-server, as etcd.manifest "
         "does): Not a directory"
     )
-    turn.world.inside("/var/lib/protokube").unlink()
-    assert "set aside as" in said(turn)
+    round_.edges.inside("/var/lib/protokube").unlink()
+    assert "set aside as" in said(round_)
 
 
-def test_a_name_that_no_log_can_take_is_shown_in_letters_that_it_can(turn: Turn) -> None:
-    put(turn, os.fsdecode(b"bad\xff\nname"), POD % "etcd-server")
-    assert said(turn).startswith("manifests 'bad\\udcff\\nname': set aside as")
-    assert names(turn) == []
+def test_a_name_that_no_log_can_take_is_shown_in_letters_that_it_can(round_: Round) -> None:
+    put(round_, os.fsdecode(b"bad\xff\nname"), POD % "etcd-server")
+    assert said(round_).startswith("manifests 'bad\\udcff\\nname': set aside as")
+    assert names(round_) == []
 
 
-def test_a_name_as_long_as_names_can_be_is_set_aside_too(turn: Turn) -> None:
-    put(turn, "x" * 255, POD % "etcd-server")
-    assert "set aside as" in said(turn)
-    assert list(aside(turn).values()) == [POD % "etcd-server"]
+def test_a_name_as_long_as_names_can_be_is_set_aside_too(round_: Round) -> None:
+    put(round_, "x" * 255, POD % "etcd-server")
+    assert "set aside as" in said(round_)
+    assert list(aside(round_).values()) == [POD % "etcd-server"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from builders.agent import a_machine, a_turn
+from builders.agent import a_machine, a_round
 from clusters.scenario.edges import MemoryKeys
 from clusters.scenario.host import wanted_of
 from protokube.agent.controlplane import nodekeys
@@ -33,9 +33,9 @@ def test_the_kubelet_is_a_node_to_the_api_server_and_a_server_under_its_own_name
 
 def test_its_kubeconfig_leads_to_this_machine_and_is_nobody_elses_to_read(tmp_path: Path, wanted: MasterConfig) -> None:
     keys = MemoryKeys()
-    turn = a_turn(tmp_path, wanted=wanted, keys=keys)
-    nodekeys.sync(turn)
-    place = turn.world.inside(FILE)
+    round_ = a_round(tmp_path, wanted=wanted, keys=keys)
+    nodekeys.sync(round_)
+    place = round_.edges.inside(FILE)
     told = yaml.safe_load(place.read_text())
     assert told["clusters"][0]["cluster"]["server"] == f"https://127.0.0.1:{wanted.api_port}"
     assert told["users"][0]["user"]["client-certificate"] == "/srv/kubernetes/kubelet.crt"
@@ -44,23 +44,23 @@ def test_its_kubeconfig_leads_to_this_machine_and_is_nobody_elses_to_read(tmp_pa
 
 
 def test_what_is_in_order_is_not_written_again(tmp_path: Path, wanted: MasterConfig) -> None:
-    turn = a_turn(tmp_path, wanted=wanted)
-    nodekeys.sync(turn)
-    before = turn.world.inside(FILE).stat()
-    nodekeys.sync(turn)
-    after = turn.world.inside(FILE).stat()
+    round_ = a_round(tmp_path, wanted=wanted)
+    nodekeys.sync(round_)
+    before = round_.edges.inside(FILE).stat()
+    nodekeys.sync(round_)
+    after = round_.edges.inside(FILE).stat()
     assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
 
 
 def test_without_keys_there_is_no_kubeconfig_yet(tmp_path: Path, wanted: MasterConfig) -> None:
-    turn = a_turn(tmp_path, wanted=wanted, keys=MemoryKeys(failing="the store does not answer"))
+    round_ = a_round(tmp_path, wanted=wanted, keys=MemoryKeys(failing="the store does not answer"))
     with pytest.raises(TryLater):
-        nodekeys.sync(turn)
-    assert not turn.world.inside(FILE).exists()
+        nodekeys.sync(round_)
+    assert not round_.edges.inside(FILE).exists()
 
 
 def test_a_machine_without_a_kubelet_of_its_own_gets_nothing(tmp_path: Path) -> None:
     plain, keys = wanted_of(), MemoryKeys()
     assert nodekeys.with_node(plain, a_machine()) == plain
-    nodekeys.sync(a_turn(tmp_path, wanted=plain, keys=keys))
+    nodekeys.sync(a_round(tmp_path, wanted=plain, keys=keys))
     assert keys.issued == set()

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.agent import Alone, a_turn
+from builders.agent import Alone, a_round
 from builders.config import completed
 from clusters.scenario.edges import FakeClock, HostClock, MemoryKeys
 from protokube.agent.controlplane import components, restarts
 from protokube.agent.controlplane.restarts import LAST, NOTICED, SOON_RENEWED, Pairs, When, when, written_in
 from protokube.agent.launchdata import from_config
 from protokube.agent.report import Report
+from protokube.agent.round import Round
 from protokube.agent.wanted import MasterConfig
-from protokube.agent.world import Turn
 from protokube.cli.wiring import StoreKeys
 from protokube.config.pki import SHORTEST_FOR_COMPONENTS
 from protokube.local.bringup import ensure_authorities
@@ -98,13 +98,13 @@ class Master:
         self.manifest.parent.mkdir(parents=True)
         self.manifest.write_text("of yesterday")
         self.presence = Alone(ALL, serving=list(ALL))
-        self.turn = a_turn(root, wanted=self.wanted, clock=clock, keys=keys, store=store, presence=self.presence)
+        self.round_ = a_round(root, wanted=self.wanted, clock=clock, keys=keys, store=store, presence=self.presence)
 
     def round(self, passed: float = 0.0) -> str:
         """What the manifest of the API server says of keys afterwards."""
         self.common.advance(passed)
-        self.turn = Turn(world=self.turn.world, wanted=self.wanted, report=Report())
-        components.sync(self.turn)
+        self.round_ = Round(edges=self.round_.edges, wanted=self.wanted, report=Report())
+        components.sync(self.round_)
         return said_of_keys(self.manifest)
 
     def starts(self, seconds: float, step: float = 2.0) -> list[float]:
@@ -112,7 +112,7 @@ class Master:
         seen, said = [], self.round()
         for _ in range(int(seconds / step)):
             if (now := self.round(step)) != said:
-                seen.append(self.turn.world.clock.now())
+                seen.append(self.round_.edges.clock.now())
                 said = now
         return seen
 
@@ -133,7 +133,7 @@ def test_a_certificate_that_cannot_be_read_for_a_moment_starts_nothing(tmp_path:
     master = Master(tmp_path, SHORT)
     before = master.round()
     for content in (b"nonsense", None):
-        master.turn.world.keys = MemoryKeys()
+        master.round_.edges.keys = MemoryKeys()
         for file in (tmp_path / PKI.lstrip("/")).glob("kube-scheduler.crt"):
             file.unlink() if content is None else file.write_bytes(content)
         assert master.round(1.0) == before != ""
@@ -158,8 +158,8 @@ def test_while_another_api_server_is_away_ours_goes_on_until_its_end_and_is_star
 ) -> None:
     master = Master(tmp_path, SHORT)
     master.round()
-    began = master.turn.world.clock.now()
-    master.turn.world.presence = Alone(ALL, serving=serving)
+    began = master.round_.edges.clock.now()
+    master.round_.edges.presence = Alone(ALL, serving=serving)
 
     first, *_ = master.starts(2 * SHORT)
 
@@ -177,8 +177,8 @@ def test_the_configuration_warns_of_exactly_those_lives_at_which_components_are_
 
 
 def test_each_component_goes_by_the_certificates_it_uses(tmp_path: Path) -> None:
-    turn = a_turn(tmp_path, wanted=from_config(completed(cloud="local", masters=3, name="laptop")))
-    found = {each.name: restarts.used(turn, each) for each in turn.wanted.components}
+    round_ = a_round(tmp_path, wanted=from_config(completed(cloud="local", masters=3, name="laptop")))
+    found = {each.name: restarts.used(round_, each) for each in round_.wanted.components}
     assert found == {
         "kube-apiserver": [
             "front-proxy-client", "kube-apiserver", "kube-apiserver-etcd-client", "kube-apiserver-kubelet-client"
@@ -192,7 +192,7 @@ def test_each_component_goes_by_the_certificates_it_uses(tmp_path: Path) -> None
 def test_the_certificate_of_a_kubeconfig_that_only_a_file_of_the_component_names_counts_too(tmp_path: Path) -> None:
     wanted = from_config(completed(cloud="local", masters=3, name="laptop"), nodes=True)
     (proxy,) = [each for each in wanted.components if each.name == "kube-proxy"]
-    assert restarts.used(a_turn(tmp_path, wanted=wanted), proxy) == ["kube-proxy"]
+    assert restarts.used(a_round(tmp_path, wanted=wanted), proxy) == ["kube-proxy"]
 
 
 @pytest.mark.parametrize(
@@ -202,4 +202,4 @@ def test_the_certificate_of_a_kubeconfig_that_only_a_file_of_the_component_names
 def test_whether_the_others_serve(
     tmp_path: Path, live: dict[str, str] | None, serving: list[str], answer: bool
 ) -> None:
-    assert restarts.others_serve(a_turn(tmp_path, presence=Alone(live, serving=serving))) is answer
+    assert restarts.others_serve(a_round(tmp_path, presence=Alone(live, serving=serving))) is answer

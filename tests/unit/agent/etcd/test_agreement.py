@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.agent import a_turn, a_volume
+from builders.agent import a_round, a_volume
 from protokube.agent.etcd import agreement
 from protokube.agent.etcd.agreement import EVERY, RECENT, SUSPICIOUS, Watching, out_of_service
 from protokube.errors import TryLater
@@ -84,11 +84,11 @@ def test_a_person_is_told_and_the_wrong_side_leaves_the_names_of_the_api(members
     found = watching(members)
     for _ in range(3):
         found.look()
-    turn = a_turn(Path("/nowhere"), agreement=found)
-    turn.volumes = [a_volume(f"vol-{short}", member=short, attached_to=f"i-{short}") for short in "abc"]
-    agreement.sync(turn)
-    assert "agreement main: NEEDS A PERSON: its members do not hold the same data" in turn.report.sentence()
-    assert out_of_service(turn) == out
+    round_ = a_round(Path("/nowhere"), agreement=found)
+    round_.volumes = [a_volume(f"vol-{short}", member=short, attached_to=f"i-{short}") for short in "abc"]
+    agreement.sync(round_)
+    assert "agreement main: NEEDS A PERSON: its members do not hold the same data" in round_.report.sentence()
+    assert out_of_service(round_) == out
 
 
 def test_a_member_that_came_further_than_the_majority_takes_all_masters_out_of_the_names() -> None:
@@ -97,20 +97,20 @@ def test_a_member_that_came_further_than_the_majority_takes_all_masters_out_of_t
     found = watching(members)
     for _ in range(3):
         found.look()
-    turn = a_turn(Path("/nowhere"), agreement=found)
-    turn.volumes = [a_volume(f"vol-{short}", member=short, attached_to=f"i-{short}") for short in "abc"]
-    agreement.sync(turn)
+    round_ = a_round(Path("/nowhere"), agreement=found)
+    round_.volumes = [a_volume(f"vol-{short}", member=short, attached_to=f"i-{short}") for short in "abc"]
+    agreement.sync(round_)
 
-    assert out_of_service(turn) == {"i-a", "i-b", "i-c"}
-    assert "etcd-c came further than etcd-a, etcd-b" in turn.report.sentence()
-    assert "keep the disks of all" in turn.report.person[0].hint
+    assert out_of_service(round_) == {"i-a", "i-b", "i-c"}
+    assert "etcd-c came further than etcd-a, etcd-b" in round_.report.sentence()
+    assert "keep the disks of all" in round_.report.person[0].hint
 
 
 def test_without_an_alarm_nothing_is_said(tmp_path: Path) -> None:
-    turn = a_turn(tmp_path)
-    agreement.sync(turn)
-    assert turn.report.sentence() == ""
-    assert out_of_service(turn) == set()
+    round_ = a_round(tmp_path)
+    agreement.sync(round_)
+    assert round_.report.sentence() == ""
+    assert out_of_service(round_) == set()
 
 
 def test_a_comparison_says_something_for_a_while_and_before_the_first_there_is_none() -> None:

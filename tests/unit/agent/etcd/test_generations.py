@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from builders.agent import a_generation, a_turn
+from builders.agent import a_generation, a_round
 from clusters.scenario.edges import FakeClock, HostClock, ShakyStore
 from protokube.agent.etcd import generations
-from protokube.agent.world import Turn
+from protokube.agent.round import Round
 from protokube.errors import Refused, TryLater
 from protokube.members.generation import decode, encode
 from protokube.store import Changed
@@ -33,41 +33,41 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-def turns(store: ShakyStore, clock: FakeClock) -> Iterator[Turn]:
+def turns(store: ShakyStore, clock: FakeClock) -> Iterator[Round]:
     """One round after the other of one agent."""
-    first = a_turn(Path("/nowhere"), store=store, clock=HostClock(clock))
-    return iter(lambda: Turn(world=first.world, wanted=first.wanted, report=type(first.report)()), None)
+    first = a_round(Path("/nowhere"), store=store, clock=HostClock(clock))
+    return iter(lambda: Round(edges=first.edges, wanted=first.wanted, report=type(first.report)()), None)
 
 
-def test_it_is_read_once_in_a_round(turns: Iterator[Turn], store: ShakyStore) -> None:
-    turn = next(turns)
-    assert generations.read(turn, "main") == a_generation()
-    generations.read(turn, "main")
-    generations.recent(turn, "main")
+def test_it_is_read_once_in_a_round(turns: Iterator[Round], store: ShakyStore) -> None:
+    round_ = next(turns)
+    assert generations.read(round_, "main") == a_generation()
+    generations.read(round_, "main")
+    generations.recent(round_, "main")
     assert store.reads == 1
 
 
-def test_a_store_that_is_away_is_asked_once_in_a_round_too(turns: Iterator[Turn], store: ShakyStore) -> None:
+def test_a_store_that_is_away_is_asked_once_in_a_round_too(turns: Iterator[Round], store: ShakyStore) -> None:
     store.down = True
-    turn = next(turns)
+    round_ = next(turns)
     for _ in range(3):
         with pytest.raises(TryLater, match="cannot reach"):
-            generations.read(turn, "main")
-        assert generations.recent(turn, "main") is None
+            generations.read(round_, "main")
+        assert generations.recent(round_, "main") is None
     store.down = False
     with pytest.raises(TryLater):
-        generations.read(turn, "main")
+        generations.read(round_, "main")
     assert generations.read(next(turns), "main") == a_generation()
 
 
-def test_no_record_and_one_that_cannot_be_read_are_none(turns: Iterator[Turn], store: ShakyStore) -> None:
+def test_no_record_and_one_that_cannot_be_read_are_none(turns: Iterator[Round], store: ShakyStore) -> None:
     store.put(PATH, b"{")
     assert generations.read(next(turns), "main") is None
     assert generations.read(next(turns), "events") is None
 
 
 def test_a_closed_record_is_remembered_for_a_minute_and_an_open_one_is_not(
-    turns: Iterator[Turn], store: ShakyStore, clock: FakeClock
+    turns: Iterator[Round], store: ShakyStore, clock: FakeClock
 ) -> None:
     generations.recent(next(turns), "main")
     generations.recent(next(turns), "main")
@@ -83,19 +83,19 @@ def test_a_closed_record_is_remembered_for_a_minute_and_an_open_one_is_not(
     assert store.reads == reads + 1
 
 
-def test_a_change_is_written_over_what_was_read(turns: Iterator[Turn], store: ShakyStore) -> None:
+def test_a_change_is_written_over_what_was_read(turns: Iterator[Round], store: ShakyStore) -> None:
     generations.change(next(turns), "main", lambda known: known.closed())
     generations.change(next(turns), "main", lambda known: known.with_replacement("a", "vol-new"))
     assert decode(store.inner.read(PATH).data) == a_generation(is_open=False, replacements={"a": "vol-new"})
 
 
-def test_a_change_that_changes_nothing_is_not_written(turns: Iterator[Turn], store: ShakyStore) -> None:
+def test_a_change_that_changes_nothing_is_not_written(turns: Iterator[Round], store: ShakyStore) -> None:
     before = store.writes
     generations.change(next(turns), "main", lambda known: known)
     assert store.writes == before
 
 
-def test_somebody_who_was_faster_is_not_overwritten(turns: Iterator[Turn], store: ShakyStore) -> None:
+def test_somebody_who_was_faster_is_not_overwritten(turns: Iterator[Round], store: ShakyStore) -> None:
     def slow(known: object) -> object:
         store.put(PATH, encode(a_generation(is_open=False)))
         return replace(a_generation(), replacements={"a": "vol-x"})
@@ -105,7 +105,7 @@ def test_somebody_who_was_faster_is_not_overwritten(turns: Iterator[Turn], store
     assert decode(store.inner.read(PATH).data) == a_generation(is_open=False)
 
 
-def test_a_record_that_is_missing_is_not_made_up(turns: Iterator[Turn], store: ShakyStore) -> None:
+def test_a_record_that_is_missing_is_not_made_up(turns: Iterator[Round], store: ShakyStore) -> None:
     store.put(PATH, b"nothing")
     with pytest.raises(Refused, match="is missing or cannot be read"):
         generations.change(next(turns), "main", lambda known: known.closed())

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from builders.agent import a_home, a_store, a_turn
+from builders.agent import a_mounted_volume, a_round, a_store
 from clusters.etcd import eventually
 from clusters.scenario.edges import FakeClock, HostClock, ShakyStore
 from clusters.scenario.host import wanted_of
@@ -18,7 +18,7 @@ from protokube.agent import threads
 from protokube.agent.etcd import space
 from protokube.agent.etcd.spacewatch import EVERY, Job, SpaceWatch
 from protokube.agent.report import Report
-from protokube.agent.world import Turn
+from protokube.agent.round import Round
 from protokube.errors import Refused, TryLater
 from protokube.etcd import Alarm, KeyValue, Status
 from protokube.etcd.filling import PAGE, biggest
@@ -83,16 +83,16 @@ class Stage:
 
     far: Far
     clock: FakeClock
-    turn: Turn
+    round_: Round
     watch: SpaceWatch
     store: MemoryStore
 
     def round(self, *, look: bool = True) -> Report:
         if look:
             self.watch.tick()
-        self.turn.report = Report()
-        space.sync(self.turn)
-        return self.turn.report
+        self.round_.report = Report()
+        space.sync(self.round_)
+        return self.round_.report
 
     def record(self, remedy: Remedy) -> None:
         self.store.put(PATH, encode(remedy))
@@ -108,14 +108,14 @@ def make(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., Stage]
         small = {"quota-backend-bytes": 16 * MB}
         members = tuple(replace(each, settings=each.settings | small) for each in wanted.etcd[0].members)
         wanted = replace(wanted, etcd=(replace(wanted.etcd[0], members=members, compact=compact),))
-        turn = a_turn(tmp_path, wanted=wanted, clock=HostClock(clock), store=store, space=watch)
-        home = a_home(turn, "vol-1", member=short)
+        round_ = a_round(tmp_path, wanted=wanted, clock=HostClock(clock), store=store, space=watch)
+        home = a_mounted_volume(round_, "vol-1", member=short)
         home.point.mkdir(parents=True)
-        link = turn.world.inside("/etc/kubernetes/manifests") / home.etcd.pod.file_name
+        link = round_.edges.inside("/etc/kubernetes/manifests") / home.etcd.pod.file_name
         link.parent.mkdir(parents=True)
         link.symlink_to("/mnt/master-vol-1/k8s.io/manifests/etcd.manifest")
-        turn.homes.append(home)
-        made = Stage(far, clock, turn, watch, store)
+        round_.mounted.append(home)
+        made = Stage(far, clock, round_, watch, store)
         made.round()  # the watch learns what we hold
         return made
 
@@ -187,7 +187,7 @@ def test_a_result_is_kept_until_the_store_has_its_record(make: Callable[..., Sta
     stage.round()
     store = ShakyStore(stage.store)
     store.down = True
-    stage.turn.world.store = store
+    stage.round_.edges.store = store
     assert "defragmented" not in stage.round().sentence()
     store.down = False
     assert "defragmented etcd-b" in stage.round().sentence()
@@ -222,11 +222,11 @@ def test_a_watch_that_meets_a_bug_is_tried_again_and_reported_until_it_goes_on(m
     stage.far.size, stage.far.before_answer = MB, divide_by_zero
     stage.clock.advance(EVERY)
     watch = Supervised("space", stage.watch.work)
-    stage.turn.world.workers = Workers([watch])
+    stage.round_.edges.workers = Workers([watch])
     watch.start()
     assert eventually(lambda: "" if watch.failures else "it goes on") == ""
-    threads.sync(stage.turn)
-    assert "thread space failed and is tried again: ZeroDivisionError" in stage.turn.report.sentence()
+    threads.sync(stage.round_)
+    assert "thread space failed and is tried again: ZeroDivisionError" in stage.round_.report.sentence()
     stage.far.before_answer = lambda: None
     assert eventually(lambda: "" if watch.trouble() is None else "it does not go on") == ""
     watch.stop()
@@ -282,7 +282,7 @@ def test_what_fills_it_is_read_once_for_each_alarm_and_by_the_leader_s_holder_al
     stage = make("b", spawn=inline)
     assert pages_read(stage) == 0
     stage.far.raised = ()
-    stage.turn.homes[:] = [a_home(stage.turn, "vol-1", member="a")]
+    stage.round_.mounted[:] = [a_mounted_volume(stage.round_, "vol-1", member="a")]
     stage.clock.advance(EVERY)
     stage.round()
     assert pages_read(stage) == 1

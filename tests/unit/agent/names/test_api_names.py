@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from builders.agent import Alone, a_generation, a_turn
+from builders.agent import Alone, a_generation, a_round
 from builders.config import completed
 from clusters.scenario.edges import FakeClock, HostClock, ShakyCloud, ShakyDns, ShakyStore
 from protokube.agent.launchdata import from_config
 from protokube.agent.names import api_names
 from protokube.agent.report import Report
-from protokube.agent.world import Turn
+from protokube.agent.round import Round
 from protokube.errors import Refused
 from protokube.members.generation import Generation, encode
 from protokube.store.memory import MemoryStore
@@ -30,19 +30,19 @@ class Stage:
             self.cloud.add_machine(f"i-{number}", address=f"10.0.0.{number}")
         store = ShakyStore(MemoryStore(f"api {name}"))
         store.create("laptop/etcd/main/generation.json", encode(generation))
-        self.turn = a_turn(
+        self.round_ = a_round(
             Path("/nowhere"), dns=self.dns, clock=HostClock(self.clock), presence=self.presence, store=store,
             machines=self.cloud.seen_from("i-1"),
         )  # fmt: skip
 
     def serves_kubernetes(self) -> None:
         wanted = from_config(completed(cloud="local", masters=3, name="laptop"))
-        self.turn.wanted = replace(self.turn.wanted, components=wanted.components)
+        self.round_.wanted = replace(self.round_.wanted, components=wanted.components)
 
     def round(self) -> str:
-        self.turn = Turn(world=self.turn.world, wanted=self.turn.wanted, report=Report())
-        api_names.sync(self.turn)
-        return self.turn.report.sentence()
+        self.round_ = Round(edges=self.round_.edges, wanted=self.round_.wanted, report=Report())
+        api_names.sync(self.round_)
+        return self.round_.report.sentence()
 
     def addresses(self) -> tuple[str, ...]:
         assert self.dns.addresses(PUBLIC) == self.dns.addresses(INTERNAL)
@@ -98,8 +98,8 @@ def test_a_master_elected_again_does_not_trust_what_it_confirmed_in_its_first_te
     stage.round()
     stage.presence.is_elected = False
     stage.round()
-    other = a_turn(
-        Path("/nowhere"), dns=stage.dns, clock=stage.turn.world.clock, store=stage.turn.world.store,
+    other = a_round(
+        Path("/nowhere"), dns=stage.dns, clock=stage.round_.edges.clock, store=stage.round_.edges.store,
         presence=Alone({"i-2": "10.0.0.2"}, elected=True), machines=stage.cloud.seen_from("i-2"),
     )  # fmt: skip
     api_names.sync(other)

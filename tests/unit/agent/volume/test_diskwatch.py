@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from builders.agent import SIZE, a_turn, a_volume
+from builders.agent import SIZE, a_round, a_volume
 from clusters.scenario.edges import FakeClock, HostClock
 from clusters.scenario.host import full_disk
 from protokube.agent import links
-from protokube.agent.cache import Memory
+from protokube.agent.cache import Cache
 from protokube.agent.report import Report
+from protokube.agent.round import Round
 from protokube.agent.volume import diskfaults, diskwatch, mounted_volumes, verified
-from protokube.agent.world import Turn
 from protokube.host import Done, Failed, FileSystem, Job, Mount, Result, Unmount, Unwritable, WriteTest
 
 SOUND = FileSystem(errors=0, free=SIZE // 2, size=SIZE)
@@ -76,11 +76,11 @@ class Bench:
 
     def __init__(self, root: Path) -> None:
         self.clock, self.disks, self.etcd = FakeClock(), Disks(), Etcd()
-        self.first = a_turn(root, clock=HostClock(self.clock), disks=self.disks, etcd={"main": self.etcd})
-        self.world = self.first.world
+        self.first = a_round(root, clock=HostClock(self.clock), disks=self.disks, etcd={"main": self.etcd})
+        self.edges = self.first.edges
         nonces = count(1)
-        self.world.new_nonce = lambda: f"nonce-{next(nonces)}"
-        self.world.inside(links.DIRECTORY).mkdir(parents=True)
+        self.edges.new_nonce = lambda: f"nonce-{next(nonces)}"
+        self.edges.inside(links.DIRECTORY).mkdir(parents=True)
         self.volumes = [a_volume("vol-a", attached_to="i-1"), a_volume("vol-b", member="b", attached_to="i-1")]
         self.disk_errors: dict[str, str] = {}
         self.mount("vol-a")
@@ -88,24 +88,24 @@ class Bench:
     def mount(self, volume: str, *, is_verified: bool = True) -> Mount:
         number, point = (7, 1 + len(self.disks.table)), mounted_volumes.point_of(volume)
         mount = Mount(
-            number=number, point=self.world.inside(point), type="ext4", options=frozenset({"rw"}), id=number[1]
+            number=number, point=self.edges.inside(point), type="ext4", options=frozenset({"rw"}), id=number[1]
         )
         self.disks.table[volume] = mount
         if is_verified:
-            verified.note(self.world, volume, mount)
-            self.world.inside(f"{links.DIRECTORY}/{volume}").symlink_to(f"{point}/k8s.io/manifests/etcd.manifest")
+            verified.note(self.edges, volume, mount)
+            self.edges.inside(f"{links.DIRECTORY}/{volume}").symlink_to(f"{point}/k8s.io/manifests/etcd.manifest")
         return mount
 
-    def turn(self, **told: Any) -> Turn:
+    def round_(self, **told: Any) -> Round:
         seen = {"volumes": self.volumes, "disk_errors": dict(self.disk_errors), **told}
-        return Turn(world=self.world, wanted=self.first.wanted, report=Report(), **seen)
+        return Round(edges=self.edges, wanted=self.first.wanted, report=Report(), **seen)
 
-    def round(self, **told: Any) -> Turn:
-        turn = self.turn(**told)
-        diskwatch.sync(turn)
-        return turn
+    def round(self, **told: Any) -> Round:
+        round_ = self.round_(**told)
+        diskwatch.sync(round_)
+        return round_
 
-    def write_ends(self, result: Result) -> Turn:
+    def write_ends(self, result: Result) -> Round:
         """A round starts a write, and the next one collects this result."""
         self.disks.result = None
         self.round()
@@ -123,24 +123,24 @@ class Bench:
         """After how many seconds each write was begun."""
         tests = [each for each in self.disks.started if isinstance(each, WriteTest)]
         return [
-            each.begun - 1000 for each in tests if each.point == self.world.inside(mounted_volumes.point_of(volume))
+            each.begun - 1000 for each in tests if each.point == self.edges.inside(mounted_volumes.point_of(volume))
         ]
 
     @property
     def served(self) -> list[str]:
-        return sorted(each.name for each in self.world.inside(links.DIRECTORY).iterdir())
+        return sorted(each.name for each in self.edges.inside(links.DIRECTORY).iterdir())
 
     @property
     def unmounts(self) -> list[str]:
         return [each.point.name for each in self.disks.started if isinstance(each, Unmount)]
 
     def fault(self, volume: str = "vol-a") -> str:
-        known = diskfaults.noted(self.world, volume)
+        known = diskfaults.noted(self.edges, volume)
         return known.fault.why if known else ""
 
-    def stays(self, turn: Turn) -> bool:
+    def stays(self, round_: Round) -> bool:
         """Nothing speaks against vol-a."""
-        return (self.served, self.unmounts, self.fault(), turn.leaving) == (["vol-a"], [], "", {})
+        return (self.served, self.unmounts, self.fault(), round_.leaving) == (["vol-a"], [], "", {})
 
 
 @pytest.fixture
@@ -150,15 +150,15 @@ def bench(tmp_path: Path) -> Bench:
 
 def test_a_write_is_tried_in_the_first_round_and_a_minute_after_each_result(bench: Bench) -> None:
     for _ in range(200):
-        turn = bench.round()
-        assert (bench.stays(turn), turn.report.sentence()) == (True, "")
+        round_ = bench.round()
+        assert (bench.stays(round_), round_.report.sentence()) == (True, "")
         bench.clock.advance(1)
     assert bench.tests() == [0, 61, 122, 183], "each result was collected a second later"
 
 
 def not_looked_at(bench: Bench) -> None:
-    mounted_volumes.observe(bench.turn())  # there is no folder where it is mounted
-    assert "vol-a" in bench.world.memory.of(mounted_volumes.HomesCache).failed
+    mounted_volumes.observe(bench.round_())  # there is no folder where it is mounted
+    assert "vol-a" in bench.edges.cache.of(mounted_volumes.MountsCache).failed
 
 
 SUSPICIONS: dict[str, tuple[Callable[[Bench], None], Result]] = {
@@ -225,10 +225,10 @@ def test_each_sign_of_a_fault_stops_etcd_notes_the_fault_and_unmounts(
     bench: Bench, happens: Callable[[Bench], object], words: str
 ) -> None:
     happens(bench)
-    turn = bench.round()
+    round_ = bench.round()
     assert (bench.served, bench.fault(), bench.unmounts) == ([], words, ["master-vol-a"])
-    assert turn.leaving == {"vol-a": "main"}
-    (wait,) = turn.report.waits
+    assert round_.leaving == {"vol-a": "main"}
+    (wait,) = round_.report.waits
     assert (wait.step, wait.about) == ("disks", "vol-a")
     assert wait.text == f"being unmounted, since its file system {words}"
 
@@ -237,26 +237,26 @@ def test_a_fault_is_noted_once_for_each_mount_and_outlives_its_sign_and_the_agen
     mount = bench.disks.table["vol-a"]
     bench.add_option("ro")
     bench.round()
-    bench.disks.table["vol-a"], bench.world.memory = mount, Memory()
+    bench.disks.table["vol-a"], bench.edges.cache = mount, Cache()
     bench.clock.advance(10)
     assert bench.round().leaving == {"vol-a": "main"}
-    known = diskfaults.noted(bench.world, "vol-a")
+    known = diskfaults.noted(bench.edges, "vol-a")
     assert known is not None
     assert (known.fault.id, known.fault.at, known.fault.host, known.mount) == ("nonce-1", 1.8e9, "i-1", mount.key)
 
 
 def test_a_file_system_that_was_unmounted_a_moment_ago_is_left_alone(bench: Bench) -> None:
     bench.see(OSError(errno.ENOENT, "No such file or directory"))
-    turn = bench.round()
-    assert (bench.stays(turn), turn.report.sentence(), bench.tests()) == (True, "", [])
+    round_ = bench.round()
+    assert (bench.stays(round_), round_.report.sentence(), bench.tests()) == (True, "", [])
 
 
 @pytest.mark.parametrize(("result", "mebibytes"), [(FULL, 512), (Done(), 16)], ids=["by a write", "by the count"])
 def test_a_full_file_system_needs_a_person_and_stays_mounted(bench: Bench, result: Result, mebibytes: int) -> None:
     bench.see(replace(SOUND, free=mebibytes * 2**20))
-    for turn in (bench.write_ends(result), bench.round()):
-        assert bench.stays(turn)
-        (note,) = turn.report.person
+    for round_ in (bench.write_ends(result), bench.round()):
+        assert bench.stays(round_)
+        (note,) = round_.report.person
         assert (note.step, note.about) == ("disks", "vol-a")
         assert note.text == f"its file system is full: {mebibytes} of 1024 MiB are free"
         assert "make the disk larger" in note.hint
@@ -264,9 +264,9 @@ def test_a_full_file_system_needs_a_person_and_stays_mounted(bench: Bench, resul
 
 def test_a_nearly_full_file_system_is_a_warning(bench: Bench) -> None:
     bench.see(replace(SOUND, free=40 * 2**20))
-    turn = bench.round()
-    assert bench.stays(turn)
-    assert turn.report.sentence() == "disks vol-a: WARNING: its file system is nearly full: 40 of 1024 MiB are free"
+    round_ = bench.round()
+    assert bench.stays(round_)
+    assert round_.report.sentence() == "disks vol-a: WARNING: its file system is nearly full: 40 of 1024 MiB are free"
 
 
 @pytest.mark.parametrize("result", [KILLED, Failed("the child ended with 1: it said nothing")], ids=["killed", "other"])
@@ -274,8 +274,8 @@ def test_a_write_that_was_killed_once_or_never_began_says_nothing_and_is_tried_a
     bench: Bench, result: Result
 ) -> None:
     for _ in range(2):  # also after one that succeeded
-        turn = bench.write_ends(result)
-        assert (bench.stays(turn), turn.report.sentence()) == (True, "")
+        round_ = bench.write_ends(result)
+        assert (bench.stays(round_), round_.report.sentence()) == (True, "")
         bench.clock.advance(1)
         assert bench.stays(bench.write_ends(Done()))
         bench.clock.advance(60)
@@ -295,9 +295,9 @@ def test_with_a_full_run_etcd_is_stopped_and_a_child_that_cannot_be_killed_stays
     with full_disk():
         for _ in range(3):
             bench.clock.advance(70)
-            turn = bench.round()
+            round_ = bench.round()
     assert (bench.served, bench.unmounts, bench.fault(), bench.tests()) == ([], [], "", [0])
-    assert "not unmounted yet, although its file system hangs" in turn.report.sentence()
+    assert "not unmounted yet, although its file system hangs" in round_.report.sentence()
     bench.round()
     assert (bench.unmounts, bench.tests()) == (["master-vol-a"], [0])
 
@@ -305,12 +305,12 @@ def test_with_a_full_run_etcd_is_stopped_and_a_child_that_cannot_be_killed_stays
 def test_trouble_with_one_volume_hides_nothing_about_another(bench: Bench) -> None:
     bench.mount("vol-b")
     bench.see(replace(SOUND, errors=1), "vol-b")
-    verified.forget(bench.world, "vol-a")
-    verified.NOTES.file(bench.world, "vol-a").mkdir()  # no such note can be read
-    turn = bench.round()
-    assert [each.about for each in turn.report.waits] == ["vol-a", "vol-b"]
-    assert turn.report.waits[0].text.startswith("is a directory")
-    assert (bench.served, turn.leaving) == (["vol-a"], {"vol-b": "main"})
+    verified.forget(bench.edges, "vol-a")
+    verified.NOTES.file(bench.edges, "vol-a").mkdir()  # no such note can be read
+    round_ = bench.round()
+    assert [each.about for each in round_.report.waits] == ["vol-a", "vol-b"]
+    assert round_.report.waits[0].text.startswith("is a directory")
+    assert (bench.served, round_.leaving) == (["vol-a"], {"vol-b": "main"})
 
 
 @pytest.mark.parametrize("result", [None, Done()], ids=["under way", "ended"])
@@ -328,12 +328,12 @@ def test_what_was_found_out_about_a_mount_is_forgotten_with_it(bench: Bench, res
 
 def test_a_volume_that_is_being_left_is_not_judged_again(bench: Bench) -> None:
     bench.add_option("ro")
-    turn = bench.round(leaving={"vol-a": "main"})
-    assert (bench.fault(), bench.served, bench.disks.started, turn.report.sentence()) == ("", ["vol-a"], [], "")
+    round_ = bench.round(leaving={"vol-a": "main"})
+    assert (bench.fault(), bench.served, bench.disks.started, round_.report.sentence()) == ("", ["vol-a"], [], "")
 
 
 def test_a_fault_is_forgotten_once_the_provider_says_that_another_machine_has_the_volume(bench: Bench) -> None:
-    diskfaults.note(bench.world, "vol-b", "is read-only", None)
+    diskfaults.note(bench.edges, "vol-b", "is read-only", None)
     bench.round()
     bench.volumes[1] = replace(bench.volumes[1], attached_to="i-2")
     bench.round(volumes=None)

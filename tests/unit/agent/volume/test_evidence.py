@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from builders.agent import a_generation, a_home, a_turn, a_volume, an_identity
+from builders.agent import a_generation, a_mounted_volume, a_round, a_volume, an_identity
 from clusters.scenario.edges import ShakyStore
+from protokube.agent.round import MountedVolume, Round
 from protokube.agent.volume import raftmarks
 from protokube.agent.volume.evidence import Evidence, gather, rejoin_note
-from protokube.agent.world import Home, Turn
 from protokube.errors import TryLater
 from protokube.etcd import Status
 from protokube.etcd.wal import UnreadableLog
@@ -99,10 +99,10 @@ class Bench:
     def __init__(self, root: Path) -> None:
         self.etcd, self.logs, self.agreement = Etcd(), Logs(), Agreement()
         self.store = ShakyStore(MemoryStore(f"evidence-{next(STORES)}"))
-        self.turn: Turn = a_turn(
+        self.round_: Round = a_round(
             root, etcd={"main": self.etcd}, logs=self.logs, store=self.store, agreement=self.agreement
         )
-        self.home: Home = a_home(self.turn)
+        self.home: MountedVolume = a_mounted_volume(self.round_)
         self.generation: Generation | None = a_generation(is_open=False)
         self.at_provider(epoch=3)
 
@@ -115,11 +115,11 @@ class Bench:
         self.store.create(path, f"{encode(mark)}\n".encode())
 
     def gather(self) -> Evidence:
-        return gather(self.turn, self.home, self.generation)
+        return gather(self.round_, self.home, self.generation)
 
     @property
     def warned(self) -> list[str]:
-        return [each.text for each in self.turn.report.warnings]
+        return [each.text for each in self.round_.report.warnings]
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.agent import a_turn, an_identity
+from builders.agent import a_round, an_identity
 from protokube.agent.volume import mounted_volumes
 from protokube.agent.volume.mounted_volumes import data_of, is_empty, on_volume, point_of, read_identity
 from protokube.errors import TryLater
@@ -83,6 +83,6 @@ def test_mounts_are_ours_by_their_place_alone(tmp_path: Path) -> None:
                 for number, place in enumerate(places)
             ]
 
-    world = a_turn(tmp_path, disks=Mounts()).world
-    assert list(mounted_volumes.mounted(world)) == ["vol-a"]
-    assert world.inside(point_of("vol-a")) == tmp_path / "mnt/master-vol-a"
+    edges = a_round(tmp_path, disks=Mounts()).edges
+    assert list(mounted_volumes.mounted(edges)) == ["vol-a"]
+    assert edges.inside(point_of("vol-a")) == tmp_path / "mnt/master-vol-a"

@@ -10,11 +10,11 @@ from typing import TypeVar
 
 import pytest
 
-from builders.agent import a_home, a_store, a_turn
+from builders.agent import a_mounted_volume, a_round, a_store
 from clusters.scenario.edges import FakeClock, HostClock, Inline, ShakyStore
 from protokube.agent.report import Report
+from protokube.agent.round import Round
 from protokube.agent.volume import raftmarks
-from protokube.agent.world import Turn
 from protokube.etcd.wal import UnreadableLog
 from protokube.members.raftmark import LogPosition, RaftMark, decode
 from protokube.members.start import Data, Decision, Refuse, Start, Wait
@@ -63,19 +63,19 @@ class Bench:
     def __init__(self, root: Path) -> None:
         self.clock, self.logs = FakeClock(), Logs()
         self.store = ShakyStore(a_store(f"raftmarks-{next(STORES)}"))
-        self.turn = a_turn(root, clock=HostClock(self.clock), store=self.store, logs=self.logs, background=Inline())
-        self.home = a_home(self.turn)
+        self.round_ = a_round(root, clock=HostClock(self.clock), store=self.store, logs=self.logs, background=Inline())
+        self.home = a_mounted_volume(self.round_)
 
-    def round(self, decision: Decision | None = GOES_ON, *, settled: bool = True) -> Turn:
-        turn = self.turn
-        turn.report, turn.homes = Report(), [self.home]
-        turn.decisions = {self.home.volume: decision} if decision else {}
-        turn.settled = {self.home.volume} if settled else set()
-        raftmarks.sync(turn)
-        return turn
+    def round(self, decision: Decision | None = GOES_ON, *, settled: bool = True) -> Round:
+        round_ = self.round_
+        round_.report, round_.mounted = Report(), [self.home]
+        round_.decisions = {self.home.volume: decision} if decision else {}
+        round_.settled = {self.home.volume} if settled else set()
+        raftmarks.sync(round_)
+        return round_
 
     def mark(self, position: LogPosition = POSITION) -> RaftMark | None:
-        return raftmarks.read(self.turn, "main", "g1", position)
+        return raftmarks.read(self.round_, "main", "g1", position)
 
     @property
     def recorded(self) -> tuple[int, int] | None:
@@ -102,7 +102,7 @@ def test_a_mark_lies_under_its_whole_key(bench: Bench) -> None:
     ]
     for other in (replace(POSITION, member_id=0xB), replace(POSITION, cluster_id=0xD)):
         assert bench.mark(other) is None
-    assert raftmarks.read(bench.turn, "main", "g2", POSITION) is None
+    assert raftmarks.read(bench.round_, "main", "g2", POSITION) is None
 
 
 def test_at_most_one_write_and_one_flush_a_minute(bench: Bench) -> None:
@@ -143,12 +143,12 @@ def test_each_figure_rises_by_itself(bench: Bench) -> None:
 def test_nothing_is_recorded_unless_the_flush_succeeded(bench: Bench, error: OSError | UnreadableLog) -> None:
     bench.logs.end = error
 
-    turn = bench.round()
+    round_ = bench.round()
 
     assert bench.mark() is None
     assert bench.store.writes == 0
-    assert ["how far it has come is not recorded" in each.text for each in turn.report.warnings] == [True]
-    assert turn.report.waits == []
+    assert ["how far it has come is not recorded" in each.text for each in round_.report.warnings] == [True]
+    assert round_.report.waits == []
 
 
 def test_after_a_failed_flush_the_next_round_tries_again(bench: Bench) -> None:
@@ -162,10 +162,10 @@ def test_after_a_failed_flush_the_next_round_tries_again(bench: Bench) -> None:
 @pytest.mark.parametrize("fault", ["down", "read_only"])
 def test_a_store_that_is_away_is_a_warning_and_nothing_waits_for_it(bench: Bench, fault: str) -> None:
     setattr(bench.store, fault, True)
-    turn = bench.round()
-    assert len(turn.report.warnings) == 1
-    assert turn.report.waits == []
-    assert turn.report.person == []
+    round_ = bench.round()
+    assert len(round_.report.warnings) == 1
+    assert round_.report.waits == []
+    assert round_.report.person == []
 
     setattr(bench.store, fault, False)
     assert bench.round().report.warnings == []
@@ -173,7 +173,7 @@ def test_a_store_that_is_away_is_a_warning_and_nothing_waits_for_it(bench: Bench
 
 
 def test_a_flush_that_takes_long_is_collected_by_a_later_round(bench: Bench) -> None:
-    bench.turn.world.background = Slow()
+    bench.round_.edges.background = Slow()
     bench.round()
     assert bench.mark() is None
     bench.round()
@@ -197,7 +197,7 @@ def test_what_is_not_settled_or_has_no_data_is_not_recorded(bench: Bench) -> Non
 
 def test_a_person_can_lower_it_and_nobody_else(bench: Bench) -> None:
     bench.round()
-    raftmarks.reset(bench.turn, "main", "g1", replace(POSITION, term=1, commit=7))
+    raftmarks.reset(bench.round_, "main", "g1", replace(POSITION, term=1, commit=7))
     assert bench.recorded == (1, 7)
 
 

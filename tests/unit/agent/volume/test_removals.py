@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from builders.agent import a_home, a_store, a_turn
+from builders.agent import a_mounted_volume, a_round, a_store
 from clusters.scenario.edges import FakeClock, HostClock, ShakyStore
 from clusters.scenario.host import wanted_of
 from protokube.agent import links
 from protokube.agent.etcd.spacewatch import Own, SpaceWatch
 from protokube.agent.report import Report
+from protokube.agent.round import Round
 from protokube.agent.volume import removals
 from protokube.agent.volume.evidence import Evidence, gather
-from protokube.agent.world import Turn
 from protokube.errors import ProtokubeError, Refused, TryLater
 from protokube.etcd import Status
 from protokube.host import Mount
@@ -91,11 +91,11 @@ class Bench:
         self.clock, self.etcd, self.disks, self.logs = FakeClock(), Etcd(), Disks(), Logs()
         self.store = ShakyStore(a_store(f"removals-{next(STORES)}"))
         self.host_clock = HostClock(self.clock)
-        self.turn = a_turn(
+        self.round_ = a_round(
             root, clock=self.host_clock, etcd={"main": self.etcd}, disks=self.disks, logs=self.logs, store=self.store
         )
         mount = Mount(number=(7, 1), point=root / "mnt/master-vol-a", type="ext4", options=frozenset())
-        self.home = a_home(self.turn, mount=mount)
+        self.home = a_mounted_volume(self.round_, mount=mount)
         self.data = self.home.point / "var/etcd/data"
         self.put_data()
 
@@ -103,13 +103,13 @@ class Bench:
         (self.data / "member/wal").mkdir(parents=True)
         (self.data / "member/wal/0.wal").write_text("log\n")
 
-    def next_round(self) -> Turn:
-        self.turn.forget()
-        self.turn = Turn(world=self.turn.world, wanted=self.turn.wanted, report=Report())
-        return self.turn
+    def next_round(self) -> Round:
+        self.round_.forget()
+        self.round_ = Round(edges=self.round_.edges, wanted=self.round_.wanted, report=Report())
+        return self.round_
 
     def of_served(self) -> Evidence | None:
-        watch = self.turn.world.space
+        watch = self.round_.edges.space
         if watch is not None:
             watch.tick()
         return removals.of_served(self.next_round(), self.home, self.record)
@@ -154,7 +154,7 @@ def serving(bench: Bench, request: pytest.FixtureRequest) -> Bench:
     """Its etcd is asked by the round itself, or by the watch for alarms."""
     if request.param:
         etcd: Any = bench.etcd
-        watch = bench.turn.world.space = SpaceWatch({"main": etcd}, bench.turn.world.clock)
+        watch = bench.round_.edges.space = SpaceWatch({"main": etcd}, bench.round_.edges.clock)
         watch.hold({"main": Own("etcd-a", bench.home.point)})
     return bench
 
@@ -201,7 +201,7 @@ def test_an_answer_with_the_id_of_a_served_disk_is_taken_for_its_own_etcd(bench:
     found = bench.of_served()
     assert found is not None
     assert not found.answers_elsewhere
-    assert gather(bench.turn, bench.home, bench.record).answers_elsewhere, "of a disk that is not served it says more"
+    assert gather(bench.round_, bench.home, bench.record).answers_elsewhere, "of a disk that is not served it says more"
 
 
 @pytest.mark.parametrize("trouble", ["provider", "disk"])
@@ -214,7 +214,7 @@ def test_a_silent_provider_or_disk_says_nothing_about_the_member(bench: Bench, t
     for _ in range(3):
         assert bench.of_served() is None
         bench.clock.advance(10)
-    assert bench.turn.report.sentence() == ""
+    assert bench.round_.report.sentence() == ""
 
 
 def test_the_first_look_is_recorded_at_once_and_later_ones_once_a_minute_until_the_time_is_over(
@@ -314,11 +314,11 @@ def test_data_is_set_aside_once_its_etcd_is_gone_and_the_record_says_when(bench:
     assert bench.record.readded == {"a": Readded(member_id=OWN, at=1.8e9)}
     assert bench.folders == ["data.aside-1", "data.aside-2"]
     assert (bench.data.parent / "data.aside-2/member/wal/0.wal").read_text() == "log\n"
-    assert "its data was moved to data.aside-2" in bench.turn.report.sentence()
+    assert "its data was moved to data.aside-2" in bench.round_.report.sentence()
 
 
 def link(bench: Bench) -> None:
-    folder = bench.turn.world.inside(links.DIRECTORY)
+    folder = bench.round_.edges.inside(links.DIRECTORY)
     folder.mkdir(parents=True)
     (folder / "etcd.manifest").symlink_to("/mnt/master-vol-a/k8s.io/manifests/etcd.manifest")
 
@@ -352,7 +352,7 @@ def test_it_is_recorded_before_data_is_moved_and_a_second_attempt_keeps_the_time
     assert (bench.folders, bench.store.writes) == (["data.aside-1"], 1)
     assert bench.record.readded == {"a": Readded(member_id=OWN, at=1.8e9)}
     assert "joins the other members anew" in bench.set_aside()
-    assert (bench.folders, bench.turn.report.did) == (["data.aside-1"], []), "there is nothing left to move"
+    assert (bench.folders, bench.round_.report.did) == (["data.aside-1"], []), "there is nothing left to move"
     bench.put_data()
     bench.set_aside(ANOTHER)
     assert bench.record.readded == {"a": Readded(member_id=ANOTHER, at=1.8e9 + 3600)}, "another id has its own time"

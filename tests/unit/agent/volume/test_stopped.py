@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from builders.agent import a_home, a_turn
+from builders.agent import a_mounted_volume, a_round
 from protokube.agent.volume.stopped import require_gone, require_unused
 from protokube.errors import ProtokubeError, Refused, TryLater
 from protokube.etcd import Status
@@ -48,8 +48,8 @@ class Etcd:
 
 
 def require(users: Sequence[str] | TryLater, answer: int | ProtokubeError, **home: Any) -> None:
-    turn = a_turn(Path("/nowhere"), disks=Disks(users), etcd={"main": Etcd(answer)})
-    require_gone(turn, a_home(turn, **{"mount": MOUNT, **home}), OLD)
+    round_ = a_round(Path("/nowhere"), disks=Disks(users), etcd={"main": Etcd(answer)})
+    require_gone(round_, a_mounted_volume(round_, **{"mount": MOUNT, **home}), OLD)
 
 
 def test_an_etcd_that_nothing_is_seen_of_is_gone() -> None:
@@ -83,6 +83,6 @@ def test_the_wait_says_what_was_seen() -> None:
 def test_a_volume_whose_device_is_not_known_proves_nothing() -> None:
     with pytest.raises(TryLater, match="which device"):
         require((), SILENT, mount=None)
-    turn = a_turn(Path("/nowhere"))
+    round_ = a_round(Path("/nowhere"))
     with pytest.raises(TryLater):
-        require_unused(turn, replace(a_home(turn), mount=None))
+        require_unused(round_, replace(a_mounted_volume(round_), mount=None))

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from builders.agent import a_generation, a_turn, a_volume, an_identity
+from builders.agent import a_generation, a_round, a_volume, an_identity
 from protokube.agent import links
+from protokube.agent.round import Round
 from protokube.agent.volume import unused, verified
-from protokube.agent.world import Turn
 from protokube.errors import TryLater
 from protokube.host import Done as JobDone
 from protokube.host import Failed, Job, Mount, Unmount
@@ -52,110 +52,110 @@ class Cloud:
         self.released.append(volume)
 
 
-def looking_at(root: Path, *listed: Volume, superseded: tuple[str, ...] = ()) -> Turn:
+def looking_at(root: Path, *listed: Volume, superseded: tuple[str, ...] = ()) -> Round:
     store = MemoryStore(f"unused-{next(STORES)}")
     record = a_generation(is_open=False)
     for each in superseded:
         record = record.with_superseded(each, "a")
     store.create(layout.etcd_generation("laptop", "main"), encode(record))
-    turn = a_turn(root, store=store, volumes=Cloud(), disks=Disks())
-    turn.volumes = listed
-    return turn
+    round_ = a_round(root, store=store, volumes=Cloud(), disks=Disks())
+    round_.volumes = listed
+    return round_
 
 
-def mount_of(turn: Turn, volume: str) -> Mount:
-    point = turn.world.inside(f"/mnt/master-{volume}")
+def mount_of(round_: Round, volume: str) -> Mount:
+    point = round_.edges.inside(f"/mnt/master-{volume}")
     return Mount(number=(7, 3), point=point, type="ext4", options=frozenset(), id=9)
 
 
 def test_a_volume_that_the_record_calls_superseded_is_unused(tmp_path: Path) -> None:
-    turn = looking_at(tmp_path, OLD, a_volume("vol-new", **FORMED), superseded=("vol-old", "vol-gone"))
+    round_ = looking_at(tmp_path, OLD, a_volume("vol-new", **FORMED), superseded=("vol-old", "vol-gone"))
 
-    assert unused.volumes(turn) == {"vol-old": "superseded by another disk of its member"}
-    assert unused.superseded(turn) == {"vol-old"}
+    assert unused.volumes(round_) == {"vol-old": "superseded by another disk of its member"}
+    assert unused.superseded(round_) == {"vol-old"}
 
 
 def test_a_blank_replacement_is_unused_while_the_former_volume_is_there(tmp_path: Path) -> None:
-    turn = looking_at(tmp_path, a_volume("vol-a", **FORMED), a_volume("vol-new"), a_volume("vol-b", member="b"))
+    round_ = looking_at(tmp_path, a_volume("vol-a", **FORMED), a_volume("vol-new"), a_volume("vol-b", member="b"))
 
-    assert unused.volumes(turn) == {"vol-new": "a blank replacement; vol-a is the disk of its member"}
+    assert unused.volumes(round_) == {"vol-new": "a blank replacement; vol-a is the disk of its member"}
 
 
 def test_a_blank_replacement_of_a_superseded_volume_is_used(tmp_path: Path) -> None:
-    turn = looking_at(tmp_path, OLD, a_volume("vol-new"), superseded=("vol-old",))
-    assert list(unused.volumes(turn)) == ["vol-old"]
+    round_ = looking_at(tmp_path, OLD, a_volume("vol-new"), superseded=("vol-old",))
+    assert list(unused.volumes(round_)) == ["vol-old"]
 
 
 @pytest.mark.parametrize("changes", [{"mark": "forming"}, {"mark": "formed"}, {"epoch": 1}])
 def test_a_volume_that_was_ever_used_is_no_blank_replacement(tmp_path: Path, changes: dict[str, Any]) -> None:
-    turn = looking_at(tmp_path, a_volume("vol-a", **FORMED), replace(a_volume("vol-new"), **changes))
-    assert unused.volumes(turn) == {}
+    round_ = looking_at(tmp_path, a_volume("vol-a", **FORMED), replace(a_volume("vol-new"), **changes))
+    assert unused.volumes(round_) == {}
 
 
 def test_members_of_two_etcd_clusters_are_not_mixed_up(tmp_path: Path) -> None:
-    turn = looking_at(tmp_path, a_volume("vol-a", **FORMED), a_volume("vol-e", etcd_cluster="events"))
-    assert unused.volumes(turn) == {}
+    round_ = looking_at(tmp_path, a_volume("vol-a", **FORMED), a_volume("vol-e", etcd_cluster="events"))
+    assert unused.volumes(round_) == {}
 
 
 def test_a_store_that_is_silent_makes_nothing_unused(tmp_path: Path) -> None:
-    turn = looking_at(tmp_path, OLD)
-    turn.unread["main"] = TryLater("away")
-    assert unused.superseded(turn) == set()
+    round_ = looking_at(tmp_path, OLD)
+    round_.unread["main"] = TryLater("away")
+    assert unused.superseded(round_) == set()
 
 
 # Giving one away.
 
 
 def test_a_volume_is_unmounted_and_then_detached(tmp_path: Path) -> None:
-    turn = looking_at(tmp_path, OLD)
-    mount = mount_of(turn, "vol-old")
+    round_ = looking_at(tmp_path, OLD)
+    mount = mount_of(round_, "vol-old")
     disks, cloud = Disks(mount), Cloud()
-    turn.world.disks, turn.world.volumes = disks, cloud  # type: ignore[assignment]
-    verified.note(turn.world, "vol-old", mount)
+    round_.edges.disks, round_.edges.volumes = disks, cloud  # type: ignore[assignment]
+    verified.note(round_.edges, "vol-old", mount)
 
-    unused.give_away(turn, OLD, "superseded")
+    unused.give_away(round_, OLD, "superseded")
 
     assert disks.jobs == [Unmount(point=mount.point, number=(7, 3))]
     assert cloud.released == ["vol-old"]
-    assert not verified.is_verified(turn.world, "vol-old", mount, an_identity(volume="vol-old"))
+    assert not verified.is_verified(round_.edges, "vol-old", mount, an_identity(volume="vol-old"))
 
 
 @pytest.mark.parametrize("answer", [None, Failed("target is busy")])
 def test_it_is_not_detached_before_it_is_unmounted(tmp_path: Path, answer: Failed | None) -> None:
-    turn = looking_at(tmp_path, OLD)
-    disks, cloud = Disks(mount_of(turn, "vol-old")), Cloud()
+    round_ = looking_at(tmp_path, OLD)
+    disks, cloud = Disks(mount_of(round_, "vol-old")), Cloud()
     disks.answer = answer
-    turn.world.disks, turn.world.volumes = disks, cloud  # type: ignore[assignment]
+    round_.edges.disks, round_.edges.volumes = disks, cloud  # type: ignore[assignment]
 
     with pytest.raises(TryLater, match="vol-old"):
-        unused.give_away(turn, OLD, "superseded")
+        unused.give_away(round_, OLD, "superseded")
 
     assert cloud.released == []
 
 
 def test_one_that_is_served_goes_on_and_a_person_reads_it(tmp_path: Path) -> None:
-    turn = looking_at(tmp_path, OLD)
-    disks, cloud = Disks(mount_of(turn, "vol-old")), Cloud()
-    turn.world.disks, turn.world.volumes = disks, cloud  # type: ignore[assignment]
-    folder = turn.world.inside(links.DIRECTORY)
+    round_ = looking_at(tmp_path, OLD)
+    disks, cloud = Disks(mount_of(round_, "vol-old")), Cloud()
+    round_.edges.disks, round_.edges.volumes = disks, cloud  # type: ignore[assignment]
+    folder = round_.edges.inside(links.DIRECTORY)
     folder.mkdir(parents=True)
     (folder / "etcd.manifest").symlink_to("/mnt/master-vol-old/k8s.io/manifests/etcd.manifest")
 
-    unused.give_away(turn, OLD, "superseded")
+    unused.give_away(round_, OLD, "superseded")
 
     assert disks.jobs == []
     assert cloud.released == []
-    assert [each.text for each in turn.report.person] == ["vol-old is served, and should not be: superseded"]
+    assert [each.text for each in round_.report.person] == ["vol-old is served, and should not be: superseded"]
 
 
 def test_a_bolted_disk_is_unmounted_and_stays_where_it_is(tmp_path: Path) -> None:
-    turn = looking_at(tmp_path, OLD)
-    disks, cloud = Disks(mount_of(turn, "vol-old")), Cloud()
+    round_ = looking_at(tmp_path, OLD)
+    disks, cloud = Disks(mount_of(round_, "vol-old")), Cloud()
     cloud.lock = Lock.PIN
-    turn.world.disks, turn.world.volumes = disks, cloud  # type: ignore[assignment]
+    round_.edges.disks, round_.edges.volumes = disks, cloud  # type: ignore[assignment]
 
-    unused.give_away(turn, OLD, "superseded")
+    unused.give_away(round_, OLD, "superseded")
 
     assert len(disks.jobs) == 1
     assert cloud.released == []
-    assert [each.text for each in turn.report.warnings] == ["vol-old is not used: superseded"]
+    assert [each.text for each in round_.report.warnings] == ["vol-old is not used: superseded"]

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from builders.agent import a_turn, an_identity
+from builders.agent import a_round, an_identity
 from protokube.agent import links
+from protokube.agent.edges import Edges
 from protokube.agent.volume import verified
-from protokube.agent.world import World
 from protokube.host import Mount
 from protokube.members.identity import Identity, Unreadable
 
@@ -18,61 +18,61 @@ MINE = an_identity(holder="i-1")
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return a_turn(tmp_path).world
+def edges(tmp_path: Path) -> Edges:
+    return a_round(tmp_path).edges
 
 
 @pytest.fixture
-def mount(world: World) -> Mount:
-    point = world.inside("/mnt/master-vol-a")
+def mount(edges: Edges) -> Mount:
+    point = edges.inside("/mnt/master-vol-a")
     return Mount(number=(7, 3), point=point, type="ext4", options=frozenset(), id=36)
 
 
-def test_a_mount_is_verified_once_it_was_noted(world: World, mount: Mount) -> None:
-    assert not verified.is_verified(world, "vol-a", mount, MINE)
-    verified.note(world, "vol-a", mount)
-    assert verified.is_verified(world, "vol-a", mount, MINE)
+def test_a_mount_is_verified_once_it_was_noted(edges: Edges, mount: Mount) -> None:
+    assert not verified.is_verified(edges, "vol-a", mount, MINE)
+    verified.note(edges, "vol-a", mount)
+    assert verified.is_verified(edges, "vol-a", mount, MINE)
 
 
-def test_a_note_is_about_one_volume_on_one_device_mounted_once(world: World, mount: Mount) -> None:
-    verified.note(world, "vol-a", mount)
+def test_a_note_is_about_one_volume_on_one_device_mounted_once(edges: Edges, mount: Mount) -> None:
+    verified.note(edges, "vol-a", mount)
 
-    assert not verified.is_verified(world, "vol-b", mount, MINE)
-    assert not verified.is_verified(world, "vol-a", replace(mount, number=(7, 4)), MINE)
-    assert not verified.is_verified(world, "vol-a", replace(mount, id=37), MINE)
+    assert not verified.is_verified(edges, "vol-b", mount, MINE)
+    assert not verified.is_verified(edges, "vol-a", replace(mount, number=(7, 4)), MINE)
+    assert not verified.is_verified(edges, "vol-a", replace(mount, id=37), MINE)
 
 
 @pytest.mark.parametrize("identity", [None, Unreadable("torn"), an_identity(holder="i-2")])
 def test_a_disk_that_does_not_name_this_machine_is_never_verified(
-    world: World, mount: Mount, identity: Identity | Unreadable | None
+    edges: Edges, mount: Mount, identity: Identity | Unreadable | None
 ) -> None:
-    verified.note(world, "vol-a", mount)
-    assert not verified.is_verified(world, "vol-a", mount, identity)
+    verified.note(edges, "vol-a", mount)
+    assert not verified.is_verified(edges, "vol-a", mount, identity)
 
 
-def test_a_manifest_link_into_the_mount_says_the_same_as_a_note(world: World, mount: Mount) -> None:
+def test_a_manifest_link_into_the_mount_says_the_same_as_a_note(edges: Edges, mount: Mount) -> None:
     """Agents of former versions left links and no notes."""
-    folder = world.inside(links.DIRECTORY)
+    folder = edges.inside(links.DIRECTORY)
     folder.mkdir(parents=True)
     (folder / "etcd.manifest").symlink_to("/mnt/master-vol-a/k8s.io/manifests/etcd.manifest")
 
-    assert verified.is_verified(world, "vol-a", mount, MINE)
-    assert not verified.is_verified(world, "vol-a", mount, an_identity(holder="i-2"))
+    assert verified.is_verified(edges, "vol-a", mount, MINE)
+    assert not verified.is_verified(edges, "vol-a", mount, an_identity(holder="i-2"))
 
 
-def test_what_is_forgotten_is_checked_again(world: World, mount: Mount) -> None:
-    verified.forget(world, "vol-a")  # nothing to forget is nothing
-    verified.note(world, "vol-a", mount)
-    verified.forget(world, "vol-a")
-    assert not verified.is_verified(world, "vol-a", mount, MINE)
+def test_what_is_forgotten_is_checked_again(edges: Edges, mount: Mount) -> None:
+    verified.forget(edges, "vol-a")  # nothing to forget is nothing
+    verified.note(edges, "vol-a", mount)
+    verified.forget(edges, "vol-a")
+    assert not verified.is_verified(edges, "vol-a", mount, MINE)
 
 
-def test_notes_of_volumes_that_are_not_mounted_are_pruned(world: World, mount: Mount) -> None:
-    verified.prune(world, ())  # before the first note
-    verified.note(world, "vol-a", mount)
-    verified.note(world, "vol-b", replace(mount, number=(7, 4)))
+def test_notes_of_volumes_that_are_not_mounted_are_pruned(edges: Edges, mount: Mount) -> None:
+    verified.prune(edges, ())  # before the first note
+    verified.note(edges, "vol-a", mount)
+    verified.note(edges, "vol-b", replace(mount, number=(7, 4)))
 
-    verified.prune(world, {"vol-a"})
+    verified.prune(edges, {"vol-a"})
 
-    assert verified.is_verified(world, "vol-a", mount, MINE)
-    assert [each.name for each in world.inside(verified.NOTES.folder).iterdir()] == ["vol-a"]
+    assert verified.is_verified(edges, "vol-a", mount, MINE)
+    assert [each.name for each in edges.inside(verified.NOTES.folder).iterdir()] == ["vol-a"]

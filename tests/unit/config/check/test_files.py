@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.agent import a_turn
+from builders.agent import a_round
 from builders.config import Group, a_group, completed, problems, the_problem, warnings
 from protokube.agent import links
 from protokube.agent.controlplane import manifestguard
@@ -143,7 +143,7 @@ def test_the_places_that_are_ours_are_those_that_the_agent_knows() -> None:
 
 
 def test_every_manifest_of_ours_is_kept_for_us_and_so_are_its_pod_and_its_copies(whole: Config, tmp_path: Path) -> None:
-    agents = manifestguard.files_of(a_turn(tmp_path, wanted=from_config(whole, nodes=True)))
+    agents = manifestguard.files_of(a_round(tmp_path, wanted=from_config(whole, nodes=True)))
     ours = our_places(whole.cluster, whole.rendered)
 
     assert dict(ours.manifests) == agents

@@ -1,0 +1,129 @@
+"""One round of the agent: what it has observed so far, filled step by step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from protokube.agent.edges import Edges
+from protokube.agent.report import Report
+from protokube.agent.wanted import EtcdCluster, MasterConfig, Member
+from protokube.errors import ProtokubeError, Refused, TryLater
+from protokube.host import Mount
+from protokube.members.diskfaults import FaultRecord
+from protokube.members.generation import Generation
+from protokube.members.identity import Identity, Unreadable
+from protokube.members.lastwords import LastWords
+from protokube.members.older import Older
+from protokube.members.start import Data, Decision
+from protokube.providers.volumes import Volume
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MountedVolume:
+    """A volume that is mounted on this machine, and what is on it."""
+
+    volume: str
+    etcd: EtcdCluster
+    member: Member
+    point: Path
+    """Where it is mounted, as this process sees it."""
+    listed: Volume | None
+    """As the provider just listed it; None if it did not answer."""
+    identity: Identity | Unreadable | None
+    data: Data
+    empty: bool
+    """Nothing at all on it yet, but what mkfs makes."""
+    uuid: str | None
+    verified: bool = False
+    """This mount was checked, and its epoch raised: `agent.verified`."""
+    mount: Mount | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.etcd.key}/{self.member.short}"
+
+
+@dataclass(slots=True, kw_only=True)
+class Round:
+    """One round: filled step by step, thrown away at its end."""
+
+    edges: Edges
+    wanted: MasterConfig
+    report: Report
+    volumes: Sequence[Volume] | None = None
+    """The complete list; None if the provider did not answer this round."""
+    gone: set[str] = field(default_factory=set)
+    """Volumes that are mounted here or named by the record, and that do not exist, as the provider said."""
+    unclear: dict[str, str] = field(default_factory=dict)
+    """Such volumes of which the provider said neither, and why."""
+    kept: dict[str, str] = field(default_factory=dict)
+    """By etcd cluster, the one attached volume of it that this machine may serve."""
+    unused: dict[str, str] | None = None
+    """Volumes that serve no member, with the reason; None until this round has worked it out."""
+    mounted: list[MountedVolume] = field(default_factory=list)
+    decisions: dict[str, Decision] = field(default_factory=dict)
+    """By volume: what may be done with etcd on it."""
+    older: dict[str, Older] = field(default_factory=dict)
+    """By volume: how its disk is behind what was recorded about it."""
+    named: set[str] = field(default_factory=set)
+    """DNS names that the authoritative side answers with our address."""
+    generations: dict[str, Generation | None] = field(default_factory=dict)
+    unread: dict[str, ProtokubeError] = field(default_factory=dict)
+    """Etcd clusters whose record the store did not give in this round, and why."""
+    disk_errors: dict[str, str] = field(default_factory=dict)
+    """By volume: what its disk answered when its identity was read."""
+    disk_faults: dict[str, FaultRecord | None] = field(default_factory=dict)
+    """By volume: how often its file system broke lately; None if the store did not say it."""
+    last_words: dict[str, Sequence[LastWords]] = field(default_factory=dict)
+    """By pod: with which words etcd ended, as its output had them when it was first looked at in this round."""
+    leaving: dict[str, str] = field(default_factory=dict)
+    """Volumes that the fence is taking away, with their etcd cluster; "" where nobody can tell."""
+    asked: set[str] = field(default_factory=set)
+    """What was waited for in this round."""
+    settled: set[str] = field(default_factory=set)
+    """Volumes whose identity, epoch and mark say, on the disk and at the provider, that we serve them."""
+    next_within: float = math.inf
+    """Seconds after which the next round has to be there, if nothing else asks for one sooner."""
+
+    def waiting(self, step: str, about: str, why: str) -> None:
+        """Note a wait together with how long it has lasted."""
+        seconds = self.waited(f"{step} {about}")
+        lasting = f" (for {seconds:.0f} s)" if seconds >= 1 else ""
+        self.report.waiting(step, f"{why}{lasting}", about)
+
+    @contextmanager
+    def reported(self, step: str, about: str) -> Iterator[None]:
+        """Report what becomes of one volume or member about that one: the step then goes on with the others."""
+        try:
+            yield
+        except TryLater as why:
+            self.waiting(step, about, why.message)
+        except Refused as why:
+            self.report.needs_a_person(step, why, about)
+        except OSError as why:  # a file of this machine cannot be read or written
+            self.waiting(step, about, f"{(why.strerror or str(why)).lower()}: {why.filename or 'unknown file'}")
+
+    def within(self, seconds: float) -> None:
+        """Have the next round at the latest then."""
+        self.next_within = min(self.next_within, seconds)
+
+    def waited(self, what: str) -> float:
+        """Seconds since this was first waited for; a round that does not ask starts the count anew."""
+        self.asked.add(what)
+        return self.edges.cache.waited(what, self.edges.clock.monotonic())
+
+    def forget(self) -> None:
+        """At the end of a round: what is no longer waited for has no beginning either."""
+        since = self.edges.cache.since
+        for what in since.keys() - self.asked:
+            del since[what]
+
+    def volume(self, id: str) -> Volume | None:  # noqa: A002
+        return next((each for each in self.volumes or () if each.id == id), None)
+
+
+Step = Callable[[Round], None]
