@@ -31,7 +31,9 @@ class Declared:
     check: Check | None = None
 
 
-def said(doc: str = "", *, name: str = "", check: Check | None = None, keyed: bool = False, **settings: Any) -> Any:
+def spec_field(
+    doc: str = "", *, name: str = "", check: Check | None = None, keyed: bool = False, **settings: Any
+) -> Any:
     """A field of the schema. `keyed`: written as a list of things with a name, held as a mapping by name."""
     return field(default=None, metadata={"doc": doc, "name": name, "check": check, "keyed": keyed, **settings})
 
@@ -53,7 +55,9 @@ def setting(
     `since` and `until` bound the versions whose file has the entry; `form` names how the text of a flag becomes the
     structure the file wants.
     """
-    return said(doc, name=name, check=check, flag=flag, file=file, since=since, until=until, repeat=repeat, form=form)
+    return spec_field(
+        doc, name=name, check=check, flag=flag, file=file, since=since, until=until, repeat=repeat, form=form
+    )
 
 
 def wire_name(attribute: str) -> str:

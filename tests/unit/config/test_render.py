@@ -14,7 +14,7 @@ from protokube.config.render import NEEDED, Form, put, render
 from protokube.errors import Where
 from protokube.spec.components.kubelet import Kubelet
 from protokube.spec.decode import Tree
-from protokube.spec.fields import duration, quantity, said, setting
+from protokube.spec.fields import duration, quantity, setting, spec_field
 from protokube.spec.version import OLDEST, Version
 
 V = Version(1, 30)
@@ -40,9 +40,9 @@ class Component:
     shaped: str | None = setting(flag="shaped", file="shaped", form="words")
     amount: str | None = setting(flag="amount", check=quantity)
     wait: str | None = setting(flag="wait", check=duration)
-    inner: Inner | None = said()
-    nothing: str | None = said("Neither flag nor entry")
-    extra_flags: dict[str, Any] | None = said()
+    inner: Inner | None = spec_field()
+    nothing: str | None = spec_field("Neither flag nor entry")
+    extra_flags: dict[str, Any] | None = spec_field()
 
 
 FLAGS = ("both", "flag-only", "newer", "gone", "repeated", "joined", "shaped", "amount", "wait", "deep", "spare", "old")

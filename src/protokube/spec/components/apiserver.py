@@ -8,28 +8,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from protokube.spec.fields import duration, quantity, said, setting
+from protokube.spec.fields import duration, quantity, setting, spec_field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubeAPIServer:
     """What kube-apiserver is told: flags, and the files some of them point at."""
 
-    additional_service_account_issuers: list[str] | None = said("More issuers whose tokens are accepted")
-    admission_configuration: dict[str, Any] | None = said("An AdmissionConfiguration, written to a file of its own")
+    additional_service_account_issuers: list[str] | None = spec_field("More issuers whose tokens are accepted")
+    admission_configuration: dict[str, Any] | None = spec_field(
+        "An AdmissionConfiguration, written to a file of its own"
+    )
     admission_control_config_file: str | None = setting(flag="admission-control-config-file")
     advertise_address: str | None = setting(flag="advertise-address")
     allow_privileged: bool | None = setting(flag="allow-privileged")
     anonymous_auth: bool | None = setting(flag="anonymous-auth")
     api_audiences: list[str] | None = setting(flag="api-audiences")
     api_server_count: int | None = setting(flag="apiserver-count")
-    append_admission_plugins: list[str] | None = said("Admission plugins on top of ours")
+    append_admission_plugins: list[str] | None = spec_field("Admission plugins on top of ours")
     audit_log_format: str | None = setting(flag="audit-log-format")
     audit_log_max_age: int | None = setting(flag="audit-log-maxage")
     audit_log_max_backups: int | None = setting(flag="audit-log-maxbackup")
     audit_log_max_size: int | None = setting(flag="audit-log-maxsize")
     audit_log_path: str | None = setting(flag="audit-log-path")
-    audit_policy: dict[str, Any] | None = said("An audit.k8s.io Policy, written to a file of its own")
+    audit_policy: dict[str, Any] | None = spec_field("An audit.k8s.io Policy, written to a file of its own")
     audit_policy_file: str | None = setting(flag="audit-policy-file")
     audit_webhook_batch_buffer_size: int | None = setting(flag="audit-webhook-batch-buffer-size")
     audit_webhook_batch_max_size: int | None = setting(flag="audit-webhook-batch-max-size")
@@ -41,7 +43,7 @@ class KubeAPIServer:
     audit_webhook_initial_backoff: str | None = setting(flag="audit-webhook-initial-backoff", check=duration)
     audit_webhook_mode: str | None = setting(flag="audit-webhook-mode")
     authentication_config_file: str | None = setting(flag="authentication-config")
-    authentication_configuration: dict[str, Any] | None = said(
+    authentication_configuration: dict[str, Any] | None = spec_field(
         "An AuthenticationConfiguration, written to a file of its own"
     )
     authentication_token_webhook_cache_ttl: str | None = setting(
@@ -61,8 +63,8 @@ class KubeAPIServer:
     cloud_provider: str | None = setting(flag="cloud-provider")
     compaction_interval: str | None = setting(flag="etcd-compaction-interval", check=duration)
     cors_allowed_origins: list[str] | None = setting(flag="cors-allowed-origins")
-    cpu_limit: str | None = said("The most CPU its pod may use", check=quantity)
-    cpu_request: str | None = said("CPU its pod is sure of", check=quantity)
+    cpu_limit: str | None = spec_field("The most CPU its pod may use", check=quantity)
+    cpu_request: str | None = spec_field("CPU its pod is sure of", check=quantity)
     default_not_ready_toleration_seconds: int | None = setting(flag="default-not-ready-toleration-seconds")
     default_unreachable_toleration_seconds: int | None = setting(flag="default-unreachable-toleration-seconds")
     delete_collection_workers: int | None = setting(flag="delete-collection-workers")
@@ -75,7 +77,7 @@ class KubeAPIServer:
     enable_priority_and_fairness: bool | None = setting(flag="enable-priority-and-fairness")
     enable_profiling: bool | None = setting(flag="profiling")
     encryption_provider_config: str | None = setting(flag="encryption-provider-config")
-    env: list[dict[str, Any]] | None = said("More environment for its container")
+    env: list[dict[str, Any]] | None = spec_field("More environment for its container")
     etcd_ca_file: str | None = setting(flag="etcd-cafile")
     etcd_cert_file: str | None = setting(flag="etcd-certfile")
     etcd_key_file: str | None = setting(flag="etcd-keyfile")
@@ -86,7 +88,7 @@ class KubeAPIServer:
     feature_gates: dict[str, str] | None = setting(flag="feature-gates")
     goaway_chance: str | None = setting(flag="goaway-chance")
     http2_max_streams_per_connection: int | None = setting(flag="http2-max-streams-per-connection")
-    image: str | None = said("The image it runs from")
+    image: str | None = spec_field("The image it runs from")
     kubelet_certificate_authority: str | None = setting(flag="kubelet-certificate-authority")
     kubelet_client_certificate: str | None = setting(flag="kubelet-client-certificate")
     kubelet_client_key: str | None = setting(flag="kubelet-client-key")
@@ -96,8 +98,8 @@ class KubeAPIServer:
     max_connection_bytes_per_sec: int | None = setting(flag="max-connection-bytes-per-sec")
     max_mutating_requests_inflight: int | None = setting(flag="max-mutating-requests-inflight")
     max_requests_inflight: int | None = setting(flag="max-requests-inflight")
-    memory_limit: str | None = said("The most memory its pod may use", check=quantity)
-    memory_request: str | None = said("Memory its pod is sure of", check=quantity)
+    memory_limit: str | None = spec_field("The most memory its pod may use", check=quantity)
+    memory_request: str | None = spec_field("Memory its pod is sure of", check=quantity)
     min_request_timeout: int | None = setting(flag="min-request-timeout")
     oidc_ca_file: str | None = setting(flag="oidc-ca-file", name="oidcCAFile")
     oidc_client_id: str | None = setting(flag="oidc-client-id", name="oidcClientID")
@@ -142,4 +144,4 @@ class KubeAPIServer:
     tracing_config_file: str | None = setting(flag="tracing-config-file")
     watch_cache: bool | None = setting(flag="watch-cache")
     watch_cache_sizes: list[str] | None = setting(flag="watch-cache-sizes")
-    extra_flags: dict[str, Any] | None = said("Any other flag of this version, without the dashes")
+    extra_flags: dict[str, Any] | None = spec_field("Any other flag of this version, without the dashes")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from protokube.spec.components.leader import LeaderElection
-from protokube.spec.fields import duration, quantity, said, setting
+from protokube.spec.fields import duration, quantity, setting, spec_field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +44,8 @@ class KubeControllerManager:
     concurrent_serviceaccount_token_syncs: int | None = setting(flag="concurrent-serviceaccount-token-syncs")
     configure_cloud_routes: bool | None = setting(flag="configure-cloud-routes")
     controllers: list[str] | None = setting(flag="controllers")
-    cpu_limit: str | None = said("The most CPU its pod may use", check=quantity)
-    cpu_request: str | None = said("CPU its pod is sure of", check=quantity)
+    cpu_limit: str | None = spec_field("The most CPU its pod may use", check=quantity)
+    cpu_request: str | None = spec_field("CPU its pod is sure of", check=quantity)
     disable_attach_detach_reconcile_sync: bool | None = setting(flag="disable-attach-detach-reconcile-sync")
     enable_contention_profiling: bool | None = setting(flag="contention-profiling")
     enable_leader_migration: bool | None = setting(flag="enable-leader-migration")
@@ -69,16 +69,16 @@ class KubeControllerManager:
     horizontal_pod_autoscaler_tolerance: str | None = setting(
         flag="horizontal-pod-autoscaler-tolerance", check=quantity
     )
-    image: str | None = said("The image it runs from")
+    image: str | None = spec_field("The image it runs from")
     kube_api_burst: int | None = setting(flag="kube-api-burst", name="kubeAPIBurst")
     kube_api_qps: str | None = setting(flag="kube-api-qps", name="kubeAPIQPS", check=quantity)
     kubeconfig: str | None = setting(flag="kubeconfig")
     large_cluster_size_threshold: int | None = setting(flag="large-cluster-size-threshold")
-    leader_election: LeaderElection | None = said()
+    leader_election: LeaderElection | None = spec_field()
     log_format: str | None = setting(flag="logging-format")
     log_level: int | None = setting(flag="v")
-    memory_limit: str | None = said("The most memory its pod may use", check=quantity)
-    memory_request: str | None = said("Memory its pod is sure of", check=quantity)
+    memory_limit: str | None = spec_field("The most memory its pod may use", check=quantity)
+    memory_request: str | None = spec_field("Memory its pod is sure of", check=quantity)
     min_resync_period: str | None = setting(flag="min-resync-period")
     node_cidr_mask_size: int | None = setting(flag="node-cidr-mask-size", name="nodeCIDRMaskSize")
     node_monitor_grace_period: str | None = setting(flag="node-monitor-grace-period", check=duration)
@@ -100,4 +100,4 @@ class KubeControllerManager:
     tls_private_key_file: str | None = setting(flag="tls-private-key-file")
     unhealthy_zone_threshold: float | None = setting(flag="unhealthy-zone-threshold")
     use_service_account_credentials: bool | None = setting(flag="use-service-account-credentials")
-    extra_flags: dict[str, Any] | None = said("Any other flag of this version, without the dashes")
+    extra_flags: dict[str, Any] | None = spec_field("Any other flag of this version, without the dashes")

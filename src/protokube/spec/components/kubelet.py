@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from protokube.spec.fields import duration, said, setting
+from protokube.spec.fields import duration, setting, spec_field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,4 +233,4 @@ class Kubelet:
     volume_stats_agg_period: str | None = setting(
         flag="volume-stats-agg-period", file="volumeStatsAggPeriod", check=duration
     )
-    extra_flags: dict[str, Any] | None = said("Any other flag of this version, without the dashes")
+    extra_flags: dict[str, Any] | None = spec_field("Any other flag of this version, without the dashes")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from protokube.spec.fields import duration, quantity, said, setting
+from protokube.spec.fields import duration, quantity, setting, spec_field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,17 +23,17 @@ class KubeProxy:
     conntrack_tcp_established_timeout: str | None = setting(file="conntrack.tcpEstablishedTimeout", check=duration)
     conntrack_udp_stream_timeout: str | None = setting(file="conntrack.udpStreamTimeout", since="1.29", check=duration)
     conntrack_udp_timeout: str | None = setting(file="conntrack.udpTimeout", since="1.29", check=duration)
-    cpu_limit: str | None = said("The most CPU its pod may use", check=quantity)
-    cpu_request: str | None = said("CPU its pod is sure of", check=quantity)
+    cpu_limit: str | None = spec_field("The most CPU its pod may use", check=quantity)
+    cpu_request: str | None = spec_field("CPU its pod is sure of", check=quantity)
     detect_local_bridge_interface: str | None = setting(file="detectLocal.bridgeInterface", since="1.24")
     detect_local_interface_name_prefix: str | None = setting(file="detectLocal.interfaceNamePrefix", since="1.24")
     detect_local_mode: str | None = setting(file="detectLocalMode")
     enable_profiling: bool | None = setting(file="enableProfiling")
-    enabled: bool | None = said("Whether it runs")
+    enabled: bool | None = spec_field("Whether it runs")
     feature_gates: dict[str, str] | None = setting(flag="feature-gates", file="featureGates", form="gates")
     healthz_bind_address: str | None = setting(file="healthzBindAddress")
     hostname_override: str | None = setting(flag="hostname-override", file="hostnameOverride")
-    image: str | None = said("The image it runs from")
+    image: str | None = spec_field("The image it runs from")
     iptables_localhost_node_ports: bool | None = setting(file="iptables.localhostNodePorts", since="1.26")
     iptables_masquerade_all: bool | None = setting(file="iptables.masqueradeAll")
     iptables_masquerade_bit: int | None = setting(file="iptables.masqueradeBit")
@@ -50,8 +50,8 @@ class KubeProxy:
     kubeconfig: str | None = setting(flag="kubeconfig", file="clientConnection.kubeconfig")
     log_level: int | None = setting(flag="v")
     logging: dict[str, Any] | None = setting(file="logging", since="1.28")
-    memory_limit: str | None = said("The most memory its pod may use", check=quantity)
-    memory_request: str | None = said("Memory its pod is sure of", check=quantity)
+    memory_limit: str | None = spec_field("The most memory its pod may use", check=quantity)
+    memory_request: str | None = spec_field("Memory its pod is sure of", check=quantity)
     metrics_bind_address: str | None = setting(flag="metrics-bind-address", file="metricsBindAddress")
     nftables_masquerade_all: bool | None = setting(file="nftables.masqueradeAll", since="1.29")
     nftables_masquerade_bit: int | None = setting(file="nftables.masqueradeBit", since="1.29")
@@ -61,4 +61,4 @@ class KubeProxy:
     oom_score_adj: int | None = setting(file="oomScoreAdj")
     proxy_mode: str | None = setting(flag="proxy-mode", file="mode")
     show_hidden_metrics_for_version: str | None = setting(file="showHiddenMetricsForVersion")
-    extra_flags: dict[str, Any] | None = said("Any other flag of this version, without the dashes")
+    extra_flags: dict[str, Any] | None = spec_field("Any other flag of this version, without the dashes")

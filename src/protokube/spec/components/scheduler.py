@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from protokube.spec.components.leader import LeaderElection
-from protokube.spec.fields import quantity, said, setting
+from protokube.spec.fields import quantity, setting, spec_field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,23 +18,23 @@ class KubeScheduler:
     authorization_kubeconfig: str | None = setting(flag="authorization-kubeconfig")
     bind_address: str | None = setting(flag="bind-address")
     client_ca_file: str | None = setting(flag="client-ca-file", name="clientCAFile")
-    cpu_limit: str | None = said("The most CPU its pod may use", check=quantity)
-    cpu_request: str | None = said("CPU its pod is sure of", check=quantity)
+    cpu_limit: str | None = spec_field("The most CPU its pod may use", check=quantity)
+    cpu_request: str | None = spec_field("CPU its pod is sure of", check=quantity)
     enable_contention_profiling: bool | None = setting(flag="contention-profiling", file="enableContentionProfiling")
     enable_profiling: bool | None = setting(flag="profiling", file="enableProfiling")
     extenders: list[dict[str, Any]] | None = setting(file="extenders")
     feature_gates: dict[str, str] | None = setting(flag="feature-gates")
-    image: str | None = said("The image it runs from")
+    image: str | None = spec_field("The image it runs from")
     kube_api_burst: int | None = setting(flag="kube-api-burst", file="clientConnection.burst", name="kubeAPIBurst")
     kube_api_qps: str | None = setting(
         flag="kube-api-qps", file="clientConnection.qps", form="number", name="kubeAPIQPS", check=quantity
     )
     kubeconfig: str | None = setting(flag="kubeconfig", file="clientConnection.kubeconfig")
-    leader_election: LeaderElection | None = said()
+    leader_election: LeaderElection | None = spec_field()
     log_format: str | None = setting(flag="logging-format")
     log_level: int | None = setting(flag="v")
-    memory_limit: str | None = said("The most memory its pod may use", check=quantity)
-    memory_request: str | None = said("Memory its pod is sure of", check=quantity)
+    memory_limit: str | None = spec_field("The most memory its pod may use", check=quantity)
+    memory_request: str | None = spec_field("Memory its pod is sure of", check=quantity)
     parallelism: int | None = setting(file="parallelism")
     percentage_of_nodes_to_score: int | None = setting(file="percentageOfNodesToScore")
     pod_initial_backoff_seconds: int | None = setting(file="podInitialBackoffSeconds")
@@ -46,4 +46,4 @@ class KubeScheduler:
     secure_port: int | None = setting(flag="secure-port")
     tls_cert_file: str | None = setting(flag="tls-cert-file")
     tls_private_key_file: str | None = setting(flag="tls-private-key-file")
-    extra_flags: dict[str, Any] | None = said("Any other flag of this version, without the dashes")
+    extra_flags: dict[str, Any] | None = spec_field("Any other flag of this version, without the dashes")
