@@ -14,8 +14,9 @@ from typing import Any, Self
 from protokube.errors import ProtokubeError
 from protokube.local.base.processes import processes, started_at
 from protokube.local.disk import loops, mounts
+from protokube.local.view.cluster import ClusterView
 from protokube.local.view.look import Looker
-from protokube.local.view.values import AgentView, ClusterView
+from protokube.local.view.values import AgentView
 from soak.chaos.clients import Clients
 from soak.chaos.field import Field, program
 from soak.chaos.invariants import Etcd, Judge, Look, Process
@@ -131,7 +132,7 @@ def gives_a_reason(agent: AgentView, member: str, volume: str) -> bool:
     short = f"etcd-{member.partition('/')[2]}."
     notes = (*agent.waits, *agent.person)
     named = any(note.about in (member, volume, "") or note.about.startswith(short) for note in notes)
-    return named or any(home.doing.startswith(("waiting", "refused")) for home in agent.homes if home.member == member)
+    return named or any(each.doing in ("waiting", "refused") for each in agent.mounted if each.member == member)
 
 
 def last_line_of_traceback(text: str) -> str:

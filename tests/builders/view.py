@@ -17,7 +17,8 @@ from typing import Any, Self
 from fakes.event_loops import close_server, end_tasks
 from protokube.agent.report import Note
 from protokube.local.base.paths import Paths
-from protokube.local.view.values import AgentView, ClusterView, DaemonView, DiskView, HomeView, HostView, MemberView
+from protokube.local.view.cluster import ClusterView
+from protokube.local.view.values import AgentView, DaemonView, DiskView, HostView, MemberView, MountedVolumeView
 from protokube.members.generation import Generation, encode
 from protokube.members.start import Listed
 from protokube.records import Record
@@ -26,12 +27,18 @@ from protokube.store.file import FileStore
 
 CLUSTER = "dev.local"
 NOW = 1_800_000_000.0
+REPORTED = NOW - 2
+"""When the agents of a view wrote their last report."""
 SHORTS = ("a", "b", "c")
 GIGABYTE = 2**30
 
 
-def a_note(text: str, *, step: str = "volumes", about: str = "", hint: str = "", saw: str = "") -> Note:
-    return Note(step=step, about=about, text=text, hint=hint, saw=saw)
+def a_note(
+    text: str, *, step: str = "volumes", about: str = "", hint: str = "", saw: str = "", lasted: float | None = None
+) -> Note:
+    """`lasted`: seconds that a wait had lasted when its agent reported it (`an_agent`)."""
+    since = None if lasted is None else REPORTED - lasted
+    return Note(step=step, about=about, text=text, hint=hint, saw=saw, since=since)
 
 
 def a_host(number: int = 0, **changes: Any) -> HostView:
@@ -76,12 +83,12 @@ def a_member(short: str = "a", **changes: Any) -> MemberView:
 
 def an_agent(number: int = 0, **changes: Any) -> AgentView:
     short = SHORTS[number]
-    home = HomeView(
+    mounted = MountedVolumeView(
         member=f"main/{short}", volume=f"vol-{short * 4}", epoch=1, holder=f"master-{number}", generation="g1",
-        data="present", doing="going on", linked=True,
+        data="present", doing="going on", why="", linked=True,
     )  # fmt: skip
     told = AgentView(
-        host=f"master-{number}", at=NOW - 2, age=2.0, round=7, elected=number == 0, homes=(home,),
+        host=f"master-{number}", at=REPORTED, age=2.0, round=7, elected=number == 0, mounted=(mounted,),
         phases={f"vol-{short * 4}": "serving"},
     )  # fmt: skip
     return replace(told, **changes)
@@ -206,13 +213,13 @@ def status_file(agent: AgentView) -> dict[str, Any]:
         return [{name: value for name, value in asdict(note).items() if value} for note in notes]
 
     volumes = [{"id": volume, "phase": phase} for volume, phase in agent.phases.items()]
-    homes = [{**asdict(each), "name": "", "dnsName": ""} for each in agent.homes]
+    mounted = [{**asdict(each), "name": "", "dnsName": ""} for each in agent.mounted]
     report = {
         "did": told(agent.did), "waiting": told(agent.waits), "needsAPerson": told(agent.person),
         "broken": told(agent.bugs),
     }  # fmt: skip
     return {"at": agent.at, "round": agent.round, "took": agent.took, "nextWithin": agent.next_within,
-            "elected": agent.elected, "report": report, "volumes": volumes, "members": homes}  # fmt: skip
+            "elected": agent.elected, "report": report, "volumes": volumes, "members": mounted}  # fmt: skip
 
 
 def write_state(parent: Path, view: ClusterView, cluster: str = CLUSTER) -> Paths:

@@ -13,7 +13,8 @@ from builders.view import CLUSTER, SHORTS, a_host, a_view, an_agent
 from protokube.errors import TryLater
 from protokube.etcd import Hash, KeyValue, Status
 from protokube.local.drill.writer import Writer, as_found
-from protokube.local.view.values import ClusterView, HostView
+from protokube.local.view.cluster import ClusterView
+from protokube.local.view.values import HostView
 from protokube.members.start import Listed
 from protokube.records import Record
 
@@ -218,7 +219,7 @@ def reported(view: ClusterView) -> ClusterView:
     """Every host has an agent, which reports the phases of what it holds."""
     agents = []
     for host in view.hosts:
-        known = view.report(host.name) or an_agent(0, host=host.name, elected=False, homes=())
+        known = view.report(host.name) or an_agent(0, host=host.name, elected=False, mounted=())
         held = {each.id: each.phase for each in view.disks if each.attached_to == host.name}
         agents.append(replace(known, phases=held))
     return replace(view, agents=tuple(agents))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import logging
 import random
-import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -61,7 +60,7 @@ class Loop:
         self.after: Callable[[Round, float], None] = lambda _turn, _took: None
         self._status = status
         self._wake, self._stop = wake, threading.Event()
-        self._pace, self._said = Pace(), ""
+        self._pace, self._logged = Pace(), ""
 
     def wake(self) -> None:
         self._wake.set()
@@ -84,13 +83,13 @@ class Loop:
         round_ = run_round(self.edges, self.wanted)
         took = self.edges.clock.monotonic() - began
         self.rounds += 1
-        said = round_.report.sentence()
-        if said and (round_.report.did or _without_times(said) != self._said):
-            log.info("round %d, %.2fs: %s", self.rounds, took, said)
-        self._said = _without_times(said)
+        timeless, sentence = round_.report.sentence(), round_.report.sentence(self.edges.clock.now())
+        if sentence and (round_.report.did or timeless != self._logged):
+            log.info("round %d, %.2fs: %s", self.rounds, took, sentence)
+        self._logged = timeless
         pause = self._pace.after(round_)
         self._write(snapshot(round_, number=self.rounds, took=took, pause=pause))
-        self.tell(said or "settled")
+        self.tell(sentence or "settled")
         self.after(round_, took)
         return pause
 
@@ -100,7 +99,3 @@ class Loop:
             write_atomic(self._status, (json.dumps(told, sort_keys=True) + "\n").encode(), durable=False)
         except OSError as error:  # a full disk must not stop the rounds
             log.warning("cannot write %s: %s", self._status, error.strerror)
-
-
-def _without_times(said: str) -> str:
-    return re.sub(r" \(for \d+ s\)", "", said)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from protokube.errors import ProtokubeError
@@ -18,6 +18,8 @@ class Note:
     text: str
     hint: str = ""
     saw: str = ""
+    since: float | None = None
+    """When a wait began, in seconds since 1970 by the clock of this machine; None if the time was not taken."""
 
 
 @dataclass(slots=True)
@@ -35,14 +37,12 @@ class Report:
         if text:
             self.did.append(Note(step=step, about=about, text=text))
 
-    def waiting(self, step: str, why: ProtokubeError | str, about: str = "") -> None:
-        self.waits.append(_note(step, why, about))
+    def waiting(self, step: str, why: ProtokubeError | str, about: str = "", since: float | None = None) -> None:
+        self.waits.append(replace(_note(step, why, about), since=since))
 
     def needs_a_person(self, step: str, why: ProtokubeError | str, about: str = "", hint: str = "") -> None:
         note = _note(step, why, about)
-        self.person.append(
-            Note(step=step, about=about, text=note.text, hint=hint or note.hint, saw=note.saw) if hint else note
-        )
+        self.person.append(replace(note, hint=hint) if hint else note)
 
     def warn(self, step: str, text: str, about: str = "", hint: str = "") -> None:
         self.warnings.append(Note(step=step, about=about, text=text, hint=hint))
@@ -55,26 +55,22 @@ class Report:
         """Whether nothing is left to wait for."""
         return not (self.waits or self.person or self.bugs)
 
-    def sentence(self) -> str:
-        """The round in one line; empty if nothing happened and nothing is waited for."""
+    def sentence(self, now: float | None = None) -> str:
+        """The round in one line, with how long each wait has lasted by `now`; empty if there is nothing to report."""
         parts = [f"{_subject(each)} {each.text}" for each in self.did]
-        parts += [f"{_subject(each)} waits: {each.text}" for each in self.waits]
+        parts += [f"{_subject(each)} waits: {each.text}{_lasted(each, now)}" for each in self.waits]
         parts += [f"{_subject(each)} NEEDS A PERSON: {each.text}" for each in self.person]
         parts += [f"{each.step} BROKEN: {each.text}" for each in self.bugs]
         parts += [f"{_subject(each)} WARNING: {each.text}" for each in self.warnings]
         return "; ".join(parts)
 
     def to_tree(self) -> dict[str, Any]:
-        def told(notes: list[Note]) -> list[dict[str, str]]:
-            fields = ("step", "about", "text", "saw", "hint")
-            return [{name: getattr(note, name) for name in fields if getattr(note, name)} for note in notes]
-
         return {
-            "did": told(self.did),
-            "waiting": told(self.waits),
-            "needsAPerson": told(self.person),
-            "broken": told(self.bugs),
-            "warnings": told(self.warnings),
+            "did": _trees(self.did),
+            "waiting": _trees(self.waits),
+            "needsAPerson": _trees(self.person),
+            "broken": _trees(self.bugs),
+            "warnings": _trees(self.warnings),
         }
 
 
@@ -82,6 +78,16 @@ def _note(step: str, why: ProtokubeError | str, about: str) -> Note:
     if isinstance(why, ProtokubeError):
         return Note(step=step, about=about, text=why.message, hint=why.hint, saw=why.saw)
     return Note(step=step, about=about, text=why)
+
+
+def _trees(notes: list[Note]) -> list[dict[str, Any]]:
+    """Without the fields that are empty."""
+    return [{name: value for name, value in asdict(note).items() if value not in ("", None)} for note in notes]
+
+
+def _lasted(note: Note, now: float | None) -> str:
+    seconds = 0.0 if note.since is None or now is None else now - note.since
+    return f" (for {seconds:.0f} s)" if seconds >= 1 else ""
 
 
 def _subject(note: Note) -> str:

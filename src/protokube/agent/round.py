@@ -90,10 +90,9 @@ class Round:
     """Seconds after which the next round has to be there, if nothing else asks for one sooner."""
 
     def waiting(self, step: str, about: str, why: str) -> None:
-        """Note a wait together with how long it has lasted."""
-        seconds = self.waited(f"{step} {about}")
-        lasting = f" (for {seconds:.0f} s)" if seconds >= 1 else ""
-        self.report.waiting(step, f"{why}{lasting}", about)
+        """Report a wait together with the time at which it began."""
+        began = self.edges.clock.now() - self.waited(f"{step} {about}")
+        self.report.waiting(step, why, about, since=began)
 
     @contextmanager
     def reported(self, step: str, about: str) -> Iterator[None]:

@@ -66,17 +66,17 @@ def _phase(round_: Round, volume: Volume, *, mounted: bool) -> Phase:
 def _mounted_volume(round_: Round, disk: MountedVolume) -> dict[str, Any]:
     match round_.decisions.get(disk.volume):
         case Start(fresh=True):
-            doing = "founding"
+            doing, why = "founding", ""
         case Start():
-            doing = "going on"
+            doing, why = "going on", ""
         case Join():
-            doing = "joining"
+            doing, why = "joining", ""
         case Wait(why):
-            doing = f"waiting: {why}"
+            doing = "waiting"
         case Refuse(why):
-            doing = f"refused: {why}"
+            doing = "refused"
         case _:
-            doing = "undecided"
+            doing, why = "undecided", ""
     identity = disk.identity if isinstance(disk.identity, Identity) else None
     return {
         "member": disk.name,
@@ -88,6 +88,7 @@ def _mounted_volume(round_: Round, disk: MountedVolume) -> dict[str, Any]:
         "generation": identity.generation if identity else None,
         "data": disk.data.value,
         "doing": doing,
+        "why": why,
         "linked": is_linked(round_, disk),
         "older": asdict(older) if (older := round_.older.get(disk.volume)) is not None else None,
     }

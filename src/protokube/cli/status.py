@@ -14,7 +14,7 @@ from protokube.errors import ExitCode
 
 if TYPE_CHECKING:
     from protokube.cli.shared.screen import Screen
-    from protokube.local.view.values import ClusterView
+    from protokube.local.view.cluster import ClusterView
 
 PATIENCE = 5.0
 """Seconds after which a need for a person, the same all the time, counts as one that does not pass by itself."""
@@ -64,7 +64,7 @@ def status(cluster: str | None, wait: bool, timeout: float, output: str) -> int:
 def stay(views: Iterable[ClusterView], screen: Screen) -> ClusterView:
     """Show what changes until it is ready, or until a person has been needed for a while; the last view."""
     from protokube.cli.render.status import outcome, render_changes, render_status
-    from protokube.local.view.needs import Standing
+    from protokube.local.view.cluster import Standing
 
     before: ClusterView | None = None
     standing = Standing()

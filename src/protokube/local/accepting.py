@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from protokube.errors import InvalidRequest, Refused, TryLater
-from protokube.local.view.values import ClusterView, DiskView
+from protokube.local.view.cluster import ClusterView
+from protokube.local.view.values import DiskView
 from protokube.members import diskfaults
 from protokube.members.diskfaults import FaultRecord
 from protokube.members.generation import Accepted, decode, encode
@@ -92,11 +93,11 @@ def find_broken(disk: DiskView, store: Store, cluster: str) -> RepairedDisk:
 def find_older(view: ClusterView, disk: DiskView, figures: Accepted) -> OlderCopy:
     """What the holder reports of the disk. InvalidRequest if it has other figures, Refused if it is no older copy."""
     reported = [
-        home.older
+        mounted.older
         for agent in view.agents
         if agent.host == disk.attached_to
-        for home in agent.homes
-        if home.volume == disk.id and home.older is not None
+        for mounted in agent.mounted
+        if mounted.volume == disk.id and mounted.older is not None
     ]
     if not reported:
         raise Refused(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from clusters.scenario.cluster import Stage
 from clusters.scenario.copies import DiskCopy
 from clusters.scenario.host import Host
@@ -111,9 +109,9 @@ def remove_the_one_that_came_furthest(stage: Stage) -> None:
 
 
 def waits(stage: Stage) -> set[str]:
-    """What agents wait for, without for how long."""
+    """What agents wait for."""
     return {
-        re.sub(r" \(for \d+ s\)$", "", note.text)
+        note.text
         for host in stage.hosts.values()
         if host.runs and host.round_ is not None
         for note in host.round_.report.waits

@@ -188,4 +188,4 @@ class Host:
 
     @property
     def said(self) -> str:
-        return self.round_.report.sentence() if self.round_ else ""
+        return self.round_.report.sentence(self.edges.clock.now()) if self.round_ else ""

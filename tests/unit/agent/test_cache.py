@@ -50,7 +50,7 @@ def test_a_wait_tells_how_long_it_has_lasted() -> None:
     clock.advance(7)
     round_ = again(round_)
     round_.waiting("names", "etcd-a", "no answer")
-    assert round_.report.sentence() == "names etcd-a: waits: no answer (for 7 s)"
+    assert round_.report.sentence(clock.wall) == "names etcd-a: waits: no answer (for 7 s)"
 
 
 def test_a_wait_that_ended_begins_anew() -> None:

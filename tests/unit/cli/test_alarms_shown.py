@@ -10,7 +10,8 @@ from protokube.cli.render.members import members_tree, render_members
 from protokube.cli.render.status import outcome, render_status
 from protokube.cli.render.tree import member_tree
 from protokube.errors import ExitCode
-from protokube.local.view.values import AgentView, ClusterView
+from protokube.local.view.cluster import ClusterView
+from protokube.local.view.values import AgentView
 from protokube.members.alarms import Alarm, AlarmKind, meaning, state
 
 MB = 2**20

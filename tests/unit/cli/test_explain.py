@@ -28,8 +28,8 @@ from protokube.cli.render.explain_member import explain_member
 from protokube.cli.render.explain_record import explain_record
 from protokube.cli.render.explain_volume import explain_volume
 from protokube.errors import ExitCode, InvalidRequest
+from protokube.local.view.cluster import ClusterView
 from protokube.local.view.next import next_for_volume
-from protokube.local.view.values import ClusterView
 from protokube.records import Record
 
 VIEW = a_view()
@@ -62,7 +62,7 @@ def test_a_volume_in_order_tells_whose_it_is_and_that_nothing_comes_next() -> No
 def test_what_agents_said_about_a_volume_is_put_together_whoever_said_it() -> None:
     agents = (
         an_agent(
-            0, did=(a_note("attached vol-aaaa", about="main/a"),), waits=(a_note("etcd (for 5 s)", about="main/a"),)
+            0, did=(a_note("attached vol-aaaa", about="main/a"),), waits=(a_note("etcd", about="main/a", lasted=5),)
         ),
         an_agent(1, did=(a_note("went to another master", about="main/a"), a_note("marked", about="main/b"))),
         an_agent(2, bugs=(a_note("KeyError about vol-aaaa", step="names"),)),
@@ -88,8 +88,10 @@ def test_a_name_inside_another_word_is_not_meant() -> None:
 
 
 def test_a_volume_without_an_identity_is_told_as_that() -> None:
-    home = replace(VIEW.agents[0].homes[0], epoch=None, holder=None, data="original", doing="refused: x", linked=False)
-    facts = dict(explain_volume(a_view(agents=(an_agent(0, homes=(home,)),)), "vol-aaaa").facts)
+    mounted = replace(
+        VIEW.agents[0].mounted[0], epoch=None, holder=None, data="original", doing="refused", why="x", linked=False
+    )
+    facts = dict(explain_volume(a_view(agents=(an_agent(0, mounted=(mounted,)),)), "vol-aaaa").facts)
 
     assert facts["on the disk"] == "no identity, data original"
     assert facts["etcd"] == "refused: x; its manifest is not linked"
@@ -97,7 +99,7 @@ def test_a_volume_without_an_identity_is_told_as_that() -> None:
 
 def test_what_a_person_has_to_do_comes_next() -> None:
     view = a_view(
-        members=but(VIEW.members, 0, healthy=False), agents=(an_agent(0, person=(REFUSED,), homes=(), phases={}),)
+        members=but(VIEW.members, 0, healthy=False), agents=(an_agent(0, person=(REFUSED,), mounted=(), phases={}),)
     )
     told = explain_volume(view, "vol-aaaa")
 

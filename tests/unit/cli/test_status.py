@@ -35,7 +35,8 @@ from protokube.cli.shared.screen import Screen, fit, paint
 from protokube.cli.status import stay
 from protokube.errors import ExitCode
 from protokube.local.drill.listing import list_tree
-from protokube.local.view.values import ClusterView, DaemonView
+from protokube.local.view.cluster import ClusterView
+from protokube.local.view.values import DaemonView
 
 VIEW = a_view()
 REFUSED = a_note(
@@ -45,7 +46,7 @@ STUCK = a_view(
     members=but(VIEW.members, 1, healthy=False, why="connection refused"),
     agents=(
         an_agent(0),
-        an_agent(1, person=(REFUSED,), waits=(a_note("the others (for 4 s)", about="main/b"),)),
+        an_agent(1, person=(REFUSED,), waits=(a_note("the others", about="main/b", lasted=4),)),
         an_agent(2),
     ),
 )

@@ -11,7 +11,7 @@ from protokube.cli.render.tree import view_tree
 from protokube.cli.shared.screen import Screen
 from protokube.cli.status import stay
 from protokube.errors import ExitCode
-from protokube.local.view.values import ClusterView
+from protokube.local.view.cluster import ClusterView
 
 VIEW = a_view()
 REFUSED = a_note(
@@ -67,7 +67,7 @@ def test_what_an_overdue_report_needed_is_said_as_last_known() -> None:
 
 def test_an_agent_of_a_dead_host_that_reports_on_is_said_and_keeps_nobody_from_being_ready() -> None:
     hosts = (*VIEW.hosts, a_host(3, dead=True, address="10.77.0.14"))
-    zombie = an_agent(0, host="master-3", elected=True, phases={}, homes=())
+    zombie = an_agent(0, host="master-3", elected=True, phases={}, mounted=())
     view = a_view(hosts=hosts, agents=(*VIEW.agents, zombie))
 
     assert view.ready

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from protokube.agent.report import Note
-from protokube.local.view.values import AgentView, ClusterView, DaemonView, DiskView, HostView
+from protokube.local.view.cluster import ClusterView
+from protokube.local.view.values import AgentView, DaemonView, DiskView, HostView
 from soak.chaos.watch import last_line_of_traceback, unexplained
 
 

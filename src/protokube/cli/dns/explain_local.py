@@ -8,7 +8,7 @@ from protokube.config.dnscontroller import KEY_SECRET
 from protokube.errors import TryLater
 from protokube.local.base import client_files
 from protokube.local.base.paths import Paths
-from protokube.local.view.values import ClusterView
+from protokube.local.view.cluster import ClusterView
 from protokube.providers.clients.local import LocalClient
 from protokube.providers.dns.budget import Budget
 from protokube.providers.dns.given import given

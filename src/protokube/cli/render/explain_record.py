@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from protokube.cli.render.facts import Explanation, about, find, for_a_person, names_of, sentences
+from protokube.local.view.cluster import ClusterView
 from protokube.local.view.next import next_for_record
-from protokube.local.view.values import ClusterView, MemberView
+from protokube.local.view.values import MemberView
 from protokube.records.member import read_claim
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from protokube.cli.render.facts import Explanation, about, find, for_a_person, names_of, sentences
 from protokube.cli.render.status import host_state, phase_state
 from protokube.cli.render.table import size
-from protokube.local.view.next import home_of, next_for_volume
-from protokube.local.view.values import ClusterView, DiskView
+from protokube.local.view.cluster import ClusterView
+from protokube.local.view.next import mounted_volume, next_for_volume
+from protokube.local.view.values import DiskView
 from protokube.members.generation import FORMED, FORMING
 
 MARKS = {
@@ -19,7 +20,7 @@ MARKS = {
 
 def explain_volume(view: ClusterView, name: str) -> Explanation:
     disk = find(view.disks, name, lambda each: (each.id,), "volume")
-    home = home_of(view, disk)
+    mounted = mounted_volume(view, disk)
     member = view.member(disk.member)
     facts = [
         ("member", f"{disk.member}, as its tags say" + (f"; {member.dns_name}" if member else "")),
@@ -30,13 +31,13 @@ def explain_volume(view: ClusterView, name: str) -> Explanation:
         ("epoch", f"{disk.epoch}, written by {disk.last_holder}" if disk.epoch else "none: nobody has held it yet"),
         ("record", _in_the_record(view, disk)),
     ]
-    if home is not None:
-        linked = "linked" if home.linked else "not linked"
-        identity = f"epoch {home.epoch}, holder {home.holder}" if home.epoch is not None else "no identity"
-        facts.append(("on the disk", f"{identity}, data {home.data}"))
-        if home.older is not None:
-            facts.append(("older copy", str(home.older)))
-        facts.append(("etcd", f"{home.doing}; its manifest is {linked}"))
+    if mounted is not None:
+        linked = "linked" if mounted.linked else "not linked"
+        identity = f"epoch {mounted.epoch}, holder {mounted.holder}" if mounted.epoch is not None else "no identity"
+        facts.append(("on the disk", f"{identity}, data {mounted.data}"))
+        if mounted.older is not None:
+            facts.append(("older copy", str(mounted.older)))
+        facts.append(("etcd", f"{mounted.doing}{f': {mounted.why}' if mounted.why else ''}; its manifest is {linked}"))
     notes = about(view, {disk.id, disk.member, *names_of(member)})
     return Explanation(
         kind="volume",

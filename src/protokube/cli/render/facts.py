@@ -12,7 +12,9 @@ from typing import Any, TypeVar
 
 from protokube.cli.render.table import lasting
 from protokube.errors import InvalidRequest
-from protokube.local.view.values import ClusterView, MemberView, Told
+from protokube.local.view.cluster import ClusterView
+from protokube.local.view.seen import AgentNote
+from protokube.local.view.values import MemberView
 from protokube.spec.decode import near
 
 T = TypeVar("T")
@@ -43,21 +45,21 @@ class Explanation:
                 "next": self.next}  # fmt: skip
 
 
-def about(view: ClusterView, names: Iterable[str], etcd_cluster: str = "") -> list[tuple[str, Told]]:
+def about(view: ClusterView, names: Iterable[str], etcd_cluster: str = "") -> list[tuple[str, AgentNote]]:
     """What agents said about any of these names, or of the whole etcd cluster, with how they said it."""
     known = {each for each in names if each}
     # as a whole word: etcd-c is not meant by etcd-client-ca
     mentioned = re.compile(r"(?<![\w./-])(" + "|".join(map(re.escape, sorted(known))) + r")(?![\w-])")
 
-    def concerns(each: Told) -> bool:
+    def concerns(each: AgentNote) -> bool:
         return each.note.about in (known | {etcd_cluster} - {""}) or mentioned.search(each.note.text) is not None
 
-    did = [Told(host=agent.host, note=note) for agent in view.agents for note in agent.did]
+    did = [AgentNote(host=agent.host, note=note) for agent in view.agents for note in agent.did]
     ways = (("did", did), ("waits", view.waits), ("person", view.person), ("broken", view.bugs))
     return [(how, each) for how, told in ways for each in told if concerns(each)]
 
 
-def sentences(notes: Iterable[tuple[str, Told]]) -> Iterator[str]:
+def sentences(notes: Iterable[tuple[str, AgentNote]]) -> Iterator[str]:
     for how, each in notes:
         match how:
             case "did":
@@ -70,11 +72,11 @@ def sentences(notes: Iterable[tuple[str, Told]]) -> Iterator[str]:
                 yield f"{_who(each)} has a bug: {each.note.text}"
 
 
-def _who(each: Told) -> str:
+def _who(each: AgentNote) -> str:
     return f"{each.host} (last known)" if each.stale else each.host
 
 
-def for_a_person(notes: Iterable[tuple[str, Told]]) -> str:
+def for_a_person(notes: Iterable[tuple[str, AgentNote]]) -> str:
     asked = [each.note.hint or each.note.text for how, each in notes if how == "person"]
     return f"a person acts: {asked[0]}" if asked else ""
 

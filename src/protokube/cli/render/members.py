@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 
 from protokube.cli.render.table import several, size, table
 from protokube.local.drill.listing import list_tree
-from protokube.local.view.values import ClusterView, MemberView
+from protokube.local.view.cluster import ClusterView
+from protokube.local.view.values import MemberView
 from protokube.members import alarms
 from protokube.members.adopt import Adopt, AdoptDecision, Adopted, Layout, data_folder, manifest_file, read_manifest
 from protokube.members.alarms import Alarm

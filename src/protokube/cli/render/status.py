@@ -9,7 +9,9 @@ from typing import TypeVar
 from protokube.agent.report import Note
 from protokube.cli.render.table import lasting, several, size, table
 from protokube.errors import ExitCode
-from protokube.local.view.values import AgentView, ClusterView, DiskView, HostView, MemberView, Told
+from protokube.local.view.cluster import ClusterView
+from protokube.local.view.seen import AgentNote
+from protokube.local.view.values import AgentView, DiskView, HostView, MemberView
 from protokube.members import alarms
 
 T = TypeVar("T")
@@ -158,20 +160,20 @@ def troubles(view: ClusterView) -> list[str]:
     return lines
 
 
-def told(each: Told) -> Iterator[str]:
+def told(each: AgentNote) -> Iterator[str]:
     yield f"{subject(each)}{each.note.text}"
     yield from (f"  {name + ':':5} {text}" for name, text in (("saw", each.note.saw), ("hint", each.note.hint)) if text)
 
 
-def together(notes: Sequence[Told]) -> list[Told]:
+def together(notes: Sequence[AgentNote]) -> list[AgentNote]:
     """What several agents report in the same words is one entry with all their names."""
-    found: dict[Note, list[Told]] = {}
+    found: dict[Note, list[AgentNote]] = {}
     for each in notes:
         found.setdefault(each.note, []).append(each)
     return [replace(same[0], host=", ".join(dict.fromkeys(each.host for each in same))) for same in found.values()]
 
 
-def subject(each: Told) -> str:
+def subject(each: AgentNote) -> str:
     """Who says it of what; nothing before what was seen from outside, which names itself."""
     if not each.host:
         return ""

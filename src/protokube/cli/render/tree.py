@@ -7,7 +7,9 @@ from dataclasses import asdict
 from typing import Any
 
 from protokube.cli.render.status import outcome, state
-from protokube.local.view.values import AgentView, ClusterView, DiskView, HostView, MemberView, Told
+from protokube.local.view.cluster import ClusterView
+from protokube.local.view.seen import AgentNote
+from protokube.local.view.values import AgentView, DiskView, HostView, MemberView
 from protokube.records import Record
 
 Tree = dict[str, Any]
@@ -97,7 +99,7 @@ def agent_tree(view: ClusterView, agent: AgentView) -> Tree:
     """`elected` and `serving` only as far as they hold now; what a stale report said of them is `lastKnown`."""
     current = view.current(agent.host) is not None
     did = [{name: value for name, value in asdict(each).items() if value} for each in agent.did]
-    homes = [asdict(each) for each in agent.homes]
+    mounted = [asdict(each) for each in agent.mounted]
     return {
         "host": agent.host,
         "at": agent.at,
@@ -109,11 +111,11 @@ def agent_tree(view: ClusterView, agent: AgentView) -> Tree:
         "serving": agent.serving if current else None,
         "lastKnown": {"elected": agent.elected, "serving": agent.serving},
         "did": did,
-        "members": homes,
+        "members": mounted,
     }
 
 
-def told_trees(told: Sequence[Told], *, lasting: bool = False) -> list[Tree]:
+def told_trees(told: Sequence[AgentNote], *, lasting: bool = False) -> list[Tree]:
     found = []
     for each in told:
         tree: Tree = {"host": each.host} | ({"stale": True} if each.stale else {})

@@ -12,7 +12,7 @@ from protokube.errors import ExitCode, Refused, TryLater
 if TYPE_CHECKING:
     from protokube.agent.wanted import MasterConfig
     from protokube.local.base.paths import Paths
-    from protokube.local.view.values import ClusterView
+    from protokube.local.view.cluster import ClusterView
     from protokube.providers.clients.local import LocalClient
     from protokube.store import Store
 
@@ -60,8 +60,8 @@ def await_ready(progress: Progress, paths: Paths, timeout: float) -> ClusterView
     """Until it is ready, or serves and needs a person. Refused if only a person can make it ready."""
     from protokube.cli.render.status import outcome
     from protokube.cli.status import PATIENCE
+    from protokube.local.view.cluster import Standing
     from protokube.local.view.look import Looker
-    from protokube.local.view.needs import Standing
 
     end = time.monotonic() + timeout
     standing = Standing()

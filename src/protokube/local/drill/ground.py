@@ -22,8 +22,9 @@ from protokube.local.drill import api_writing
 from protokube.local.drill.api_writing import ApiHand
 from protokube.local.drill.writer import Writer, as_found
 from protokube.local.host import network
+from protokube.local.view.cluster import ClusterView
 from protokube.local.view.look import Looker, client_files
-from protokube.local.view.values import ClusterView, HostView
+from protokube.local.view.values import HostView
 from protokube.providers.clients.local import LocalClient
 
 PREFIX = "/protokube/drills/"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from protokube.local.drill.listing import list_bytes
 from protokube.local.drill.values import ApiWrites, Timeline, Verdict
 from protokube.local.drill.writer import key_of, lost, turned_back, unexplained
-from protokube.local.view.values import ClusterView
+from protokube.local.view.cluster import ClusterView
 from protokube.members.start import Listed
 
 ONE_ROUND = 12.0

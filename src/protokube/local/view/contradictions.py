@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from protokube.local.view.values import AgentView, ClusterView
+from protokube.local.view.seen import SeenCluster
+from protokube.local.view.values import AgentView
 from protokube.members.phases import OWN, Phase, from_text
 
 CLAIMS = OWN - {Phase.SUPERSEDED, Phase.UNUSED}
@@ -27,7 +28,7 @@ class Contradiction:
     """Which it is about, if it is about one."""
 
 
-def contradictions(view: ClusterView) -> Iterator[Contradiction]:
+def contradictions(view: SeenCluster) -> Iterator[Contradiction]:
     claims = view.claim_election
     if len(claims) > 1:
         yield Contradiction(text=f"{' and '.join(claims)} both report that they are elected")
@@ -53,7 +54,7 @@ def _claims(agent: AgentView) -> Iterator[tuple[str, Phase]]:
             yield volume, phase
 
 
-def _about_volume(view: ClusterView, volume: str, holders: list[tuple[str, Phase]]) -> Iterator[Contradiction]:
+def _about_volume(view: SeenCluster, volume: str, holders: list[tuple[str, Phase]]) -> Iterator[Contradiction]:
     if len(holders) > 1:
         said = " and ".join(f"{host} ({phase.value})" for host, phase in holders)
         yield Contradiction(text=f"{volume} is claimed by {said}", volume=volume)
@@ -66,7 +67,7 @@ def _about_volume(view: ClusterView, volume: str, holders: list[tuple[str, Phase
     yield Contradiction(text=f"{host} reports that it serves {volume}, {where}", volume=volume)
 
 
-def _refused_and_healthy(view: ClusterView) -> Iterator[Contradiction]:
+def _refused_and_healthy(view: SeenCluster) -> Iterator[Contradiction]:
     for member in view.members:
         disk = view.disk(member.volume)
         phase = from_text(disk.phase) if disk and view.current(disk.attached_to) else None

@@ -21,7 +21,8 @@ from protokube.etcd.client import GatewayEtcd
 from protokube.etcd.tls import TlsFiles
 from protokube.local.base.paths import Paths
 from protokube.local.view import sources
-from protokube.local.view.values import AgentView, ClusterView, DiskView, HostView, MemberView
+from protokube.local.view.cluster import ClusterView
+from protokube.local.view.values import AgentView, DiskView, HostView, MemberView
 from protokube.members.alarms import meaning
 from protokube.members.generation import Generation
 from protokube.members.phases import OWN, Phase, from_text, phase_of
@@ -32,7 +33,7 @@ SECONDS = 0.8
 """For each of the two questions a member is asked."""
 PATIENCE = 2 * SECONDS
 MOST_AT_ONCE = 16
-NOT_ITS_HOME = (Phase.SUPERSEDED.value, Phase.UNUSED.value)
+NOT_IN_USE = (Phase.SUPERSEDED.value, Phase.UNUSED.value)
 
 
 def look(paths: Paths) -> ClusterView:
@@ -216,15 +217,15 @@ def _tagged(disks: Sequence[DiskView]) -> list[str]:
 
 
 def _placed(member: str, name: str, cluster: str, disks: Sequence[DiskView]) -> MemberView:
-    current = (each for each in disks if each.member == member and each.phase not in NOT_ITS_HOME)
-    homes = sorted(current, key=lambda disk: disk.attached_to is None)
-    home = homes[0] if homes else None
+    current = (each for each in disks if each.member == member and each.phase not in NOT_IN_USE)
+    volumes = sorted(current, key=lambda disk: disk.attached_to is None)
+    volume = volumes[0] if volumes else None
     return MemberView(
         member=member,
         name=name,
         dns_name=f"{name}.internal.{cluster}",
-        volume=home.id if home else None,
-        host=home.attached_to if home else None,
+        volume=volume.id if volume else None,
+        host=volume.attached_to if volume else None,
     )
 
 

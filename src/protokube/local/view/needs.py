@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from protokube.agent.report import Note
-from protokube.local.view.values import ClusterView, Told
+from protokube.local.view.seen import AgentNote, SeenCluster
 from protokube.members.lostquorum import quorum_lost
 
 NO_RECORD = "restore it from a backup of the state store; nothing is founded or replaced without it"
 
 
-def needs(view: ClusterView) -> Iterator[Told]:
+def needs(view: SeenCluster) -> Iterator[AgentNote]:
     """In the order in which a person has to act."""
-    if not view.daemon.alive and "timed out" not in view.daemon.why:
+    if not view.daemon.alive and not view.daemon.timed_out:
         yield _seen("cloud", "", "the local cloud does not run", "`protokube up` starts it and goes on with what runs")
     for key in keys(view):
         if view.generations.get(key) is None and has_begun(view, key):
@@ -27,30 +27,17 @@ def needs(view: ClusterView) -> Iterator[Told]:
             yield lost
 
 
-def keys(view: ClusterView) -> list[str]:
+def keys(view: SeenCluster) -> list[str]:
     """The etcd clusters, in the order of their members; the first one carries the election."""
     return list(dict.fromkeys(each.key for each in view.members))
 
 
-def has_begun(view: ClusterView, key: str) -> bool:
+def has_begun(view: SeenCluster, key: str) -> bool:
     """Whether bring-up came as far as the record: it is written before any host starts, and disks are made before."""
     return bool(view.hosts) or any(each.mark for each in view.disks if each.member.startswith(f"{key}/"))
 
 
-class Standing:
-    """For how long the same needs have stood: a note of one round passes by itself, and one that stays does not."""
-
-    def __init__(self) -> None:
-        self._since: dict[tuple[str, str, str], float] = {}
-
-    def feed(self, view: ClusterView) -> float:
-        """Seconds for which the oldest need of this view has stood without a break."""
-        found = {(each.host, each.note.step, each.note.about) for each in view.person}
-        self._since = {each: self._since.get(each, view.at) for each in found}
-        return view.at - min(self._since.values(), default=view.at)
-
-
-def _lost(view: ClusterView, key: str) -> Told | None:
+def _lost(view: SeenCluster, key: str) -> AgentNote | None:
     members = [each for each in view.members if each.key == key]
     record = view.generations.get(key)
     shorts = [each.member.partition("/")[2] for each in members if each.volume is None]
@@ -61,5 +48,5 @@ def _lost(view: ClusterView, key: str) -> Told | None:
     return _seen("lost", key, lost.message, lost.hint)
 
 
-def _seen(step: str, about: str, text: str, hint: str) -> Told:
-    return Told(host="", note=Note(step=step, about=about, text=text, hint=hint))
+def _seen(step: str, about: str, text: str, hint: str) -> AgentNote:
+    return AgentNote(host="", note=Note(step=step, about=about, text=text, hint=hint))

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from protokube.local.view.cluster import ClusterView
 from protokube.local.view.contradictions import contradictions
 from protokube.local.view.needs import keys
-from protokube.local.view.values import ClusterView, DiskView, HomeView, HostView, MemberView
+from protokube.local.view.values import DiskView, HostView, MemberView, MountedVolumeView
 from protokube.members import alarms
 from protokube.members.alarms import AlarmKind
 from protokube.members.generation import FORMED
@@ -138,8 +139,8 @@ def _free(view: ClusterView, disk: DiskView) -> Next:
 
 
 def _preparing(view: ClusterView, disk: DiskView, phase: Phase) -> Next:
-    home = home_of(view, disk)
-    doing, _, why = (home.doing if home else "").partition(": ")
+    mounted = mounted_volume(view, disk)
+    doing, why = (mounted.doing, mounted.why) if mounted else ("", "")
     match doing:
         case "waiting":
             return Next(Way.WAITS, f"its agent waits: {why}")
@@ -158,8 +159,8 @@ def _preparing(view: ClusterView, disk: DiskView, phase: Phase) -> Next:
 
 def _removed(view: ClusterView, disk: DiskView) -> Next:
     """Its agent waits while the member may rejoin by itself, and refuses once only a person can bring it back."""
-    home = home_of(view, disk)
-    doing, _, why = (home.doing if home else "").partition(": ")
+    mounted = mounted_volume(view, disk)
+    doing, why = (mounted.doing, mounted.why) if mounted else ("", "")
     if doing != "waiting":
         return Next(Way.PERSON, "nothing, until a person acts")
     quorum = view.has_quorum(disk.member.partition("/")[0])
@@ -251,7 +252,7 @@ def _api_name(view: ClusterView, name: str) -> Next:
     return Next(Way.WAITS, "nothing is known of the members yet")
 
 
-def home_of(view: ClusterView, disk: DiskView) -> HomeView | None:
+def mounted_volume(view: ClusterView, disk: DiskView) -> MountedVolumeView | None:
     """As its holder sees it, mounted."""
     report = view.report(disk.attached_to)
-    return next((home for home in report.homes if home.volume == disk.id), None) if report else None
+    return next((mounted for mounted in report.mounted if mounted.volume == disk.id), None) if report else None

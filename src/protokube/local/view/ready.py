@@ -9,15 +9,16 @@ from collections.abc import Iterator
 
 from protokube.agent.etcd import agreement
 from protokube.local.view.contradictions import contradictions
-from protokube.local.view.values import ClusterView, MemberView
+from protokube.local.view.seen import SeenCluster
+from protokube.local.view.values import MemberView
 from protokube.members.generation import FORMED
 from protokube.members.phases import Phase
 
 
-def lacks(view: ClusterView) -> Iterator[str]:
+def lacks(view: SeenCluster) -> Iterator[str]:
     """In the order in which things come up."""
     if not view.daemon.alive:
-        state = "does not answer" if "timed out" in view.daemon.why else "does not run"
+        state = "does not answer" if view.daemon.timed_out else "does not run"
         yield f"the local cloud {state}{f': {view.daemon.why}' if view.daemon.why else ''}"
     yield from _silent(view)
     yield from dict.fromkeys(each.text for each in contradictions(view) if each.blocks)
@@ -39,7 +40,7 @@ def lacks(view: ClusterView) -> Iterator[str]:
     yield from _lacks_of_the_api(view)
 
 
-def _silent(view: ClusterView) -> Iterator[str]:
+def _silent(view: SeenCluster) -> Iterator[str]:
     """Masters that run and say nothing, or nothing any more: what they last said is not how things are."""
     for host in view.hosts:
         if not host.master or not host.alive or host.dead:
@@ -51,13 +52,13 @@ def _silent(view: ClusterView) -> Iterator[str]:
             yield f"the agent of {host.name} has reported nothing for {report.age:.0f} s"
 
 
-def _alarms(view: ClusterView) -> Iterator[str]:
+def _alarms(view: SeenCluster) -> Iterator[str]:
     """The agents compare what the members hold: members that differ are not ready, however healthy each of them is."""
-    noted = [told.note for told in view.person if told.note.step == agreement.STEP]
+    noted = [each.note for each in view.reported_needs if each.note.step == agreement.STEP]
     yield from dict.fromkeys(f"{note.about}: {note.text}" for note in noted)
 
 
-def _lacks_of_the_api(view: ClusterView) -> Iterator[str]:
+def _lacks_of_the_api(view: SeenCluster) -> Iterator[str]:
     """The last known address is never taken away, so a name may point at nobody that lives."""
     living = {each.address for each in view.hosts if each.alive and not each.dead}
     for name in view.api_names[:1]:
@@ -70,7 +71,7 @@ def _lacks_of_the_api(view: ClusterView) -> Iterator[str]:
         yield f"the API server of {host} is not ready"
 
 
-def _lacks_of(view: ClusterView, member: MemberView) -> Iterator[str]:
+def _lacks_of(view: SeenCluster, member: MemberView) -> Iterator[str]:
     if member.volume is None:
         yield f"{member.name} has no volume"
     elif member.host is None:
@@ -87,7 +88,7 @@ def _lacks_of(view: ClusterView, member: MemberView) -> Iterator[str]:
         yield f"{member.dns_name} points at {', '.join(points_at) or 'nothing'}, not at {host.name} ({host.address})"
 
 
-def _disagreements(view: ClusterView, key: str) -> Iterator[str]:
+def _disagreements(view: SeenCluster, key: str) -> Iterator[str]:
     """What healthy members say differently: two answers to one question are two clusters."""
     answering = [each for each in view.members if each.key == key and each.healthy]
     if len({each.cluster_id for each in answering}) > 1:

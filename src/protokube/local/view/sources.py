@@ -25,7 +25,7 @@ from protokube.local.cloud.host_registry import Census
 from protokube.local.cloud.volumes import Volumes
 from protokube.local.host import hosts
 from protokube.local.outside.wish import SETTING
-from protokube.local.view.values import ROUNDS_EVERY, AgentView, DaemonView, HomeView, HostView, OutsideView
+from protokube.local.view.values import ROUNDS_EVERY, AgentView, DaemonView, HostView, MountedVolumeView, OutsideView
 from protokube.members.generation import Generation, decode
 from protokube.members.older import Figures, Older
 from protokube.providers.clients.local import LocalClient
@@ -68,7 +68,13 @@ def inventory(paths: Paths, client: LocalClient, pool: Executor) -> Inventory:
             ports=_ports(forwards),
         )
     except ProtokubeError as why:
-        return _from_database(paths, DaemonView(alive=False, pid=read_pid(paths.pid_file), why=why.saw or why.message))
+        silent = DaemonView(
+            alive=False,
+            pid=read_pid(paths.pid_file),
+            why=why.saw or why.message,
+            timed_out=isinstance(why.__cause__, TimeoutError),
+        )
+        return _from_database(paths, silent)
 
 
 def _from_database(paths: Paths, daemon: DaemonView) -> Inventory:
@@ -215,7 +221,7 @@ def read_agent(host: str, told: Row, *, age: float = 0.0) -> AgentView:
         person=_notes(report["needsAPerson"]),
         bugs=_notes(report["broken"]),
         warnings=_notes(report.get("warnings", ())),
-        homes=tuple(_home(each) for each in told["members"]),
+        mounted=tuple(_mounted_volume(each) for each in told["members"]),
         phases={each["id"]: each["phase"] for each in told["volumes"] or ()},
     )
 
@@ -223,14 +229,14 @@ def read_agent(host: str, told: Row, *, age: float = 0.0) -> AgentView:
 def _notes(told: Sequence[Row]) -> tuple[Note, ...]:
     return tuple(
         Note(step=each["step"], about=each.get("about", ""), text=each["text"], hint=each.get("hint", ""),
-             saw=each.get("saw", ""))
+             saw=each.get("saw", ""), since=each.get("since"))
         for each in told
     )  # fmt: skip
 
 
-def _home(told: Row) -> HomeView:
-    names = ("member", "volume", "epoch", "holder", "generation", "data", "doing", "linked")
-    return HomeView(**{name: told[name] for name in names}, older=_older(told.get("older")))
+def _mounted_volume(told: Row) -> MountedVolumeView:
+    names = ("member", "volume", "epoch", "holder", "generation", "data", "doing", "why", "linked")
+    return MountedVolumeView(**{name: told[name] for name in names}, older=_older(told.get("older")))
 
 
 def _older(document: Row | None) -> Older | None:

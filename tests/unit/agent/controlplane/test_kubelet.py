@@ -85,7 +85,7 @@ def test_after_a_minute_it_does_not_wait_any_longer(round_: Round, clock: FakeCl
     assert not started(round_)
     clock.advance(59)
     assert not started(round_)
-    assert "(for 59 s)" in round_.report.sentence()
+    assert "(for 59 s)" in round_.report.sentence(round_.edges.clock.now())
     clock.advance(2)
     assert started(round_)
     assert round_.report.sentence() == "kubelet started before a volume of main is mounted here"

@@ -25,7 +25,8 @@ from clusters.drill import (
 from protokube.local.drill.run_drill import run_drill
 from protokube.local.drill.scripts import API_LIMIT, CUT_SECONDS, LONGEST_GAP
 from protokube.local.drill.values import DRILLS, Step, Verdict
-from protokube.local.view.values import ClusterView, HostView
+from protokube.local.view.cluster import ClusterView
+from protokube.local.view.values import HostView
 from protokube.records import Record
 
 FEW = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -40,8 +40,9 @@ from protokube.local.base.paths import Paths
 from protokube.local.cloud.host_registry import Census
 from protokube.local.cloud.volumes import Volumes
 from protokube.local.view import sources
+from protokube.local.view.cluster import ClusterView
 from protokube.local.view.look import Looker, disk_views, expect, look
-from protokube.local.view.values import AgentView, ClusterView, DaemonView, MemberView
+from protokube.local.view.values import AgentView, DaemonView, MemberView
 from protokube.providers.clients.local import LocalClient
 from protokube.providers.volumes import Volume
 from protokube.records import Change, Record
@@ -168,7 +169,7 @@ def test_a_cluster_is_ready_exactly_if_no_member_is_ill_and_no_disk_unformed(ill
 
 
 def test_a_wait_lasts_from_when_the_agent_began_it_until_now() -> None:
-    told = a_note("vol-aaaa is being formatted (for 7 s)", about="main/a")
+    told = a_note("vol-aaaa is being formatted", about="main/a", lasted=7)
     view = a_view(agents=(an_agent(0, age=3.0, waits=(told,)),))
 
     (wait,) = view.waits

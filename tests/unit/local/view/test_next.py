@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from builders.view import CLUSTER, a_generation, a_host, a_note, a_view, an_agent, but
 from protokube.cli.render.explain_member import explain_member
 from protokube.cli.render.explain_volume import explain_volume
+from protokube.local.view.cluster import ClusterView
 from protokube.local.view.needs import needs
-from protokube.local.view.next import Next, Way, home_of, next_for_member, next_for_record, next_for_volume
-from protokube.local.view.values import ClusterView, DaemonView
+from protokube.local.view.next import Next, Way, mounted_volume, next_for_member, next_for_record, next_for_volume
+from protokube.local.view.values import DaemonView
 from protokube.members.phases import Phase
 
 VIEW = a_view()
@@ -47,15 +48,19 @@ def views(draw: st.DrawFn) -> ClusterView:
     for number, name in enumerate(names):
         if draw(st.sampled_from([True, True, False])):
             held = {each.id: each.phase for each in disks if each.attached_to == name and each.phase}
-            doing = draw(st.sampled_from(["going on", "joining", "undecided", "waiting: x", "refused: y"]))
-            home = an_agent(min(number, 2)).homes[0]
-            homes = tuple(replace(home, volume=volume, doing=doing) for volume in held)
+            doing, why = draw(
+                st.sampled_from(
+                    [("going on", ""), ("joining", ""), ("undecided", ""), ("waiting", "x"), ("refused", "y")]
+                )
+            )
+            one = an_agent(min(number, 2)).mounted[0]
+            volumes = tuple(replace(one, volume=volume, doing=doing, why=why) for volume in held)
             asked = draw(st.sampled_from([(), (), (a_note("refused", about="main/a", hint="act"),)]))
             serving = draw(st.sampled_from([None, True, False]))
             age, elected = draw(st.sampled_from([1.0, OLD])), draw(st.booleans())
             agents.append(
                 an_agent(
-                    0, host=name, age=age, elected=elected, phases=held, homes=homes, person=asked, serving=serving
+                    0, host=name, age=age, elected=elected, phases=held, mounted=volumes, person=asked, serving=serving
                 )
             )
     record = draw(st.sampled_from([a_generation(), a_generation(), a_generation(open=True), None]))
@@ -124,8 +129,8 @@ def test_nothing_happens_by_itself_to_what_needs_a_person(view: ClusterView) -> 
     whole = list(needs(view))
     for disk in view.disks:
         way = next_for_volume(view, disk).way
-        home = home_of(view, disk)
-        rejoins = disk.phase == "removed" and home is not None and home.doing.startswith("waiting: ")
+        mounted = mounted_volume(view, disk)
+        rejoins = disk.phase == "removed" and mounted is not None and mounted.doing == "waiting"
         refused = disk.phase in REFUSALS and disk.phase != "superseded" and not rejoins
         if whole or (refused and view.current(disk.attached_to)):
             assert way is Way.PERSON
@@ -250,10 +255,10 @@ def test_before_any_host_starts_a_record_that_is_not_written_yet_needs_nobody() 
 
 def test_what_waits_for_a_quorum_is_not_said_to_be_linked_soon() -> None:
     why = "main/a is blank and joins the others once they have a quorum"
-    home = replace(VIEW.agents[0].homes[0], doing=f"waiting: {why}")
+    mounted = replace(VIEW.agents[0].mounted[0], doing="waiting", why=why)
     view = nobody_answers(
         disks=but(VIEW.disks, 0, phase="mounted"),
-        agents=but(VIEW.agents, 0, homes=(home,), phases={"vol-aaaa": "mounted"}),
+        agents=but(VIEW.agents, 0, mounted=(mounted,), phases={"vol-aaaa": "mounted"}),
     )
 
     assert next_for_volume(view, view.disks[0]).text == f"its agent waits: {why}"
@@ -321,21 +326,24 @@ def test_a_cluster_is_ready_only_if_every_master_that_runs_has_reported_in_time(
 
 
 @pytest.mark.parametrize(
-    ("doing", "way", "text"),
+    ("doing", "why", "way", "text"),
     [
         (
-            "waiting: member 1 was removed; it rejoins",
+            "waiting",
+            "member 1 was removed; it rejoins",
             Way.BY_ITSELF,
             "its agent waits: member 1 was removed; it rejoins",
         ),
-        ("refused: member 1 was removed again", Way.PERSON, "nothing, until a person acts"),
+        ("refused", "member 1 was removed again", Way.PERSON, "nothing, until a person acts"),
     ],
 )
-def test_a_removed_member_rejoins_by_itself_only_while_its_agent_says_so(doing: str, way: Way, text: str) -> None:
-    home = replace(VIEW.agents[0].homes[0], volume=VIEW.disks[0].id, doing=doing)
+def test_a_removed_member_rejoins_by_itself_only_while_its_agent_says_so(
+    doing: str, why: str, way: Way, text: str
+) -> None:
+    mounted = replace(VIEW.agents[0].mounted[0], volume=VIEW.disks[0].id, doing=doing, why=why)
     view = a_view(
         disks=but(VIEW.disks, 0, phase="removed"),
-        agents=but(VIEW.agents, 0, homes=(home,), phases={VIEW.disks[0].id: "removed"}),
+        agents=but(VIEW.agents, 0, mounted=(mounted,), phases={VIEW.disks[0].id: "removed"}),
         members=but(VIEW.members, 0, healthy=False, why="nothing answers at etcd-a yet"),
     )
 

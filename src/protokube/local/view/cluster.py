@@ -1,0 +1,49 @@
+"""A local cluster as one look saw it, with what follows from that: whether it is ready, and what needs a person."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from protokube.local.view.contradictions import contradictions
+from protokube.local.view.needs import needs
+from protokube.local.view.ready import lacks
+from protokube.local.view.seen import AgentNote, SeenCluster
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterView(SeenCluster):
+    """What `status`, `explain`, `up` and drills work on."""
+
+    @property
+    def ready(self) -> bool:
+        return not self.lacks
+
+    @property
+    def lacks(self) -> tuple[str, ...]:
+        """Why the cluster is not ready, in the order in which things come up; empty if it is."""
+        return tuple(lacks(self))
+
+    @property
+    def person(self) -> tuple[AgentNote, ...]:
+        """What no later round mends by itself: as seen from outside, and as the agents report it."""
+        seen = tuple(needs(self))
+        known = {each.note.text for each in seen}  # agents report the same in the same words, each for itself
+        return (*seen, *(each for each in self.reported_needs if each.note.text not in known))
+
+    @property
+    def contradictions(self) -> tuple[str, ...]:
+        """What was reported and cannot all be true."""
+        return tuple(each.text for each in contradictions(self))
+
+
+class Standing:
+    """For how long the same needs have stood: a note of one round passes by itself, and one that stays does not."""
+
+    def __init__(self) -> None:
+        self._since: dict[tuple[str, str, str], float] = {}
+
+    def feed(self, view: ClusterView) -> float:
+        """Seconds for which the oldest need of this view has stood without a break."""
+        found = {(each.host, each.note.step, each.note.about) for each in view.person}
+        self._since = {each: self._since.get(each, view.at) for each in found}
+        return view.at - min(self._since.values(), default=view.at)
