@@ -17,8 +17,9 @@ from protokube.agent.launchdata import from_config
 from protokube.agent.wanted import MasterConfig
 from protokube.binaries.kubernetes import find
 from protokube.binaries.product import Release
-from protokube.cli.wiring import StoreKeys, SystemClock
+from protokube.cli.wiring import machine_keys
 from protokube.config.complete import Config
+from protokube.host.clock import SystemClock
 from protokube.kube.client import KubeApi
 from protokube.local.bringup import ensure_authorities
 from protokube.manifests import kubeconfig
@@ -106,7 +107,7 @@ def real_api(work: Path, *, controllers: bool = True) -> Iterator[RealApi]:
     wanted = from_config(config)
     store = open_store(f"file://{work / 'store'}")
     ensure_authorities(store, wanted)
-    keys = StoreKeys(store, wanted, work / "keys", SystemClock())
+    keys = machine_keys(store, wanted, work / "keys", SystemClock())
     keys.sync([name for name in wanted.certificates if not name.startswith("etcd-")])
     keys.sync_shared()
     for told in wanted.components:

@@ -84,16 +84,18 @@ def build(told: dict[str, Any], status: Path) -> Any:
     from protokube.agent.threads import workers
     from protokube.agent.wanted import from_tree
     from protokube.cli import wiring
+    from protokube.host.clock import SystemClock
     from protokube.host.disks import HostDisks
     from protokube.host.routes import HostRoutes
     from protokube.host.superblock import ext4_uuid
+    from protokube.providers import catalog
     from protokube.store.open import open_store
 
-    wanted, root, clock = from_tree(told["master"]), Path("/"), wiring.SystemClock()
+    wanted, root, clock = from_tree(told["master"]), Path("/"), SystemClock()
     keys = Path(told.get("pki", "/srv/kubernetes"))
-    cloud = wiring.infrastructure(told["infrastructure"])
+    cloud = catalog.infrastructure(told["infrastructure"])
     store = open_store(told["store"])
-    dns, zone_mode = wiring.names(told.get("dns"), root, store, wanted.cluster)
+    names = catalog.names(told.get("dns"), root, store, wanted.cluster)
     etcd = wiring.etcd_clients(wanted, keys)
     me = patiently(cloud.machines.me)
     wanted = nodekeys.with_node(wanted, me)
@@ -104,9 +106,9 @@ def build(told: dict[str, Any], status: Path) -> Any:
     watching = Watching(etcd, {each.key: [member.name for member in each.members] for each in wanted.etcd}, wake.set)
     space = SpaceWatch(etcd, clock, wake.set)
     edges = Edges(
-        me=me, clock=clock, volumes=cloud.volumes, machines=cloud.machines, dns=dns, zone_mode=zone_mode,
+        me=me, clock=clock, volumes=cloud.volumes, machines=cloud.machines, dns=names.provider, zone_mode=names.zone,
         disks=HostDisks(on_done=wake.set), units=wiring.units(told["units"]), store=store, etcd=etcd,
-        keys=wiring.StoreKeys(store, wanted, keys, clock), presence=presence, agreement=watching, space=space,
+        keys=wiring.machine_keys(store, wanted, keys, clock), presence=presence, agreement=watching, space=space,
         root=root, uuid_of=lambda block: ext4_uuid(block.number), new_nonce=lambda: str(uuid.uuid4()),
         routes=HostRoutes() if wanted.pod_network else None, kube=kube if wanted.components else None,
         workers=workers(presence, watching, space, api if wanted.components else None, cloud.watch, wake.set),

@@ -15,7 +15,7 @@ from protokube.cli.shared.options import output_option
 from protokube.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from protokube.cli.dns.zones import OpenZones
+    from protokube.providers.dns.opened import OpenZones
 
 
 @click.command()

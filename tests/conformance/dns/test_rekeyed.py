@@ -12,10 +12,10 @@ import pytest
 from clusters.etcd import own_address
 from fakes.dns_thread import DnsThread
 from fakes.name_servers import LOOPBACK, ZONE, Kept, a_text, an_address, change, create
-from protokube.cli import wiring
 from protokube.config.dnscontroller import KEY_SECRET
 from protokube.errors import Refused, TryLater
 from protokube.local.dns.nameserver import DnsServer
+from protokube.providers import catalog
 from protokube.providers.dns import BadRecord, DnsProvider
 from protokube.providers.dns.keys import TsigKey, new_key
 from protokube.providers.dns.memory import MemoryDns
@@ -66,7 +66,7 @@ def put(store: Store, key: TsigKey) -> None:
 def names(store: Store) -> DnsProvider:
     """As an agent makes it from its launch data."""
     told = {"kind": "rfc2136", "server": own_address(), "port": PORT, "zone": ZONE, "key": {"fromSecret": KEY_SECRET}}
-    found, _ = wiring.names(told, Path("/"), store, CLUSTER)
+    found = catalog.names(told, Path("/"), store, CLUSTER).provider
     assert found is not None
     return found
 

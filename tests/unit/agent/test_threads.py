@@ -24,8 +24,8 @@ from protokube.agent.etcd.agreement import Watching
 from protokube.agent.etcd.presence import EVERY, TTL, LeasePresence
 from protokube.agent.etcd.spacewatch import SpaceWatch
 from protokube.agent.sync import ROUND
-from protokube.cli.wiring import SystemClock
 from protokube.etcd.client import GatewayEtcd
+from protokube.host.clock import SystemClock
 from protokube.host.supervised import Supervised, Workers
 
 GOOD: dict[str, Any] = {

@@ -14,6 +14,8 @@ from protokube.agent.wanted import MasterConfig
 from protokube.cli import wiring
 from protokube.cli.agent import patiently, read_launch, told_to_prometheus
 from protokube.errors import InvalidRequest, TryLater
+from protokube.host.clock import SystemClock
+from protokube.providers import catalog
 from protokube.store.memory import MemoryStore
 
 STORE = MemoryStore("memory://agent")
@@ -56,30 +58,30 @@ def test_launch_data_are_read_back(tmp_path: Path) -> None:
 
 def test_vendors_that_there_are_not_are_named() -> None:
     with pytest.raises(InvalidRequest, match="no infrastructure 'azure'"):
-        wiring.infrastructure({"kind": "azure"})
+        catalog.infrastructure({"kind": "azure"})
     with pytest.raises(InvalidRequest, match="no provider of names 'etcd'"):
-        wiring.names({"kind": "etcd"}, Path("/"), STORE, "dev")
+        catalog.names({"kind": "etcd"}, Path("/"), STORE, "dev")
     with pytest.raises(InvalidRequest, match="no service manager 'upstart'"):
         wiring.units("upstart")
 
 
 def test_names_in_a_zone_and_in_a_hosts_file_are_told_apart(tmp_path: Path) -> None:
     told = {"kind": "rfc2136", "server": "127.0.0.1", "zone": "dev", "key": {"fromSecret": "dns-update-key"}}
-    zone, in_zone = wiring.names(told, tmp_path, STORE, "dev")
-    hosts, in_hosts_zone = wiring.names({"kind": "hosts", "zone": "dev"}, tmp_path, STORE, "dev")
+    in_zone = catalog.names(told, tmp_path, STORE, "dev")
+    in_file = catalog.names({"kind": "hosts", "zone": "dev"}, tmp_path, STORE, "dev")
 
-    assert (in_zone, in_hosts_zone) == (True, False)
-    assert zone is not None
-    assert hosts is not None
-    assert zone.zone == hosts.zone == "dev"
-    assert wiring.names(None, tmp_path, STORE, "dev") == (None, True)
+    assert (in_zone.zone, in_file.zone) == (True, False)
+    assert in_zone.provider is not None
+    assert in_file.provider is not None
+    assert in_zone.provider.zone == in_file.provider.zone == "dev"
+    assert catalog.names(None, tmp_path, STORE, "dev") == catalog.Names(provider=None, zone=True)
 
 
 def test_launch_data_of_before_that_have_the_key_itself_in_them_still_work(tmp_path: Path) -> None:
     with embedded() as server:
         key = {"name": server.key.name, "secret": server.key.secret}
         told = {"kind": "rfc2136", "server": LOOPBACK, "port": server.port, "zone": ZONE, "key": key}
-        zone, _ = wiring.names(told, tmp_path, STORE, "dev")
+        zone = catalog.names(told, tmp_path, STORE, "dev").provider
         assert zone is not None
         zone.apply(create(an_address("a")))
 
@@ -103,12 +105,12 @@ def test_certificates_of_members_are_renewed_one_member_after_the_other(tmp_path
     from protokube.agent.launchdata import from_config
 
     wanted: MasterConfig = from_config(completed(cloud="local", masters=3))
-    keys = wiring.StoreKeys(MemoryStore("memory://keys"), wanted, tmp_path, wiring.SystemClock())
+    keys = wiring.machine_keys(MemoryStore("memory://keys"), wanted, tmp_path, SystemClock())
 
-    places = [keys._place(f"etcd-{short}-peer") for short in "abc"]
+    places = [keys.place_of(f"etcd-{short}-peer") for short in "abc"]
 
     assert [(place.index, place.count) for place in places] == [(0, 3), (1, 3), (2, 3)]
-    assert keys._place("protokube-etcd-client").count == 1
+    assert keys.place_of("protokube-etcd-client").count == 1
 
 
 def test_a_place_for_metrics_that_somebody_else_has_keeps_no_master_from_its_rounds(

@@ -10,7 +10,8 @@ import pytest
 
 from builders.config import completed
 from protokube.agent.launchdata import from_config
-from protokube.cli.wiring import StoreKeys, SystemClock
+from protokube.cli.wiring import machine_keys
+from protokube.host.clock import SystemClock
 from protokube.local.bringup import ensure_authorities
 from protokube.store.memory import MemoryStore
 
@@ -69,7 +70,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     config = completed(cloud="local", masters=3, name="laptop", etcdClusters=[{"name": "main"}])
     wanted, store = from_config(config), MemoryStore("memory://pki")
     ensure_authorities(store, wanted)
-    keys = StoreKeys(store, wanted, made, SystemClock())
+    keys = machine_keys(store, wanted, made, SystemClock())
     keys.sync(sorted(wanted.certificates))
     keys.sync_shared()
     return made

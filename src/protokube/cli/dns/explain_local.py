@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from protokube.cli.dns.explain import explain_name
-from protokube.cli.dns.zones import OpenZones, read_key
 from protokube.config.dnscontroller import KEY_SECRET
 from protokube.errors import TryLater
 from protokube.local.base import client_files
@@ -12,6 +11,8 @@ from protokube.local.view.cluster import ClusterView
 from protokube.providers.clients.local import LocalClient
 from protokube.providers.dns.budget import Budget
 from protokube.providers.dns.given import given
+from protokube.providers.dns.keyfile import read_key
+from protokube.providers.dns.opened import OpenZones
 from protokube.providers.dns.rfc2136 import Rfc2136Dns
 from protokube.store import layout
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from protokube.cli.dns.zones import OpenZones
 from protokube.controllers.candidate import DURATION
 from protokube.controllers.dns.controller import Controller, Leads, Tell
 from protokube.controllers.dns.decide.zonerules import parse_rules
@@ -26,6 +25,7 @@ from protokube.controllers.reflector import SILENCE
 from protokube.errors import TryLater
 from protokube.kube.client import ApiError
 from protokube.kube.session import Session
+from protokube.providers.dns.opened import OpenZones
 
 if TYPE_CHECKING:
     from protokube.controllers.dns.tell.metrics import Metrics

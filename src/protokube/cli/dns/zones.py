@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ipaddress
-import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -14,20 +14,13 @@ from urllib.parse import urlsplit
 import click
 
 from protokube.errors import InvalidRequest
-from protokube.providers.dns import DnsProvider, ZoneProvider
-from protokube.records.zones import Zone
 
 if TYPE_CHECKING:
-    from protokube.providers.dns.budget import Budget
-    from protokube.providers.dns.keys import TsigKey
+    from protokube.providers.catalog import ZoneAccess
+    from protokube.providers.dns.opened import OpenZones
 
 PROVIDERS = {"aws-route53": "route53", "route53": "route53", "rfc2136": "rfc2136", "hosts": "hosts"}
 """Also as the original calls them."""
-KEY = re.compile(
-    r'\s*key\s+"?(?P<name>[^"\s{]+)"?\s*\{(?=[^}]*algorithm\s+"?(?P<algorithm>[\w-]+))(?=[^}]*secret\s+"(?P<secret>[^"]+)")'
-)
-COMMENT = re.compile(r'(?P<kept>"[^"]*")|(?:#|//)[^\n]*|/\*.*?\*/', re.DOTALL)
-"""Never inside quotes: the letters of a secret may hold `//`."""
 Decorated = Callable[..., Any]
 
 
@@ -68,50 +61,20 @@ def open_zones(
     endpoint: str | None,
     read_only: bool = False,
 ) -> OpenZones:
-    """The zones that there are; nothing is asked of anybody yet. InvalidRequest with everything that is missing."""
-    from protokube.providers.dns.budget import Budget
-    from protokube.providers.dns.given import given
+    """The zones that there are; sends no request yet. InvalidRequest with everything that is missing."""
+    from protokube.providers import catalog
 
-    match PROVIDERS.get(provider or ""):
+    kind = PROVIDERS.get(provider or "")
+    match kind:
         case "route53":
-            from protokube.providers.dns.route53 import Route53Zones
-
-            account = Route53Zones(endpoint=endpoint_of(endpoint))
-            return OpenZones(account, account.budget, counts_itself=True, read_only=read_only)
+            access = catalog.ZoneAccess(endpoint=endpoint_of(endpoint))
         case "rfc2136":
-            return OpenZones(given(*_updated(zones, server, key_file)), Budget(), read_only=read_only)
+            access = _updated(zones, server, key_file)
         case "hosts":
-            from protokube.providers.dns.hosts import HostsDns
-
-            files = [HostsDns(zone, hosts_file) for zone in named(zones)]
-            return OpenZones(given(*files), Budget(), read_only=read_only)
+            access = catalog.ZoneAccess(zones=named(zones), hosts_file=hosts_file)
         case _:
-            raise InvalidRequest("it is not said where the zones are", hint=f"--dns {' | '.join(sorted(PROVIDERS))}")
-
-
-class OpenZones:
-    """Implements ZoneProvider: counts what each call costs, and lets nobody write who is only to look."""
-
-    def __init__(
-        self, inner: ZoneProvider, budget: Budget, *, counts_itself: bool = False, read_only: bool = False
-    ) -> None:
-        self._inner, self._budget, self._counts_itself, self._read_only = inner, budget, counts_itself, read_only
-
-    @property
-    def calls(self) -> Mapping[str, int]:
-        """How often the provider was asked, by kind."""
-        return self._budget.calls
-
-    def list_zones(self) -> Sequence[Zone]:
-        return self._inner.list_zones()
-
-    def open(self, zone: Zone) -> DnsProvider:
-        from protokube.providers.dns.budget import BudgetedDns
-        from protokube.providers.dns.readonly import ReadOnlyDns
-
-        found = self._inner.open(zone)
-        counted = found if self._counts_itself else BudgetedDns(found, self._budget)
-        return ReadOnlyDns(counted) if self._read_only else counted
+            raise InvalidRequest("no DNS provider given", hint=f"--dns {' | '.join(sorted(PROVIDERS))}")
+    return catalog.zones(kind, replace(access, read_only=read_only))
 
 
 def named(rules: tuple[str, ...]) -> list[str]:
@@ -124,15 +87,15 @@ def named(rules: tuple[str, ...]) -> list[str]:
     return names
 
 
-def _updated(rules: tuple[str, ...], server: str | None, key_file: Path | None) -> list[DnsProvider]:
-    from protokube.providers.dns.rfc2136 import Rfc2136Dns
+def _updated(rules: tuple[str, ...], server: str | None, key_file: Path | None) -> ZoneAccess:
+    from protokube.providers.catalog import ZoneAccess
+    from protokube.providers.dns.keyfile import read_key
 
-    said = {"--zone": any(rules), "--server": server, "--key-file": key_file}
-    missing = [option for option in said if not said[option]]
+    given = {"--zone": any(rules), "--server": server, "--key-file": key_file}
+    missing = [option for option in given if not given[option]]
     if missing or server is None or key_file is None:
         raise InvalidRequest(f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing for rfc2136")
-    zones, (address, port), key = named(rules), server_of(server), read_key(key_file)
-    return [Rfc2136Dns(zone, address, key, port=port) for zone in zones]
+    return ZoneAccess(zones=named(rules), server=server_of(server), key=read_key(key_file))
 
 
 def server_of(text: str) -> tuple[str, int]:
@@ -164,37 +127,3 @@ def endpoint_of(text: str | None) -> str | None:
             f"{source} {said!r} is not a place to send requests to", want="https://HOST or http://HOST:PORT"
         )
     return said
-
-
-def read_key(file: Path) -> TsigKey:
-    """A key as `tsig-keygen` prints it, or as our stores keep one."""
-    try:
-        text = file.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidRequest(f"cannot read {file}: {getattr(error, 'strerror', '') or 'it is no text'}") from error
-    return key_in(text, str(file))
-
-
-def key_in(text: str, place: str) -> TsigKey:
-    """The key in a text that lies at this place."""
-    from protokube.providers.dns.keys import TsigKey
-
-    found = _json_key(text) or KEY.match(COMMENT.sub(lambda part: part["kept"] or " ", text))
-    if found is None:
-        raise InvalidRequest(
-            f"{place} holds no key", want='key "name" { algorithm hmac-sha256; secret "..."; };',
-            hint="`tsig-keygen NAME` writes one",
-        )  # fmt: skip
-    if found["algorithm"].lower() != "hmac-sha256":
-        raise InvalidRequest(f"{place}: the key is for {found['algorithm']}", want="hmac-sha256")
-    return TsigKey(name=found["name"], secret=found["secret"])
-
-
-def _json_key(text: str) -> dict[str, str] | None:
-    """`{"name": ..., "secret": ...}`, perhaps with its algorithm; None if it is something else."""
-    try:
-        tree = json.loads(text)
-    except ValueError:
-        return None
-    parts = {"algorithm": "hmac-sha256"} | (tree if isinstance(tree, dict) else {})
-    return parts if all(isinstance(parts.get(part), str) for part in ("name", "secret", "algorithm")) else None

@@ -18,7 +18,7 @@ from protokube.agent.launchdata import from_config
 from protokube.agent.report import Report
 from protokube.agent.round import Round
 from protokube.agent.wanted import FileText, MasterConfig
-from protokube.cli.wiring import StoreKeys
+from protokube.cli.wiring import machine_keys
 from protokube.config.places import DIRECTORY, own_folder
 from protokube.local.bringup import ensure_authorities
 from protokube.manifests.component import reads
@@ -50,7 +50,7 @@ class Master:
         for name, content in SECRETS.items():
             store.create(f"{wanted.cluster}/secrets/{name}", content)
         clock = HostClock(self.clock)
-        keys = StoreKeys(store, wanted, self.inside(DIRECTORY), clock)
+        keys = machine_keys(store, wanted, self.inside(DIRECTORY), clock)
         keys.sync(sorted(wanted.certificates))  # those of etcd's members, too
         (root / MANIFESTS).mkdir(parents=True)
         (root / MANIFESTS / "kube-apiserver.manifest").write_text("of yesterday")

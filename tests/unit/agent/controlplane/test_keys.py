@@ -15,7 +15,7 @@ from protokube.agent.controlplane import keys
 from protokube.agent.loop import IDLE, Pace
 from protokube.agent.report import Report
 from protokube.agent.round import Round
-from protokube.cli.wiring import StoreKeys
+from protokube.cli.wiring import machine_keys
 from protokube.local.bringup import ensure_authorities
 from protokube.manifests.etcd import PKI
 from protokube.pki.authority import YEARS, make_authority
@@ -86,7 +86,7 @@ def test_certificates_are_issued_for_as_long_as_the_configuration_says(tmp_path:
     clock, store = HostClock(FakeClock()), MemoryStore("memory://keys")
     wanted = replace(wanted_of(), certificate_lifetime=lifetime)
     ensure_authorities(store, wanted)
-    issuing = StoreKeys(store, wanted, tmp_path, clock)
+    issuing = machine_keys(store, wanted, tmp_path, clock)
 
     assert len(issuing.sync([keys.CLIENT])) == 2, "the certificate, and who signed it"
     assert issuing.sync([keys.CLIENT]) == [], "what was issued just now is not old"

@@ -20,7 +20,7 @@ from protokube.agent.launchdata import from_config
 from protokube.agent.report import Report
 from protokube.agent.round import Round
 from protokube.agent.wanted import MasterConfig
-from protokube.cli.wiring import StoreKeys
+from protokube.cli.wiring import machine_keys
 from protokube.config.pki import SHORTEST_FOR_COMPONENTS
 from protokube.local.bringup import ensure_authorities
 from protokube.manifests.etcd import PKI
@@ -93,7 +93,7 @@ class Master:
         self.common, store = FakeClock(), MemoryStore(f"memory://{root.name}")
         clock = HostClock(self.common)
         ensure_authorities(store, self.wanted)
-        keys = StoreKeys(store, self.wanted, root / PKI.lstrip("/"), clock)
+        keys = machine_keys(store, self.wanted, root / PKI.lstrip("/"), clock)
         self.manifest = root / MANIFEST
         self.manifest.parent.mkdir(parents=True)
         self.manifest.write_text("of yesterday")

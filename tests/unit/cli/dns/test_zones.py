@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.command import Call
-from protokube.cli.dns.zones import endpoint_of, open_zones, read_key, server_of
+from protokube.cli.dns.zones import endpoint_of, open_zones, server_of
 from protokube.errors import ExitCode, InvalidRequest, ProtokubeError
+from protokube.providers.dns.keyfile import read_key
 from protokube.providers.dns.readonly import DryRun
 from protokube.records import Change, Record
 
@@ -104,7 +105,7 @@ def test_what_is_no_address_of_a_server_is_told_as_such(text: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "it is not said where the zones are"),
+        ((), "no DNS provider given"),
         (("--dns", "rfc2136"), "--zone and --server and --key-file are missing for rfc2136"),
         (("--dns", "rfc2136", "--server", "10.0.0.2", "--zone", "a.b"), "--key-file is missing for rfc2136"),
         (("--dns", "rfc2136", "--server", "x", "--zone", "a.b", "--key-file", "k"), "'x' is not the address"),
