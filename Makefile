@@ -11,7 +11,7 @@ SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 UP ?=
 SOAK ?=
 
-.PHONY: up down test coverage soak e2e conformance lint bench docs pyz golden setup clean help
+.PHONY: up down unit test coverage soak e2e conformance lint bench docs pyz golden setup clean help
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,9 +32,27 @@ WORKERS ?= $(shell echo $$(($$(nproc) + 2)))
 
 TESTING := -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 20 $(TESTS)
 
-test: setup lint ## lint, types, layers, and all tests but e2e
+unit: setup ## the fast loop: unit tests and golden files; no root, no lint
+	@$(BIN)/pytest -q -n $(shell nproc) --dist worksteal tests/unit tests/golden
+
+# One room: make test T=agent/volume. Its lint, and its tests of every tier but e2e.
+T ?=
+ROOM = $(wildcard src/protokube/$(T) src/protokube/$(T).py)
+ROOM_TESTS = $(wildcard $(foreach tier,unit scenarios conformance host,tests/$(tier)/$(T) tests/$(tier)/$(dir $(T))test_$(notdir $(T)).py))
+
+ifeq ($(T),)
+test: setup lint ## lint, types, layers, and all tests but e2e; T=agent/volume: lint and tests of one room
 	@scripts/packages
 	@$(BIN)/python scripts/second_look.py $(TESTING)
+else
+test: setup
+	@if [ -z "$(strip $(ROOM_TESTS))" ]; then \
+		echo "error: no tests for T=$(T)" >&2; \
+		echo "  want: a folder or module of src/protokube that has tests, as in T=agent/volume" >&2; exit 2; fi
+	@$(BIN)/ruff check $(ROOM) $(ROOM_TESTS) && $(BIN)/ruff format --check $(ROOM) $(ROOM_TESTS)
+	@$(BIN)/mypy $(ROOM) $(ROOM_TESTS)
+	@$(BIN)/pytest -q -n $(shell nproc) --dist worksteal $(ROOM_TESTS)
+endif
 
 # Beside `test`, since to count lines takes as long again as to run them.
 coverage: setup ## the same tests, with the lines and branches that they reach: nine of ten at least

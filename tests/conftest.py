@@ -36,6 +36,8 @@ def unmeasured() -> Iterator[None]:
 LONG = [f"test_{name}.py" for name in ("wiped", "failover", "faults", "etcd_certificates", "dns_faults", "split_brain")]
 """They begin first, in this order: a long file that begins last is waited for by everybody."""
 TIERS = ("scenarios", "conformance", "unit", "golden")
+LIMITS = {"unit": 120, "golden": 120, "scenarios": 600, "conformance": 600, "host": 600, "e2e": 1800}
+"""Seconds for one test, by tier: far more than any takes on a busy machine. A test that hangs fails and shows where."""
 LANES = [
     f"test_{name}.py"
     for name in (
@@ -52,6 +54,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     files: dict[Path, list[pytest.Item]] = {}
     for item in items:
         files.setdefault(item.path, []).append(item)
+        limit = next((LIMITS[part] for part in item.path.parts if part in LIMITS), None)
+        if limit is not None:
+            item.add_marker(pytest.mark.timeout(limit))
     hosts = [path for path in files if "host" in path.parts]
     first = sorted((path for path in hosts if path.name in LONG), key=lambda path: LONG.index(path.name))
     waiting = [path for path in hosts if path not in first]
