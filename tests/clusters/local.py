@@ -107,13 +107,13 @@ class CloudWithoutHosts:
 
     def add_machine(self, group: str = "masters", *, master: bool = True) -> str:
         """One that asks, but has no processes: nothing appears in a /dev of its own."""
-        name = self.cloud.census.admit(group, zone="local", master=master).name
+        name = self.cloud.registry.add(group, zone="local", master=master).name
         self.thread.run(self.api.serve_host(name))
         return name
 
     def add_running_machine(self, group: str = "masters") -> str:
         name = self.add_machine(group)
-        self.cloud.census.write_started(name, *self.machinery.start())
+        self.cloud.registry.write_started(name, *self.machinery.start())
         return name
 
     def change_tags(self, volume: str, *, epoch: int, last_holder: str) -> None:

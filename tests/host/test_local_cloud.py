@@ -45,7 +45,7 @@ def the_device(local: CloudWithoutHosts, volume: str) -> Path:
 
 
 def pid_of(local: CloudWithoutHosts, host: str) -> int:
-    pid = local.cloud.census.find(host).pid
+    pid = local.cloud.registry.find(host).pid
     assert pid is not None
     return pid
 
@@ -190,19 +190,19 @@ def test_a_host_that_died_while_no_daemon_looked_is_buried_and_its_volumes_are_f
     assert Cloud(local.paths, local.database, local.machinery).restore() == [dead]
 
     local.cloud.attach(alive, volume)
-    assert [host.name for host in local.cloud.census.living()] == [alive]
+    assert [host.name for host in local.cloud.registry.living()] == [alive]
 
 
 def test_a_daemon_killed_while_it_took_volumes_away_goes_on_with_that(local: CloudWithoutHosts) -> None:
     volume, host = a_founder(local), local.add_running_machine()
     local.cloud.attach(host, volume)
-    local.cloud.census.bury(host)  # and there it was killed
+    local.cloud.registry.mark_dead(host)  # and there it was killed
 
     Cloud(local.paths, local.database, local.machinery).restore()
 
     assert local.cloud.volumes.find(volume).attached_to is None
     assert disks.find(local.paths.image(volume)) is None
-    assert local.cloud.is_running(local.cloud.census.find(host))
+    assert local.cloud.is_running(local.cloud.registry.find(host))
 
 
 def mounted_at(local: CloudWithoutHosts, volume: str, point: Path, stack: ExitStack) -> Holder:
@@ -325,7 +325,7 @@ def test_a_call_that_waits_keeps_nobody_else_waiting(local: CloudWithoutHosts) -
     volume, host = a_founder(local), local.add_machine()
     client = local.client(host)
     waiting = threading.Thread(target=lambda: client.call("attach", volume=volume))
-    with local.cloud._alone(volume):  # a disk that takes its time
+    with local.cloud._locked(volume):  # a disk that takes its time
         waiting.start()
         began = time.monotonic()
         for _ in range(5):

@@ -41,8 +41,8 @@ class World:
         self.volumes = [self.new_volume(number) for number in range(VOLUMES)]
 
     def new_host(self) -> str:
-        name = self.cloud.census.admit("m", zone="local").name
-        self.cloud.census.write_started(name, *self.machinery.start())
+        name = self.cloud.registry.add("m", zone="local").name
+        self.cloud.registry.write_started(name, *self.machinery.start())
         return name
 
     def new_volume(self, number: int) -> str:
@@ -58,7 +58,7 @@ class World:
     def delete_all_but_the_image(self, volume: str) -> None:
         found = self.cloud.volumes.find(volume)
         disks.detach(self.paths.image(volume), patience=0)
-        self.cloud._hide(found)
+        self.cloud._hide_device(found)
         self.cloud.volumes.delete(volume)
 
     def do(self, what: str, host: int, volume: int) -> None:
@@ -72,7 +72,7 @@ class World:
             "lose": lambda: self.cloud.delete_volume(disk),
             "crash": lambda: None,
             "crash after the claim": lambda: self.cloud.volumes.claim(disk, name),
-            "crash after the burial": lambda: self.cloud.census.bury(name),
+            "crash after the burial": lambda: self.cloud.registry.mark_dead(name),
             "crash after the cut": lambda: disks.detach(image, patience=0),
             "crash after the deletion": lambda: self.delete_all_but_the_image(disk),
         }
@@ -87,7 +87,7 @@ class World:
             self.crash()
 
     def check(self) -> None:
-        living = {host.name: host.pid for host in self.cloud.census.living()}
+        living = {host.name: host.pid for host in self.cloud.registry.living()}
         listed = {volume.id: volume.attached_to for volume in self.cloud.list_volumes()}
         shown = {}
         for volume, holder in listed.items():
@@ -96,7 +96,7 @@ class World:
             if holder is not None:
                 assert holder in living
                 shown[living[holder], f"pk-{volume}"] = usable[0]
-        running = {host.pid for host in self.cloud.census.everybody() if self.cloud.is_running(host)}
+        running = {host.pid for host in self.cloud.registry.all_hosts() if self.cloud.is_running(host)}
         assert {key: value for key, value in self.machinery.devices.items() if key[0] in running} == {
             key: value for key, value in shown.items() if key[0] in running
         }

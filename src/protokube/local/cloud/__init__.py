@@ -1,4 +1,4 @@
-"""The daemon that is the cloud: sockets, hosts and groups, volumes and who holds them, cleaning up.
+"""The daemon of the local cloud: sockets, hosts, groups, volumes with their holders, and cleanup.
 
-Not here: how a host is made (`local.host`), and what status shows of it (`local.view`).
+Not here: creating a host (`local.host`), and what status shows of it (`local.view`).
 """

@@ -1,7 +1,7 @@
-"""The sockets of the local cloud: one for the operator, one for each host. Which socket is asked says who asks.
+"""The sockets of the local cloud: one for the operator, one for each host. The socket identifies the caller.
 
-The calls wait for disks and processes, so they run in worker threads; the loop only reads lines and writes lines.
-Every socket can be made anew at its path: hosts outlive the daemon, and look for it there.
+Calls wait for disks and processes, so they run in worker threads; the event loop only reads and writes lines.
+Every socket can be created again at its path: hosts outlive the daemon, and reconnect there.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from protokube.providers.clients.local import LONGEST, encode_error, reachable
 
 log = logging.getLogger(__name__)
 
-Later = Callable[..., Awaitable[Any]]
-"""A call that runs in the loop itself."""
+AsyncCall = Callable[..., Awaitable[Any]]
+"""A call that runs in the event loop itself."""
 
 
 class Api:
@@ -36,8 +36,8 @@ class Api:
 
     def __init__(self, paths: Paths, cloud: Cloud, workers: Executor) -> None:
         self.paths, self.cloud, self.workers = paths, cloud, workers
-        self.admin_calls: dict[str, Later] = {"api_down": self.api_down}
-        """What the parts of the daemon add to the operator's calls."""
+        self.admin_calls: dict[str, AsyncCall] = {"api_down": self.api_down}
+        """Calls that the parts of the daemon add to the operator's."""
         self._servers: dict[Path, asyncio.Server] = {}
         self._watching: set[asyncio.Event] = set()
         self._down_until = 0.0
@@ -49,12 +49,12 @@ class Api:
         await self._serve(self.paths.admin_socket, calls, self.admin_calls, admin=True)
 
     async def serve_host(self, host: str) -> None:
-        """Before the host starts, and again in each life of the daemon."""
+        """Called before the host starts, and again each time the daemon starts."""
         private.make_folder(self.paths.host(host))
         await self._serve(self.paths.host_socket(host), host_calls(self.cloud, host), {}, admin=False)
 
     def forget_host(self, host: str) -> None:
-        """Once nobody is left to ask."""
+        """Remove the socket of a host that no longer runs."""
         path = self.paths.host_socket(host)
         server = self._servers.pop(path, None)
         if server is not None:
@@ -62,20 +62,22 @@ class Api:
             path.unlink(missing_ok=True)
 
     async def api_down(self, seconds: float) -> None:
-        """Hang up on every host for this long, as a cloud does whose API is out of order; 0 ends it."""
+        """Simulate an outage of the cloud API: hang up on every host for this long; 0 ends it."""
         self._down_until = time.monotonic() + seconds
-        self._tell()
+        self._notify_watchers()
 
     def close(self) -> None:
         for path, server in self._servers.items():
             server.close()
             path.unlink(missing_ok=True)
 
-    async def _serve(self, path: Path, calls: Mapping[str, Call], later: Mapping[str, Later], *, admin: bool) -> None:
-        async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve(
+        self, path: Path, calls: Mapping[str, Call], async_calls: Mapping[str, AsyncCall], *, admin: bool
+    ) -> None:
+        async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             try:
                 with suppress(ConnectionError, asyncio.LimitOverrunError, ValueError):
-                    await self._talk(reader, writer, calls, later, admin=admin)
+                    await self._serve_connection(reader, writer, calls, async_calls, admin=admin)
             finally:
                 writer.close()
 
@@ -85,46 +87,46 @@ class Api:
         path.unlink(missing_ok=True)
         with reachable(path) as address:
             private.bind(listener, address)
-        self._servers[path] = await asyncio.start_unix_server(talk, sock=listener, limit=LONGEST, backlog=100)
+        self._servers[path] = await asyncio.start_unix_server(handle, sock=listener, limit=LONGEST, backlog=100)
 
-    async def _talk(
+    async def _serve_connection(
         self,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
         calls: Mapping[str, Call],
-        later: Mapping[str, Later],
+        async_calls: Mapping[str, AsyncCall],
         *,
         admin: bool,
     ) -> None:
         while line := await reader.readline():
             if not admin and self._is_down():
                 return
-            told = json.loads(line)
-            if not isinstance(told, dict):
+            request = json.loads(line)
+            if not isinstance(request, dict):
                 return
-            if told.get("call") == "watch":
+            if request.get("call") == "watch":
                 await self._watch(reader, writer, admin=admin)
                 return
-            writer.write(json.dumps(await self._answer(told, calls, later)).encode() + b"\n")
+            writer.write(json.dumps(await self._answer(request, calls, async_calls)).encode() + b"\n")
             await writer.drain()
 
     async def _answer(
-        self, told: dict[str, Any], calls: Mapping[str, Call], later: Mapping[str, Later]
+        self, request: dict[str, Any], calls: Mapping[str, Call], async_calls: Mapping[str, AsyncCall]
     ) -> dict[str, Any]:
         try:
-            if str(told.get("call")) in later:
-                return {"result": await answer(later, told)}
-            return {"result": await self._loop.run_in_executor(self.workers, answer, calls, told)}
+            if str(request.get("call")) in async_calls:
+                return {"result": await answer(async_calls, request)}
+            return {"result": await self._loop.run_in_executor(self.workers, answer, calls, request)}
         except ProtokubeError as why:
             return {"error": encode_error(why)}
         except (OSError, sqlite3.Error) as why:
-            log.exception("%s failed", told.get("call"))
+            log.exception("%s failed", request.get("call"))
             return {
                 "error": encode_error(TryLater("the local cloud failed", saw=str(why), hint=f"see {self.paths.log}"))
             }
 
     async def _watch(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, admin: bool) -> None:
-        """One line now, and one whenever something changed; until either side hangs up."""
+        """Write one line now, and one after every change, until either side hangs up."""
         changed = asyncio.Event()
         changed.set()
         self._watching.add(changed)
@@ -143,11 +145,11 @@ class Api:
             hung_up.cancel()
 
     def _changed(self) -> None:
-        """From any thread."""
+        """Called in any thread."""
         if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._tell)
+            self._loop.call_soon_threadsafe(self._notify_watchers)
 
-    def _tell(self) -> None:
+    def _notify_watchers(self) -> None:
         for changed in self._watching:
             changed.set()
 

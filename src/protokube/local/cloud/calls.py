@@ -1,6 +1,6 @@
-"""What can be asked through a socket of the local cloud, by name. Plain functions; they run in worker threads.
+"""The calls of the sockets of the local cloud, by name. Plain functions; they run in worker threads.
 
-A host's socket answers for that host; the admin socket can do anything to anybody.
+A host's socket acts for that host alone; the admin socket may act on every host.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Call = Callable[..., Any]
 
 
 def host_calls(cloud: Cloud, host: str) -> Mapping[str, Call]:
-    """What one host may ask."""
+    """The calls that one host may make."""
 
     def device(volume: str) -> dict[str, str | None]:
         found = cloud.device(host, volume)
@@ -53,17 +53,17 @@ def host_calls(cloud: Cloud, host: str) -> Mapping[str, Call]:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """What the operator may do to the cloud; its names are the calls of the admin socket."""
+    """The operator's calls: every public method is a call of the admin socket, under the same name."""
 
     cloud: Cloud
 
     def hosts(self) -> list[dict[str, Any]]:
-        """Every host that lives, and every one that was declared dead and still runs."""
-        found = [(host, self.cloud.is_running(host)) for host in self.cloud.census.everybody()]
+        """Every living host, and every host that was declared dead and still runs."""
+        found = [(host, self.cloud.is_running(host)) for host in self.cloud.registry.all_hosts()]
         return [{**asdict(host), "running": running} for host, running in found if running or not host.dead]
 
     def volumes(self) -> list[dict[str, Any]]:
-        """Also those without tags."""
+        """Every volume, with and without tags."""
         return [self._volume(volume) for volume in self.cloud.volumes.everything()]
 
     def records(self) -> list[dict[str, Any]]:
@@ -82,7 +82,7 @@ class Operator:
         self.cloud.declare_dead(host, kill=kill)
 
     def set_tags(self, volume: str, etcd_cluster: str, member: str, members: list[str]) -> None:
-        """Change what a volume is tagged as; empty texts take its tags away."""
+        """Change a volume's tags; empty strings remove them."""
         self.cloud.set_tags(volume, etcd_cluster, member, members)
 
     def delete_volume(self, volume: str) -> None:
@@ -92,11 +92,11 @@ class Operator:
         return list(self.cloud.power_off())
 
     def cut_host(self, host: str, down: bool) -> None:
-        self.cloud.census.find(host)
+        self.cloud.registry.find(host)
         network.cut(self.cloud.paths.switch, host, down=down)
 
     def create_founders(self, volumes: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return [asdict(made) for made in self.cloud.create_founders([read_volume(told) for told in volumes])]
+        return [asdict(made) for made in self.cloud.create_founders([read_volume(document) for document in volumes])]
 
     def calls(self) -> Mapping[str, Call]:
         names = [name for name in vars(type(self)) if not name.startswith("_") and name not in ("calls", "cloud")]
@@ -108,10 +108,10 @@ class Operator:
         return {**asdict(volume), "image": str(image), "device": f"/dev/loop{number[1]}" if number else None}
 
 
-def read_volume(told: Any) -> Volume:
-    """What a volume should be like: its id, if it has one, is not looked at."""
-    if not isinstance(told, dict):
-        raise InvalidRequest("a volume is a JSON object", saw=type(told).__name__)
+def read_volume(document: Any) -> Volume:
+    """Decode the description of a wanted volume; an id in it is ignored."""
+    if not isinstance(document, dict):
+        raise InvalidRequest("a volume is a JSON object", saw=type(document).__name__)
     wanted: dict[str, type | tuple[type, ...]] = {
         "zone": str,
         "etcd_cluster": str,
@@ -119,27 +119,27 @@ def read_volume(told: Any) -> Volume:
         "members": (list, tuple),
         "size": int,
     }
-    wrong = [name for name, kind in wanted.items() if not isinstance(told.get(name), kind) or not told[name]]
+    wrong = [name for name, kind in wanted.items() if not isinstance(document.get(name), kind) or not document[name]]
     if wrong:
-        raise InvalidRequest("it is not said what the volume should be like", want=", ".join(wrong))
+        raise InvalidRequest("the description of the volume is incomplete", want=", ".join(wrong))
     return Volume(
         id="",
-        zone=told["zone"],
-        etcd_cluster=told["etcd_cluster"],
-        member=told["member"],
-        members=tuple(told["members"]),
-        size=told["size"],
+        zone=document["zone"],
+        etcd_cluster=document["etcd_cluster"],
+        member=document["member"],
+        members=tuple(document["members"]),
+        size=document["size"],
         made_empty=True,
     )
 
 
-def answer(calls: Mapping[str, Call], told: Mapping[str, Any]) -> Any:
-    """Carry one question out."""
-    name = told.get("call")
+def answer(calls: Mapping[str, Call], request: Mapping[str, Any]) -> Any:
+    """Dispatch one request to its call, and return the result."""
+    name = request.get("call")
     function = calls.get(name) if isinstance(name, str) else None
     if function is None:
         raise InvalidRequest(f"there is no call {name!r}", want=", ".join(sorted(calls)))
-    arguments = {key: value for key, value in told.items() if key != "call"}
+    arguments = {key: value for key, value in request.items() if key != "call"}
     try:
         inspect.signature(function).bind(**arguments)
     except TypeError as error:

@@ -1,8 +1,8 @@
-"""Take a local cloud away, whole, whether its daemon lives or everything was killed.
+"""Remove a local cloud completely, whether its daemon runs or everything was killed.
 
-In the order in which nothing grows back: the daemon, the way outside, the hosts, mounts, devices, control groups, the
-switch, the folder. Only what was proven to be of this folder is touched, and a folder that is not a local cloud's is
-refused. The mark that proves it goes last, so that whatever cuts this short is made good by asking again.
+The order ensures that nothing is created again: the daemon, slirp4netns, the hosts, mounts, devices, cgroups, the
+switch, the folder. Only what provably belongs to this folder is touched, and a folder without the mark of a local
+cloud is refused. The mark is removed last, so an interrupted removal can simply be repeated.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SECONDS = 10.0
 
 
 def remove(paths: Paths, *, patience: float = SECONDS) -> list[str]:
-    """Says what was removed; nothing, if there was nothing. TryLater if something stays."""
+    """Return what was removed, empty if there was nothing. Raises TryLater if something is left."""
     if paths.root.exists() and not paths.is_ours() and any(paths.root.iterdir()):
         raise Refused(f"{paths.root} is not the state of a local cloud", hint="remove it by hand if you are sure")
     done: list[str] = []
@@ -36,7 +36,7 @@ def remove(paths: Paths, *, patience: float = SECONDS) -> list[str]:
         _kill(pid)
         done.append(f"ended the way outside (process {pid})")
     for mount in leftovers.mounted(paths):
-        mounts.thaw([mount])  # a process that waits for a frozen disk cannot even be killed
+        mounts.thaw([mount])  # a process that waits for a frozen file system cannot even be killed
     done += _kill_hosts(paths)
     done += _free_disks(paths, patience)
     if cgroups.remove(leftovers.control_groups(paths), patience):
@@ -54,7 +54,7 @@ def remove(paths: Paths, *, patience: float = SECONDS) -> list[str]:
 
 
 def _kill_hosts(paths: Paths) -> list[str]:
-    """Those that are just being made, too: who makes them goes first, and whoever came of it next."""
+    """Kill hosts, including those being started: first the process that starts a host, then its init."""
     done: list[str] = []
     end = time.monotonic() + SECONDS
     while (left := leftovers.processes(paths)) and time.monotonic() < end:
@@ -78,13 +78,13 @@ def _free_disks(paths: Paths, patience: float) -> list[str]:
             loops.release(loop)
             done.append(f"released {loop.path}")
         if time.monotonic() > end:
-            break  # somebody holds it open; said at the end
+            break  # a process holds it open; `remove` reports it
         time.sleep(0.01)
     return list(dict.fromkeys(done))
 
 
 def _remove_folder(paths: Paths) -> None:
-    """With whatever is mounted in it, and never anything outside it: a mount that stays keeps the folder."""
+    """Unmount what is mounted inside, then delete. With a mount left nothing is deleted: its files are not ours."""
     for mount in _mounted_inside(paths):
         mounts.take_away(mount)
     if left := _mounted_inside(paths):

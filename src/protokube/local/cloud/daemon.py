@@ -1,7 +1,7 @@
-"""The process that is the local cloud of one cluster: `python -m protokube.local.cloud.daemon STATE`.
+"""The daemon of one cluster's local cloud: `python -m protokube.local.cloud.daemon STATE`.
 
-It may be killed at any moment: hosts run on without it, and its next life goes on with them. SIGTERM ends the daemon
-only; taking a cloud away is `cleanup`. `daemon.pid` appears when every socket answers.
+It may be killed at any moment: hosts run on without it, and the next daemon adopts them. SIGTERM ends the daemon
+only; `cleanup` removes the cloud. `daemon.pid` appears when every socket answers.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from protokube.local.outside.way import Outside
 log = logging.getLogger("protokube.local")
 
 WORKERS = 32
-"""Calls that wait for a disk or a process at the same time; each host may have one under way, and the operator."""
+"""Concurrent calls that wait for a disk or a process: one for each host, and those of the operator."""
 
 
 class Daemon:
-    """All parts of one cloud, and their order."""
+    """All parts of one cloud, started in order."""
 
     def __init__(self, paths: Paths, database: Database) -> None:
         self.paths = paths
@@ -60,12 +60,12 @@ class Daemon:
         self.stopped = asyncio.Event()
 
     async def run(self) -> None:
-        """Until somebody says stop."""
+        """Serve until `stopped` is set."""
         network.make_switch(self.paths.switch)
-        self._bury_the_unknown()
+        self._kill_unknown_hosts()
         gone = self.cloud.restore()
         if gone:
-            log.info("died while nobody looked: %s", ", ".join(gone))
+            log.info("died while the daemon was down: %s", ", ".join(gone))
         await self.names.start()
         await self.forwards.ensure()
         await self.outside.start()
@@ -82,7 +82,7 @@ class Daemon:
         await self.groups.adopt()
         await self.api.serve_admin()
         write_pid(self.paths)
-        log.info("the local cloud of %s is there (pid %d)", self.paths.cluster, os.getpid())
+        log.info("the local cloud of %s serves (pid %d)", self.paths.cluster, os.getpid())
         self.groups.reconcile()
         await self.stopped.wait()
         await self.close()
@@ -101,21 +101,21 @@ class Daemon:
         }
 
     async def forward(self, wanted: list[dict[str, Any]] | None = None) -> list[dict[str, Any]]:
-        """Every forward, after adding those that are wanted: [{"name": ..., "port": ...}]."""
+        """Add the wanted forwards, [{"name": ..., "port": ...}], and return all of them."""
         try:
-            pairs = [(str(told["name"]), int(told["port"])) for told in wanted or []]
+            pairs = [(str(each["name"]), int(each["port"])) for each in wanted or []]
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidRequest("a forward leads to a name and a port", saw=str(wanted)) from error
         return [asdict(forward) for forward in await self.forwards.ensure(pairs)]
 
     async def stop(self) -> None:
-        """After the answer is on its way."""
+        """Stop after the reply was sent."""
         asyncio.get_running_loop().call_later(0.05, self.stopped.set)
 
     def start_host(self, host: Host, template: Template) -> tuple[int, int]:
         folder = self.paths.host(host.name)
         template.write_files(folder)
-        gone = [each.name for each in self.cloud.census.everybody() if each.dead]
+        gone = [each.name for each in self.cloud.registry.all_hosts() if each.dead]
         cgroups.sweep(cgroups.name(self.paths.switch), gone)
         pid = hosts.start(
             hosts.HostSpec(
@@ -135,12 +135,12 @@ class Daemon:
         self.outside.admit(pid)
         return pid, hosts.started_at(pid)
 
-    def _bury_the_unknown(self) -> None:
-        """A host that was being started when the daemon was killed runs, and nobody knows its pid."""
-        known = {host.pid for host in self.cloud.census.everybody()}
+    def _kill_unknown_hosts(self) -> None:
+        """Kill hosts that run but are not registered: the daemon was killed while it started them."""
+        known = {host.pid for host in self.cloud.registry.all_hosts()}
         for name, pid in leftovers.inits(self.paths).items():
             if pid not in known:
-                log.info("%s was only half started", name)
+                log.info("%s was not started completely: killed", name)
                 hosts.kill(pid)
 
     async def close(self) -> None:
@@ -154,7 +154,7 @@ class Daemon:
 
 
 def take_lock(paths: Paths) -> int:
-    """One daemon for each folder; the kernel lets the lock go whatever ends us."""
+    """Ensure one daemon per folder; the kernel releases the lock however the daemon ends."""
     lock = os.open(paths.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,7 +1,7 @@
-"""Instance groups: each has so many hosts, and a host that died is replaced by another one.
+"""Instance groups: keep each group at its size, and replace hosts that died.
 
-A host is dead when its first process is; the kernel says so at once through a pidfd. Then its volumes are taken from
-it while its successor, with another name and address, already starts.
+A host is dead when its init is; a pidfd reports that at once. Its volumes are detached while its replacement, with
+another name and address, already starts.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from protokube.local.cloud.template import Template
 
 log = logging.getLogger(__name__)
 
-SOON = 5.0
-"""Seconds; a host that lived for less did not get anywhere."""
-FORGIVEN = 3
-"""So many short lives in a row are replaced without delay: a drill kills fast."""
+SHORT_LIFE = 5.0
+"""Seconds; a host that ran for less counts as failed at start."""
+FREE_RESTARTS = 3
+"""Failed starts in a row that are retried without back-off: a drill kills fast."""
 LONGEST_PAUSE = 10.0
 TRY_AGAIN = 1.0
 NAME = r"[a-z0-9]([a-z0-9-]{0,50}[a-z0-9])?"
-"""Room is left for what makes a host's name of it."""
+"""Shorter than a host name may be: host names append a suffix."""
 
 
 class Starter(Protocol):
-    """Starts a host from its template, and says which process its init is and when that began."""
+    """Start a host from its template; return the pid of its init, and when that process started."""
 
     def __call__(self, host: Host, template: Template) -> tuple[int, int]: ...
 
@@ -50,30 +50,30 @@ class Group:
 
 
 @dataclass(slots=True)
-class Patience:
-    """How often hosts of a group ended too soon, and when the next one may start."""
+class StartBackoff:
+    """Back-off of one group: hosts in a row that ended too soon, and when the next one may start."""
 
     short_lives: int = 0
     not_before: float = 0.0
 
-    def lived(self, seconds: float, now: float) -> None:
-        self.short_lives = self.short_lives + 1 if seconds < SOON else 0
-        if self.short_lives > FORGIVEN:
-            pause = min(0.5 * 2 ** (self.short_lives - FORGIVEN), LONGEST_PAUSE)
+    def record_lifetime(self, seconds: float, now: float) -> None:
+        self.short_lives = self.short_lives + 1 if seconds < SHORT_LIFE else 0
+        if self.short_lives > FREE_RESTARTS:
+            pause = min(0.5 * 2 ** (self.short_lives - FREE_RESTARTS), LONGEST_PAUSE)
             self.not_before = now + pause
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is missing, and who is too many."""
+    """Hosts to start and hosts to stop."""
 
     start: Sequence[str] = field(default=())
-    """One entry of the group's name for each host to start."""
+    """The name of the group, once for each host to start."""
     stop: Sequence[str] = field(default=())
 
 
 def plan(observed: Sequence[Host], desired: Sequence[Group]) -> Plan:
-    """Compare the hosts that live with what the groups ask for; the youngest go first. Pure."""
+    """Compare living hosts with the sizes of the groups; the youngest are stopped first. Pure."""
     start: list[str] = []
     stop: list[str] = []
     for group in desired:
@@ -84,7 +84,7 @@ def plan(observed: Sequence[Host], desired: Sequence[Group]) -> Plan:
 
 
 class Groups:
-    """The controller; everything in it runs in the loop, and what waits in worker threads."""
+    """The group controller. It runs in the event loop; blocking work goes to worker threads."""
 
     def __init__(
         self,
@@ -98,15 +98,15 @@ class Groups:
         self.cloud, self.workers, self.start_host = cloud, workers, start
         self.open_socket, self.close_socket = open_socket, close_socket
         self._dying: set[str] = set()
-        """Seen dead, and their volumes are being taken away."""
-        self._born: dict[str, float] = {}
-        self._patience: defaultdict[str, Patience] = defaultdict(Patience)
+        """Hosts seen dead whose volumes are being detached."""
+        self._started: dict[str, float] = {}
+        self._backoff: defaultdict[str, StartBackoff] = defaultdict(StartBackoff)
         self._tasks: set[asyncio.Task[None]] = set()
         self._watched: dict[int, str] = {}
         self._loop = asyncio.get_running_loop()
-        cloud.on_death.append(self._somebody_died)
+        cloud.on_death.append(self._on_declared_dead)
 
-    # What the operator asks.
+    # Calls of the operator.
 
     def groups(self) -> Sequence[Group]:
         rows = self.cloud.database.rows("SELECT * FROM groups ORDER BY name")
@@ -121,37 +121,37 @@ class Groups:
         self.reconcile()
 
     async def pause_group(self) -> None:
-        """Start nobody any more; whoever dies is still declared dead."""
+        """Start no more hosts; a host that dies is still declared dead."""
         self.cloud.database.set("paused", True)
 
     async def resume_group(self) -> None:
         self.cloud.database.set("paused", False)
         self.reconcile()
 
-    # What happens.
+    # The controller.
 
     async def adopt(self) -> None:
-        """In a new life of the daemon: go on with the hosts that run."""
-        for host in self.cloud.census.everybody():
+        """After a restart of the daemon: serve and watch the hosts that run."""
+        for host in self.cloud.registry.all_hosts():
             if self.cloud.is_running(host):
                 await self.open_socket(host.name)
                 self._watch(host)
-            if host.dead and self.cloud.volumes.held_by(host.name):  # not restored for now
-                self._spawn(self._declare(host.name, kill=False))
+            if host.dead and self.cloud.volumes.held_by(host.name):  # `restore` could not detach them
+                self._spawn(self._declare_dead(host.name, kill=False))
 
     def reconcile(self) -> None:
-        """Begin to start who is missing, all at once, and to stop who is too many. Waits for nothing."""
+        """Begin to start missing hosts, all at once, and to stop surplus ones. Does not wait for either."""
         groups = {group.name: group for group in self.groups()}
-        living = [host for host in self.cloud.census.living() if host.name not in self._dying]
+        living = [host for host in self.cloud.registry.living() if host.name not in self._dying]
         todo = plan(living, list(groups.values()))
         for name in todo.stop:
-            log.info("%s is one too many", name)
+            log.info("%s exceeds the size of its group", name)
             self._dying.add(name)
-            self._spawn(self._declare(name, kill=True))
+            self._spawn(self._declare_dead(name, kill=True))
         if not self.cloud.database.setting("paused", False):
             for name in todo.start:
                 if self._may_start(name):
-                    self._spawn(self._start(self._admit(groups[name]), groups[name].template))
+                    self._spawn(self._start(self._register(groups[name]), groups[name].template))
 
     def close(self) -> None:
         for task in self._tasks:
@@ -161,9 +161,9 @@ class Groups:
             os.close(handle)
         self._watched.clear()
 
-    def _admit(self, group: Group) -> Host:
+    def _register(self, group: Group) -> Host:
         template = group.template
-        return self.cloud.census.admit(
+        return self.cloud.registry.add(
             group.name, zone=template.zone, master=template.master, in_use=self.cloud.is_running
         )
 
@@ -175,29 +175,29 @@ class Groups:
         except (ProtokubeError, OSError) as why:
             log.error("%s could not be started: %s", host.name, why)
             self.close_socket(host.name)
-            self.cloud.census.bury(host.name)
-            self._patience[host.group].lived(0, time.monotonic())
+            self.cloud.registry.mark_dead(host.name)
+            self._backoff[host.group].record_lifetime(0, time.monotonic())
             self._loop.call_later(TRY_AGAIN, self.reconcile)
             return
-        self.cloud.census.write_started(host.name, pid, started)
-        self._born[host.name] = time.monotonic()
-        known = self.cloud.census.find(host.name)
+        self.cloud.registry.write_started(host.name, pid, started)
+        self._started[host.name] = time.monotonic()
+        known = self.cloud.registry.find(host.name)
         self._watch(known)
-        if known.dead:  # by a decision that could not kill it yet
+        if known.dead:  # declared dead before its pid was known, so not killed yet
             log.info("%s was declared dead while it started", host.name)
-            self._spawn(self._declare(host.name, kill=True))
+            self._spawn(self._declare_dead(host.name, kill=True))
         self.cloud.changed()
         log.info("%s runs at %s after %.2f s (pid %d)", host.name, host.address, time.monotonic() - began, pid)
 
     def _watch(self, host: Host) -> None:
-        """Have the kernel tell when its init ends."""
+        """Have a pidfd report the end of its init."""
         assert host.pid is not None
         try:
             handle = os.pidfd_open(host.pid)
         except ProcessLookupError:
             self._ended(host.name)
             return
-        if not self.cloud.is_running(host):  # between the two, the pid went to somebody else
+        if not self.cloud.is_running(host):  # the pid was reused before it was opened
             os.close(handle)
             self._ended(host.name)
             return
@@ -206,23 +206,23 @@ class Groups:
 
     def _readable(self, handle: int) -> None:
         self._loop.remove_reader(handle)
-        with suppress(ChildProcessError):  # started by an earlier life of the daemon: not ours to reap
+        with suppress(ChildProcessError):  # started by an earlier daemon, so not our child
             os.waitid(os.P_PIDFD, handle, os.WEXITED | os.WNOHANG)
         os.close(handle)
         self._ended(self._watched.pop(handle))
 
     def _ended(self, name: str) -> None:
-        host = self.cloud.census.find(name)
+        host = self.cloud.registry.find(name)
         if not host.dead:
             log.info("%s is dead", name)
             now = time.monotonic()
-            self._patience[host.group].lived(now - self._born.get(name, 0.0), now)
+            self._backoff[host.group].record_lifetime(now - self._started.get(name, 0.0), now)
         self._dying.add(name)
-        self._spawn(self._declare(name, kill=False))
+        self._spawn(self._declare_dead(name, kill=False))
         self.reconcile()
 
-    async def _declare(self, name: str, *, kill: bool) -> None:
-        """Until it is done: a disk that cannot be taken away now is taken later, and is nobody's meanwhile."""
+    async def _declare_dead(self, name: str, *, kill: bool) -> None:
+        """Retry until all its volumes are detached; until then no other host can attach them."""
         while True:
             try:
                 await self._in_thread(lambda: self.cloud.declare_dead(name, kill=kill))
@@ -231,18 +231,18 @@ class Groups:
                 log.error("%s keeps its volumes for now: %s", name, why)
                 await asyncio.sleep(TRY_AGAIN)
         self._dying.discard(name)
-        if not self.cloud.is_running(self.cloud.census.find(name)):
+        if not self.cloud.is_running(self.cloud.registry.find(name)):
             self.close_socket(name)
 
     def _may_start(self, group: str) -> bool:
-        wait = self._patience[group].not_before - time.monotonic()
+        wait = self._backoff[group].not_before - time.monotonic()
         if wait > 0:
             log.info("%s: the next host starts in %.1f s, the last ones ended too soon", group, wait)
             self._loop.call_later(wait, self.reconcile)
         return wait <= 0
 
-    def _somebody_died(self) -> None:
-        """By decision, perhaps: the kernel does not tell of that. From any thread."""
+    def _on_declared_dead(self) -> None:
+        """A host declared dead may still run, so no pidfd reports it. Called in any thread."""
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self.reconcile)
 

@@ -1,4 +1,4 @@
-"""Every host the local cloud ever had: no name and, while free ones remain, no address is given twice."""
+"""Every host the local cloud ever had. Names are never reused, addresses only when no unused one is left."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Host:
     master: bool
     address: str
     pid: int | None
-    """Of its init; None until it was started."""
+    """Of its init; None until the host was started."""
     started: int | None
     dead: bool
-    """Declared dead: for good, whatever it does."""
+    """Declared dead: final, even if its processes still run."""
 
     def machine(self) -> Machine:
         return Machine(
@@ -37,16 +37,16 @@ class Host:
         )
 
 
-class Census:
+class HostRegistry:
     """The table of hosts."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
 
-    def admit(
+    def add(
         self, group: str, *, zone: str, master: bool = True, in_use: Callable[[Host], bool] = lambda host: not host.dead
     ) -> Host:
-        """A new host, not started yet; `in_use` says of which former hosts the address may not be taken."""
+        """Register a new host, not started yet; `in_use` tells which former hosts still use their address."""
         with self.database.transaction() as connection:
             former = [_host(row) for row in connection.execute("SELECT * FROM hosts ORDER BY number")]
             name, address = _new_name(group, former), _new_address(former, in_use)
@@ -60,8 +60,8 @@ class Census:
         with self.database.transaction() as connection:
             connection.execute("UPDATE hosts SET pid = ?, started = ? WHERE name = ?", (pid, started, name))
 
-    def bury(self, name: str) -> bool:
-        """Declare it dead; says whether it was not before."""
+    def mark_dead(self, name: str) -> bool:
+        """Declare it dead; return whether that is new."""
         with self.database.transaction() as connection:
             return connection.execute("UPDATE hosts SET dead = 1 WHERE name = ? AND NOT dead", (name,)).rowcount > 0
 
@@ -71,12 +71,12 @@ class Census:
             raise Refused(f"there is no host {name}", hint="protokube status shows which there are")
         return _host(found[0])
 
-    def everybody(self) -> Sequence[Host]:
-        """Every host there ever was, in the order they were made."""
+    def all_hosts(self) -> Sequence[Host]:
+        """Every host ever registered, oldest first."""
         return [_host(row) for row in self.database.rows("SELECT * FROM hosts ORDER BY number")]
 
     def living(self) -> Sequence[Host]:
-        return [host for host in self.everybody() if not host.dead]
+        return [host for host in self.all_hosts() if not host.dead]
 
 
 def _host(row: sqlite3.Row) -> Host:
@@ -100,7 +100,7 @@ def _new_name(group: str, former: Sequence[Host]) -> str:
 
 
 def _new_address(former: Sequence[Host], in_use: Callable[[Host], bool]) -> str:
-    """One that was never used, or else the one that has not been used for the longest time."""
+    """An address that was never used, or else the least recently used one."""
     last_user = {host.address: number for number, host in enumerate(former)}
     busy = {host.address for host in former if not host.dead or in_use(host)}
     free = [f"{NETWORK}{n}" for n in range(FIRST, LAST + 1) if f"{NETWORK}{n}" not in busy]

@@ -1,6 +1,6 @@
-"""Ports of the user's own 127.0.0.1 that lead to a name and port inside the switch, so that plain `etcdctl` works.
+"""Forward ports of the user's 127.0.0.1 to a name and port inside the cloud, so that plain `etcdctl` works.
 
-The name is looked up anew for each connection: it is the member that is reached, on whichever host it lives now.
+The name is resolved for each connection, so a forward follows a member to the host that runs it now.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LOOPBACK = "127.0.0.1"
 
 @dataclass(frozen=True, slots=True)
 class Forward:
-    """From 127.0.0.1 and this port to a name and port inside."""
+    """From a port of 127.0.0.1 to a name and port inside."""
 
     name: str
     port: int
@@ -46,7 +46,7 @@ class Forwards:
         return [Forward(row["name"], row["port"], row["local_port"]) for row in rows]
 
     async def ensure(self, wanted: Sequence[tuple[str, int]] = ()) -> Sequence[Forward]:
-        """Have these, too; each keeps its port from life to life of the daemon, unless somebody else took it."""
+        """Add these forwards; each keeps its local port across restarts of the daemon, unless the port is taken."""
         kept = {(forward.name, forward.port): forward.local_port for forward in self.everything()}
         for name, port in [*kept, *(pair for pair in wanted if pair not in kept)]:
             if (name, port) not in self._servers:
@@ -86,7 +86,7 @@ class Forwards:
         addresses = list(self.records.addresses(name))
         if not addresses:
             raise TryLater(f"{name} has no address")
-        random.shuffle(addresses)  # any of them will do, and the next one where a host has just died
+        random.shuffle(addresses)  # any address will do; the next one if that host just died
         failed: BaseException = OSError()
         for address in addresses:
             with network.enter(network.switch_path(self.switch)):
@@ -113,7 +113,7 @@ class Forwards:
 
 
 def listen(port: int) -> socket.socket:
-    """On this port, or on any that is free."""
+    """Listen on this port or, if it is taken, on any free one."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -124,7 +124,7 @@ def listen(port: int) -> socket.socket:
 
 
 async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """One direction, until it ends; the other may go on."""
+    """Copy one direction until its end; the other may go on."""
     with suppress(ConnectionError):
         while part := await reader.read(65536):
             writer.write(part)

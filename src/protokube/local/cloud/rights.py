@@ -1,7 +1,7 @@
-"""Close the state of a local cloud that an older version left open to every user of the machine.
+"""Remove access of other users to the state of a local cloud that an older version created too open.
 
-The daemon does it before it opens the database. What a host writes itself (etc, mnt, run, srv, var of its folder) is
-not touched: a host could put a link there that leads anywhere, and its folder is closed.
+The daemon does it before it opens the database. Folders that a host writes itself (etc, mnt, run, srv, var) are not
+touched: a host could put a symbolic link there, and the folder around them is closed.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from protokube.local.base import private
 from protokube.local.base.paths import Paths
 from protokube.store.file import PRIVATE
 
-BESIDE = ("", "-wal", "-shm", "-journal")
-"""What SQLite adds to the name of a database for the files beside it."""
+SUFFIXES = ("", "-wal", "-shm", "-journal")
+"""Suffixes of the files that SQLite keeps for one database."""
 
 
 def tighten(paths: Paths) -> Sequence[Path]:
-    """Return what was open, relative to the folder of the cloud."""
+    """Close private files to other users; return those that were open, relative to the folder of the cloud."""
     return [each.relative_to(paths.root) for each in _private(paths) if _exists(each) and private.close(each)]
 
 
 def database_files(database: Path) -> Sequence[Path]:
-    return [database.with_name(f"{database.name}{ending}") for ending in BESIDE]
+    return [database.with_name(f"{database.name}{ending}") for ending in SUFFIXES]
 
 
 def _private(paths: Paths) -> Iterator[Path]:
-    """Folders before what lies in them."""
+    """Every private path, folders before their content."""
     yield from (paths.root, paths.disks, paths.store, paths.hosts, paths.client, paths.images)
     yield from (*database_files(paths.database), paths.lock_file, paths.log, paths.pid_file, paths.admin_socket)
     yield from paths.disks.glob("*.img")

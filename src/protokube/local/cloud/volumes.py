@@ -1,7 +1,7 @@
-"""The table of volumes: tags, marks, epochs, and who holds what. Disks themselves are not touched here.
+"""The table of volumes: tags, marks, epochs and holders. Disks are not touched here.
 
-`claim` is the lock between masters: it is decided in one transaction, together with whether the claimant still lives.
-Mark and epoch belong to the holder: whether the writer holds the volume is decided in the transaction that writes.
+`claim` is the lock between masters: one transaction checks that the claimant was not declared dead, and claims.
+Only the holder writes mark and epoch: the transaction that writes also checks who holds the volume.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Volumes:
         return _volume(found[0]) if found else None
 
     def write_tags(self, volume: str, like: Volume, host: str | None = None) -> None:
-        """For the host that holds the volume, or for the operator. Empty tags make a volume that no list shows."""
+        """Write tags for the host that holds the volume or, without `host`, for the operator; empty tags untag it."""
         with self.database.transaction() as connection:
             if host is not None:
                 _held(connection, volume, host)
@@ -49,7 +49,7 @@ class Volumes:
         return _one(self.database.rows(ONE, (volume,)), volume)
 
     def made_for(self, request: str, *, founder: bool) -> Volume | None:
-        """What this request was answered with, whatever has happened to it since."""
+        """The volume created for this request, as it was then, whatever has happened to it since."""
         query = "SELECT * FROM volumes WHERE request = ? AND founder = ?"
         found = self.database.rows(query, (request, founder))
         return _as_made(_volume(found[0])) if found else None
@@ -70,7 +70,7 @@ class Volumes:
         return self.find(volume)
 
     def claim(self, volume: str, host: str) -> bool:
-        """Attach it to this host, or raise VolumeTaken; says whether it was not before."""
+        """Attach it to this host, or raise VolumeTaken; return whether that is new."""
         with self.database.transaction() as connection:
             holder = _one(connection.execute(ONE, (volume,)).fetchall(), volume).attached_to
             if not _living_master(connection, host):
@@ -83,7 +83,7 @@ class Volumes:
             return True
 
     def free(self, volume: str, host: str) -> bool:
-        """It is attached to nobody now; says whether it was this host's."""
+        """Detach it from this host; return whether it was attached to it."""
         with self.database.transaction() as connection:
             freed = connection.execute(
                 "UPDATE volumes SET attached_to = NULL WHERE id = ? AND attached_to = ?", (volume, host)
@@ -127,7 +127,7 @@ def _held(connection: sqlite3.Connection, volume: str, host: str, holder: str | 
     """The volume, if this host holds it now and was not declared dead; Refused otherwise."""
     found = _one(connection.execute(ONE, (volume,)).fetchall(), volume)
     need_holder(found, host, holder)
-    if not _living_master(connection, host):  # declared dead, and its volumes are being taken away
+    if not _living_master(connection, host):  # declared dead, and its volumes are being detached
         raise Refused(f"{host} writes nothing about {volume}", want="a master that was not declared dead")
     return found
 
@@ -162,5 +162,5 @@ def _request(row: sqlite3.Row) -> str:
 
 
 def _as_made(volume: Volume) -> Volume:
-    """As it was when nobody had touched it."""
+    """The volume as it was created, never attached."""
     return replace(volume, attached_to=None, mark="", epoch=0, epoch_of="", last_holder="")

@@ -21,7 +21,7 @@ from protokube.agent.wanted import MasterConfig, from_tree
 from protokube.errors import ProtokubeError
 from protokube.local.base.db import Database, KeptRecords
 from protokube.local.base.paths import Paths
-from protokube.local.cloud.host_registry import Census
+from protokube.local.cloud.host_registry import HostRegistry
 from protokube.local.cloud.volumes import Volumes
 from protokube.local.host import hosts
 from protokube.local.outside.wish import SETTING
@@ -86,7 +86,10 @@ def _from_database(paths: Paths, daemon: DaemonView) -> Inventory:
             return Inventory(
                 daemon=daemon,
                 outside=_outside_without_daemon(database.setting(SETTING, {}).get("isolated")),
-                hosts=[{**asdict(each), "running": runs(each.pid, each.started)} for each in Census(database).living()],
+                hosts=[
+                    {**asdict(each), "running": runs(each.pid, each.started)}
+                    for each in HostRegistry(database).living()
+                ],
                 volumes=[asdict(each) for each in Volumes(database).everything()],
                 records=tuple(KeptRecords(database).load()),
                 ports=_ports([dict(row) for row in database.rows("SELECT * FROM forwards")]),

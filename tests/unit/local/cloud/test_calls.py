@@ -1,4 +1,4 @@
-"""What is asked through a socket is checked before anything is done."""
+"""Requests of the sockets are checked before anything is done."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def test_a_call_that_is_not_there_is_refused_with_those_that_are(name: object) -
     assert caught.value.want == "add, nothing"
 
 
-@pytest.mark.parametrize("told", [{}, {"left": 1, "other": 2}, {"right": 1}])
-def test_wrong_arguments_are_refused(told: dict[str, Any]) -> None:
+@pytest.mark.parametrize("arguments", [{}, {"left": 1, "other": 2}, {"right": 1}])
+def test_wrong_arguments_are_refused(arguments: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest, match="add cannot be called like this"):
-        answer(calls(), {"call": "add", **told})
+        answer(calls(), {"call": "add", **arguments})
 
 
 def test_what_a_volume_should_be_like_is_read_without_its_past() -> None:

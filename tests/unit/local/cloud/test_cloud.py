@@ -1,4 +1,4 @@
-"""Operations of the cloud that need no device: making volumes, writing about them, and who may."""
+"""Operations of the cloud that need no device: creating volumes, writing tags and marks, and who may do it."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
 
 
 def a_host(cloud: Cloud) -> str:
-    return cloud.census.admit("masters", zone="local").name
+    return cloud.registry.add("masters", zone="local").name
 
 
 def a_running_host(cloud: Cloud) -> str:
     assert isinstance(cloud.machinery, PlainProcesses)
     name = a_host(cloud)
-    cloud.census.write_started(name, *cloud.machinery.start())
+    cloud.registry.write_started(name, *cloud.machinery.start())
     return name
 
 
@@ -65,8 +65,8 @@ def test_a_founder_and_a_later_volume_of_the_same_request_are_two(cloud: Cloud) 
 
 
 def test_only_what_really_changed_is_told(cloud: Cloud) -> None:
-    told: list[int] = []
-    cloud.on_change.append(lambda: told.append(cloud.changes))
+    seen: list[int] = []
+    cloud.on_change.append(lambda: seen.append(cloud.changes))
     host = a_host(cloud)
     (volume,) = cloud.create_founders([a_volume()])
     assert cloud.volumes.claim(volume.id, host)
@@ -76,18 +76,18 @@ def test_only_what_really_changed_is_told(cloud: Cloud) -> None:
         cloud.list_volumes()
         cloud.create_founders([a_volume()])
 
-    assert told == [1, 2, 3]
+    assert seen == [1, 2, 3]
 
 
 def test_a_death_is_told_before_the_volumes_are_free(cloud: Cloud) -> None:
     host = a_host(cloud)
-    told: list[bool] = []
-    cloud.on_death.append(lambda: told.append(cloud.census.find(host).dead))
+    seen: list[bool] = []
+    cloud.on_death.append(lambda: seen.append(cloud.registry.find(host).dead))
 
     cloud.declare_dead(host)
     cloud.declare_dead(host)
 
-    assert told == [True]
+    assert seen == [True]
 
 
 def test_a_machine_is_who_its_socket_says(cloud: Cloud) -> None:
@@ -112,8 +112,8 @@ def test_a_killed_host_is_not_dead_before_somebody_says_so(cloud: Cloud) -> None
 
     cloud.kill_host(host)
 
-    assert not cloud.is_running(cloud.census.find(host))
-    assert [each.name for each in cloud.census.living()] == [host]
+    assert not cloud.is_running(cloud.registry.find(host))
+    assert [each.name for each in cloud.registry.living()] == [host]
 
 
 def test_declaring_a_host_dead_kills_it_unless_it_is_asked_not_to(cloud: Cloud) -> None:
@@ -122,8 +122,8 @@ def test_declaring_a_host_dead_kills_it_unless_it_is_asked_not_to(cloud: Cloud) 
     cloud.declare_dead(spared, kill=False)
     cloud.declare_dead(killed)
 
-    assert cloud.is_running(cloud.census.find(spared))
-    assert not cloud.is_running(cloud.census.find(killed))
+    assert cloud.is_running(cloud.registry.find(spared))
+    assert not cloud.is_running(cloud.registry.find(killed))
     assert cloud.list_machines() == []
 
 
@@ -133,18 +133,18 @@ def test_when_the_power_fails_everybody_goes(cloud: Cloud) -> None:
     assert cloud.power_off() == names
 
     assert cloud.list_machines() == []
-    assert not any(cloud.is_running(host) for host in cloud.census.everybody())
+    assert not any(cloud.is_running(host) for host in cloud.registry.all_hosts())
     assert cloud.power_off() == []
 
 
 def test_a_pid_that_was_used_again_is_nobody_of_ours(cloud: Cloud) -> None:
     host = a_running_host(cloud)
-    found = cloud.census.find(host)
+    found = cloud.registry.find(host)
     assert found.pid is not None
     assert found.started is not None
-    cloud.census.write_started(host, found.pid, found.started - 1)
+    cloud.registry.write_started(host, found.pid, found.started - 1)
 
-    assert not cloud.is_running(cloud.census.find(host))
+    assert not cloud.is_running(cloud.registry.find(host))
     assert cloud.restore() == [host]
     assert cloud.machinery.alive(found.pid, found.started)
 

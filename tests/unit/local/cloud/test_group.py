@@ -1,4 +1,4 @@
-"""Who is missing and who is too many; and groups of plain processes that die and are replaced."""
+"""Plans for groups; and a group controller whose hosts are plain processes that die and are replaced."""
 
 from __future__ import annotations
 
@@ -19,7 +19,16 @@ from protokube.errors import InvalidRequest, TryLater
 from protokube.local.base.db import Database
 from protokube.local.base.paths import Paths
 from protokube.local.cloud.cloud import Cloud
-from protokube.local.cloud.group import FORGIVEN, LONGEST_PAUSE, SOON, Group, Groups, Patience, Plan, plan
+from protokube.local.cloud.group import (
+    FREE_RESTARTS,
+    LONGEST_PAUSE,
+    SHORT_LIFE,
+    Group,
+    Groups,
+    Plan,
+    StartBackoff,
+    plan,
+)
 from protokube.local.cloud.host_registry import Host
 from protokube.local.cloud.template import Template
 
@@ -53,23 +62,23 @@ def test_a_plan_is_the_difference_and_the_oldest_stay(
 
 
 def test_a_few_short_lives_are_replaced_at_once_and_many_with_growing_pauses() -> None:
-    patience = Patience()
+    backoff = StartBackoff()
     pauses = []
-    for _ in range(FORGIVEN + 6):
-        patience.lived(SOON / 2, now=100.0)
-        pauses.append(max(0.0, patience.not_before - 100.0))
+    for _ in range(FREE_RESTARTS + 6):
+        backoff.record_lifetime(SHORT_LIFE / 2, now=100.0)
+        pauses.append(max(0.0, backoff.not_before - 100.0))
 
-    assert pauses == [0.0] * FORGIVEN + [1.0, 2.0, 4.0, 8.0, LONGEST_PAUSE, LONGEST_PAUSE]
+    assert pauses == [0.0] * FREE_RESTARTS + [1.0, 2.0, 4.0, 8.0, LONGEST_PAUSE, LONGEST_PAUSE]
 
 
 def test_a_long_life_forgives_the_short_ones_before_it() -> None:
-    patience = Patience()
-    for _ in range(FORGIVEN):
-        patience.lived(0, now=100.0)
-    patience.lived(SOON * 2, now=100.0)
-    patience.lived(0, now=100.0)
+    backoff = StartBackoff()
+    for _ in range(FREE_RESTARTS):
+        backoff.record_lifetime(0, now=100.0)
+    backoff.record_lifetime(SHORT_LIFE * 2, now=100.0)
+    backoff.record_lifetime(0, now=100.0)
 
-    assert patience.not_before == 0
+    assert backoff.not_before == 0
 
 
 class World:
@@ -104,7 +113,7 @@ class World:
             self.sockets.remove(name)
 
     def running(self) -> list[Host]:
-        return [host for host in self.cloud.census.living() if self.cloud.is_running(host)]
+        return [host for host in self.cloud.registry.living() if self.cloud.is_running(host)]
 
     def run(self, story: Callable[[Groups], Coroutine[Any, Any, None]]) -> None:
         async def whole() -> None:
@@ -166,7 +175,7 @@ def test_a_dead_host_is_replaced_by_one_with_another_name_and_address(world: Wor
         (new,) = world.running()
         assert new.address != old.address
         await until(lambda: world.sockets == [new.name])
-        assert world.cloud.census.find(old.name).dead
+        assert world.cloud.registry.find(old.name).dead
 
     world.run(story)
 
@@ -181,7 +190,7 @@ def test_a_host_that_was_only_declared_dead_is_replaced_too_and_keeps_its_socket
         await until(lambda: len(world.running()) == 1)
 
         assert world.running()[0].name != old.name
-        assert world.cloud.is_running(world.cloud.census.find(old.name))
+        assert world.cloud.is_running(world.cloud.registry.find(old.name))
         assert old.name in world.sockets
         kill(old)
         await until(lambda: old.name not in world.sockets)
@@ -196,7 +205,7 @@ def test_a_paused_group_declares_dead_but_starts_nobody_until_it_goes_on(world: 
         await until(lambda: len(world.running()) == 1)
         await groups.pause_group()
         kill(world.running()[0])
-        await until(lambda: world.cloud.census.living() == [])
+        await until(lambda: world.cloud.registry.living() == [])
         await asyncio.sleep(0.1)
         assert world.running() == []
 
@@ -224,11 +233,11 @@ def test_a_host_that_is_declared_dead_while_it_starts_does_not_live_on(world: Wo
         await groups.pause_group()
         await asyncio.to_thread(world.cloud.power_off)
         go_on.set()
-        (host,) = world.cloud.census.everybody()
+        (host,) = world.cloud.registry.all_hosts()
 
         await until(lambda: host.name in world.started)
-        await until(lambda: world.cloud.census.find(host.name).pid is not None)
-        await until(lambda: not world.cloud.is_running(world.cloud.census.find(host.name)))
+        await until(lambda: world.cloud.registry.find(host.name).pid is not None)
+        await until(lambda: not world.cloud.is_running(world.cloud.registry.find(host.name)))
         await until(lambda: host.name not in world.sockets)
 
     world.run(story)
@@ -244,7 +253,7 @@ def test_a_group_that_shrinks_lets_the_youngest_go(world: World) -> None:
 
         await until(lambda: [host.name for host in world.running()] == [oldest])
         await asyncio.sleep(0.05)
-        assert [host.name for host in world.cloud.census.living()] == [oldest]
+        assert [host.name for host in world.cloud.registry.living()] == [oldest]
 
     world.run(story)
 
@@ -256,7 +265,7 @@ def test_a_host_that_cannot_be_started_is_tried_again_under_another_name(world: 
         await groups.set_group("master-a", 1, {})
         await until(lambda: len(world.running()) == 1)
 
-        failed, started = world.cloud.census.everybody()
+        failed, started = world.cloud.registry.all_hosts()
         assert failed.dead
         assert world.sockets == [started.name]
 
@@ -327,12 +336,12 @@ def test_all_hosts_of_several_groups_start_at_the_same_time(world: World) -> Non
 def test_a_host_that_dies_again_and_again_is_given_a_rest(world: World) -> None:
     async def story(groups: Groups) -> None:
         await groups.set_group("a", 1, {})
-        for number in range(FORGIVEN + 1):
+        for number in range(FREE_RESTARTS + 1):
             await until(lambda: len(world.running()) == 1)
             assert len(world.started) == number + 1
             killed = time.monotonic()
             kill(world.running()[0])
-            await until(lambda number=number: world.cloud.census.everybody()[number].dead)  # type: ignore[misc]
+            await until(lambda number=number: world.cloud.registry.all_hosts()[number].dead)  # type: ignore[misc]
 
         await until(lambda: len(world.running()) == 1)
         assert time.monotonic() - killed >= 1.0
@@ -349,7 +358,7 @@ def test_a_disk_that_cannot_be_taken_away_is_tried_again_until_it_can(world: Wor
         world.machinery.undying.add(youngest.pid)
 
         await groups.set_group("a", 1, {})
-        await until(lambda: world.cloud.census.find(youngest.name).dead)
+        await until(lambda: world.cloud.registry.find(youngest.name).dead)
         assert world.cloud.is_running(youngest)
         world.machinery.undying.clear()
 

@@ -1,4 +1,4 @@
-"""Names and addresses of hosts: new ones for each, as long as there are any."""
+"""Names and addresses of hosts: unused ones for each, as long as there are any."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import pytest
 
 from protokube.errors import Refused, TryLater
 from protokube.local.base.db import Database
-from protokube.local.cloud.host_registry import FIRST, LAST, NETWORK, Census
+from protokube.local.cloud.host_registry import FIRST, LAST, NETWORK, HostRegistry
 
 
 @pytest.fixture
-def census() -> Iterator[Census]:
+def registry() -> Iterator[HostRegistry]:
     database = Database(Path(":memory:"))
-    yield Census(database)
+    yield HostRegistry(database)
     database.close()
 
 
-def test_a_host_is_named_after_its_group_and_numbered_from_eleven(census: Census) -> None:
-    first, second = census.admit("master-a", zone="a"), census.admit("master-b", zone="b", master=False)
+def test_a_host_is_named_after_its_group_and_numbered_from_eleven(registry: HostRegistry) -> None:
+    first, second = registry.add("master-a", zone="a"), registry.add("master-b", zone="b", master=False)
 
     assert first.name.startswith("master-a-")
     assert len(first.name) == len("master-a-") + 4
@@ -30,52 +30,52 @@ def test_a_host_is_named_after_its_group_and_numbered_from_eleven(census: Census
     assert (first.pid, first.started, first.dead) == (None, None, False)
 
 
-def test_the_address_of_a_dead_host_is_not_used_again_while_others_are_free(census: Census) -> None:
+def test_the_address_of_a_dead_host_is_not_used_again_while_others_are_free(registry: HostRegistry) -> None:
     addresses = []
     for _ in range(20):
-        host = census.admit("m", zone="local")
+        host = registry.add("m", zone="local")
         addresses.append(host.address)
-        census.bury(host.name)
+        registry.mark_dead(host.name)
 
     assert len(set(addresses)) == 20
 
 
-def test_once_all_addresses_were_used_the_one_free_for_the_longest_time_is_next(census: Census) -> None:
-    hosts = [census.admit("m", zone="local") for _ in range(FIRST, LAST + 1)]
+def test_once_all_addresses_were_used_the_one_free_for_the_longest_time_is_next(registry: HostRegistry) -> None:
+    hosts = [registry.add("m", zone="local") for _ in range(FIRST, LAST + 1)]
     with pytest.raises(TryLater, match="every address"):
-        census.admit("m", zone="local")
+        registry.add("m", zone="local")
     for number in (200, 3, 100):
-        census.bury(hosts[number].name)
+        registry.mark_dead(hosts[number].name)
 
-    assert census.admit("m", zone="local").address == f"{NETWORK}{FIRST + 3}"
-    assert census.admit("m", zone="local").address == f"{NETWORK}{FIRST + 100}"
+    assert registry.add("m", zone="local").address == f"{NETWORK}{FIRST + 3}"
+    assert registry.add("m", zone="local").address == f"{NETWORK}{FIRST + 100}"
 
 
-def test_the_address_of_a_host_that_is_dead_by_declaration_only_is_still_in_use(census: Census) -> None:
-    hosts = [census.admit("m", zone="local") for _ in range(FIRST, LAST + 1)]
+def test_the_address_of_a_host_that_is_dead_by_declaration_only_is_still_in_use(registry: HostRegistry) -> None:
+    hosts = [registry.add("m", zone="local") for _ in range(FIRST, LAST + 1)]
     for number in (5, 6):
-        census.bury(hosts[number].name)
+        registry.mark_dead(hosts[number].name)
 
-    again = census.admit("m", zone="local", in_use=lambda host: host.name == hosts[5].name)
+    again = registry.add("m", zone="local", in_use=lambda host: host.name == hosts[5].name)
 
     assert again.address == hosts[6].address
 
 
-def test_a_host_is_buried_once(census: Census) -> None:
-    host = census.admit("m", zone="local")
+def test_a_host_is_buried_once(registry: HostRegistry) -> None:
+    host = registry.add("m", zone="local")
 
-    assert census.bury(host.name)
-    assert not census.bury(host.name)
-    assert census.living() == []
-    assert [each.name for each in census.everybody()] == [host.name]
+    assert registry.mark_dead(host.name)
+    assert not registry.mark_dead(host.name)
+    assert registry.living() == []
+    assert [each.name for each in registry.all_hosts()] == [host.name]
 
 
-def test_what_is_known_of_a_host_is_what_was_written(census: Census) -> None:
-    host = census.admit("m", zone="local")
+def test_what_is_known_of_a_host_is_what_was_written(registry: HostRegistry) -> None:
+    host = registry.add("m", zone="local")
 
-    census.write_started(host.name, 4711, 99)
+    registry.write_started(host.name, 4711, 99)
 
-    found = census.find(host.name)
+    found = registry.find(host.name)
     assert (found.pid, found.started) == (4711, 99)
     with pytest.raises(Refused, match="no host m-none"):
-        census.find("m-none")
+        registry.find("m-none")

@@ -1,4 +1,4 @@
-"""What a host is made from: everything that is wrong is said, and nothing is written outside the host's folders."""
+"""Template decoding: every problem is reported, and no file is written outside the folders of the host."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from protokube.local.cloud.template import Template
 
 
 def test_a_template_comes_back_as_it_was_written() -> None:
-    told = {
+    document = {
         "units": {"protokube.service": ["protokube", "agent"]},
         "startable": {"kubelet.service": []},
         "path": "/opt/bin:/usr/bin",
@@ -24,10 +24,10 @@ def test_a_template_comes_back_as_it_was_written() -> None:
         "master": False,
     }
 
-    template = Template.read(told)
+    template = Template.read(document)
 
     assert Template.read(json.loads(template.encode())) == template
-    assert json.loads(template.encode()) == told
+    assert json.loads(template.encode()) == document
 
 
 def test_what_is_left_out_is_filled_in() -> None:
@@ -38,7 +38,7 @@ def test_what_is_left_out_is_filled_in() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "said"),
+    ("document", "problem"),
     [
         ([], "JSON object"),
         ({"unit": {}}, "unit: there is no such field"),
@@ -56,11 +56,11 @@ def test_what_is_left_out_is_filled_in() -> None:
         ({"files": {"/etc": ""}}, "not below /etc or /srv"),
     ],
 )
-def test_a_template_that_cannot_be_carried_out_is_refused_with_the_reason(told: Any, said: str) -> None:
+def test_a_template_that_cannot_be_carried_out_is_refused_with_the_reason(document: Any, problem: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
-        Template.read(told)
+        Template.read(document)
 
-    assert said in str(caught.value)
+    assert problem in str(caught.value)
 
 
 def test_everything_that_is_wrong_is_said_at_once() -> None:

@@ -1,4 +1,4 @@
-"""The table of volumes: who holds what is decided here, in one transaction."""
+"""The table of volumes: one transaction decides who holds a volume."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from builders.volumes import a_volume, all_at_once
 from protokube.errors import Refused
 from protokube.local.base.db import Database
-from protokube.local.cloud.host_registry import Census
+from protokube.local.cloud.host_registry import HostRegistry
 from protokube.local.cloud.volumes import Volumes
 from protokube.providers.volumes import VolumeTaken
 
@@ -34,7 +34,7 @@ def volumes(database: Database) -> Volumes:
 
 @pytest.fixture
 def hosts(database: Database) -> list[str]:
-    return [Census(database).admit("m", zone="local").name for _ in range(2)]
+    return [HostRegistry(database).add("m", zone="local").name for _ in range(2)]
 
 
 def test_a_claim_is_won_once_and_says_whether_it_was_new(volumes: Volumes, hosts: list[str]) -> None:
@@ -61,7 +61,7 @@ def test_a_dead_host_claims_nothing_not_even_what_it_held(
     volumes: Volumes, hosts: list[str], database: Database
 ) -> None:
     volumes.claim("vol-1", hosts[0])
-    Census(database).bury(hosts[0])
+    HostRegistry(database).mark_dead(hosts[0])
 
     with pytest.raises(Refused, match=f"{hosts[0]} takes no volume"):
         volumes.claim("vol-1", hosts[0])
@@ -73,7 +73,7 @@ def test_a_host_that_was_declared_dead_writes_nothing_about_what_it_still_holds(
     volumes: Volumes, hosts: list[str], database: Database
 ) -> None:
     volumes.claim("vol-1", hosts[0])
-    Census(database).bury(hosts[0])
+    HostRegistry(database).mark_dead(hosts[0])
 
     with pytest.raises(Refused, match="writes nothing about vol-1"):
         volumes.write_mark("vol-1", "formed", hosts[0])
@@ -86,10 +86,10 @@ def test_a_host_that_was_declared_dead_writes_nothing_about_what_it_still_holds(
 def test_of_a_mark_and_a_successor_at_once_the_mark_is_never_written_after_the_volume_moved(
     volumes: Volumes, database: Database
 ) -> None:
-    census = Census(database)
+    registry = HostRegistry(database)
     for number in range(20):
         volume = f"vol-w{number}"
-        first, second = (census.admit("m", zone="local").name for _ in range(2))
+        first, second = (registry.add("m", zone="local").name for _ in range(2))
         volumes.add(volume, a_volume(), volume, founder=False)
         volumes.claim(volume, first)
 
@@ -108,11 +108,11 @@ def test_of_a_mark_and_a_successor_at_once_the_mark_is_never_written_after_the_v
 def test_of_claims_and_a_death_at_once_a_dead_host_never_comes_out_as_a_new_holder(
     volumes: Volumes, database: Database
 ) -> None:
-    census = Census(database)
+    registry = HostRegistry(database)
     for number in range(20):
-        volume, host = f"vol-r{number}", census.admit("m", zone="local").name
+        volume, host = f"vol-r{number}", registry.add("m", zone="local").name
         volumes.add(volume, a_volume(), volume, founder=False)
-        works = (partial(census.bury, host), partial(volumes.claim, volume, host))
+        works = (partial(registry.mark_dead, host), partial(volumes.claim, volume, host))
 
         results = all_at_once(2, lambda me, works=works: works[me]())  # type: ignore[misc]
 

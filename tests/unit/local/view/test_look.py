@@ -37,7 +37,7 @@ from protokube.agent.launchdata import from_config
 from protokube.agent.wanted import to_tree
 from protokube.local.base.db import Database, KeptRecords
 from protokube.local.base.paths import Paths
-from protokube.local.cloud.host_registry import Census
+from protokube.local.cloud.host_registry import HostRegistry
 from protokube.local.cloud.volumes import Volumes
 from protokube.local.view import sources
 from protokube.local.view.cluster import ClusterView
@@ -243,7 +243,7 @@ def test_what_the_cloud_the_store_and_the_agents_say_is_put_together(state: Path
 def test_while_the_cloud_is_silent_its_database_tells_of_hosts_disks_and_names(state: Path) -> None:
     paths = write_state(state, a_view())
     database = Database(paths.database)
-    host = Census(database).admit("masters", zone="local")
+    host = HostRegistry(database).add("masters", zone="local")
     like = Volume(id="", zone="local", etcd_cluster="main", member="a", members=("a",), size=8192, made_empty=True)
     Volumes(database).add("vol-1", like, "founder main/a", founder=True)
     Volumes(database).claim("vol-1", host.name)

@@ -35,7 +35,7 @@ from protokube.agent.wanted import MasterConfig, to_tree
 from protokube.local.base.db import Database
 from protokube.local.base.paths import Paths
 from protokube.local.base.processes import started_at
-from protokube.local.cloud.host_registry import Census
+from protokube.local.cloud.host_registry import HostRegistry
 from protokube.local.view import sources
 from protokube.local.view.look import Looker, client_ports
 from protokube.local.view.values import DaemonView
@@ -140,10 +140,10 @@ def test_a_database_without_a_table_is_said_to_be_unreadable(paths: Paths, pool:
 
 def test_a_host_in_the_database_runs_if_that_very_process_does(paths: Paths, pool: ThreadPoolExecutor) -> None:
     database = Database(paths.database)
-    census = Census(database)
-    alive, reused, never = (census.admit("masters", zone="local") for _ in range(3))
-    census.write_started(alive.name, os.getpid(), started_at(os.getpid()))
-    census.write_started(reused.name, os.getpid(), 1)
+    registry = HostRegistry(database)
+    alive, reused, never = (registry.add("masters", zone="local") for _ in range(3))
+    registry.write_started(alive.name, os.getpid(), started_at(os.getpid()))
+    registry.write_started(reused.name, os.getpid(), 1)
     database.close()
     seen = sources.inventory(paths, client(paths), pool)
 
@@ -156,9 +156,9 @@ def test_a_host_that_was_declared_dead_is_not_in_the_list_of_a_silent_cloud(
     paths: Paths, pool: ThreadPoolExecutor
 ) -> None:
     database = Database(paths.database)
-    census = Census(database)
-    gone = census.admit("masters", zone="local")
-    census.bury(gone.name)
+    registry = HostRegistry(database)
+    gone = registry.add("masters", zone="local")
+    registry.mark_dead(gone.name)
     database.close()
 
     assert sources.inventory(paths, client(paths), pool).hosts == []
