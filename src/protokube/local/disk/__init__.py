@@ -1,4 +1,4 @@
-"""Disks of the local cloud: image files, loop devices, and who on this machine has one mounted.
+"""Disks of the local cloud: image files, loop devices, and their mounts in all mount namespaces.
 
-Not here: who holds a volume (`local.cloud.volumes`), and formatting or mounting for etcd (the agent does that).
+Not here: which host holds a volume (`local.cloud.volumes`), and formatting or mounting for etcd (the agent).
 """

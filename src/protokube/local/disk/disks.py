@@ -1,8 +1,8 @@
-"""Disks of the local cloud: sparse image files, shown to a host as loop devices.
+"""Disks of the local cloud: sparse image files, exposed to a host as loop devices.
 
-The hard part is taking a disk from a host that may not know yet, because it is frozen or cut off: from the moment
-`detach` returns, nothing that host has open or in memory can reach the image, whatever it does when it wakes up.
-What is bound, cut or mounted is asked of the kernel each time and never remembered.
+The hard part is fencing a host that does not know it yet, because it is frozen or partitioned: once `detach` returns,
+nothing that host has open or cached can reach the image, whatever it does when it wakes up. What is bound, cut or
+mounted is read from the kernel each time and never cached.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from protokube.errors import InvalidRequest, Refused, TryLater
 from protokube.local.disk import loops, mounts
 
 PATIENCE = 0.5
-"""Seconds for the mounts of a host that has just died to go by themselves, before they are cut."""
+"""Seconds for the mounts of a host that just died to go by themselves, before its devices are cut."""
 BLOCK = 4096
 DEEPEST = 10
-"""Mounts on top of each other at one place."""
+"""Stacked mounts at one mount point, at most."""
 
 
 def create(image: Path, size: int) -> None:
-    """An empty disk of exactly this many bytes; takes no space until it is written to."""
+    """Create an empty disk of exactly this many bytes; sparse, so it takes no space until written to."""
     if size <= 0 or size % BLOCK:
         raise InvalidRequest(f"a disk cannot have {size} bytes", want=f"a multiple of {BLOCK}")
     file = os.open(image, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -35,7 +35,7 @@ def create(image: Path, size: int) -> None:
 
 
 def attach(image: Path, size: int) -> tuple[int, int]:
-    """The device that shows this disk, bound now if it was not; refuses while anybody may still write to the disk."""
+    """Bind the disk to a loop device; raises TryLater while a process may still write to it."""
     users = who_uses(image)
     if users:
         raise TryLater(f"{image.stem} is still in use", saw="; ".join(users), want="nobody has it mounted or bound")
@@ -46,14 +46,14 @@ def attach(image: Path, size: int) -> tuple[int, int]:
 
 
 def find(image: Path) -> tuple[int, int] | None:
-    """The device through which the disk can be reached now, if there is one."""
+    """The device that reaches the disk now, if there is one."""
     return next((loop.number for loop in loops.bound(image) if not loop.is_cut), None)
 
 
 def who_uses(image: Path) -> Sequence[str]:
-    """Everything that stands against giving this disk to somebody, in words: nothing, if it is free.
+    """Everything that keeps this disk from being attached, in words; empty if it is free.
 
-    A device that was cut is no danger, but a mount of it means that somebody still believes to hold the disk.
+    A device that was cut is harmless, but a mount of it means that a process still believes it holds the disk.
     """
     return [*who_mounts(image), *(f"bound to {loop.path}" for loop in loops.bound(image) if not loop.is_cut)]
 
@@ -65,12 +65,12 @@ def who_mounts(image: Path) -> Sequence[str]:
 
 
 def detach(image: Path, *, patience: float = PATIENCE) -> None:
-    """Take the disk from whoever has it.
+    """Take the disk from every user of it.
 
-    With patience, for a host whose processes are gone: its mounts are going, too, and what they still have to write is
-    waited for. What is not gone by then is cut. Without patience, for a host that may only be frozen: cut at once.
+    With patience, for a host whose processes are gone: its mounts go, too, and this waits for what they still write.
+    What is left then is cut. Without patience, for a host that may only be frozen: cut at once.
     """
-    if patience and _let_go(image, patience):
+    if patience and _release_in_time(image, patience):
         return
     for loop in loops.bound(image):
         if not loop.is_cut:
@@ -84,7 +84,7 @@ def detach(image: Path, *, patience: float = PATIENCE) -> None:
 
 
 def recover(image: Path) -> None:
-    """Somebody was killed while he took this disk away: finish it if it is cut, undo it if it is not."""
+    """Complete or undo a `detach` that was killed: complete it if the device is cut, else thaw the file system."""
     for loop in loops.bound(image):
         mounts.thaw(mounts.who_has({loop.number}))
     if find(image) is None:
@@ -92,7 +92,7 @@ def recover(image: Path) -> None:
 
 
 def _unmount(loop: loops.Loop) -> None:
-    """Wherever it is mounted; what was mounted on top of it goes first, so it takes as many turns as there are."""
+    """Unmount it in every namespace; each pass removes the topmost of stacked mounts."""
     for _ in range(DEEPEST):
         found = mounts.who_has({loop.number})
         if not found:
@@ -101,8 +101,8 @@ def _unmount(loop: loops.Loop) -> None:
             mounts.take_away(mount)
 
 
-def _let_go(image: Path, patience: float) -> bool:
-    """Whether every device of this image was let go by its users within this time."""
+def _release_in_time(image: Path, patience: float) -> bool:
+    """Release the devices of this image; return whether all of them were unbound within this time."""
     for loop in loops.bound(image):
         loops.release(loop)
     end = time.monotonic() + patience
@@ -114,6 +114,6 @@ def _let_go(image: Path, patience: float) -> bool:
 
 
 def destroy(image: Path) -> None:
-    """Take the disk from whoever has it, and delete it with all that was on it."""
+    """Take the disk from every user of it, and delete it with its data."""
     detach(image, patience=0)
     image.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
-"""Loop devices, by the kernel's own calls: bind an image file to one, cut it off, let it go.
+"""Loop devices, by ioctl: bind an image file to one, cut it off, release it.
 
-Devices are shared with everybody on this machine: one that was listed a moment ago may be somebody else's now. So each
-is opened first, which keeps it bound to what it is bound to, then proven to be ours, and only then changed.
+Loop devices are shared by the whole machine: one that was listed a moment ago may belong to another user now. So each
+is opened first, which keeps its binding, then checked to be bound to our file, and only then changed.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from protokube.errors import TryLater
 MAJOR = 7
 SECTOR = 512
 NOWHERE = 2**62
-"""An offset that no image reaches, and at which ext4 and most others take no byte."""
+"""An offset beyond every image, and beyond the largest file of ext4 and most other file systems."""
 ATTEMPTS = 50
-"""Others look for a free device at the same time; each loss means that one of them won."""
+"""Other processes look for a free device at the same time; each lost attempt means that another one got it."""
 
 # linux/loop.h
 SET_STATUS64, GET_STATUS64, CONFIGURE, CLEAR, GET_FREE = 0x4C04, 0x4C05, 0x4C0A, 0x4C01, 0x4C82
 FLUSH_BUFFERS = 0x1261
 INFO = struct.Struct("=5Q4I64s64s32s2Q")
 OFFSET, SIZE_LIMIT = 3, 4
-"""Where these stand in INFO."""
+"""Indexes of these fields in INFO."""
 
 SYSFS = Path("/sys/block")
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A loop device that is bound to a file of ours."""
+    """A loop device and the file it is bound to."""
 
     minor: int
     image: Path
-    """As the kernel reports it; a file that was deleted keeps its name here."""
+    """As the kernel reports it; a deleted file keeps its name here."""
     offset: int
 
     @property
@@ -53,22 +53,22 @@ class Loop:
 
     @property
     def is_cut(self) -> bool:
-        """Its window lies nowhere: it has no sector left to read or write."""
+        """Whether its window lies beyond the image: no sector is left to read or write."""
         return self.offset == NOWHERE
 
 
 def bound(image: Path) -> Sequence[Loop]:
-    """Every device that shows this image."""
+    """Every device bound to this image."""
     return [loop for loop in _all() if loop.image == image]
 
 
 def bound_under(folder: Path) -> Sequence[Loop]:
-    """Every device that shows a file in this folder."""
+    """Every device bound to a file in this folder."""
     return [loop for loop in _all() if loop.image.is_relative_to(folder)]
 
 
 def bind(image: Path, size: int) -> int:
-    """Show the image as a device of this size; returns its minor number."""
+    """Bind the image to a device of this size; return its minor number."""
     info = INFO.pack(0, 0, 0, 0, size, 0, 0, 0, 0, image.stem.encode()[:63], b"", b"", 0, 0)
     with _opened_file(image) as file:
         for _ in range(ATTEMPTS):
@@ -87,11 +87,11 @@ def bind(image: Path, size: int) -> int:
 def cut(loop: Loop) -> None:
     """Let no later read or write of this device reach the image; what was written before is kept.
 
-    The window is moved to where the image has no end, so the device has no sectors at all, and the block layer itself
-    answers EIO. The kernel writes its own dirty buffers out first. A request that had passed the block layer's check a
-    moment before arrives in the new window all the same: it must fail there, or a write would be acknowledged that is
-    nowhere. Most file systems refuse a file of that length; for the others, bring the disk's own file system to rest
-    first (`mounts.at_rest`). Everything stays bound until the last user closes it, so the number is nobody else's.
+    The window moves beyond the end of the image, so the device has no sectors, and the block layer itself returns EIO.
+    The kernel flushes its dirty buffers first. A request that passed the check of the block layer a moment before
+    still arrives, in the new window: it must fail there, or a lost write would be acknowledged. Most file systems
+    refuse a file of that length; for the others, freeze the file system on the disk first (`mounts.at_rest`). The
+    device stays bound until its last user closes it, so its number is not reused before.
     """
     with _ours(loop) as device:
         if device is None:
@@ -106,10 +106,10 @@ def cut(loop: Loop) -> None:
 
 
 def release(loop: Loop) -> None:
-    """Unbind it now, or, if it is in use, as soon as the last user closes it."""
+    """Unbind it now or, if it is in use, when its last user closes it."""
     with _ours(loop) as device:
         if device is not None:
-            with suppress(OSError):  # ENXIO: it was unbound in this very moment
+            with suppress(OSError):  # ENXIO: it was unbound just now
                 fcntl.ioctl(device, CLEAR)
 
 
@@ -122,7 +122,7 @@ def _all() -> Iterator[Loop]:
 
 @contextmanager
 def _ours(loop: Loop) -> Iterator[int | None]:
-    """The open device, or nothing if it is no longer bound to this image."""
+    """The open device, or None if it is no longer bound to this image."""
     with _opened(loop.minor) as device:
         found = next((now for now in _all() if now.minor == loop.minor), None)
         yield device if found is not None and found.image == loop.image else None
@@ -138,7 +138,7 @@ def _set_status(device: int, info: bytes) -> None:
     for _ in range(ATTEMPTS):
         try:
             fcntl.ioctl(device, SET_STATUS64, info)
-        except BlockingIOError:  # older kernels: somebody dirtied a page between the write-out and the change
+        except BlockingIOError:  # older kernels: a page was dirtied between flush and change
             fcntl.ioctl(device, FLUSH_BUFFERS)
         else:
             return

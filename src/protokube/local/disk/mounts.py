@@ -1,7 +1,7 @@
-"""Who on this machine has a device mounted, in whichever mount namespace; and taking that away from them.
+"""Find the mounts of a device in all mount namespaces of this machine, and unmount them.
 
-A mount namespace is reached through any process in it. One that no process is in, and one that was made a moment ago,
-do not show up: whoever relies on "nobody has it" asks the device, too.
+A mount namespace is reached through any process in it. One without processes, or one created a moment ago, is not
+found: a caller that must know that a device is unused checks the device, too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CLONE_FS = 0x200
 FREEZE, THAW, SHUTDOWN = 0xC0045877, 0xC0045878, 0x8004587D
 WITHOUT_FLUSHING_THE_LOG = 2
 PATIENCE = 2.0
-"""Seconds for a file system to come to rest."""
+"""Seconds for a file system to freeze."""
 
 _libc = ctypes.CDLL(None)
 
@@ -73,20 +73,20 @@ def read_table(pid: int, table: str) -> Iterator[MountedAt]:
 
 @contextmanager
 def at_rest(found: Sequence[MountedAt]) -> Iterator[None]:
-    """Hold a file system still while its device is cut off, and end it for good afterwards.
+    """Freeze a file system while its device is cut off, and shut it down afterwards.
 
-    Held still, it has nothing under way: what it acknowledged is on the disk, and nothing more is acknowledged. Ended,
-    whatever is done through it fails with EIO at once. One that cannot be reached, or does not come to rest in time,
-    is left to the device, which must be cut in any case.
+    Frozen, it has no I/O in flight: what it acknowledged is on the disk, and it acknowledges nothing more. Shut down,
+    every operation on it fails with EIO at once. A file system that cannot be reached, or does not freeze in time, is
+    fenced by the device alone, which must be cut in any case.
     """
     folder = _opened(found)
     if folder is None:
         yield
         return
-    still, is_cut = threading.Event(), threading.Event()
-    thread = threading.Thread(target=_hold_still, args=(folder, still, is_cut), daemon=True)
+    frozen, is_cut = threading.Event(), threading.Event()
+    thread = threading.Thread(target=_hold_frozen, args=(folder, frozen, is_cut), daemon=True)
     thread.start()
-    still.wait(PATIENCE)
+    frozen.wait(PATIENCE)
     try:
         yield
     finally:
@@ -95,15 +95,15 @@ def at_rest(found: Sequence[MountedAt]) -> Iterator[None]:
 
 
 def thaw(found: Sequence[MountedAt]) -> None:
-    """Let a file system go on that somebody was holding still when he was killed."""
+    """Thaw a file system that was left frozen by a process that was killed."""
     folder = _opened(found)
     if folder is not None:
-        _tell(folder, THAW, 0)
+        _ioctl(folder, THAW, 0)
         os.close(folder)
 
 
 def _opened(found: Sequence[MountedAt]) -> int | None:
-    """The mount point through any process that sees it; it may be hidden behind another mount, or the process gone."""
+    """Open the mount point through any process that sees it; skip one covered by another mount or already ended."""
     for mount in found:
         with suppress(OSError):
             inside = Path(f"/proc/{mount.pid}/root") / mount.point.relative_to("/")
@@ -115,33 +115,33 @@ def _opened(found: Sequence[MountedAt]) -> int | None:
     return None
 
 
-def _hold_still(folder: int, still: threading.Event, is_cut: threading.Event) -> None:
-    """In a thread of its own: coming to rest means writing everything out, and that may take its time."""
+def _hold_frozen(folder: int, frozen: threading.Event, is_cut: threading.Event) -> None:
+    """Runs in its own thread: freezing flushes everything, which may take long."""
     try:
-        _tell(folder, FREEZE, 0)
-        still.set()
+        _ioctl(folder, FREEZE, 0)
+        frozen.set()
         is_cut.wait()
-        _tell(folder, SHUTDOWN, WITHOUT_FLUSHING_THE_LOG)
-        _tell(folder, THAW, 0)  # whoever froze it: still frozen when its last mount goes, it would stay for ever
+        _ioctl(folder, SHUTDOWN, WITHOUT_FLUSHING_THE_LOG)
+        _ioctl(folder, THAW, 0)  # in any case: frozen when its last mount goes, it would stay for ever
     finally:
         os.close(folder)
 
 
-def _tell(folder: int, request: int, argument: int) -> None:
-    with suppress(OSError):  # a kind of file system that cannot, or somebody froze it before
+def _ioctl(folder: int, request: int, argument: int) -> None:
+    with suppress(OSError):  # the file system cannot freeze, or is frozen already
         fcntl.ioctl(folder, request, struct.pack("I", argument))
 
 
 def take_away(mount: MountedAt) -> None:
-    """Unmount it lazily inside its namespace; open files there stay open, on a file system that is gone."""
+    """Unmount it lazily inside its namespace; open files there stay open, on a detached file system."""
     thread = threading.Thread(target=_unmount_inside, args=(mount,), name=f"unmount {mount.point}")
     thread.start()
     thread.join()
 
 
 def _unmount_inside(mount: MountedAt) -> None:
-    """In a thread of its own, which ends in the other namespace and takes no other thread there."""
-    with suppress(OSError):  # it ended meanwhile; whoever asked looks again, at what is mounted then
+    """Runs in its own thread, which stays in the other namespace until it ends; other threads do not move."""
+    with suppress(OSError):  # it ended meanwhile; the caller lists the mounts again
         namespace = os.open(f"/proc/{mount.pid}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
         root = os.open(f"/proc/{mount.pid}/root", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
