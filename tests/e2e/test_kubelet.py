@@ -42,8 +42,8 @@ def cluster() -> Iterator[KubeletCluster]:
         made.up_with_kubelet()
         until(lambda: made.node_is_ready(host_of(made)), "the node is ready", SECONDS, every=0.5)
         yield made
-        assert cgroups.left(cgroups.name(made.paths.switch))
-    assert not cgroups.left(cgroups.name(made.paths.switch))
+        assert cgroups.find(cgroups.name(made.paths.switch))
+    assert not cgroups.find(cgroups.name(made.paths.switch))
     assert tunables() == before
 
 

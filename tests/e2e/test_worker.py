@@ -30,7 +30,7 @@ def cluster() -> Iterator[WorkerCluster]:
     with WorkerCluster() as made:
         made.up_with_kubelet()
         yield made
-    assert not cgroups.left(cgroups.name(made.paths.switch))
+    assert not cgroups.find(cgroups.name(made.paths.switch))
 
 
 @pytest.fixture(scope="module")

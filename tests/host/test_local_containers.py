@@ -26,7 +26,7 @@ def cloud() -> Iterator[Cloud]:
         for host in made.hosts:
             if hosts.running(host.spec.folder):
                 hosts.kill(host.pid)
-        left = cgroups.left(cgroups.name(made.switch))
+        left = cgroups.find(cgroups.name(made.switch))
         assert cgroups.remove(left) == left
 
 
@@ -66,7 +66,7 @@ def ctr(host: Host, *words: str, check: bool = True) -> str:
 
 
 def groups(cloud: Cloud) -> set[Path]:
-    return {group / "h1" for group in cgroups.left(cgroups.name(cloud.switch)) if (group / "h1").is_dir()}
+    return {group / "h1" for group in cgroups.find(cgroups.name(cloud.switch)) if (group / "h1").is_dir()}
 
 
 def test_our_images_are_there_and_run(host: Host) -> None:

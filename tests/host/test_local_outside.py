@@ -138,7 +138,7 @@ def test_from_isolated_hosts_nothing_gets_out(world: World, cloud: RealCloud, as
     assert error_of_connecting(cloud, host, WEB, 80) == "No route to host"
     assert error_of_connecting(cloud, host, RESOLVER, 53) == "No route to host"
     assert cloud.inside(host, "python3", "-I", "-c", ADDRESSES, WEB_NAME).returncode != 0
-    assert leftovers.outsiders(cloud.paths) == []
+    assert leftovers.outside_processes(cloud.paths) == []
     assert (world.web.seen, world.names.seen) == ([], [])
     state = cloud.admin.call("about")["outside"]
     assert (state["isolated"], state["reached"]) == (True if asked else None, False)

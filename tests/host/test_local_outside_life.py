@@ -35,11 +35,11 @@ def cloud(world: World, tmp_path: Path) -> Iterator[RealCloud]:
 def test_a_way_outside_that_was_killed_comes_back(world: World, cloud: RealCloud) -> None:
     (host,) = cloud.group("master-a")
     cloud.admin.call("set_outside", **way_outside())
-    (killed,) = leftovers.outsiders(cloud.paths)
+    (killed,) = leftovers.outside_processes(cloud.paths)
 
     os.kill(killed, signal.SIGKILL)
 
-    until(lambda: killed not in (now := leftovers.outsiders(cloud.paths)) and now)
+    until(lambda: killed not in (now := leftovers.outside_processes(cloud.paths)) and now)
     until(lambda: cloud.admin.call("about")["outside"]["reached"])
     assert fetch(cloud, host) == LAPTOP
     assert "no way outside, next attempt in 0.2 s: slirp4netns ended with -9" in cloud.log()
@@ -51,24 +51,24 @@ def test_the_way_outside_ends_with_its_daemon_and_the_next_one_makes_it_again(
 ) -> None:
     (host,) = cloud.group("master-a")
     cloud.admin.call("set_outside", **way_outside())
-    (before,) = leftovers.outsiders(cloud.paths)
+    (before,) = leftovers.outside_processes(cloud.paths)
 
     cloud.end(number)
-    until(lambda: leftovers.outsiders(cloud.paths) == [])
+    until(lambda: leftovers.outside_processes(cloud.paths) == [])
     until(lambda: "tap0" not in interfaces(cloud.paths.switch))
     assert error_of_connecting(cloud, host, WEB, 80) == "No route to host"
     assert world.web.seen == []
 
     cloud.start()
     until(lambda: cloud.admin.call("about")["outside"]["reached"])
-    assert leftovers.outsiders(cloud.paths) != [before]
+    assert leftovers.outside_processes(cloud.paths) != [before]
     assert fetch(cloud, host) == LAPTOP
 
 
 def test_down_leaves_no_process_device_or_namespace(world: World, cloud: RealCloud) -> None:
     cloud.group("master-a")
     cloud.admin.call("set_outside", **way_outside())
-    (pid,) = leftovers.outsiders(cloud.paths)
+    (pid,) = leftovers.outside_processes(cloud.paths)
     assert f"way outside: process {pid}" in leftovers.describe(cloud.paths)
     census = Census.of(cloud.paths)
     assert pid in {each for each, _ in census.processes}

@@ -59,7 +59,7 @@ def test_a_new_cluster_has_a_way_outside_and_keeps_what_is_said_later(world: Wor
         seen = len(world.web.seen), len(world.names.seen)
         assert cluster.fetched() == ""
         assert (len(world.web.seen), len(world.names.seen)) == seen
-        assert leftovers.outsiders(cluster.paths) == []
+        assert leftovers.outside_processes(cluster.paths) == []
         assert cluster.status()["outside"]["isolated"] is True
         assert "hosts do not reach the outside: it was asked for" in cluster.run("status").out
 

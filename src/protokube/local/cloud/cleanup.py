@@ -32,7 +32,7 @@ def remove(paths: Paths, *, patience: float = SECONDS) -> list[str]:
     if (pid := leftovers.daemon(paths)) is not None:
         _kill(pid)
         done.append(f"stopped the daemon (process {pid})")
-    for pid in leftovers.outsiders(paths):
+    for pid in leftovers.outside_processes(paths):
         _kill(pid)
         done.append(f"ended the way outside (process {pid})")
     for mount in leftovers.mounted(paths):

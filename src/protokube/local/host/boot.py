@@ -1,8 +1,8 @@
-"""Runs as the short-lived process that makes one host: namespaces, cable, root, and then its first process.
+"""The short-lived process that creates one host: namespaces, network link, root file system, and then its init.
 
-The daemon that wants a host has threads, so it may not fork; it starts this program, and the order comes on stdin.
-What became of it is told line by line through a pipe: the pid, then either an error or, by init itself, that it serves.
-Whatever fails, the namespaces end with this process and its child, and with them every mount and cable.
+The daemon has threads, so it must not fork; it starts this program and passes the configuration on stdin. Progress is
+reported through a pipe, one JSON object per line: the pid, then either an error or, from init itself, that it serves.
+On any failure the namespaces end with this process and its child, and with them every mount and link.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from protokube.local.base.syscalls import CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWPI
 from protokube.local.host import network, rootfs
 
 LIFE = "life.json"
-"""In a host's folder: pid and start time of its first process."""
+"""In a host's folder: pid and start time of its init."""
 
 
 def main() -> None:
@@ -30,39 +30,39 @@ def main() -> None:
     try:
         boot(json.load(sys.stdin), report)
     except (OSError, ProtokubeError) as why:
-        tell(report, error=getattr(why, "message", "") or "its root cannot be made", saw=_seen(why))
+        report_fields(report, error=getattr(why, "message", "") or "its root cannot be made", saw=_seen(why))
         os._exit(1)
 
 
-def boot(order: dict[str, Any], report: int) -> None:
-    os.umask(0o022)  # as a machine boots, whatever the umask of the person who typed `up`
-    folder, store = Path(order["folder"]), order["store"]
-    rootfs.lay_out(folder, order["name"], order["address"])
-    (folder / "run/protokube/init.json").write_text(json.dumps(order["init"]))
+def boot(config: dict[str, Any], report: int) -> None:
+    os.umask(0o022)  # that of a booting machine, not that of the user who ran `up`
+    folder, store = Path(config["folder"]), config["store"]
+    rootfs.lay_out(folder, config["name"], config["address"])
+    (folder / "run/protokube/init.json").write_text(json.dumps(config["init"]))
     syscalls.unshare(CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS)
-    socket.sethostname(order["name"])
-    network.plug(order["switch"], order["name"], order["address"])
-    rootfs.build(folder, Path(order["state"]), Path(store) if store else None, order["programs"])
+    socket.sethostname(config["name"])
+    network.plug(config["switch"], config["name"], config["address"])
+    rootfs.build(folder, Path(config["state"]), Path(store) if store else None, config["programs"])
     gate, opener = os.pipe()
-    syscalls.unshare(CLONE_NEWPID)  # last: the next child, whatever it is, is the first of the namespace
+    syscalls.unshare(CLONE_NEWPID)  # last: the next child becomes PID 1 of the namespace
     child = os.fork()
     if child:
         draft = folder / f"{LIFE}.new"
         draft.write_text(json.dumps({"pid": child, "started": started_at(child)}))
         draft.replace(folder / LIFE)
-        tell(report, pid=child)
+        report_fields(report, pid=child)
         os.write(opener, b"!")
         os._exit(0)
     os.close(opener)
-    if not os.read(gate, 1):  # it is known outside before anything of it runs
+    if not os.read(gate, 1):  # its pid is recorded before it runs anything
         os._exit(1)
     rootfs.enter()
     os.set_inheritable(report, True)
-    os.execve(order["command"][0], [*order["command"], str(report)], order["environment"])  # noqa: S606
+    os.execve(config["command"][0], [*config["command"], str(report)], config["environment"])  # noqa: S606
 
 
-def tell(report: int, **news: object) -> None:
-    os.write(report, json.dumps(news).encode() + b"\n")
+def report_fields(report: int, **fields: object) -> None:
+    os.write(report, json.dumps(fields).encode() + b"\n")
 
 
 def _seen(why: OSError | ProtokubeError) -> str:

@@ -1,7 +1,7 @@
-"""A host with a real container runtime has control groups of its own: below ours, and its whole world from inside.
+"""Cgroups of a host with a real container runtime: a subtree of ours, which is the whole hierarchy seen from inside.
 
-They are made by the first unit that needs them, below the groups that this machine gave to the local cloud: nobody gets
-out of a limit by starting a cluster. A group outlives its processes, so `down` looks for them by their name.
+The first unit that needs them creates them below the cgroup of the local cloud, so its limits apply to the hosts, too.
+A cgroup outlives its processes, so `down` finds them by name.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from protokube.local.base.syscalls import MNT_DETACH, MS_NODEV, MS_NOEXEC, MS_NO
 INSIDE = Path("/sys/fs/cgroup")
 LOCK = Path("/run/protokube/cgroups.lock")
 MADE = ".made"
-"""In INSIDE, once everything is there."""
+"""In INSIDE, once the hierarchy is complete."""
 FLAGS = MS_NOSUID | MS_NODEV | MS_NOEXEC
 NEEDED = frozenset({"cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "pids"})
 PER_CPU = ("cpuset.cpus", "cpuset.mems")
-"""Empty in a new group, and nobody may enter one without."""
+"""Empty in a new cpuset cgroup; no process can join before they are set."""
 PATIENCE = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Hierarchy:
-    """One tree of control groups, and which group of it we are in."""
+    """One cgroup hierarchy, and our own cgroup in it."""
 
     controllers: tuple[str, ...]
-    """None at all for version 2; `name=systemd` where it controls nothing."""
+    """Empty for cgroup v2; `name=systemd` for a hierarchy without controllers."""
     group: str
 
     @property
@@ -45,7 +45,7 @@ class Hierarchy:
 
     @property
     def mount(self) -> tuple[str, str]:
-        """Kind and options."""
+        """File system type and mount options."""
         if not self.controllers:
             return "cgroup2", ""
         named = ["none"] if self.controllers[0].startswith("name=") else []
@@ -53,18 +53,18 @@ class Hierarchy:
 
 
 def read(text: str) -> Sequence[Hierarchy]:
-    """What /proc/self/cgroup says."""
+    """Parse /proc/self/cgroup."""
     rows = [line.split(":", 2) for line in text.splitlines()]
     return [Hierarchy(tuple(controllers.split(",")) if controllers else (), group) for _, controllers, group in rows]
 
 
 def name(switch: str) -> str:
-    """The group that holds those of all hosts of one cloud, which has a switch of this name."""
+    """The parent cgroup of all hosts of the cloud with this switch."""
     return f"protokube-{switch}"
 
 
 def enter(parent: str, host: str) -> None:
-    """Run inside a host: be in its control groups, with nothing else to be seen; made, if nobody did before."""
+    """Runs inside a host: join its cgroups in a new cgroup namespace; create them if this is the first process."""
     trees = read(Path("/proc/self/cgroup").read_text())
     if lacking := NEEDED - {controller for tree in trees for controller in tree.controllers}:
         raise Refused(
@@ -72,7 +72,7 @@ def enter(parent: str, host: str) -> None:
             saw=f"no {', '.join(sorted(lacking))} of that version",
             hint="boot with systemd.unified_cgroup_hierarchy=0, or use the built-in runner of static pods",
         )
-    with _alone():
+    with _locked():
         if not (INSIDE / MADE).exists():
             _make(trees, parent, host)
         else:
@@ -82,7 +82,7 @@ def enter(parent: str, host: str) -> None:
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
+def _locked() -> Iterator[None]:
     handle = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -92,8 +92,8 @@ def _alone() -> Iterator[None]:
 
 
 def _make(trees: Sequence[Hierarchy], parent: str, host: str) -> None:
-    """Seen from outside first, to make our group; then again from inside it."""
-    while os.path.ismount(INSIDE):  # what a killed one began
+    """Mount the hierarchies to create and join our cgroups; mount them again in a new cgroup namespace."""
+    while os.path.ismount(INSIDE):  # left by an attempt that was killed
         syscalls.unmount(str(INSIDE), MNT_DETACH)
     syscalls.mount("cgroup", str(INSIDE), "tmpfs", FLAGS, "mode=755,size=1m")
     for tree in trees:
@@ -120,8 +120,8 @@ def _mount(tree: Hierarchy) -> None:
     syscalls.mount(kind, str(INSIDE / tree.folder), kind, FLAGS, options)
 
 
-def left(parent: str) -> Sequence[Path]:
-    """Every group of this name on this machine, in whichever tree and however deep."""
+def find(parent: str) -> Sequence[Path]:
+    """Every cgroup of this name on this machine, in any hierarchy and at any depth."""
     found: list[Path] = []
     for root in _mounted(Path("/proc/self/mountinfo").read_text()):
         for folder, inside, _ in os.walk(root):
@@ -135,7 +135,7 @@ def _mounted(table: str) -> Sequence[str]:
 
 
 def remove(groups: Sequence[Path], patience: float = PATIENCE) -> Sequence[Path]:
-    """Take groups away with all inside them; what somebody is still in stays. Says what went."""
+    """Remove cgroups with their children, except those with processes. Return the removed ones."""
     gone: list[Path] = []
     end = time.monotonic() + patience
     for group in groups:
@@ -146,12 +146,12 @@ def remove(groups: Sequence[Path], patience: float = PATIENCE) -> Sequence[Path]
 
 
 def sweep(parent: str, dead: Collection[str]) -> None:
-    """Take away what dead hosts left behind, as far as it goes without waiting."""
-    remove([group / host for group in left(parent) for host in dead if (group / host).is_dir()], patience=0)
+    """Remove cgroups of dead hosts, without waiting for those still busy."""
+    remove([group / host for group in find(parent) for host in dead if (group / host).is_dir()], patience=0)
 
 
 def _remove(group: Path) -> bool:
-    """Innermost first; False while the kernel still counts somebody in one of them."""
+    """Remove innermost first; return False while one of them still has processes."""
     for folder, _, _ in os.walk(group, topdown=False):
         try:
             with suppress(FileNotFoundError):

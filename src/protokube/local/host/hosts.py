@@ -1,10 +1,10 @@
-"""Hosts of the local cloud: start one, look at it, stop its clock, pull its plug.
+"""Hosts of the local cloud: start, inspect, freeze and kill them.
 
-A host is a PID namespace with a root and a network of its own. Its first process is its life: when that is killed, the
-kernel ends everything in the host and frees its mounts, as pulling the plug of a machine does. It lives on when the
-daemon that started it dies, and is found again by `running`.
+A host is a PID namespace with its own root file system and network. It lives as long as its init (PID 1): when that is
+killed, the kernel kills every process of the host and frees its mounts, like a power cut. It survives the daemon that
+started it, and `running` finds it again.
 
-The caller has threads, so nothing here forks: a program of ours (`boot`) is started and told what to make.
+The caller has threads, so nothing here forks: the program `boot` is started with the host's configuration.
 """
 
 from __future__ import annotations
@@ -37,31 +37,31 @@ PODRUNNER = "protokube.local.pods.runner"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostSpec:
-    """A host as it is to be. What lies in folder/etc before the start is its own: agent.json, say."""
+    """The wanted host. Files in folder/etc before the start, such as agent.json, are kept."""
 
     name: str
     folder: Path
     address: str
     switch: str
     state: Path
-    """The folder of the cloud: nothing of it is seen inside but what is named here."""
+    """The folder of the cloud; hidden inside, except for the paths named here."""
     store: Path | None
-    """The state store; None for a host that is no master."""
+    """The state store; None for a host that is not a master."""
     units: Mapping[str, Sequence[str]]
-    """Commands by unit that run from the start; an empty command is the built-in runner of static pods."""
+    """Commands of units that run from the start; an empty command is the built-in static pod runner."""
     startable: Mapping[str, Sequence[str]]
-    """The same, for units that run once somebody asks for them."""
+    """The same, for units that run once a process inside starts them."""
     path: str
-    """PATH inside; its folders are seen inside wherever they lie."""
+    """PATH inside; its folders are bind-mounted wherever they are."""
     environment: Mapping[str, str]
     shown: Sequence[str] = ()
-    """More folders that are seen inside, read-only, wherever they lie."""
+    """More folders to bind-mount read-only, wherever they are."""
 
 
 def python(module: str) -> list[str]:
-    """Run a module of ours with a Python that finds the package as we found it, however we were installed.
+    """The command that runs a module of ours with our sys.path, however protokube was installed.
 
-    Without `site`, which takes half of a start: what it would have worked out is handed over.
+    Without `site`, which takes half of the start-up time: the sys.path it would compute is passed.
     """
     places = [place for place in sys.path if place]
     code = f"import sys; sys.path[:] = {places!r}; from {module} import main; main()"
@@ -69,7 +69,7 @@ def python(module: str) -> list[str]:
 
 
 def start(spec: HostSpec) -> int:
-    """Bring a host up: its first process's pid, once that serves. Nothing is left of a host that did not come up."""
+    """Start a host; return the pid of its init once that serves. A host that fails to start is removed completely."""
     _check(spec)
     for folder in (spec.folder, spec.folder / "log"):
         private.make_folder(folder)
@@ -80,14 +80,14 @@ def start(spec: HostSpec) -> int:
         finally:
             os.close(writer)
         try:
-            boot.communicate(json.dumps(_order(spec)).encode(), timeout=SECONDS_TO_START)
+            boot.communicate(json.dumps(_boot_config(spec)).encode(), timeout=SECONDS_TO_START)
         except subprocess.TimeoutExpired:
             boot.kill()
             boot.wait()
-        news = _listen(reader, time.monotonic() + SECONDS_TO_START)
+        report = _read_report(reader, time.monotonic() + SECONDS_TO_START)
     finally:
         os.close(reader)
-    return _judge(spec, news)
+    return _check_started(spec, report)
 
 
 def _run_boot(spec: HostSpec, report: int) -> subprocess.Popen[bytes]:
@@ -112,8 +112,8 @@ def _check(spec: HostSpec) -> None:
         raise Refused(f"host {spec.name} runs already", saw=f"pid {pid} in {spec.folder}")
 
 
-def _order(spec: HostSpec) -> dict[str, Any]:
-    """What `boot` and then `init` are told."""
+def _boot_config(spec: HostSpec) -> dict[str, Any]:
+    """The configuration of `boot` and, in it, of `init`."""
     built_in = python(PODRUNNER)
     environment = {"HOME": "/root", "LANG": "C.UTF-8", **spec.environment, "PATH": spec.path}
     programs = [sys.prefix, sys.base_prefix, sys.executable, *sys.path, *spec.path.split(":"), *spec.shown]
@@ -134,24 +134,24 @@ def _order(spec: HostSpec) -> dict[str, Any]:
     }
 
 
-def _listen(reader: int, deadline: float) -> dict[str, Any]:
-    """Everything boot and init have told us, once they have nothing more to say."""
-    told = b""
+def _read_report(reader: int, deadline: float) -> dict[str, Any]:
+    """Everything that boot and init report, until both have closed the pipe."""
+    output = b""
     while (left := deadline - time.monotonic()) > 0 and select.select([reader], [], [], left)[0]:
         more = os.read(reader, 65536)
         if not more:
             break
-        told += more
-    return {key: value for line in told.splitlines() for key, value in json.loads(line).items()}
+        output += more
+    return {key: value for line in output.splitlines() for key, value in json.loads(line).items()}
 
 
-def _judge(spec: HostSpec, news: dict[str, Any]) -> int:
-    """The pid of a host that came up; else clear away what did, and say why not."""
-    pid = news.get("pid")
+def _check_started(spec: HostSpec, report: dict[str, Any]) -> int:
+    """The pid of a host that started; else kill what is left of it, and raise the reason."""
+    pid = report.get("pid")
     try:
-        if "error" in news:
-            raise Refused(f"host {spec.name} did not start: {news['error']}", saw=str(news["saw"]))
-        if pid is None or "ready" not in news:
+        if "error" in report:
+            raise Refused(f"host {spec.name} did not start: {report['error']}", saw=str(report["saw"]))
+        if pid is None or "ready" not in report:
             raise TryLater(f"host {spec.name} did not start", saw=_tail(spec.folder / "log" / "init.log"))
     except ProtokubeError:
         if pid is not None:
@@ -166,7 +166,7 @@ def _tail(log: Path) -> str:
 
 
 def running(folder: Path) -> int | None:
-    """The first process of the host that lives in this folder, if it runs."""
+    """The pid of the init of this folder's host, if it runs."""
     try:
         life = json.loads((folder / LIFE).read_text())
     except (FileNotFoundError, ValueError):
@@ -175,7 +175,7 @@ def running(folder: Path) -> int | None:
 
 
 def add_device(pid: int, name: str, number: tuple[int, int]) -> None:
-    """Have a block device appear as /dev/<name> inside, at once; what had the name before is replaced."""
+    """Create a block device node /dev/<name> inside, atomically replacing one of that name."""
     place = _device(pid, name)
     try:
         Path(f"/proc/{pid}/root/dev").stat()
@@ -189,7 +189,7 @@ def add_device(pid: int, name: str, number: tuple[int, int]) -> None:
 
 
 def remove_device(pid: int, name: str) -> None:
-    """Have it disappear; whoever has it open keeps it."""
+    """Remove the device node; processes that have it open keep it."""
     with suppress(FileNotFoundError, ProcessLookupError):
         _device(pid, name).unlink()
 

@@ -1,10 +1,10 @@
-"""The first process of a host: starts its units, keeps them running, reaps what they leave behind.
+"""The init of a host: starts its units, restarts them when they end, reaps orphans.
 
-It is PID 1 of its namespace, so its end is the host's end: nothing a unit or a client does may end it, and everything
-it waits for is waited for in one place, the reactor. It runs before anything else in the host, and three hosts start at
-once, so it keeps to little of the standard library: `dataclasses` alone would take a third of its start.
+It is PID 1 of its namespace, so the host ends when it does: no unit or client may make it exit, and it blocks in one
+place only, the reactor. It runs before anything else in the host, and three hosts start at once, so it imports little
+of the standard library: `dataclasses` alone would take a third of its start-up time.
 
-SIGTERM is the power button: units are asked to end, what is left after a while is killed, and the host goes off.
+SIGTERM shuts the host down: units get SIGTERM, what is left after a while is killed, and init exits.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SECONDS_BETWEEN_TRIMS = 10.0
 
 
 class Unit:
-    """A command that is kept running once it is wanted."""
+    """A command that is restarted whenever it ends, once it was started."""
 
     def __init__(self, name: str, command: Sequence[str]) -> None:
         self.name, self.command = name, command
@@ -75,7 +75,7 @@ class Init:
         return {"error": "ask for start, restart or status of a unit"}
 
     def start(self, name: str) -> bool:
-        """Have a unit run from now on; whether that is news."""
+        """Start a unit, and keep it running; return whether that is new."""
         unit = self._units[name]
         if unit.wanted or self._stopping:
             return False
@@ -84,7 +84,7 @@ class Init:
         return True
 
     def restart(self, name: str) -> bool:
-        """Have a unit that runs end, and so start again; whether there was anything to end."""
+        """End a running unit, so that it is started again; return whether it ran."""
         unit = self._units[name]
         if unit.pid is None or self._stopping:
             return False
@@ -93,7 +93,7 @@ class Init:
         return True
 
     def _kill(self, unit: Unit, pid: int) -> None:
-        """Whoever does not end when asked to; its number is nobody else's before it was reaped."""
+        """Kill a unit that ignored SIGTERM; its pid cannot be reused before it is reaped."""
         if unit.pid == pid:
             os.killpg(pid, signal.SIGKILL)
 
@@ -108,7 +108,7 @@ class Init:
             "wait": unit.wait,
             "seconds": round(now - unit.since, 3) if unit.pid is not None else None,
             "last_exit": unit.last_exit,
-            **unit.notices.told(now),
+            **unit.notices.snapshot(now),
         }
 
     def _spawn(self, unit: Unit) -> None:
@@ -117,7 +117,7 @@ class Init:
         unit.since = self._reactor.now()
         try:
             unit.pid = self._run_command(unit)
-        except OSError as why:  # no such program, or a full disk: either may be mended while we wait
+        except OSError as why:  # no such program, or a full disk: may be fixed before the retry
             self._ended(unit, f"cannot be started: {why.strerror}: {why.filename or unit.command[0]}")
 
     def _run_command(self, unit: Unit) -> int:
@@ -138,7 +138,7 @@ class Init:
             os.close(log)
 
     def reap(self) -> None:
-        """Take note of every child that ended; most are orphans that nobody misses."""
+        """Reap every child that ended; most are orphans."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -148,7 +148,7 @@ class Init:
                 break
             for unit in self._units.values():
                 if unit.pid == pid:
-                    with suppress(ProcessLookupError):  # what it leaves behind would meet its next life
+                    with suppress(ProcessLookupError):  # what it leaves behind would run beside its restart
                         os.killpg(pid, signal.SIGKILL)
                     code = os.waitstatus_to_exitcode(status)
                     self._ended(unit, f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}")
@@ -165,7 +165,7 @@ class Init:
             unit.retry = self._reactor.after(unit.wait, partial(self._spawn, unit))
 
     def stop(self) -> None:
-        """Ask every unit to end; the loop ends with the last one, or after a while."""
+        """Send SIGTERM to every unit; the loop ends with the last one, or after SECONDS_TO_STOP."""
         if self._stopping:
             return
         self._stopping = True
@@ -177,7 +177,7 @@ class Init:
         self._reactor.after(SECONDS_TO_STOP, self._reactor.stop)
         self.reap()
 
-    def kill_the_rest(self) -> None:
+    def kill_remaining(self) -> None:
         for unit in self._units.values():
             if unit.pid is not None:
                 os.killpg(unit.pid, signal.SIGKILL)
@@ -188,20 +188,20 @@ class Init:
 
 
 def main() -> None:
-    """The arguments: a handle on which to say that we serve, then, for tests, the folders for sockets and for logs."""
+    """Arguments: a file descriptor on which to report readiness and, for tests, the folders of sockets and logs."""
     report = int(sys.argv[1])
     os.set_inheritable(report, False)
     run, log = (Path(sys.argv[2]), Path(sys.argv[3])) if len(sys.argv) > 2 else (RUN, LOG)
-    order = json.loads((run / "init.json").read_text())
+    config = json.loads((run / "init.json").read_text())
     adopt_orphans()
     reactor = Reactor()
-    init = Init({**order["startable"], **order["units"]}, run, log, reactor)
-    for name in order["units"]:
+    init = Init({**config["startable"], **config["units"]}, run, log, reactor)
+    for name in config["units"]:
         init.start(name)
     os.write(report, b'{"ready": true}\n')
     os.close(report)
     reactor.run()
-    init.kill_the_rest()
+    init.kill_remaining()
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""What there is of a local cloud on this machine, found by looking: whatever was killed, and whenever.
+"""Find everything of a local cloud on this machine, from the kernel alone: works whatever was killed, at any time.
 
-Everything here is proven to belong to one state folder: a process by its root or its log, which lie in the folder of
-a host; the way outside by its log; a loop device by the file behind it; the daemon by its lock; the switch and control
-groups by names that are made from the folder's.
+Everything found provably belongs to one state folder: a process by its root or its log, which are in the folder of a
+host; slirp4netns by its log; a loop device by its backing file; the daemon by its lock; the switch and cgroups by
+names that are derived from the path of the folder.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from protokube.local.host import cgroups, network
 LOCK = struct.Struct("hhqqi4x")
 """struct flock: type, whence, start, length, pid."""
 LOG = "log/init.log"
-"""In a host's folder: where the program that makes it, and then its init, write."""
+"""In a host's folder: the log of `boot`, and then of init."""
 
 
 def daemon(paths: Paths) -> int | None:
@@ -34,8 +34,8 @@ def daemon(paths: Paths) -> int | None:
     except FileNotFoundError:
         return None
     try:
-        asked = LOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
-        kind, _, _, _, pid = LOCK.unpack(fcntl.fcntl(lock, fcntl.F_GETLK, asked))
+        query = LOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+        kind, _, _, _, pid = LOCK.unpack(fcntl.fcntl(lock, fcntl.F_GETLK, query))
         return int(pid) if kind != fcntl.F_UNLCK else None
     finally:
         os.close(lock)
@@ -43,7 +43,7 @@ def daemon(paths: Paths) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """The first process of a host, or one that is just making it."""
+    """The init of a host, or a process that is starting it."""
 
     host: str
     pid: int
@@ -51,7 +51,7 @@ class Process:
 
 
 def processes(paths: Paths) -> Sequence[Process]:
-    """Whoever keeps a host of this cloud alive, or is about to."""
+    """The init of each host, and processes that are starting one."""
     runs, logs = _by_identity(paths, "run"), _by_identity(paths, LOG)
     found: list[Process] = []
     for process in Path("/proc").glob("[0-9]*") if runs or logs else ():
@@ -64,12 +64,12 @@ def processes(paths: Paths) -> Sequence[Process]:
 
 
 def inits(paths: Paths) -> Mapping[str, int]:
-    """The first process of each host that runs, by the host's name."""
+    """The pid of each running host's init, by host name."""
     return {process.host: process.pid for process in processes(paths) if process.first}
 
 
-def outsiders(paths: Paths) -> Sequence[int]:
-    """Processes that are the way outside; it ends with the daemon, a moment later."""
+def outside_processes(paths: Paths) -> Sequence[int]:
+    """The slirp4netns processes of this cloud; they end with the daemon, a moment later."""
     try:
         log = _identity(paths.outside_log)
     except OSError:
@@ -83,7 +83,7 @@ def outsiders(paths: Paths) -> Sequence[int]:
 
 
 def _by_identity(paths: Paths, inside: str) -> Mapping[tuple[int, int], str]:
-    """Each host by its /run or its log, which no other file on this machine is."""
+    """Host names by device and inode of their /run or log, which identify a host uniquely."""
     found: dict[tuple[int, int], str] = {}
     for folder in paths.hosts.glob("*"):
         with suppress(OSError):
@@ -97,7 +97,7 @@ def _identity(path: Path) -> tuple[int, int]:
 
 
 def _depth(process: Path) -> tuple[int, ...]:
-    """Its pids in the namespaces below ours: (1,) is the first of a host; one of a pod lies deeper."""
+    """Its pids in the PID namespaces below ours: (1,) is the init of a host; pods are nested deeper."""
     line = next(line for line in (process / "status").read_text().splitlines() if line.startswith("NSpid:"))
     return tuple(int(word) for word in line.split()[2:])
 
@@ -117,17 +117,17 @@ def switch(paths: Paths) -> Path | None:
 
 
 def control_groups(paths: Paths) -> Sequence[Path]:
-    return cgroups.left(cgroups.name(paths.switch))
+    return cgroups.find(cgroups.name(paths.switch))
 
 
 def describe(paths: Paths) -> list[str]:
-    """All of it, in words; nothing, when nothing is left."""
-    told = [f"daemon: process {pid}" for pid in [daemon(paths)] if pid is not None]
-    told += [f"way outside: process {pid}" for pid in outsiders(paths)]
-    told += [f"host {process.host}: process {process.pid}" for process in processes(paths)]
-    told += [f"disk {mount.number[0]}:{mount.number[1]} {mount}" for mount in mounted(paths)]
-    told += [f"{loop.path}: bound to {loop.image}" for loop in devices(paths)]
-    told += [f"control group: {path}" for path in control_groups(paths)]
-    told += [f"network namespace: {path}" for path in [switch(paths)] if path is not None]
-    told += [f"folder: {paths.root}"] if paths.root.exists() else []
-    return told
+    """Everything that is left, one line each."""
+    lines = [f"daemon: process {pid}" for pid in [daemon(paths)] if pid is not None]
+    lines += [f"way outside: process {pid}" for pid in outside_processes(paths)]
+    lines += [f"host {process.host}: process {process.pid}" for process in processes(paths)]
+    lines += [f"disk {mount.number[0]}:{mount.number[1]} {mount}" for mount in mounted(paths)]
+    lines += [f"{loop.path}: bound to {loop.image}" for loop in devices(paths)]
+    lines += [f"control group: {path}" for path in control_groups(paths)]
+    lines += [f"network namespace: {path}" for path in [switch(paths)] if path is not None]
+    lines += [f"folder: {paths.root}"] if paths.root.exists() else []
+    return lines

@@ -1,12 +1,12 @@
-"""The network of a local cloud: a switch in a namespace of its own, and a cable from it to each host.
+"""The network of a local cloud: a switch (a bridge in its own network namespace) and a cable (a veth pair) per host.
 
-Nothing is put into the user's own network namespace: no bridge, no route, no veth. So clouds side by side use the same
-addresses and never meet. A host can reach nothing but its siblings, unless `outside` gives the switch a way out.
+The user's network namespace stays untouched: no bridge, no route, no veth. So several clouds use the same addresses
+without conflict. A host reaches only the other hosts, unless `outside` gives the switch a route out.
 
-The kernel gives up what it has no route for before any rule sees it, also what the rules of Services would have sent to
-a sibling. So what a host itself sends has a way to the switch, and whatever really goes there is sent back at once.
+The kernel drops a packet without a route before any iptables rule sees it, even if the rules of a Service would
+redirect it to a host. So a host has a default route to the switch for its own packets; the switch rejects the rest.
 
-A cable ends with its host: the kernel removes both ends when the host's namespace goes, a moment later.
+The kernel removes both ends of a cable when the host's namespace goes, a moment after the host.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from protokube.errors import Refused, TryLater
 from protokube.local.base.syscalls import CLONE_NEWNET, setns
 
 GATEWAY, PREFIX = "10.77.0.1", 24
-ELSEWHERE, LAST = 77, 33000
-"""A table of routes, and the place of the rule that leads there: behind all others."""
-NO_WAY = 4_000_000_000
-"""The metric of the route to nowhere, the last resort: any other default comes before it."""
+ROUTE_TABLE, RULE_PREFERENCE = 77, 33000
+"""A routing table, and the preference of the rule that looks it up: after all others."""
+LAST_RESORT_METRIC = 4_000_000_000
+"""The metric of the unreachable default route: every other default route takes precedence."""
 FORWARDING = Path("/proc/sys/net/ipv4/ip_forward")
-"""Of the network that the thread is in."""
+"""Of the network namespace of the calling thread."""
 BRIDGE, CABLE = "br0", "eth0"
 NAMED = Path("/run/netns")
-"""Where iproute2 keeps namespaces that have a name."""
+"""Where iproute2 keeps named network namespaces."""
 SECONDS = 10.0
 
 
@@ -42,33 +42,33 @@ def switch_path(name: str) -> Path:
 
 
 def make_switch(name: str) -> None:
-    """Make the switch whole, however much of it is there."""
+    """Create the switch, or complete one that exists in part."""
     place = switch_path(name)
     if not _is_namespace(place):
-        place.unlink(missing_ok=True)  # a name without a namespace is left by a crash, or by a reboot where /run lasts
+        place.unlink(missing_ok=True)  # a crash, or a reboot with a persistent /run, leaves only the name
         run_ip("netns", "add", name)
     with enter(place):
         commands = ["link set lo up"]
         if BRIDGE not in interfaces():
-            # A bridge without an address of its own takes that of a port, and changes it as ports come and go.
+            # A bridge without its own MAC address takes that of a port, and changes it as ports come and go.
             commands.append(f"link add {BRIDGE} address {_hardware_address(GATEWAY)} type bridge")
         commands += [f"address replace {GATEWAY}/{PREFIX} dev {BRIDGE}", f"link set {BRIDGE} up"]
-        commands.append(f"route replace unreachable default metric {NO_WAY}")
+        commands.append(f"route replace unreachable default metric {LAST_RESORT_METRIC}")
         batch(commands)
-        FORWARDING.write_text("1")  # without, it would not say that it knows no way: there is none but to its hosts
+        FORWARDING.write_text("1")  # only a router rejects unroutable packets; its only routes are to its hosts
 
 
 def remove_switch(name: str) -> None:
-    """Cut every cable and forget the switch; one that is not there is fine."""
+    """Remove the switch with every cable; idempotent."""
     if switch_path(name).exists():
         run_ip("netns", "delete", name)
 
 
 @contextmanager
 def enter(path: Path) -> Iterator[None]:
-    """Be in another network namespace, with this thread only, and back: sockets made inside stay there.
+    """Move the calling thread into another network namespace, and back; sockets created inside stay there.
 
-    Processes started inside are in it, too. Nothing may be awaited inside: another task would find itself there.
+    Processes started inside are in it, too. Do not await inside: another task would run in that namespace.
     """
     home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -91,12 +91,12 @@ def enter(path: Path) -> Iterator[None]:
 
 
 def port(host: str) -> str:
-    """What a host's end of the cable is called in the switch; interface names end at 15 characters."""
+    """The interface name of a host's cable in the switch; hashed, since interface names have at most 15 characters."""
     return f"p{hashlib.sha256(host.encode()).hexdigest()[:12]}"
 
 
 def plug(switch: str, host: str, address: str) -> None:
-    """Lay a cable from the switch to the network namespace that this thread is in."""
+    """Connect the network namespace of the calling thread to the switch by a veth pair."""
     name = port(host)
     home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -108,13 +108,13 @@ def plug(switch: str, host: str, address: str) -> None:
     finally:
         os.close(home)
     own = ["link set lo up", f"address add {address}/{PREFIX} broadcast + dev {CABLE}", f"link set {CABLE} up"]
-    # for the host alone: what its pods send to nowhere is better refused by the host, which they know
-    way = f"route add default via {GATEWAY} table {ELSEWHERE}"
-    batch([*own, way, f"rule add iif lo lookup {ELSEWHERE} pref {LAST}"])
+    # for packets of the host itself; unroutable packets of its pods are rejected by the host
+    way = f"route add default via {GATEWAY} table {ROUTE_TABLE}"
+    batch([*own, way, f"rule add iif lo lookup {ROUTE_TABLE} pref {RULE_PREFERENCE}"])
 
 
 def cut(switch: str, host: str, *, down: bool) -> None:
-    """Pull a host's cable, or plug it in again. Nobody is told: packets just stop."""
+    """Take a host's link down, or up again. The host gets no notice: packets just stop."""
     with enter(switch_path(switch)):
         if port(host) not in interfaces():
             raise TryLater(f"{host} has no cable in switch {switch}", hint="a host gets one when it starts")
@@ -122,7 +122,7 @@ def cut(switch: str, host: str, *, down: bool) -> None:
 
 
 def _hardware_address(address: str) -> str:
-    """Derived from the address, so that neighbours need not forget anything when a later host gets it."""
+    """A MAC address derived from the IP address, so that ARP caches stay valid when a later host gets the address."""
     return "02:50:" + ":".join(f"{octet:02x}" for octet in socket.inet_aton(address))
 
 
@@ -139,7 +139,7 @@ def _is_namespace(path: Path) -> bool:
 
 
 def batch(commands: Sequence[str], inherit: Sequence[int] = ()) -> None:
-    """Many commands in one process of iproute2; the first that fails ends it."""
+    """Run many commands in one `ip` process; the first failure ends it."""
     run_ip("-batch", "-", text="".join(f"{command}\n" for command in commands), inherit=inherit)
 
 

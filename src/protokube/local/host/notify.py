@@ -1,4 +1,4 @@
-"""What a unit says about itself, in the way of sd_notify(3): one socket for each unit, so it is clear who speaks."""
+"""Receive sd_notify(3) messages of units; one socket per unit identifies the sender."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from protokube.local.base.reactor import Reactor
 
 
 class Notices:
-    """The last words of one unit."""
+    """The latest notifications of one unit."""
 
     def __init__(self) -> None:
         self.path: Path | None = None
@@ -42,9 +42,9 @@ class Notices:
                     self.watchdog = now
 
     def forget(self) -> None:
-        """The unit was started again: what its former life said no longer holds."""
+        """Reset after a restart of the unit."""
         self.ready, self.status, self.watchdog = False, "", None
 
-    def told(self, now: float) -> dict[str, object]:
+    def snapshot(self, now: float) -> dict[str, object]:
         beat = None if self.watchdog is None else round(now - self.watchdog, 3)
         return {"ready": self.ready, "status": self.status, "watchdog_seconds": beat}

@@ -1,11 +1,11 @@
-"""The root of a host: the machine's programs, read-only, and everything a host writes of its own.
+"""The root file system of a host: the machine's programs, read-only, and the host's own writable folders.
 
-The programs are the machine's own, bound and not copied, so a host costs no disk and no time. /etc, /var, /srv, /mnt
-and /run are folders of the host's folder: root can read them from outside while it runs. The folder of the cloud, with
-its keys and its admin socket, is not seen inside; a master gets the state store from it, and no other host does.
+Programs are bind-mounted from the machine, not copied, so a host takes no disk space and no time. /etc, /var, /srv,
+/mnt and /run are in the host's folder, where root can read them while it runs. The folder of the cloud, with its keys
+and its admin socket, is hidden inside; only masters get the state store from it.
 
-`lay_out` runs outside, before the host exists; `build` in its new mount namespace, where nobody else sees a mount;
-`enter` as its first process. When that process ends, every mount goes with the namespace.
+`lay_out` runs outside, before the host exists; `build` in its new, private mount namespace; `enter` as its init. When
+init ends, every mount goes with the namespace.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from protokube.local.host.network import GATEWAY
 OWN = ("etc", "var", "srv", "mnt", "run")
 """Writable, and readable from outside in the host's folder."""
 FRESH = ("proc", "sys", "dev", "tmp")
-"""Made by the kernel for each host."""
+"""Mounted fresh for each host."""
 COPIED = (
     *("passwd", "group", "ld.so.cache", "ld.so.conf", "localtime"),
     *("protocols", "services", "mke2fs.conf", "os-release"),
 )
-"""Files of /etc that programs look for."""
+"""Files of /etc that programs need."""
 SHOWN = ("alternatives", "ssl", "pki", "crypto-policies", "ld.so.conf.d")
-"""Folders of /etc that programs look into: some hold a thousand links, so they are bound like programs."""
+"""Folders of /etc that programs need; some hold a thousand links, so they are bind-mounted like programs."""
 DEVICES = {"null": (1, 3), "zero": (1, 5), "full": (1, 7), "random": (1, 8), "urandom": (1, 9), "tty": (5, 0)}
 LINKS = {"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2", "ptmx": "pts/ptmx"}
 SITE = Path("/sys")
-"""Where the root is put together: hidden from then on, and the one folder of the machine that nothing here needs."""
+"""Where the root is assembled: the mount hides this folder, the only one of the machine not needed meanwhile."""
 OUTSIDE = "run/protokube/outside"
-"""The host's folder inside the host: sockets in it may be made anew, and a bind of one socket would not notice."""
+"""The host's folder inside the host. Not just its socket: a bind mount would keep a socket that was replaced."""
 
 
 def lay_out(folder: Path, name: str, address: str) -> None:
-    """Make a host's own folders, whatever of them is there; a reboot keeps them all but /run."""
+    """Create a host's own folders, unless they exist; a reboot keeps all but /run."""
     shutil.rmtree(folder / "run", ignore_errors=True)
     for own in (*OWN, "log"):
         (folder / own).mkdir(parents=True, exist_ok=True)
@@ -56,7 +56,7 @@ def lay_out(folder: Path, name: str, address: str) -> None:
 
 
 def _write_etc(etc: Path, name: str, address: str) -> None:
-    """What programs look for; a file that is there stays, but for what the machine's boot decides."""
+    """Write files that programs need; existing ones stay, except hostname and resolv.conf."""
     for file in COPIED:
         if Path("/etc", file).exists() and not (etc / file).exists():
             shutil.copy(Path("/etc", file), etc / file)
@@ -74,7 +74,7 @@ def _write_etc(etc: Path, name: str, address: str) -> None:
 
 
 def hidden(paths: Iterable[str], state: Path) -> Sequence[str]:
-    """Which of these a host would not see: below what it has of its own, or below `state`; outermost only."""
+    """Which of these paths would be hidden: those below the host's own folders or below `state`; outermost only."""
     parts = {path: Path(path) for path in paths if path.startswith("/")}
     below = {path for path, place in parts.items() if _is_own(place) or state in place.parents}
     there = sorted(path for path in below if Path(path).exists())
@@ -82,7 +82,7 @@ def hidden(paths: Iterable[str], state: Path) -> Sequence[str]:
 
 
 def _covers(other: str, path: str, state: Path) -> bool:
-    """Whether who sees `other` sees `path`, too; what lies below the hidden `state` is shown by itself."""
+    """Whether a mount of `other` includes `path`; paths below the hidden `state` are mounted separately."""
     return path.startswith(f"{other}/") and (state not in Path(path).parents or state in Path(other).parents)
 
 
@@ -91,8 +91,8 @@ def _is_own(path: Path) -> bool:
 
 
 def build(folder: Path, state: Path, store: Path | None, programs: Iterable[str]) -> None:
-    """Put the root together at SITE; `programs` are needed inside wherever they lie, and `state` is not to be seen."""
-    syscalls.mount(None, "/", None, MS_REC | MS_SLAVE)  # what we mount is nobody else's; what others unmount goes
+    """Assemble the root at SITE; `programs` are made visible wherever they are, and `state` is hidden."""
+    syscalls.mount(None, "/", None, MS_REC | MS_SLAVE)  # our mounts stay private; unmounts of the machine reach us
     syscalls.mount("protokube", str(SITE), "tmpfs", MS_NOSUID, "mode=755,size=64m")
     for entry in os.scandir("/"):
         if entry.name not in (*OWN, *FRESH, "lost+found"):
@@ -107,7 +107,7 @@ def build(folder: Path, state: Path, store: Path | None, programs: Iterable[str]
     around = [program for program in shown if Path(program) in state.parents]
     for program in around:
         _bind(Path(program), SITE / program.lstrip("/"), writable=False)
-    if around or not _is_own(state):  # it lies in a folder of the machine that hosts see
+    if around or not _is_own(state):  # it is in a folder of the machine that hosts see
         syscalls.mount("hidden", str(SITE / state.relative_to("/")), "tmpfs", MS_NOSUID | MS_NODEV, "mode=700,size=64k")
     for program in shown:
         if program not in around:
@@ -118,7 +118,7 @@ def build(folder: Path, state: Path, store: Path | None, programs: Iterable[str]
 
 
 def _show(entry: os.DirEntry[str], target: Path) -> None:
-    """One entry of the machine's root: a link as it is, a file or folder read-only; anything else is left out."""
+    """Expose one entry of the machine's root: copy a link, bind a file or folder read-only, skip anything else."""
     if entry.is_symlink():
         target.symlink_to(Path(entry.path).readlink())
     elif entry.is_dir() or entry.is_file():
@@ -154,8 +154,8 @@ def _make_fresh() -> None:
 
 
 def enter() -> None:
-    """Make it the root of this mount namespace. Run by the first process of the host's PID namespace: /proc is its."""
+    """Make SITE the root of this mount namespace. Runs as the init of the host: /proc shows its PID namespace."""
     syscalls.mount("proc", str(SITE / "proc"), "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
     syscalls.become_root(str(SITE))
-    # Pods have mount namespaces of their own: what the host unmounts is to go there, too.
+    # Pods have their own mount namespaces: unmounts of the host must propagate to them.
     syscalls.mount(None, "/", None, MS_REC | MS_SHARED)

@@ -1,4 +1,4 @@
-"""The units of a local host, asked for over the socket of its first process."""
+"""Control the units of a local host over the socket of its init."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class LocalUnits:
         self._ask({"restart": unit})
 
     def status(self, unit: str) -> dict[str, Any]:
-        """What its first process knows of a unit: state, pid, restarts, last_exit, and what the unit said itself."""
+        """The status of a unit: state, pid, restarts, last_exit, and its sd_notify messages."""
         return self._ask({"status": unit})
 
     def _ask(self, request: dict[str, str]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""The socket on which the first process of a host takes requests: one JSON object per line, one line in answer.
+"""The socket on which the init of a host takes requests: one JSON object per line, one line in reply.
 
-A client may be slow, silent or mad: each has a buffer of its own, a limit, and a time after which it is let go.
+A client may be slow, silent or send garbage: each has its own buffer, a size limit and a timeout.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class UnitSocket:
     def _accept(self) -> None:
         try:
             client, _ = self._server.accept()
-        except OSError:  # it left before its turn, or we are out of handles: neither is a reason to end
+        except OSError:  # the client left, or no file descriptor is free: neither may end init
             return
         client.setblocking(False)
         buffer = bytearray()
@@ -47,7 +47,7 @@ class UnitSocket:
         self._reactor.watch(client.fileno(), readable)
 
     def _serve(self, client: socket.socket, buffer: bytearray) -> bool:
-        """Read what is there and answer whole lines; whether the client may stay."""
+        """Read available bytes and answer complete lines; return whether to keep the connection."""
         try:
             more = client.recv(LONGEST_REQUEST)
             buffer += more
@@ -62,7 +62,7 @@ class UnitSocket:
     def _reply(self, line: bytes) -> Answer:
         try:
             request = json.loads(line)
-        except (ValueError, RecursionError):  # the latter for a line of nothing but brackets
+        except (ValueError, RecursionError):  # RecursionError: a line of nothing but brackets
             return {"error": "this is not JSON"}
         return self._answer(request) if isinstance(request, dict) else {"error": "ask with a JSON object"}
 

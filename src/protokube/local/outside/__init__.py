@@ -1,4 +1,4 @@
-"""The way of hosts and pods to the outside, through a process in the user's network.
+"""Outbound network access of hosts and pods, through slirp4netns in the user's network namespace.
 
 Not here: the switch and its cables (`local.host.network`).
 """

@@ -1,4 +1,4 @@
-"""One life of the process that is the way outside."""
+"""One run of slirp4netns, the process that provides outbound network access."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ LINES = 6
 
 
 class OutsideProcess:
-    """Started by making it; `end` has to be called whatever happens."""
+    """Started by the constructor; the caller must call `end` in any case."""
 
     def __init__(self, program: Program, paths: Paths) -> None:
-        slirp.need_tun()  # it would say less about it
+        slirp.need_tun()  # for a better error message than that of slirp4netns
         self._log = paths.outside_log
         self._ready, ready = os.pipe()
-        leave, self._leave = os.pipe()  # only we hold this end, so it is closed when we die, too
+        leave, self._leave = os.pipe()  # only the daemon has this end, so the kernel closes it when the daemon dies
         try:
             command = slirp.command(program, paths.switch, ready=ready, leave=leave)
             self._process = self._start(command, program, [ready, leave])
@@ -47,13 +47,13 @@ class OutsideProcess:
         return self._process.pid
 
     async def until_ready(self) -> None:
-        """TimeoutError if it takes too long, TryLater if it ends instead."""
+        """Raises TimeoutError if it takes too long, TryLater if the process exits instead."""
         await asyncio.wait_for(_readable(self._ready), READY_SECONDS)
         if not os.read(self._ready, 1):
             raise TryLater("slirp4netns does not start", saw=self._last_words())
 
     async def until_ended(self) -> str:
-        """How it ended."""
+        """Wait for its end; return exit code and last log lines."""
         handle = os.pidfd_open(self._process.pid)
         try:
             await _readable(handle)
@@ -62,7 +62,7 @@ class OutsideProcess:
         return f"slirp4netns ended with {self._process.wait()}: {self._last_words()}"
 
     def end(self) -> None:
-        """At once, if it has not ended by itself; the tap device goes with it."""
+        """Kill it, unless it has ended; the tap device goes with it."""
         self._close()
         self._process.kill()
         self._process.wait()

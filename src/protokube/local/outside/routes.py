@@ -1,12 +1,12 @@
-"""The ways from the switch to pods, and the ways to the outside and back: in the switch, and in each host for its pods.
+"""Routes from the switch to pods, and outbound routes: in the switch, and in each host for its pods.
 
-Pods ask the name server of the cloud, which lies at the switch, so its answers have to find them, also where there is
-no way outside. The switch asks by ARP who has a pod's address, and the host of the pod answers (proxy ARP): it has not
-to know which pod is where.
+Pods query the name server of the cloud, which runs at the switch, so its replies need a route to pods, even in an
+isolated cloud. The switch sends an ARP request for the address of a pod, and the host of the pod answers it (proxy
+ARP), so the switch need not know which host runs which pod.
 
-No address is translated. The process at the far end of the tap device takes each connection and makes one of its own
-from the user's machine, so nothing has to be masqueraded, and what pods send to pods, hosts and Services is the same as
-without a way out. What comes back finds its host in the same way: the switch answers that process for its hosts.
+No NAT is needed: slirp4netns, at the far end of the tap device, terminates each connection and opens its own from the
+user's machine. So traffic between pods, hosts and Services is the same as in an isolated cloud. Replies find their
+host in the same way: the switch answers ARP requests of slirp4netns for its hosts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from protokube.errors import InvalidRequest, Refused
 from protokube.local.host import network
-from protokube.local.host.network import BRIDGE, CABLE, ELSEWHERE, GATEWAY, LAST, PREFIX
+from protokube.local.host.network import BRIDGE, CABLE, GATEWAY, PREFIX, ROUTE_TABLE, RULE_PREFERENCE
 
 TAP = "tap0"
 TAP_NETWORK = IPv4Network("10.77.1.0/24")
@@ -27,19 +27,19 @@ NEAR, FAR = "10.77.1.1", "10.77.1.2"
 """The two ends of the tap device: the switch, and the process."""
 HOSTS = IPv4Network(f"{GATEWAY}/{PREFIX}", strict=False)
 NEVER = (TAP_NETWORK, IPv4Network("169.254.0.0/16"))
-"""What no host may reach through the user's machine: link-local addresses are that machine's own, and where it runs in
-a cloud, one of them hands out its credentials."""
+"""What no host may reach through the user's machine: link-local addresses belong to that machine, and in a cloud one of
+them is the metadata service, which hands out credentials."""
 MARK = 77
-"""The protocol number of our routes in the switch, by which they are found again."""
-FORWARDED = LAST + 1
-"""The place of the rule for what a host forwards; the one before it is for what the host itself sends."""
+"""The protocol number that identifies our routes in the switch."""
+FORWARDED = RULE_PREFERENCE + 1
+"""Preference of the rule for packets that a host forwards; the rule before it is for the host's own packets."""
 SYSCTL = Path("/proc/sys/net/ipv4")
-"""Of the network that the thread is in."""
+"""Of the network namespace of the calling thread."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inside:
-    """Ranges of addresses that are the cluster's own."""
+    """Address ranges of the cluster itself."""
 
     pods: tuple[IPv4Network, ...] = ()
     services: tuple[IPv4Network, ...] = ()
@@ -50,7 +50,7 @@ class Inside:
 
 
 def read_ranges(texts: Sequence[str]) -> tuple[IPv4Network, ...]:
-    """Ranges of IPv4; those of IPv6 are left out, since there is no way out for them."""
+    """Parse IPv4 ranges; IPv6 ranges are skipped, since there is no outbound route for them."""
     try:
         return tuple(IPv4Network(text) for text in texts if ":" not in text)
     except (ValueError, TypeError) as wrong:
@@ -58,12 +58,12 @@ def read_ranges(texts: Sequence[str]) -> tuple[IPv4Network, ...]:
 
 
 def pod_commands(inside: Inside) -> list[str]:
-    """For iproute2 in the switch: every pod is behind one of its hosts."""
+    """`ip` commands for the switch: every pod is behind one of its hosts."""
     return [f"route replace {each} dev {BRIDGE} proto {MARK}" for each in inside.pods]
 
 
 def outside_commands(inside: Inside) -> list[str]:
-    """For iproute2 in the switch: outside is whatever is not the cluster's own."""
+    """`ip` commands for the switch: everything outside of the cluster's ranges goes to the tap device."""
     refused = sorted({*NEVER, *inside.services})
     routes = [*(f"unreachable {each}" for each in refused), f"default via {FAR} dev {TAP}"]
     ends = [f"address replace {NEAR} peer {FAR}/32 dev {TAP}", f"link set {TAP} up"]
@@ -71,31 +71,31 @@ def outside_commands(inside: Inside) -> list[str]:
 
 
 def open_switch(switch: str, inside: Inside) -> None:
-    """Lead to the tap device, which is there already."""
+    """Route outbound traffic to the tap device, which exists already."""
     with network.enter(network.switch_path(switch)):
         _answer_for_others(TAP)
         network.batch(outside_commands(inside))
 
 
 def close_switch(switch: str, inside: Inside) -> None:
-    """Lead to pods, and forget every way out; those through the tap device went with it."""
+    """Route to pods, and remove outbound routes; those through the tap device went with the device."""
     with network.enter(network.switch_path(switch)):
-        for each in ("all", BRIDGE):  # it would tell a host to look for pods on its own cable
+        for each in ("all", BRIDGE):  # an ICMP redirect would make a host look for pods on its own link
             (SYSCTL / "conf" / each / "send_redirects").write_text("0")
         network.run_ip("route", "flush", "proto", str(MARK))
         network.batch(pod_commands(inside))
 
 
 def open_host(pid: int) -> None:
-    """Let what a host forwards for its pods go to the switch as well."""
+    """Route packets that a host forwards for its pods to the switch."""
     with network.enter(Path(f"/proc/{pid}/ns/net")):
         _answer_for_others(CABLE)
         _forget_rule()
-        network.run_ip("rule", "add", "lookup", str(ELSEWHERE), "pref", str(FORWARDED))
+        network.run_ip("rule", "add", "lookup", str(ROUTE_TABLE), "pref", str(FORWARDED))
 
 
 def close_host(pid: int) -> None:
-    """The host itself refuses what its pods send to nowhere."""
+    """Have the host itself reject outbound packets of its pods."""
     with network.enter(Path(f"/proc/{pid}/ns/net")):
         _answer_for_others(CABLE)
         _forget_rule()

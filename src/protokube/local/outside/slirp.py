@@ -1,10 +1,10 @@
-"""slirp4netns: a process of the user's that speaks TCP and UDP to the outside for a network namespace.
+"""slirp4netns: a user-mode TCP/IP stack that gives a network namespace outbound access through plain sockets.
 
-It is the machine's own, or Debian's package unpacked into our cache. In the namespace there is a tap device, which goes
-when the process does; in the user's network there are its sockets, and nothing else.
+It is the machine's own, or Debian's package unpacked into our cache. It adds a tap device to the namespace, which goes
+when the process ends; in the user's network it has only its sockets.
 
-Its sandbox unmounts all that the user has mounted, and where mounts are shared it would do so for everybody. So it gets
-a mount namespace of its own first, as a slave: what the machine unmounts goes there, too, and not the other way round.
+Its sandbox unmounts everything, and shared mounts would propagate that to the whole machine. So it starts in its own
+mount namespace with slave propagation: unmounts of the machine reach it, and its own do not reach the machine.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TUN = Path("/dev/net/tun")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """Where it is, and the folders of libraries that this machine lacks."""
+    """Its path, and folders of libraries that this machine lacks."""
 
     path: str
     libraries: tuple[str, ...] = ()
@@ -37,8 +37,8 @@ class Program:
 
 
 def obtain(cache: Path, tun: Path = TUN) -> Program:
-    """Have it on this machine; Refused or TryLater say why it cannot be had."""
-    from protokube.local.image.packages import unpack_whole  # `up` alone needs it
+    """Find it, or unpack its package into the cache; raises Refused or TryLater with the reason."""
+    from protokube.local.image.packages import unpack_whole  # only `up` needs it
 
     need_tun(tun)
     if own := which(PROGRAM):
@@ -48,7 +48,7 @@ def obtain(cache: Path, tun: Path = TUN) -> Program:
 
 
 def need_tun(device: Path = TUN) -> None:
-    """Raises with what to do about it where the kernel lends us no tap device."""
+    """Raise Refused, with a hint, if no tap device can be created."""
     try:
         os.close(os.open(device, os.O_RDWR | os.O_CLOEXEC))
     except FileNotFoundError as missing:
@@ -60,7 +60,7 @@ def need_tun(device: Path = TUN) -> None:
 
 
 def command(program: Program, switch: str, *, ready: int, leave: int) -> Sequence[str]:
-    """It writes to `ready` when it serves, and ends when the other end of `leave` is closed, whatever closes it."""
+    """It writes to `ready` when it serves, and exits when the other end of `leave` is closed."""
     unshare = which("unshare")
     if unshare is None:
         raise Refused("the way outside needs the program `unshare`", hint="apt-get install util-linux")

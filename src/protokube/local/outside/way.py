@@ -1,8 +1,8 @@
-"""The way outside of one cloud: made as it is kept, made again when it breaks, gone with the daemon.
+"""Outbound network access of one cloud: set up as configured, restarted when it fails, ended with the daemon.
 
-Nothing of it is put into the user's network: slirp4netns runs there as a process, and holds the other end of a tap
-device in the switch. It ends when the daemon does, whatever ends that: the kernel closes our end of a pipe. Until the
-next life of the daemon hosts are isolated, and are told so at once by the switch.
+The user's network is not changed: slirp4netns runs there as a process, and holds the other end of a tap device in the
+switch. It exits with the daemon, however that ends: the kernel closes our end of a pipe. Until the next daemon starts,
+hosts are isolated, and the switch rejects their outbound packets at once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from protokube.local.host import hosts, leftovers
 from protokube.local.outside import routes
 from protokube.local.outside.process import READY_SECONDS, OutsideProcess
 from protokube.local.outside.slirp import Program
-from protokube.local.outside.wish import SETTING, Wish, in_one_line
+from protokube.local.outside.wish import SETTING, OutsideConfig, in_one_line
 
 log = logging.getLogger(__name__)
 
@@ -31,108 +31,108 @@ FIRST_WAIT, LONGEST_WAIT, LONG_LIFE = 0.2, 30.0, 60.0
 
 
 class Outside:
-    """Keeps the way outside as it is wished."""
+    """Keeps outbound network access as configured."""
 
     def __init__(self, paths: Paths, database: Database, names: Names) -> None:
         self.paths, self.database, self.names = paths, database, names
         self._changing = asyncio.Lock()
-        self._keeping: asyncio.Task[None] | None = None
+        self._keeper: asyncio.Task[None] | None = None
         self._reached = False
-        self._trouble = ""
+        self._failure = ""
         self._tried = asyncio.Event()
 
     @property
-    def wish(self) -> Wish:
-        return Wish.read(self.database.setting(SETTING, {}))
+    def config(self) -> OutsideConfig:
+        return OutsideConfig.read(self.database.setting(SETTING, {}))
 
     def state(self) -> dict[str, Any]:
-        """For people: whether hosts reach the outside, and why not."""
-        wish = self.wish
-        why = "" if self._reached else wish.why_closed or self._trouble or "it is being made"
-        return {"isolated": wish.isolated, "reached": self._reached, "why": why}
+        """For status: whether hosts reach the outside, and why not."""
+        config = self.config
+        why = "" if self._reached else config.why_closed or self._failure or "it is being set up"
+        return {"isolated": config.isolated, "reached": self._reached, "why": why}
 
     async def start(self) -> None:
-        """Go on as it is kept."""
-        for pid in leftovers.outsiders(self.paths):  # of the former daemon, and just about to end: it has the device
+        """Set it up as stored."""
+        for pid in leftovers.outside_processes(self.paths):  # the former daemon's, about to exit: it has the tap device
             with suppress(ProtokubeError):
                 await asyncio.to_thread(hosts.kill, pid)
-        if self.wish.isolated is not None:
+        if self.config.isolated is not None:
             await self._begin()
 
     async def set_outside(self, isolated: bool, **more: Any) -> dict[str, Any]:
-        """Have it like this from now on; answers when it is, or when the first attempt has failed."""
+        """Store and apply a new configuration; return once it is in effect, or the first attempt has failed."""
         try:
-            wish = Wish.read({"isolated": isolated, **more})
+            config = OutsideConfig.read({"isolated": isolated, **more})
         except TypeError as wrong:
-            raise InvalidRequest("that is no way outside", saw=str(wrong)) from wrong
-        _ = wish.inside  # what cannot be read is refused before it is kept
+            raise InvalidRequest("the configuration of the way outside is invalid", saw=str(wrong)) from wrong
+        _ = config.inside  # invalid ranges are refused before they are stored
         async with self._changing:
-            unchanged = wish == self.wish and self._reached == wish.open
-            self.database.set(SETTING, asdict(wish))
+            unchanged = config == self.config and self._reached == config.open
+            self.database.set(SETTING, asdict(config))
             if not unchanged:
                 await self.close()
                 await self._begin()
-            if wish.open:
+            if config.open:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._tried.wait(), READY_SECONDS)
         return self.state()
 
     def admit(self, pid: int) -> None:
-        """A host that has just started gets what the others have; called in any thread."""
-        if (wish := self.wish).isolated is not None:
-            self._change_host(pid, open_=wish.open)
+        """Set the routes of a host that just started; called in any thread."""
+        if (config := self.config).isolated is not None:
+            self._change_host(pid, open_=config.open)
 
     async def close(self) -> None:
-        if self._keeping is not None:
-            self._keeping.cancel()
-            await asyncio.gather(self._keeping, return_exceptions=True)
-            self._keeping = None
+        if self._keeper is not None:
+            self._keeper.cancel()
+            await asyncio.gather(self._keeper, return_exceptions=True)
+            self._keeper = None
 
     async def _begin(self) -> None:
-        wish = self.wish
+        config = self.config
         self._tried.clear()
-        self._trouble = ""
+        self._failure = ""
         self.names.forward_to(None)
-        await asyncio.to_thread(routes.close_switch, self.paths.switch, wish.inside)
-        # By /proc, not by the census: a host that is just starting is found there, or asks `admit` later.
+        await asyncio.to_thread(routes.close_switch, self.paths.switch, config.inside)
+        # By /proc, not by the registry: a host that is starting is found there, or gets its routes by `admit` later.
         running = await asyncio.to_thread(leftovers.inits, self.paths)
         for pid in running.values():
-            await asyncio.to_thread(self._change_host, pid, open_=wish.open)
-        if wish.open:
-            self._keeping = asyncio.create_task(self._keep(wish))
+            await asyncio.to_thread(self._change_host, pid, open_=config.open)
+        if config.open:
+            self._keeper = asyncio.create_task(self._keep(config))
 
     def _change_host(self, pid: int, *, open_: bool) -> None:
         try:
             (routes.open_host if open_ else routes.close_host)(pid)
-        except (ProtokubeError, OSError) as why:  # mostly, it died meanwhile
+        except (ProtokubeError, OSError) as why:  # usually the host died meanwhile
             log.warning("the routes of the host of process %d stay as they are: %s", pid, why)
 
-    async def _keep(self, wish: Wish) -> None:
-        """One life of the process after the other."""
+    async def _keep(self, config: OutsideConfig) -> None:
+        """Restart slirp4netns with back-off whenever it ends."""
         wait = 0.0
         while True:
             began = time.monotonic()
             try:
-                self._trouble = await self._live(wish)
+                self._failure = await self._live(config)
             except ProtokubeError as why:
-                self._trouble = in_one_line(why)
-            except OSError as why:  # a TimeoutError is one, and says nothing
-                self._trouble = str(why) or "slirp4netns was not ready in time"
+                self._failure = in_one_line(why)
+            except OSError as why:  # includes TimeoutError, whose text is empty
+                self._failure = str(why) or "slirp4netns was not ready in time"
             finally:
                 self._reached = False
             self._tried.set()
             wait = next_wait(wait, time.monotonic() - began, first=FIRST_WAIT, most=LONGEST_WAIT, reset=LONG_LIFE)
-            log.warning("no way outside, next attempt in %g s: %s", wait, self._trouble)
+            log.warning("no way outside, next attempt in %g s: %s", wait, self._failure)
             await asyncio.sleep(wait)
 
-    async def _live(self, wish: Wish) -> str:
-        """From its start to its end; what it said last."""
-        program = Program(path=wish.program, libraries=wish.libraries)
+    async def _live(self, config: OutsideConfig) -> str:
+        """Run slirp4netns once; return how it ended, with its last log lines."""
+        program = Program(path=config.program, libraries=config.libraries)
         process = OutsideProcess(program, self.paths)
         try:
             await process.until_ready()
-            await asyncio.to_thread(routes.open_switch, self.paths.switch, wish.inside)
-            self._forward_names(wish)
+            await asyncio.to_thread(routes.open_switch, self.paths.switch, config.inside)
+            self._forward_names(config)
             self._reached = True
             self._tried.set()
             log.info("hosts reach the outside (process %d)", process.pid)
@@ -140,8 +140,8 @@ class Outside:
         finally:
             process.end()
 
-    def _forward_names(self, wish: Wish) -> None:
+    def _forward_names(self, config: OutsideConfig) -> None:
         from protokube.local.dns.forward import Forwarder  # its library takes longer to import than all the rest
         from protokube.local.dns.policy import Policy
 
-        self.names.forward_to(Forwarder(Policy.of(wish.domains, wish.inside.everything)))
+        self.names.forward_to(Forwarder(Policy.of(config.domains, config.inside.everything)))

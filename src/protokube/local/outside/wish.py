@@ -1,4 +1,4 @@
-"""What `up` says about the way outside, as it is kept."""
+"""The stored configuration of outbound network access, set by `up`."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ SETTING = "outside"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """What `up` last asked for, as it is kept."""
+class OutsideConfig:
+    """What `up` last configured, as stored in the database."""
 
     isolated: bool | None = None
-    """None: nobody ever said."""
+    """None: never configured."""
     why: str = ""
-    """Why there is no way outside though it is wanted."""
+    """Why there is no outbound access although it is wanted."""
     program: str = ""
     libraries: tuple[str, ...] = ()
     pods: tuple[str, ...] = ()
     services: tuple[str, ...] = ()
     domains: tuple[str, ...] = ()
-    """Names below these are the cluster's own."""
+    """Domains of the cluster; names below them are never forwarded."""
 
     @staticmethod
-    def read(told: dict[str, Any]) -> Wish:
-        lists = {name: tuple(value) for name, value in told.items() if isinstance(value, list)}
-        return Wish(**{**told, **lists})
+    def read(document: dict[str, Any]) -> OutsideConfig:
+        lists = {name: tuple(value) for name, value in document.items() if isinstance(value, list)}
+        return OutsideConfig(**{**document, **lists})
 
     @property
     def open(self) -> bool:
@@ -38,7 +38,7 @@ class Wish:
 
     @property
     def why_closed(self) -> str:
-        """Why there is none, if it is not even tried."""
+        """Why outbound access is not even attempted; empty if it is."""
         if self.isolated is None:
             return "it was made before there was a way outside; `protokube up` decides"
         return "it was asked for: --isolated" if self.isolated else self.why

@@ -54,6 +54,6 @@ def test_a_log_that_is_not_there_needs_no_trimming(tmp_path: Path) -> None:
 def test_what_a_unit_says_is_kept(datagram: bytes, ready: bool, status: str, beat: float | None) -> None:
     notices = Notices()
     notices.take(datagram, now=10.0)
-    assert notices.told(13.0) == {"ready": ready, "status": status, "watchdog_seconds": beat}
+    assert notices.snapshot(13.0) == {"ready": ready, "status": status, "watchdog_seconds": beat}
     notices.forget()
-    assert notices.told(13.0) == {"ready": False, "status": "", "watchdog_seconds": None}
+    assert notices.snapshot(13.0) == {"ready": False, "status": "", "watchdog_seconds": None}

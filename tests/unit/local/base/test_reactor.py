@@ -11,23 +11,23 @@ from protokube.local.base.reactor import Reactor
 
 
 def test_what_is_due_is_called_in_order_and_what_was_called_off_is_not() -> None:
-    reactor, said = Reactor(), []
+    reactor, fired = Reactor(), []
     reactor.after(0.03, reactor.stop)
-    reactor.after(0.02, lambda: said.append("second"))
-    reactor.after(0.01, lambda: said.append("first"))
-    reactor.after(0.015, lambda: said.append("never")).cancel()
+    reactor.after(0.02, lambda: fired.append("second"))
+    reactor.after(0.01, lambda: fired.append("first"))
+    reactor.after(0.015, lambda: fired.append("never")).cancel()
     reactor.run()
-    assert said == ["first", "second"]
+    assert fired == ["first", "second"]
 
 
 def test_what_is_due_at_once_comes_in_the_order_it_was_asked_for() -> None:
     reactor = Reactor()
-    said: list[int] = []
+    fired: list[int] = []
     for number in range(5):
-        reactor.after(0, partial(said.append, number))
+        reactor.after(0, partial(fired.append, number))
     reactor.after(0, reactor.stop)
     reactor.run()
-    assert said == [0, 1, 2, 3, 4]
+    assert fired == [0, 1, 2, 3, 4]
 
 
 def test_every_so_often_is_again_and_again() -> None:

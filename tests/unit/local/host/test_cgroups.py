@@ -56,5 +56,5 @@ def test_a_group_that_somebody_is_in_stays_and_is_not_said_to_be_gone(tmp_path: 
 
 
 def test_a_cloud_that_never_was_has_left_nothing() -> None:
-    assert cgroups.left(cgroups.name("pk-no-such-switch")) == []
+    assert cgroups.find(cgroups.name("pk-no-such-switch")) == []
     cgroups.sweep(cgroups.name("pk-no-such-switch"), ["h1"])

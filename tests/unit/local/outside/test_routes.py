@@ -1,4 +1,4 @@
-"""The routes of the way outside, as `ip` is told them."""
+"""The commands for `ip` that set up outbound routes; and their stored configuration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from protokube.errors import InvalidRequest
 from protokube.local.outside.routes import NEVER, Inside, outside_commands, pod_commands, read_ranges
-from protokube.local.outside.wish import Wish
+from protokube.local.outside.wish import OutsideConfig
 
 RANGES = st.lists(st.ip_addresses(v=4).map(lambda address: IPv4Network((address, 12), strict=False)), max_size=3)
 
@@ -54,22 +54,22 @@ def test_what_is_no_range_never_gets_into_a_command(wrong: str) -> None:
 
 
 def test_a_wish_is_kept_and_read_again() -> None:
-    told = {"isolated": False, "program": "/bin/slirp4netns", "libraries": ["/lib/a"], "pods": ["100.96.0.0/11"]}
-    wish = Wish.read(told)
-    assert wish.open
-    assert wish.libraries == ("/lib/a",)
-    assert IPv4Network("100.96.0.0/11") in wish.inside.everything
+    document = {"isolated": False, "program": "/bin/slirp4netns", "libraries": ["/lib/a"], "pods": ["100.96.0.0/11"]}
+    config = OutsideConfig.read(document)
+    assert config.open
+    assert config.libraries == ("/lib/a",)
+    assert IPv4Network("100.96.0.0/11") in config.inside.everything
 
 
 @pytest.mark.parametrize(
-    ("told", "why"),
+    ("document", "why"),
     [
         ({}, "`protokube up` decides"),
         ({"isolated": True, "why": "no tun"}, "asked for: --isolated"),
         ({"isolated": False, "why": "no tun"}, "no tun"),
     ],
 )
-def test_a_wish_that_is_not_open_says_why(told: dict[str, object], why: str) -> None:
-    wish = Wish.read(told)
-    assert not wish.open
-    assert why in wish.why_closed
+def test_a_wish_that_is_not_open_says_why(document: dict[str, object], why: str) -> None:
+    config = OutsideConfig.read(document)
+    assert not config.open
+    assert why in config.why_closed
