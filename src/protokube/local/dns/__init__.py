@@ -1,4 +1,4 @@
-"""The embedded name server: zones, updates, answers, and forwarding of names that are not the cluster's own.
+"""The embedded name server: zones, updates, answers, and forwarding of queries for names outside of the cluster.
 
-Not here: which records should be there (`records`).
+Not here: which records are wanted (`records`).
 """

@@ -1,7 +1,7 @@
-"""Read a DNS request and answer it from the zones: everything but sockets, clocks and disks.
+"""Decode a DNS request and answer it from the zones; no sockets and no disk.
 
-Garbage comes in all the time. What is not a request is never answered, so that no two servers can be made to answer
-each other for ever; what is one gets at least a code.
+Garbage arrives all the time. A message that is not a request gets no reply, so that two servers cannot be made to
+answer each other for ever; every request gets at least a response code.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from protokube.providers.dns.keys import TsigKey
 
 HEADER = 12
 SAFE_UDP = 1232
-"""What passes everywhere without being fragmented (DNS flag day 2020)."""
+"""The largest UDP payload that passes everywhere without fragmentation (DNS flag day 2020)."""
 LARGEST = 65535
 PART_OF_TRANSFER = 16_000
 LONGEST_CHAIN = 8
-"""Aliases that are followed: the hosts ask this server alone, and a stub resolver follows none itself."""
+"""CNAMEs to follow: hosts query this server alone, and a stub resolver follows none itself."""
 
 Keyring = Mapping[dns.name.Name, dns.tsig.Key]
 
 
-class Answered(Exception):
-    """There is nothing to decide any more: this goes back, or nothing at all."""
+class EarlyReply(Exception):
+    """The message needs no further processing: send this reply or, if None, nothing."""
 
     def __init__(self, wire: bytes | None) -> None:
         super().__init__()
@@ -53,22 +53,22 @@ def make_keyring(keys: Sequence[TsigKey]) -> Keyring:
 
 
 def read_request(wire: bytes, keyring: Keyring) -> Message:
-    """The request; if it is signed, by a key that we know. Raises Answered for all that is none."""
+    """Decode a request, and verify its TSIG if it has one. Raises EarlyReply for everything else."""
     if len(wire) < HEADER or wire[2] & 0x80:
-        raise Answered(None)
+        raise EarlyReply(None)
     try:
         unchecked = dns.message.from_wire(wire, keyring=False, one_rr_per_rrset=True)
         if not unchecked.had_tsig:
             return unchecked
         return dns.message.from_wire(wire, keyring=dict(keyring), one_rr_per_rrset=True)
     except (dns.tsig.BadSignature, dns.tsig.PeerError):
-        raise Answered(_unsigned_refusal(unchecked, Rcode.BADSIG)) from None
+        raise EarlyReply(_unsigned_refusal(unchecked, Rcode.BADSIG)) from None
     except (dns.tsig.BadKey, dns.tsig.BadAlgorithm, dns.message.UnknownTSIGKey):
-        raise Answered(_unsigned_refusal(unchecked, Rcode.BADKEY)) from None
+        raise EarlyReply(_unsigned_refusal(unchecked, Rcode.BADKEY)) from None
     except dns.tsig.BadTime:
-        raise Answered(_wrong_time(unchecked, keyring)) from None
+        raise EarlyReply(_wrong_time(unchecked, keyring)) from None
     except (dns.exception.DNSException, ValueError):
-        raise Answered(_header(wire, Rcode.FORMERR)) from None
+        raise EarlyReply(_header(wire, Rcode.FORMERR)) from None
 
 
 def answer(request: Message, zones: Mapping[dns.name.Name, Zone]) -> Message:
@@ -92,13 +92,13 @@ def respond(request: Message, code: Rcode = Rcode.NOERROR) -> Message:
 
 
 def to_wire(response: Message, request: Message, *, tcp: bool) -> bytes:
-    """By UDP an answer is cut to what the client can take, and says so."""
+    """Encode a response; over UDP it is truncated to what the client accepts, with TC set."""
     size = LARGEST if tcp else min(SAFE_UDP, request.payload if request.edns >= 0 else 512)
     return response.to_wire(max_size=size, prefer_truncation=True)
 
 
 def zone_of(name: dns.name.Name, zones: Mapping[dns.name.Name, Zone]) -> Zone | None:
-    """The closest zone of ours around a name."""
+    """The closest enclosing zone of a name."""
     while True:
         if zone := zones.get(name):
             return zone
@@ -107,20 +107,20 @@ def zone_of(name: dns.name.Name, zones: Mapping[dns.name.Name, Zone]) -> Zone | 
         name = name.parent()
 
 
-def _answer_question(response: Message, asked: dns.rrset.RRset, zones: Mapping[dns.name.Name, Zone]) -> None:
-    zone = zone_of(asked.name, zones)
-    odd = dns.rdatatype.is_metatype(asked.rdtype) and asked.rdtype != RdataType.ANY
-    if zone is None or asked.rdclass != IN or odd:
+def _answer_question(response: Message, question: dns.rrset.RRset, zones: Mapping[dns.name.Name, Zone]) -> None:
+    zone = zone_of(question.name, zones)
+    odd = dns.rdatatype.is_metatype(question.rdtype) and question.rdtype != RdataType.ANY
+    if zone is None or question.rdclass != IN or odd:
         response.set_rcode(Rcode.REFUSED)
         return
     response.flags |= dns.flags.AA
-    name, node = asked.name, zone.find(asked.name)
-    while zone is not None and node and _is_alias_for(asked.rdtype, node) and len(response.answer) < LONGEST_CHAIN:
+    name, node = question.name, zone.find(question.name)
+    while zone is not None and node and _is_alias_for(question.rdtype, node) and len(response.answer) < LONGEST_CHAIN:
         response.answer.append(_rrset(name, node[RdataType.CNAME]))
         name = response.answer[-1][0].target
         zone = zone_of(name, zones)
         node = zone.find(name) if zone is not None else None
-    found = [_rrset(name, values) for values in _asked_for(asked.rdtype, node or {})]
+    found = [_rrset(name, values) for values in _values_for(question.rdtype, node or {})]
     response.answer += found
     if zone is not None and not found:
         response.set_rcode(Rcode.NXDOMAIN if node is None else Rcode.NOERROR)
@@ -132,7 +132,7 @@ def _is_alias_for(kind: RdataType, node: Node) -> bool:
     return RdataType.CNAME in node and kind not in (RdataType.CNAME, RdataType.ANY)
 
 
-def _asked_for(kind: RdataType, node: Node) -> list[Values]:
+def _values_for(kind: RdataType, node: Node) -> list[Values]:
     kinds = sorted(node) if kind == RdataType.ANY else [kind]
     return [node[kind] for kind in kinds if kind in node]
 
@@ -173,20 +173,20 @@ def _parts(rrsets: Sequence[dns.rrset.RRset]) -> Iterator[list[dns.rrset.RRset]]
 
 
 def _header(wire: bytes, code: Rcode) -> bytes:
-    """An answer to what could not be read any further than its header."""
+    """A reply to a message of which only the header could be decoded."""
     flags = bytes([0x80 | (wire[2] & 0x79), code])
     return wire[:2] + flags + bytes(8)
 
 
 def _unsigned_refusal(request: Message, error: Rcode) -> bytes:
-    """Who has no key of ours cannot be told anything signed (RFC 8945, section 5.3.2)."""
+    """Without a shared key the response cannot be signed (RFC 8945, section 5.3.2)."""
     response = respond(request, Rcode.NOTAUTH)
     assert request.keyalgorithm is not None
     assert request.keyname is not None
-    said = dns.rdtypes.ANY.TSIG.TSIG(  # type: ignore[no-untyped-call]
+    tsig = dns.rdtypes.ANY.TSIG.TSIG(  # type: ignore[no-untyped-call]
         dns.rdataclass.ANY, RdataType.TSIG, request.keyalgorithm, int(time.time()), 300, b"", request.id, error, b""
     )
-    response.tsig = dns.rrset.from_rdata(request.keyname, 0, said)
+    response.tsig = dns.rrset.from_rdata(request.keyname, 0, tsig)
     return response.to_wire(max_size=LARGEST)
 
 

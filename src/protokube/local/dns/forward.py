@@ -1,8 +1,8 @@
-"""Ask the name servers of the user's machine what is not the cluster's own, from the user's own network.
+"""Forward queries for names outside of the cluster to the resolvers of the user's machine, from the user's network.
 
-A question goes there as it came, under another number, and the answer comes back as it is: whatever two ends agree on
-(EDNS, DNSSEC) is theirs. By UDP or TCP as it came: an answer that is cut short says so, and the host asks again by TCP.
-Every question has a connection of its own, so that nobody can guess where its answer is awaited.
+A query is forwarded unchanged except for its id, and so is the reply, so EDNS and DNSSEC work end to end. The
+transport stays the same: if a UDP reply is truncated, the host retries over TCP. Every query has its own socket, so
+that the source port of the awaited reply cannot be guessed.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ log = logging.getLogger(__name__)
 
 HEADER, PORT = 12, 53
 SECONDS = 2.0
-"""For each name server; there are three at the most."""
+"""Timeout for each resolver; there are three at most."""
 MOST = 128
-"""Questions under way at the same time; more get no answer from outside."""
-USELESS = (Rcode.FORMERR, Rcode.SERVFAIL, Rcode.NOTIMP, Rcode.REFUSED)
-"""With such an answer the next server is asked, as a resolver does."""
+"""Concurrent queries; further ones are not forwarded."""
+TRY_NEXT = (Rcode.FORMERR, Rcode.SERVFAIL, Rcode.NOTIMP, Rcode.REFUSED)
+"""After such a response code the next resolver is queried, as a stub resolver does."""
 
 
 @dataclass(slots=True)
 class Forwarder:
-    """Has questions answered by somebody else."""
+    """Forwards queries to upstream resolvers."""
 
     policy: Policy
     resolvers: Resolvers = field(default_factory=Resolvers)
     seconds: float = SECONDS
     _busy: int = 0
-    _trouble: str = ""
-    """What was last told: a laptop without a network would fill the log with the same line."""
+    _failure: str = ""
+    """The last logged failure; a repeated one is not logged again: a laptop may be offline for hours."""
 
     def takes(self, request: Message, zones: Collection[dns.name.Name]) -> bool:
         return self.policy.lets_out(request, zones)
 
     async def ask(self, wire: bytes, *, tcp: bool) -> bytes | None:
-        """The answer to the question in `wire`; None if there is none."""
+        """The reply to the query in `wire`; None if no resolver replies."""
         if self._busy >= MOST:
-            self._tell(f"{MOST} questions are under way already")
+            self._log_failure(f"{MOST} queries are in flight already")
             return None
         self._busy += 1
         try:
@@ -57,7 +57,7 @@ class Forwarder:
             self._busy -= 1
 
     async def _ask_each(self, wire: bytes, *, tcp: bool) -> bytes | None:
-        poor: bytes | None = None
+        error_reply: bytes | None = None
         failed = []
         for server in self.resolvers.current():
             sent = secrets.token_bytes(2) + wire[2:]
@@ -67,32 +67,32 @@ class Forwarder:
             except (OSError, TimeoutError, asyncio.IncompleteReadError) as why:
                 failed.append(f"{server}: {str(why) or 'no answer in time'}")
                 continue
-            if reply[3] & 0x0F not in USELESS:
-                self._tell("")
+            if reply[3] & 0x0F not in TRY_NEXT:
+                self._log_failure("")
                 return wire[:2] + reply[2:]
-            poor = poor or wire[:2] + reply[2:]
-        if poor is None:
-            self._tell("; ".join(failed))
-        return poor
+            error_reply = error_reply or wire[:2] + reply[2:]
+        if error_reply is None:
+            self._log_failure("; ".join(failed))
+        return error_reply
 
-    def _tell(self, trouble: str) -> None:
-        if trouble != self._trouble:
-            self._trouble = trouble
-            log.warning("names of the outside: %s", trouble or "answered again")
+    def _log_failure(self, failure: str) -> None:
+        if failure != self._failure:
+            self._failure = failure
+            log.warning("names of the outside: %s", failure or "answered again")
 
 
 def answers(reply: bytes, sent: bytes) -> bool:
-    """Whether this is the answer to that: same number, same question. A failure may leave out the question."""
+    """Whether `reply` answers `sent`: same id, same question. An error reply may omit the question."""
     if len(reply) < HEADER or reply[:2] != sent[:2] or not reply[2] & 0x80:
         return False
     if reply[4:6] == b"\0\0":
-        return reply[3] & 0x0F in USELESS
+        return reply[3] & 0x0F in TRY_NEXT
     end = question_end(sent)
     return reply[4:6] == b"\0\1" and reply[HEADER:end].lower() == sent[HEADER:end].lower()
 
 
 def question_end(wire: bytes) -> int:
-    """Where the first question of a message ends: labels, an empty one, type and class."""
+    """The offset after the first question: labels, an empty label, type and class."""
     at = HEADER
     while wire[at]:
         at += 1 + wire[at]
@@ -119,12 +119,12 @@ async def _by_tcp(server: str, sent: bytes) -> bytes:
     finally:
         writer.close()
     if not answers(reply, sent):
-        raise OSError("it answered something else")
+        raise OSError("its reply does not match the query")
     return reply
 
 
 class _Exchange(asyncio.DatagramProtocol):
-    """One question by UDP; what is no answer to it is passed over."""
+    """One query over UDP; datagrams that do not answer it are ignored."""
 
     def __init__(self, sent: bytes, reply: asyncio.Future[bytes]) -> None:
         self._sent, self.reply = sent, reply

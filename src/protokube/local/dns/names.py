@@ -1,6 +1,6 @@
-"""The embedded name server inside the local cloud: for the hosts at 10.77.0.1, and for the user's own `dig` on a port.
+"""The embedded name server in the local cloud: for hosts at 10.77.0.1:53, and for the user's `dig` on a local port.
 
-Which zones it serves, and by which keys they may be written, is told by `up` and kept.
+`up` sets the zones it serves and the TSIG keys for updates; both are stored.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Names:
 
     @property
     def port(self) -> int | None:
-        """On 127.0.0.1 of the user."""
+        """The port on the user's 127.0.0.1."""
         found: int | None = self.database.setting(PORT, None)
         return found
 
@@ -45,13 +45,13 @@ class Names:
         return list(self.database.setting(ZONES, []))
 
     async def start(self) -> None:
-        """Serve what is kept; nothing, before anybody said what."""
+        """Serve the stored zones; do nothing while none are set."""
         zones = self.zones
         if not zones:
             return
         from protokube.local.dns.nameserver import DnsServer  # its library takes longer to import than all the rest
 
-        keys = [TsigKey(**told) for told in self.database.setting(KEYS, [])]
+        keys = [TsigKey(**key) for key in self.database.setting(KEYS, [])]
         server = DnsServer(zones, keys, KeptRecords(self.database), address=network.GATEWAY)
         server.forwarder = self._forwarder
         self._server = server
@@ -64,13 +64,13 @@ class Names:
         log.info("names of %s are served at %s:53 and %s:%d", ", ".join(zones), network.GATEWAY, LOOPBACK, self.port)
 
     async def set_dns(self, zones: list[str], keys: list[dict[str, str]]) -> dict[str, Any]:
-        """Serve these zones, and let whoever has one of these keys write them; asked again, it is nothing."""
+        """Serve these zones, and accept updates signed with one of these keys; idempotent."""
         if not zones or not all(zones):
             raise InvalidRequest("a name server needs a zone", saw=str(zones))
-        for told in keys:
-            if set(told) != {"name", "secret"}:
-                raise InvalidRequest("a key has a name and a secret", saw=", ".join(sorted(told)))
-            TsigKey(**told)
+        for key in keys:
+            if set(key) != {"name", "secret"}:
+                raise InvalidRequest("a key has a name and a secret", saw=", ".join(sorted(key)))
+            TsigKey(**key)
         before = (self.zones, self.database.setting(KEYS, []))
         self.database.set(ZONES, zones)
         self.database.set(KEYS, keys)
@@ -80,7 +80,7 @@ class Names:
         return {"port": self.port}
 
     def forward_to(self, forwarder: Forwarder | None) -> None:
-        """Have hosts told by somebody else what is not ours; None: by nobody. The user's own port tells only ours."""
+        """Forward queries of hosts for names that are not ours; None: do not. Queries on the user's port never are."""
         self._forwarder = forwarder
         if self._server is not None:
             self._server.forwarder = forwarder
@@ -92,7 +92,7 @@ class Names:
 
 
 def _free_pair(port: int) -> tuple[socket.socket, socket.socket]:
-    """The kept port if it is free; else any that is free for both kinds."""
+    """Bind the stored port if it is free; else any that is free for both UDP and TCP."""
     for attempt in range(ATTEMPTS):
         try:
             return _pair(LOOPBACK, port)

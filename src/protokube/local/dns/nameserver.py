@@ -1,9 +1,9 @@
-"""The embedded authoritative DNS server: the resolver of every host of the local cloud, and where agents write names.
+"""The embedded authoritative DNS server: the resolver of every host of the local cloud, updated by the agents.
 
-Nothing counts before it is kept: an update is saved, then it is seen, then it is answered, one at a time. Queries do
-not wait for that: they are answered from the zone as it is. A query seen before is answered from memory until the next
-change, since the hosts of a cluster ask the same few questions again and again. What is not ours to answer goes to a
-forwarder, if there is one, and only from sockets that are for hosts.
+Updates are durable before they take effect: each is saved, then published, then acknowledged, one at a time. Queries
+do not wait for updates: they are answered from the current zone. Replies are cached until the next change, since the
+hosts of a cluster repeat the same few queries. Queries for other zones go to the forwarder, if there is one, and only
+from the sockets for hosts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import dns.update
 from dns.rcode import Rcode
 
 from protokube.errors import ProtokubeError
-from protokube.local.dns.answer import Answered, answer, make_keyring, read_request, respond, to_wire, transfer
+from protokube.local.dns.answer import EarlyReply, answer, make_keyring, read_request, respond, to_wire, transfer
 from protokube.local.dns.forward import Forwarder
 from protokube.local.dns.update import UpdateRefused, carry_out
 from protokube.local.dns.zone import Persist, load_zones
@@ -34,15 +34,15 @@ log = logging.getLogger(__name__)
 
 IDLE_SECONDS = 10.0
 MOST_CONNECTIONS = 256
-MOST_REMEMBERED = 4096
+MOST_CACHED = 4096
 TRANSFERS = (dns.rdatatype.AXFR, dns.rdatatype.IXFR)
-NOT_KEPT = (ProtokubeError, OSError, sqlite3.Error)
+SAVE_ERRORS = (ProtokubeError, OSError, sqlite3.Error)
 Work = partial[Coroutine[Any, Any, bytes]]
-"""A call that makes the one reply, and takes time."""
+"""A coroutine function that produces the only reply."""
 
 
 class DnsServer:
-    """Serves some zones on sockets that are ready; `address` is what the zones' own NS record points at."""
+    """Serves zones on bound sockets; `address` is that of the name in the zones' NS record."""
 
     def __init__(
         self,
@@ -59,14 +59,14 @@ class DnsServer:
         if made:
             persist.save(made)
         self.forwarder: Forwarder | None = None
-        self._remembered: dict[tuple[bool, bytes], bytes] = {}
+        self._cached: dict[tuple[bool, bytes], bytes] = {}
         self._writing = asyncio.Lock()
         self._listeners: list[asyncio.DatagramTransport | asyncio.Server] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._clients: set[asyncio.StreamWriter] = set()
 
     async def start(self, udp: socket.socket, tcp: socket.socket, *, forwards: bool = False) -> None:
-        """Answer on one more pair of bound sockets, which are ours from now on; `forwards`, also what is not ours."""
+        """Serve on one more pair of bound sockets, and own them; `forwards`: forward queries for other zones."""
         loop = asyncio.get_running_loop()
         udp.setblocking(False)
         transport, _ = await loop.create_datagram_endpoint(lambda: _Datagrams(self, forwards), sock=udp)
@@ -76,7 +76,7 @@ class DnsServer:
         for listener in self._listeners:
             for accepting in listener.sockets if isinstance(listener, asyncio.Server) else ():
                 asyncio.get_running_loop().remove_reader(accepting.fileno())
-        await _settle()  # a connection just accepted would be lost in a server that is closed by then
+        await _run_callbacks()  # else a connection that was just accepted would leak in the closed server
         for listener in self._listeners:
             listener.close()
         self._listeners.clear()
@@ -85,27 +85,27 @@ class DnsServer:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for writer in self._clients:
             writer.transport.abort()
-        await _settle()
+        await _run_callbacks()
 
     def receive(self, wire: bytes, *, tcp: bool, forwards: bool = False) -> Iterable[bytes] | Work:
-        """The replies to one message; or the work that makes its one reply."""
-        known = self._remembered.get((tcp, wire[2:]))
-        if known is not None:
-            return (wire[:2] + known,)
+        """The replies to one message, or the coroutine function that produces its only reply."""
+        cached = self._cached.get((tcp, wire[2:]))
+        if cached is not None:
+            return (wire[:2] + cached,)
         try:
             request = read_request(wire, self._keyring)
-        except Answered as done:
+        except EarlyReply as done:
             return (done.wire,) if done.wire else ()
         if isinstance(request, dns.update.UpdateMessage):
             return partial(self.update, request)
-        if any(asked.rdtype in TRANSFERS for asked in request.question):
+        if any(question.rdtype in TRANSFERS for question in request.question):
             return self._transfer(request, tcp=tcp)
         if forwards and self.forwarder is not None and self.forwarder.takes(request, self._zones.keys()):
             return partial(self._forward, self.forwarder, wire, request, tcp=tcp)
         response = answer(request, self._zones)
         reply = to_wire(response, request, tcp=tcp)
-        if not request.had_tsig and response.rcode() != Rcode.REFUSED:  # others may be told more, or we may be later
-            self._remember(tcp, wire, reply)
+        if not request.had_tsig and response.rcode() != Rcode.REFUSED:  # a refusal depends on socket and forwarder
+            self._cache_reply(tcp, wire, reply)
         return (reply,)
 
     async def _forward(self, forwarder: Forwarder, wire: bytes, request: dns.message.Message, *, tcp: bool) -> bytes:
@@ -113,18 +113,18 @@ class DnsServer:
         return reply or to_wire(respond(request, Rcode.SERVFAIL), request, tcp=tcp)
 
     async def update(self, request: dns.update.UpdateMessage) -> bytes:
-        """Carry a signed update out, and answer it when it is kept."""
+        """Apply a signed update; reply when it is saved."""
         try:
-            await self._carry_out(request)
+            await self._apply(request)
             code = Rcode.NOERROR
         except UpdateRefused as refused:
             code = refused.code
-        except NOT_KEPT:
-            log.exception("an update could not be kept, so it was not carried out")
+        except SAVE_ERRORS:
+            log.exception("an update could not be saved, so it was not applied")
             code = Rcode.SERVFAIL
         return to_wire(respond(request, code), request, tcp=True)
 
-    async def _carry_out(self, request: dns.update.UpdateMessage) -> None:
+    async def _apply(self, request: dns.update.UpdateMessage) -> None:
         if not request.had_tsig:
             raise UpdateRefused(Rcode.REFUSED)
         if len(request.zone) != 1:
@@ -138,7 +138,7 @@ class DnsServer:
             if after is not before:
                 await asyncio.to_thread(self._persist.save, before.changes_to(after))
                 self._zones = {**self._zones, origin: after}
-                self._remembered.clear()
+                self._cached.clear()
 
     def _transfer(self, request: dns.message.Message, *, tcp: bool) -> Iterable[bytes]:
         if not (tcp and request.had_tsig):
@@ -148,13 +148,13 @@ class DnsServer:
             return (to_wire(respond(request, Rcode.NOTAUTH), request, tcp=tcp),)
         return transfer(request, zone)
 
-    def _remember(self, tcp: bool, wire: bytes, reply: bytes) -> None:
-        if len(self._remembered) >= MOST_REMEMBERED:
-            self._remembered.clear()
-        self._remembered[tcp, wire[2:]] = reply[2:]
+    def _cache_reply(self, tcp: bool, wire: bytes, reply: bytes) -> None:
+        if len(self._cached) >= MOST_CACHED:
+            self._cached.clear()
+        self._cached[tcp, wire[2:]] = reply[2:]
 
     def run(self, work: Coroutine[Any, Any, None]) -> None:
-        """Start something that ends with the server at the latest."""
+        """Start a task that is cancelled when the server closes."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -179,14 +179,14 @@ class DnsServer:
         writer.close()
 
 
-async def _settle() -> None:
-    """Let the loop do what asyncio puts off to its next turns: taking a new connection over, closing a socket."""
+async def _run_callbacks() -> None:
+    """Let the event loop run deferred callbacks of asyncio: accepting a connection, closing a socket."""
     for _ in range(8):
         await asyncio.sleep(0)
 
 
 class _Datagrams(asyncio.DatagramProtocol):
-    """Everything that arrives by UDP."""
+    """The UDP side of the server."""
 
     def __init__(self, server: DnsServer, forwards: bool) -> None:
         self._server, self._forwards = server, forwards

@@ -1,4 +1,4 @@
-"""Which questions of hosts go to the name servers of the user's machine: never one about the cluster itself."""
+"""Which queries of hosts are forwarded to the resolvers of the user's machine: never those about the cluster itself."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from dns.rdatatype import RdataType
 
 REVERSE = dns.name.from_text("in-addr.arpa")
 LOCALHOST = dns.name.from_text("localhost")
-"""Never asked for outside (RFC 6761, section 6.3)."""
+"""Never forwarded (RFC 6761, section 6.3)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What is the cluster's own."""
+    """The domains and address ranges of the cluster."""
 
     domains: tuple[dns.name.Name, ...] = ()
     networks: tuple[IPv4Network, ...] = ()
@@ -31,27 +31,27 @@ class Policy:
         return Policy(tuple(dns.name.from_text(each) for each in domains), tuple(networks))
 
     def lets_out(self, request: Message, zones: Collection[dns.name.Name]) -> bool:
-        """Whether somebody else is to answer; `zones` are those that we answer for ourselves.
+        """Whether to forward the request; `zones` are those served here.
 
-        Only a plain question of a resolver: no update, no transfer, nothing that is signed for us.
+        Only a plain recursive query is: no update, no transfer, nothing that is signed for us.
         """
         if request.opcode() != dns.opcode.QUERY or len(request.question) != 1 or request.had_tsig or request.edns > 0:
             return False
-        (asked,) = request.question
-        odd = dns.rdatatype.is_metatype(asked.rdtype) and asked.rdtype != RdataType.ANY
-        if odd or asked.rdclass != IN or not request.flags & dns.flags.RD:
+        (question,) = request.question
+        odd = dns.rdatatype.is_metatype(question.rdtype) and question.rdtype != RdataType.ANY
+        if odd or question.rdclass != IN or not request.flags & dns.flags.RD:
             return False
-        return not self._is_own(asked.name, zones)
+        return not self._is_own(question.name, zones)
 
     def _is_own(self, name: dns.name.Name, zones: Collection[dns.name.Name]) -> bool:
         if any(name.is_subdomain(own) for own in (LOCALHOST, *self.domains, *zones)):
             return True
-        asked = reverse_range(name)
-        return asked is not None and any(asked.subnet_of(own) for own in self.networks)
+        addresses = reverse_range(name)
+        return addresses is not None and any(addresses.subnet_of(own) for own in self.networks)
 
 
 def reverse_range(name: dns.name.Name) -> IPv4Network | None:
-    """The addresses that a name of the reverse tree stands for; None for any other name."""
+    """The address range of a name in in-addr.arpa; None for any other name."""
     if name == REVERSE or not name.is_subdomain(REVERSE):
         return None
     octets = [label.decode(errors="replace") for label in reversed(name.relativize(REVERSE).labels)][:4]

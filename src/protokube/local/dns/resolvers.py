@@ -1,4 +1,4 @@
-"""The name servers of the user's machine, as its /etc/resolv.conf has them now."""
+"""The resolvers of the user's machine, as in its current /etc/resolv.conf."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 
 RESOLV_CONF = Path("/etc/resolv.conf")
 MOST = 3
-"""What the resolver of the C library uses; it ignores all further ones."""
+"""As many as the resolver of the C library uses; it ignores the rest."""
 LOCAL: tuple[str, ...] = ("127.0.0.1",)
-"""Where none is named: resolv.conf(5)."""
+"""The default without any `nameserver` line: resolv.conf(5)."""
 
 
 def nameservers(text: str) -> tuple[str, ...]:
-    """Addresses of name servers, in the order in which they are asked."""
+    """Addresses of resolvers, in the order in which they are queried."""
     found = [words[1] for line in text.splitlines() if (words := line.split())[:1] == ["nameserver"] and words[1:]]
     return tuple(dict.fromkeys(_addresses(found)))[:MOST] or LOCAL
 
@@ -23,12 +23,12 @@ def _addresses(texts: Iterable[str]) -> Iterable[str]:
     for text in texts:
         try:
             yield str(ip_address(text))
-        except ValueError:  # whatever it is, nobody can be asked there
+        except ValueError:  # not an IP address
             continue
 
 
 class Resolvers:
-    """Read again when the file is another one: a laptop changes networks."""
+    """Reads the file again when it changed: a laptop changes networks."""
 
     def __init__(self, file: Path = RESOLV_CONF) -> None:
         self._file = file

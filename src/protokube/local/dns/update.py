@@ -1,7 +1,7 @@
-"""Dynamic updates (RFC 2136): a zone and a message in, the new zone out.
+"""Dynamic updates (RFC 2136): a pure function from a zone and a message to the new zone.
 
-First every prerequisite, then the form of every change, then the changes in their order; whatever fails leaves the
-zone as it was. Some deletions are passed over in silence, as the RFC asks: a zone keeps its SOA and its last NS.
+All prerequisites are checked first, then the form of every change; then the changes are applied in order. Any failure
+leaves the zone unchanged. Some deletions are ignored, as the RFC requires: a zone keeps its SOA and its last NS.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from dns.rdtypes.ANY.SOA import SOA
 from protokube.local.dns.zone import TYPES, Values, Zone
 
 KEPT_AT_APEX = (RdataType.SOA, RdataType.NS)
-HALF = 2**31  # serials compare around the clock (RFC 1982)
+HALF = 2**31  # serial number arithmetic (RFC 1982)
 
 Draft = dict[dns.name.Name, dict[RdataType, Values]]
 
 
 class UpdateRefused(Exception):
-    """The whole update comes to nothing, with this code."""
+    """The whole update is rejected with this response code."""
 
     def __init__(self, code: Rcode) -> None:
         super().__init__(code.name)
@@ -35,7 +35,7 @@ class UpdateRefused(Exception):
 
 
 def carry_out(zone: Zone, message: dns.update.UpdateMessage) -> Zone:
-    """The zone after the update: the very same if nothing changed, else with a higher serial. Raises UpdateRefused."""
+    """Return the zone after the update: the same if unchanged, else with a higher serial. Raises UpdateRefused."""
     _check_prerequisites(zone, message.prerequisite)
     for rrset in message.update:
         _check_form(zone, rrset)
@@ -83,13 +83,13 @@ def _check_form(zone: Zone, rrset: dns.rrset.RRset) -> None:
     if dns.rdatatype.is_metatype(kind) and not (rrset.deleting == dns.rdataclass.ANY and kind == RdataType.ANY):
         raise UpdateRefused(Rcode.FORMERR)
     if rrset.deleting is None and (kind not in TYPES or (kind in KEPT_AT_APEX and rrset.name != zone.origin)):
-        raise UpdateRefused(Rcode.REFUSED)  # an NS below the apex would be a delegation, which this server has not
+        raise UpdateRefused(Rcode.REFUSED)  # an NS below the apex would be a delegation: not supported here
 
 
 def _add(node: dict[RdataType, Values], rrset: dns.rrset.RRset) -> None:
-    """All values of one type share one TTL (RFC 2181, section 5.2): the last one told.
+    """All values of one type share one TTL (RFC 2181, section 5.2): that of the last update.
 
-    What would stand beside an alias is passed over; an alias takes the place of another (RFC 2136, section 3.4.2.2).
+    A record beside a CNAME is ignored; a CNAME replaces another one (RFC 2136, section 3.4.2.2).
     """
     values = node.get(rrset.rdtype)
     if rrset.rdtype == RdataType.CNAME:
@@ -103,10 +103,10 @@ def _add(node: dict[RdataType, Values], rrset: dns.rrset.RRset) -> None:
         node[rrset.rdtype] = Values(rrset.ttl, frozenset(rrset))
 
 
-def _is_newer(told: dns.rdata.Rdata, kept: dns.rdata.Rdata) -> bool:
-    assert isinstance(told, SOA)
-    assert isinstance(kept, SOA)
-    return 0 < (told.serial - kept.serial) % 2**32 < HALF
+def _is_newer(new: dns.rdata.Rdata, old: dns.rdata.Rdata) -> bool:
+    assert isinstance(new, SOA)
+    assert isinstance(old, SOA)
+    return 0 < (new.serial - old.serial) % 2**32 < HALF
 
 
 def _delete(node: dict[RdataType, Values], rrset: dns.rrset.RRset, *, at_apex: bool) -> None:

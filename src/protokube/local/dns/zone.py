@@ -1,7 +1,7 @@
-"""A zone as a value: a change makes a new one, so whoever is answering goes on with the old.
+"""An immutable zone: a change creates a new one, so queries in progress go on with the old.
 
-What is there is not only what has records: `internal` exists because `a.internal` does, and answers "no such type"
-instead of "no such name". A resolver that heard the second would not even ask for the names below (RFC 8020).
+Names without records may exist, too: `internal` exists because `a.internal` does (an empty non-terminal), and is
+answered with NODATA, not NXDOMAIN. After NXDOMAIN a resolver would not even query the names below (RFC 8020).
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ TYPES = (
     RdataType.TXT,
 )
 NEGATIVE_TTL = 5
-"""Seconds a resolver may remember that something is not there: longer, and a new member stays unseen."""
+"""Seconds a resolver may cache a negative answer; short, so that a new member is found soon."""
 
 
 class Persist(Protocol):
-    """Where zones are kept between two lives of the server. A record's values are in the form of a zone file."""
+    """Storage of zones across restarts of the server. Values of records are in zone file format."""
 
     def load(self) -> Sequence[Record]:
-        """Everything kept, of all zones."""
+        """All stored records, of all zones."""
 
     def save(self, changes: Sequence[Change]) -> None:
-        """Keep all of it or nothing, for good, before it returns; called in any thread, one call at a time."""
+        """Save all changes or none, durably, before it returns; called in any thread, one call at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +54,14 @@ Node = Mapping[RdataType, Values]
 
 @dataclass(frozen=True)
 class Zone:
-    """Every name of the zone that has records, the apex among them."""
+    """All names of a zone that have records, including the apex."""
 
     origin: dns.name.Name
     nodes: Mapping[dns.name.Name, Node]
 
     @cached_property
     def inner(self) -> frozenset[dns.name.Name]:
-        """Names without records of their own that are there because of longer ones."""
+        """Empty non-terminals: names without records that exist because of names below them."""
         return frozenset(name for longer in self.nodes for name in self._above(longer)) - self.nodes.keys()
 
     @property
@@ -71,7 +71,7 @@ class Zone:
         return rdata
 
     def find(self, name: dns.name.Name) -> Node | None:
-        """The records at a name or, where there is no such name, of the wildcard that covers it (RFC 4592)."""
+        """The records at a name or, if the name does not exist, of the wildcard that covers it (RFC 4592)."""
         if (node := self.nodes.get(name)) is not None:
             return node
         if name in self.inner:
@@ -87,7 +87,7 @@ class Zone:
         return Zone(self.origin, {**self.nodes, self.origin: apex})
 
     def changes_to(self, after: Zone) -> tuple[Change, ...]:
-        """What has to be kept anew, sorted."""
+        """The changes to save, sorted."""
         names = {
             name for name in self.nodes.keys() | after.nodes.keys() if self.nodes.get(name) != after.nodes.get(name)
         }
@@ -110,7 +110,7 @@ class Zone:
 def load_zones(
     names: Iterable[str], kept: Sequence[Record], address: str | None
 ) -> tuple[dict[dns.name.Name, Zone], tuple[Change, ...]]:
-    """The zones by name, and what had to be made for them; each record belongs to the closest zone around it."""
+    """The zones by name, and records added to complete them; a record belongs to its closest enclosing zone."""
     origins = sorted({dns.name.from_text(name).canonicalize() for name in names}, key=len)
     around: dict[dns.name.Name, list[Record]] = {origin: [] for origin in origins}
     for record in kept:
@@ -135,7 +135,7 @@ def _nodes(records: Iterable[Record]) -> dict[dns.name.Name, dict[RdataType, Val
 
 
 def _complete(zone: Zone, address: str | None) -> Zone:
-    """With what every zone needs: its SOA, and an NS that points at this server."""
+    """Add what every zone needs: an SOA, and an NS that points at this server."""
     nodes = {name: dict(node) for name, node in zone.nodes.items()}
     apex = nodes.setdefault(zone.origin, {})
     server = dns.name.from_text("ns", zone.origin)

@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakes.name_servers import ZONE, Kept
-from protokube.local.dns.nameserver import MOST_REMEMBERED, DnsServer
+from protokube.local.dns.nameserver import MOST_CACHED, DnsServer
 from protokube.providers.dns.keys import TsigKey, new_key
 from protokube.records import Record
 
@@ -79,7 +79,7 @@ def answers(reply: dns.message.Message) -> list[str]:
     return sorted(line for rrset in reply.answer for line in rrset.to_text().splitlines())
 
 
-def told(reply: dns.message.Message) -> tuple[str, bool]:
+def code_and_authority(reply: dns.message.Message) -> tuple[str, bool]:
     return reply.rcode().name, bool(reply.flags & dns.flags.AA)
 
 
@@ -108,14 +108,14 @@ def told(reply: dns.message.Message) -> tuple[str, bool]:
 def test_every_type_is_answered(name: str, kind: str, lines: list[str]) -> None:
     reply = ask(name, kind)
 
-    assert told(reply) == ("NOERROR", True)
+    assert code_and_authority(reply) == ("NOERROR", True)
     assert answers(reply) == lines
 
 
 def test_an_alias_is_followed_to_its_end() -> None:
     reply = ask(f"short.{ZONE}", "TXT")
 
-    assert told(reply) == ("NOERROR", True)
+    assert code_and_authority(reply) == ("NOERROR", True)
     assert [rrset.to_text() for rrset in reply.answer] == [
         f"short.{ZONE}. 5 IN CNAME longer.{ZONE}.",
         f"longer.{ZONE}. 5 IN CNAME a.internal.{ZONE}.",
@@ -141,13 +141,13 @@ def test_an_alias_that_leads_to_nothing_says_how_its_end_is(
 ) -> None:
     reply = ask(f"{name}.{ZONE}", kind)
 
-    assert told(reply) == (code, True)
+    assert code_and_authority(reply) == (code, True)
     assert {rrset.rdtype for rrset in reply.answer} == {dns.rdatatype.CNAME}
     assert bool(reply.authority) is has_authority
 
 
 def test_aliases_in_a_circle_come_to_an_end() -> None:
-    assert told(ask(f"round.{ZONE}")) == ("NOERROR", True)
+    assert code_and_authority(ask(f"round.{ZONE}")) == ("NOERROR", True)
 
 
 def test_the_name_comes_back_as_it_was_asked() -> None:
@@ -175,7 +175,7 @@ def test_the_name_comes_back_as_it_was_asked() -> None:
 def test_what_is_not_there_is_told_with_the_soa_and_soon_forgotten(name: str, kind: str, code: str) -> None:
     reply = ask(name, kind)
 
-    assert told(reply) == (code, True)
+    assert code_and_authority(reply) == (code, True)
     assert reply.answer == []
     (soa,) = reply.authority
     assert soa.rdtype == dns.rdatatype.SOA
@@ -187,18 +187,18 @@ def test_what_is_not_there_is_told_with_the_soa_and_soon_forgotten(name: str, ki
 def test_other_peoples_names_are_refused(name: str) -> None:
     reply = ask(name)
 
-    assert told(reply) == ("REFUSED", False)
+    assert code_and_authority(reply) == ("REFUSED", False)
     assert reply.answer == reply.authority == []
 
 
 def test_other_classes_are_refused() -> None:
-    assert told(reply_to(dns.message.make_query("version.bind", "TXT", "CH")))[0] == "REFUSED"
-    assert told(reply_to(dns.message.make_query(ZONE, "SOA", "CH")))[0] == "REFUSED"
+    assert code_and_authority(reply_to(dns.message.make_query("version.bind", "TXT", "CH")))[0] == "REFUSED"
+    assert code_and_authority(reply_to(dns.message.make_query(ZONE, "SOA", "CH")))[0] == "REFUSED"
 
 
 @pytest.mark.parametrize("kind", ["OPT", "TSIG", "MAILB", "TKEY"])
 def test_what_is_no_type_of_records_is_refused(kind: str) -> None:
-    assert told(ask(ZONE, kind))[0] == "REFUSED"
+    assert code_and_authority(ask(ZONE, kind))[0] == "REFUSED"
 
 
 def test_an_answer_that_is_too_long_for_udp_is_cut_and_says_so() -> None:
@@ -393,10 +393,10 @@ def test_what_was_remembered_for_tcp_is_not_used_for_udp() -> None:
 
 def test_memory_does_not_grow_with_the_questions() -> None:
     server = DnsServer([ZONE], [KEY], Kept())
-    for number in range(10 * MOST_REMEMBERED):
-        server._remember(False, b"%08d" % number, b"reply")
+    for number in range(10 * MOST_CACHED):
+        server._cache_reply(False, b"%08d" % number, b"reply")
 
-    assert 0 < len(server._remembered) <= MOST_REMEMBERED
+    assert 0 < len(server._cached) <= MOST_CACHED
 
 
 GOOD = [

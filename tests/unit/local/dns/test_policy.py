@@ -1,4 +1,4 @@
-"""Which questions leave the cluster."""
+"""Which queries are forwarded outside of the cluster."""
 
 from __future__ import annotations
 

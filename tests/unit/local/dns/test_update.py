@@ -263,11 +263,11 @@ def test_a_replacement_is_seen_as_one_change() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "told", "after"),
+    ("before", "serial", "after"),
     [(1, 10, 10), (10, 10, 10), (10, 9, 10), (2**32 - 1, 1, 1), (1, 2**31 + 5, 1)],
 )
-def test_a_serial_told_counts_only_if_it_is_newer(before: int, told: int, after: int) -> None:
-    soa = f"ns.{ZONE}. hostmaster.{ZONE}. {told} 1 1 1 5"
+def test_a_serial_told_counts_only_if_it_is_newer(before: int, serial: int, after: int) -> None:
+    soa = f"ns.{ZONE}. hostmaster.{ZONE}. {serial} 1 1 1 5"
 
     assert updated(lambda u: u.add(f"{ZONE}.", 5, "SOA", soa), a_zone(before)).soa.serial == after
 
