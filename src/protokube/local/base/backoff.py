@@ -1,12 +1,12 @@
-"""How long to wait before something that ended is started again."""
+"""Exponential back-off between restarts of a process."""
 
 from __future__ import annotations
 
 
 def next_wait(last: float, lived: float, *, first: float, most: float, reset: float) -> float:
-    """Seconds: `first`, doubled after each life up to `most`; a life of `reset` or longer starts over.
+    """Seconds to wait: `first`, doubled after each run up to `most`; a run of `reset` seconds or more starts over.
 
-    `last` is the wait before the life that ended, 0 if there was none.
+    `last` is the wait before the run that ended, 0 if it was the first.
     """
     if not last or lived >= reset:
         return first

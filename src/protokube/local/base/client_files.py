@@ -1,4 +1,4 @@
-"""What the user's own `etcdctl` needs: a client certificate, and an environment to source; and where the API is."""
+"""Files for the user's `etcdctl`: a client certificate and an environment to source; and the address of the API."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def folder(paths: Paths) -> Path:
 
 
 def environment(paths: Paths, endpoints: Mapping[str, str]) -> dict[str, str]:
-    """Variables of etcdctl; endpoints are on loopback, in the order of the members."""
+    """Environment variables of etcdctl; endpoints are on loopback, ordered by member."""
     where = folder(paths)
     return {
         "ETCDCTL_ENDPOINTS": ",".join(endpoints[name] for name in sorted(endpoints)),
@@ -37,7 +37,7 @@ def write_environment(paths: Paths, variables: Mapping[str, str]) -> Path:
 
 
 def api_server(paths: Paths) -> str:
-    """The API on the user's own loopback, as `up` left it; empty if it did not."""
+    """The API server's address on the user's loopback, as written by `up`; empty if there is none."""
     try:
         return (folder(paths) / "api-server").read_text().strip()
     except FileNotFoundError:
@@ -45,7 +45,7 @@ def api_server(paths: Paths) -> str:
 
 
 def kube_api(paths: Paths, patience: float) -> KubeApi | None:
-    """The Kubernetes API as the person who typed `up` asks it; None where there is no Kubernetes."""
+    """A Kubernetes client with the credentials of the user who ran `up`; None without Kubernetes."""
     server, where = api_server(paths), folder(paths)
     if not server:
         return None

@@ -1,10 +1,10 @@
-"""What the local cloud remembers: one SQLite file, so that a daemon killed at any moment goes on where it was.
+"""The state of the local cloud: one SQLite file, so that a daemon killed at any moment resumes where it was.
 
-Whatever decides between two machines happens inside one `BEGIN IMMEDIATE` transaction. What the kernel knows better
-(which processes live, which devices are bound) is not kept here.
+Every decision between two machines is one `BEGIN IMMEDIATE` transaction. Facts that the kernel knows better (running
+processes, bound devices) are not stored.
 
-The file holds the DNS update key, so it is private before SQLite opens it: SQLite creates the files beside it (-wal,
--shm) with the mode of the database itself, whatever the umask is.
+The file holds the DNS update key, so it is made private before SQLite opens it: SQLite creates its -wal and -shm files
+with the mode of the database file, whatever the umask.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from protokube.local.base import private
 from protokube.records import Change, Record
 
 IN_MEMORY = Path(":memory:")
-"""SQLite's name for a database without a file."""
+"""SQLite's name for a database in memory."""
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS settings (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS groups (name TEXT PRIMARY KEY, size INTEGER NOT NULL, template TEXT NOT NULL);
@@ -64,7 +64,7 @@ CREATE TABLE IF NOT EXISTS forwards (
 
 
 class Database:
-    """One connection for all threads; each transaction has it to itself."""
+    """One connection for all threads; transactions are serialized."""
 
     def __init__(self, path: Path) -> None:
         self._lock = threading.RLock()
@@ -73,13 +73,13 @@ class Database:
         self._connection = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False)
         self._connection.row_factory = sqlite3.Row
         self._connection.execute("PRAGMA journal_mode = WAL")
-        self._connection.execute("PRAGMA synchronous = FULL")  # a mark or an epoch must not be forgotten
+        self._connection.execute("PRAGMA synchronous = FULL")  # a mark or an epoch must not be lost
         self._connection.execute("PRAGMA foreign_keys = ON")
         self._connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
         self._add_columns()
 
     def _add_columns(self) -> None:
-        """What a database of a former version lacks."""
+        """Add columns that a database of an older version lacks."""
         with self.transaction() as connection:
             known = {row["name"] for row in connection.execute("PRAGMA table_info(volumes)")}
             if "epoch_of" not in known:
@@ -91,7 +91,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All of it or nothing, and nobody in between."""
+        """An atomic, exclusive transaction."""
         with self._lock:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -115,7 +115,7 @@ class Database:
 
 
 class KeptRecords:
-    """The zone of the embedded name server, as it is kept between two lives of the daemon."""
+    """Storage of the embedded name server's records across restarts of the daemon."""
 
     def __init__(self, database: Database) -> None:
         self.database = database

@@ -1,6 +1,6 @@
-"""Find the tools of this machine that a local cloud runs, and unpack packages of Debian's.
+"""Find the tools of this machine that a local cloud runs, and unpack Debian packages.
 
-What is missing is unpacked from its package into our cache: nothing is installed, no service starts.
+A missing tool is unpacked from its package into our cache: nothing is installed, no service starts.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ SECONDS_TO_DOWNLOAD = 180.0
 
 
 def missing_tools() -> list[tuple[str, str]]:
-    """Programs the local cloud needs and this machine lacks, each with Debian's package of it."""
+    """Programs that the local cloud needs and this machine lacks, each with its Debian package."""
     return [(program, package) for program, package in TOOLS if which(program) is None]
 
 
 def which(program: str) -> str | None:
-    """Where a program is; the folders for root's programs count although a user's PATH may lack them."""
+    """The path of a program; also searches the sbin folders, which a user's PATH may lack."""
     return shutil.which(program, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
 
 
 def unpack(package: str, cache: Path) -> Path:
-    """The files of a package of Debian's; downloaded once, and whole or not at all, whoever else does the same."""
+    """Unpack a Debian package into the cache, unless it is there; atomic, also with concurrent callers."""
     target = cache / package
     if target.is_dir():
         return target
@@ -62,12 +62,12 @@ def _download(package: str, folder: Path) -> None:
     try:
         _run(fetch, folder)
     except TryLater:
-        _run(["apt-get", "-qq", "update"], folder)  # a fresh machine has no lists, an old one lists of what is gone
+        _run(["apt-get", "-qq", "update"], folder)  # package lists may be missing or outdated
         _run(fetch, folder)
 
 
 def ask(command: Sequence[str]) -> str:
-    """What Debian's own tools know."""
+    """Run a Debian tool; return its output."""
     return _run(command, Path("/"))
 
 
@@ -82,6 +82,6 @@ def _run(command: Sequence[str], folder: Path) -> str:
         raise TryLater(
             f"`{' '.join(command)}` failed",
             saw=ran.stderr.strip(),
-            hint="does this machine reach Debian's packages?",
+            hint="can this machine download Debian packages?",
         )
     return ran.stdout

@@ -1,6 +1,6 @@
-"""Log files of programs that know nothing of rotation: appended to, and cut when they have grown.
+"""Log files of programs without log rotation: append, and truncate when too large.
 
-A program may log what it was given, so its log is closed to everybody else.
+A program may log secrets from its arguments, so its log is private.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from pathlib import Path
 from protokube.local.base import private
 
 MOST = 16 << 20
-"""Bytes; twice that is kept in all."""
+"""Bytes per file; the log and one rotated copy are kept."""
 
 
 def open_log(path: Path) -> int:
-    """A handle for a program's output. It appends, so that a log cut under the program goes on from its new end."""
+    """A file descriptor for a program's output. With O_APPEND, a log truncated meanwhile goes on at its new end."""
     path.parent.mkdir(parents=True, exist_ok=True)
     return private.open_file(path, os.O_WRONLY | os.O_APPEND)
 
 
 def trim(path: Path, most: int = MOST) -> None:
-    """Keep a log that has grown beyond `most` beside it, and start it anew; lines of that moment may be lost."""
+    """Copy a log larger than `most` to NAME.1, and truncate it; lines written meanwhile may be lost."""
     with suppress(OSError):  # not written yet, or the disk is full
         if path.stat().st_size > most:
             kept = private.open_file(path.with_name(f"{path.name}.1"), os.O_WRONLY | os.O_TRUNC)

@@ -1,7 +1,7 @@
-"""Where everything of one local cloud lies: one folder, so that `down` knows what is ours.
+"""The paths of one local cloud: all in one folder, so that `down` knows what is ours.
 
-The folder carries a mark from its first moment on; nothing that lacks it is ever removed. It is closed to everybody but
-its owner: keys, the database and the sockets lie in it.
+The folder contains a mark file from the start; a folder without it is never removed. Only its owner has access: it
+contains keys, the database and the sockets.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from protokube.local.base import private
 
 PARENT = Path("/var/lib/protokube/local")
 MARK = "protokube-local-cloud"
-"""A file in the folder that says what it is."""
+"""The file that marks the folder as the state of a local cloud."""
 BEFORE_US = ("daemon.log", "store", "client")
-"""What `up` may write before the cloud is there."""
+"""What `up` may write before the daemon creates the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Paths:
     """The state of one cluster's local cloud."""
 
     root: Path
-    """Absolute and without links: the kernel reports the files of loop devices this way."""
+    """Absolute and without symbolic links: the kernel reports backing files of loop devices this way."""
 
     @staticmethod
     def at(root: Path) -> Paths:
@@ -34,7 +34,7 @@ class Paths:
 
     @staticmethod
     def of(cluster: str) -> Paths:
-        """The state of this cluster; `PROTOKUBE_STATE` names another parent."""
+        """The state of this cluster; `PROTOKUBE_STATE` overrides the parent folder."""
         return Paths.at(Path(os.environ.get("PROTOKUBE_STATE") or PARENT) / cluster)
 
     @property
@@ -51,12 +51,12 @@ class Paths:
 
     @property
     def pid_file(self) -> Path:
-        """There while a daemon answers; holds its pid."""
+        """Exists while a daemon serves; contains its pid."""
         return self.root / "daemon.pid"
 
     @property
     def lock_file(self) -> Path:
-        """Locked by the daemon for as long as it lives, whatever kills it."""
+        """Locked by the daemon while it runs; the kernel releases the lock."""
         return self.root / "daemon.lock"
 
     @property
@@ -65,7 +65,7 @@ class Paths:
 
     @property
     def outside_log(self) -> Path:
-        """What the process writes that is the way outside; it is known by it."""
+        """The log of slirp4netns; also identifies its process."""
         return self.root / "outside.log"
 
     @property
@@ -78,12 +78,12 @@ class Paths:
 
     @property
     def client(self) -> Path:
-        """Certificates and the kubeconfig of the person who typed `up`."""
+        """Certificates and kubeconfig of the user who ran `up`."""
         return self.root / "client"
 
     @property
     def images(self) -> Path:
-        """Archives of images that every host brings in when it starts; seen inside, read-only."""
+        """Image archives that every host imports when it starts; mounted read-only inside."""
         return self.root / "images"
 
     @property
@@ -102,13 +102,13 @@ class Paths:
         return self.hosts / name / "cloud.sock"
 
     def image(self, volume: str) -> Path:
-        """The host edge reports the stem of this name as the device's serial."""
+        """The disk image of a volume; its stem is the serial number of the device."""
         return self.disks / f"{volume}.img"
 
     def create(self) -> None:
-        """Make the folders; a folder with other things in it, or of another user, is left alone."""
+        """Create the folders; raises Refused for a folder with other content or of another user."""
         self.root.mkdir(mode=private.FOLDER, parents=True, exist_ok=True)
-        if (owner := self.root.stat().st_uid) != os.geteuid():  # who could open it again whenever he likes
+        if (owner := self.root.stat().st_uid) != os.geteuid():  # its owner could change the mode at any time
             raise Refused(f"{self.root} belongs to user {owner}", want=f"a folder of user {os.geteuid()}, or none")
         if not self.is_ours():
             if any(found.name not in BEFORE_US for found in self.root.iterdir()):

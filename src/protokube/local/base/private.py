@@ -1,9 +1,9 @@
 """Create files, folders and sockets that only their owner may open.
 
-The mode goes into the call that creates: with a mode set afterwards anybody could open the file in between, and would
-keep it open. What an older version left open is closed when it is opened again.
+The mode is passed to the call that creates: with a later chmod another user could open the file in between, and keep
+it open. Files that an older version created too open are fixed when they are opened again.
 
-Used by the first process of a host, so it imports little.
+Used by the init of a host, so it imports little.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ OTHERS = 0o077
 
 
 def make_folder(path: Path) -> None:
-    """A folder that is there is closed as well."""
+    """Create a private folder; an existing one is made private, too."""
     path.mkdir(mode=FOLDER, parents=True, exist_ok=True)
     close(path)
 
 
 def open_file(path: Path, flags: int) -> int:
-    """A handle of a file that is created if it is not there; `flags` are those of open(2)."""
+    """Open a private file, creating it if needed; `flags` are those of open(2)."""
     handle = os.open(path, flags | os.O_CREAT | os.O_CLOEXEC, FILE)
     if os.fstat(handle).st_mode & OTHERS:
         os.fchmod(handle, FILE)
@@ -32,13 +32,13 @@ def open_file(path: Path, flags: int) -> int:
 
 
 def bind(listener: socket.socket, address: str) -> None:
-    """Linux gives the file of a socket the mode that the socket has when it is bound."""
+    """Bind a private Unix socket: its file gets the mode that the socket has when it is bound."""
     os.fchmod(listener.fileno(), FILE)
     listener.bind(address)
 
 
 def close(path: Path) -> bool:
-    """Take all rights of group and others away; return whether there were any. A symbolic link is left alone."""
+    """Remove all access of group and others; return whether there was any. Symbolic links are left alone."""
     mode = path.lstat().st_mode
     if stat.S_ISLNK(mode) or not mode & OTHERS:
         return False

@@ -1,7 +1,7 @@
-"""Everything that runs in a host, seen from outside: found by its PID namespace, stopped, continued, killed.
+"""The processes of a host, from outside: find them by PID namespace, stop, continue and kill them.
 
-Pods have PID namespaces of their own inside the host's, so what belongs to a host is found by walking up from each
-process's namespace. Nothing here believes a pid alone: a pid is used again, a pid and its start time are not.
+Pods have their own PID namespaces inside the host's, so the processes of a host are found by walking up from the
+namespace of each process. A pid alone identifies nothing, since pids are reused; a pid with its start time does.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ NS_GET_PARENT = 0xB702  # linux/nsfs.h
 SECONDS_TO_DIE = 15.0
 SECONDS_TO_FREEZE = 10.0
 GONE = (FileNotFoundError, ProcessLookupError, PermissionError)
-"""What /proc answers about a process that is ending: a zombie's namespaces cannot be read, not even by root."""
+"""Errors of /proc for a process that is ending: a zombie's namespaces cannot be read, not even by root."""
 
 
 def started_at(pid: int) -> int:
-    """When a process started, in clock ticks since the machine did."""
+    """The start time of a process, in clock ticks since boot."""
     return int(_fields(f"/proc/{pid}/stat")[19])
 
 
 def alive(pid: int, started: int) -> bool:
-    """Whether this very process runs; one that ended and that nobody has asked about since does not."""
+    """Whether this very process runs; a zombie does not."""
     try:
         fields = _fields(f"/proc/{pid}/stat")
     except GONE:
@@ -39,12 +39,12 @@ def alive(pid: int, started: int) -> bool:
 
 
 def _fields(stat: str) -> list[str]:
-    """The fields of a stat file from the third on: the second is a name that may hold anything."""
+    """The fields of a stat file from the third on: the second is a name that may contain any character."""
     return Path(stat).read_text(errors="replace").rpartition(") ")[2].split()
 
 
 def processes(pid: int) -> Sequence[int]:
-    """Every process that lives in the PID namespace of this one, or in one made inside it."""
+    """Every process in the PID namespace of this one, or in a namespace nested in it."""
     try:
         known = {_namespace(pid): True}
     except GONE:
@@ -69,7 +69,7 @@ def _lies_in(pid: int, known: dict[int, bool]) -> bool:
 
 
 def _ancestors(pid: int) -> list[int]:
-    """The PID namespaces around a process's own, up to ours."""
+    """The enclosing PID namespaces of a process, up to ours."""
     found: list[int] = []
     handle = os.open(f"/proc/{pid}/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -86,7 +86,7 @@ def _ancestors(pid: int) -> list[int]:
 
 
 def kill(pid: int) -> None:
-    """Pull the plug: returns when nothing of the host runs any more."""
+    """Kill a host; return when none of its processes runs any more."""
     try:
         handle = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -94,7 +94,7 @@ def kill(pid: int) -> None:
     try:
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(handle, signal.SIGKILL)
-        # The kernel ends every other process of the namespace before the first one counts as ended.
+        # The kernel kills every other process of the namespace before init counts as ended.
         if not select.select([handle], [], [], SECONDS_TO_DIE)[0]:
             raise TryLater(
                 f"the host of pid {pid} is still dying after {SECONDS_TO_DIE:g} seconds",
@@ -106,13 +106,13 @@ def kill(pid: int) -> None:
 
 
 def freeze(pid: int) -> None:
-    """Stop the clock of a host: nothing in it runs until `thaw`, and it cannot tell.
+    """Stop every process of a host until `thaw`; the host does not notice.
 
-    By SIGSTOP: the cgroup freezer does no more for us, and a host frozen by it could not be killed.
+    By SIGSTOP: the cgroup freezer has no advantage here, and a host frozen by it could not be killed.
     """
     deadline = time.monotonic() + SECONDS_TO_FREEZE
     quiet = 0
-    while quiet < 2:  # one that was just stopped may have had a child after we had counted
+    while quiet < 2:  # a process may have forked after the list was read
         running = [inside for inside in processes(pid) if not _is_still(inside)]
         quiet = 0 if running else quiet + 1
         if running and time.monotonic() > deadline:
@@ -122,12 +122,12 @@ def freeze(pid: int) -> None:
 
 
 def thaw(pid: int) -> None:
-    """Let a frozen host go on."""
+    """Continue a frozen host."""
     _signal(processes(pid), signal.SIGCONT)
 
 
 def _is_still(pid: int) -> bool:
-    """Every thread stopped or dead, or waiting (for a disk, in vfork) with the stop as the next thing it will meet."""
+    """Whether every thread is stopped or dead, or in uninterruptible sleep with SIGSTOP pending."""
     try:
         for task in Path(f"/proc/{pid}/task").iterdir():
             state = _fields(f"{task}/stat")[0]
@@ -139,7 +139,7 @@ def _is_still(pid: int) -> bool:
 
 
 def _will_stop(pid: int) -> bool:
-    """Whether SIGSTOP waits for a process to come back from the kernel."""
+    """Whether SIGSTOP is pending for a process."""
     status = Path(f"/proc/{pid}/status").read_text()
     pending = next(line for line in status.splitlines() if line.startswith("ShdPnd:"))
     return bool(int(pending.split()[1], 16) & 1 << (signal.SIGSTOP - 1))

@@ -1,7 +1,7 @@
-"""Wait for many things in one thread: readable handles, points in time, signals.
+"""A single-threaded event loop: readable file descriptors, timers, signals.
 
-asyncio would do, but its import alone takes longer than everything a host's first process does before it serves, and
-three hosts start at once. Nothing called from here may wait.
+asyncio would do, but its import alone takes longer than everything a host's init does before it serves, and three
+hosts start at once. Callbacks must not block.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Callback = Callable[[], None]
 
 
 class Timer:
-    """Something to be done at a time, unless it is called off."""
+    """A scheduled callback that can be cancelled."""
 
     __slots__ = ("callback",)
 
@@ -43,7 +43,7 @@ class Reactor:
         return time.monotonic()
 
     def watch(self, handle: int, callback: Callback) -> None:
-        """Call back whenever a handle can be read."""
+        """Call back whenever a file descriptor is readable."""
         self._selector.register(handle, selectors.EVENT_READ, callback)
 
     def forget(self, handle: int) -> None:
@@ -64,7 +64,7 @@ class Reactor:
         self.after(seconds, again)
 
     def on_signals(self, callbacks: Mapping[int, Callback]) -> None:
-        """Have signals wake the loop; only in the main thread. Each is called back once, however often it came."""
+        """Call back on signals; main thread only. Pending signals of one kind are coalesced."""
         reader = readable(callbacks, blocking=False)
 
         def call_back() -> None:
@@ -79,13 +79,13 @@ class Reactor:
 
     def run(self) -> None:
         while self._running:
-            for key, _ in self._selector.select(self._patience()):
-                # An earlier callback of the same batch may have forgotten this one.
+            for key, _ in self._selector.select(self._timeout()):
+                # An earlier callback of the same batch may have unregistered this one.
                 if self._selector.get_map().get(key.fd) is key:
                     key.data()
             self._fire()
 
-    def _patience(self) -> float | None:
+    def _timeout(self) -> float | None:
         while self._timers and self._timers[0][2].callback is None:
             heapq.heappop(self._timers)
         return max(0.0, self._timers[0][0] - self.now()) if self._timers else None

@@ -1,6 +1,6 @@
 """System calls that Python 3.11 has no function for: namespaces, mounts, inotify.
 
-An error is an OSError that says which call it was; mount(2) alone has thirty reasons to say "Invalid argument".
+An error is an OSError that names the call; mount(2) alone has thirty reasons for "Invalid argument".
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def unshare(flags: int) -> None:
-    """Leave the namespaces of these kinds for new ones."""
+    """Move into new namespaces of these types."""
     _check(_libc.unshare(flags), "unshare")
 
 
 def setns(handle: int, kind: int) -> None:
-    """Take this thread into a namespace of this kind; for PID namespaces, its future children."""
+    """Move the calling thread into a namespace of this type; for PID namespaces, its future children."""
     _check(_libc.setns(handle, kind), "setns")
 
 
@@ -44,7 +44,7 @@ def mount(source: str | None, target: str, kind: str | None, flags: int, options
 
 
 def bind(source: str, target: str) -> None:
-    """Show a file or folder, with everything mounted below it, at a second place."""
+    """Bind-mount a file or folder, recursively."""
     mount(source, target, None, MS_BIND | MS_REC)
 
 
@@ -53,55 +53,55 @@ def unmount(target: str, flags: int = 0) -> None:
 
 
 def copy_mount(source: str) -> int:
-    """A copy of what is seen at a path, with everything mounted below it, that is nowhere yet; for `attach`."""
+    """A detached recursive bind mount of a path, for `attach`."""
     flags = _OPEN_TREE_CLONE | _AT_RECURSIVE | os.O_CLOEXEC
     return _syscall(_OPEN_TREE, f"open {source}", ctypes.c_int(_AT_FDCWD), os.fsencode(source), ctypes.c_uint(flags))
 
 
 def attach(handle: int, target: str) -> None:
-    """Put a copy where it is to be seen."""
+    """Attach a detached mount at a path."""
     places = (ctypes.c_int(handle), b"", ctypes.c_int(_AT_FDCWD), os.fsencode(target))
     _syscall(_MOVE_MOUNT, f"mount at {target}", *places, ctypes.c_uint(_MOVE_MOUNT_F_EMPTY_PATH))
 
 
 def make_read_only(target: str) -> None:
-    """A mount and everything mounted below it; needs Linux 5.12, where mount(2) could do it to one mount only."""
+    """Make a mount read-only, recursively; needs Linux 5.12, since mount(2) changes a single mount only."""
     attributes = struct.pack("=4Q", _MOUNT_ATTR_RDONLY, 0, 0, 0)
     place = (ctypes.c_int(_AT_FDCWD), os.fsencode(target), ctypes.c_uint(_AT_RECURSIVE))
     _syscall(_MOUNT_SETATTR, f"read-only {target}", *place, attributes, ctypes.c_size_t(len(attributes)))
 
 
 def become_root(folder: str) -> None:
-    """Make a mount the root of this mount namespace, and let go of the old one."""
+    """Make a mount the root of this mount namespace, and detach the old root."""
     os.chdir(folder)
     _check(_libc.pivot_root(b".", b"."), f"pivot_root {folder}")
-    # The old root now lies on top of the new one, at the same place.
+    # The old root is now mounted on top of the new one.
     _check(_libc.umount2(b".", MNT_DETACH), "umount of the old root")
     os.chdir("/")
 
 
 def die_with_parent() -> None:
-    """Have the kernel kill this process when the thread that made it ends."""
+    """Have the kernel kill this process when the thread that created it ends."""
     _check(_libc.prctl(_PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL), 0, 0, 0), "prctl")
 
 
 def adopt_orphans() -> None:
-    """Become the parent of descendants whose own parent ended."""
+    """Become the reaper of orphaned descendants."""
     _check(_libc.prctl(_PR_SET_CHILD_SUBREAPER, ctypes.c_ulong(1), 0, 0, 0), "prctl")
 
 
 def inotify() -> int:
-    """A handle that becomes readable when something happens in a watched folder."""
+    """A file descriptor that becomes readable on events in watched folders."""
     return _check(_libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK), "inotify_init1")
 
 
 def watch(handle: int, folder: str, events: int) -> None:
-    """Watch a folder; one that is watched already stays so."""
+    """Watch a folder; idempotent."""
     _check(_libc.inotify_add_watch(handle, os.fsencode(folder), ctypes.c_uint32(events)), f"inotify on {folder}")
 
 
-def _syscall(number: int, told: str, *arguments: object) -> int:
-    return _check(_libc.syscall(ctypes.c_long(number), *arguments), told)
+def _syscall(number: int, call: str, *arguments: object) -> int:
+    return _check(_libc.syscall(ctypes.c_long(number), *arguments), call)
 
 
 def _bytes(text: str | None) -> bytes | None:

@@ -1,4 +1,4 @@
-"""What the local cloud remembers, and that it forgets nothing when it is killed."""
+"""The database of the local cloud loses nothing when the daemon is killed."""
 
 from __future__ import annotations
 

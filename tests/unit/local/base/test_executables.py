@@ -1,4 +1,4 @@
-"""Packages of Debian's, unpacked by programs that do what apt-get and dpkg-deb would; and tools of this machine."""
+"""Debian packages, unpacked by stand-ins for apt-get and dpkg-deb; and tools of this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logs of programs that know nothing of rotation, and what units say of themselves."""
+"""Logs of programs without log rotation, and sd_notify messages of units."""
 
 from __future__ import annotations
 

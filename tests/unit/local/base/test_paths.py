@@ -1,4 +1,4 @@
-"""Where a local cloud keeps its state, and what it does not take for its own."""
+"""The state folder of a local cloud, and folders that it refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waiting for many things in one thread."""
+"""The single-threaded event loop."""
 
 from __future__ import annotations
 
