@@ -21,7 +21,7 @@ from protokube.kube.client import ApiError, KubeApi
 from protokube.local.base import client_files
 from protokube.local.host.units import LocalUnits
 from protokube.local.node import kubelet
-from protokube.local.node.containerd import ORDER, Order
+from protokube.local.node.containerd import RUNTIME_CONFIG, RuntimeConfig
 from protokube.local.node.kubehost import KUBELET, PROXY_ADDRESS
 from protokube.manifests import cni, kubeconfig
 from protokube.store import layout
@@ -153,12 +153,12 @@ class Worker:
 def template(cluster: WorkerCluster) -> dict[str, Any]:
     """A host like the master's, without an agent and without anything that the store tells masters only."""
     like, rendered = cluster.template(MASTERS), cluster.group()["rendered"]["kubelet"]
-    order = Order(**json.loads(like["files"][str(ORDER)]))
-    order = replace(order, kubelet=kubelet.command(rendered), images={cluster.pause: order.images[cluster.pause]})
+    config = RuntimeConfig(**json.loads(like["files"][str(RUNTIME_CONFIG)]))
+    config = replace(config, kubelet=kubelet.command(rendered), images={cluster.pause: config.images[cluster.pause]})
     ca = (cluster.paths.host(cluster.master) / f"{PKI}/ca.crt".lstrip("/")).read_text()
     return {
         **like,
         "units": {name: command for name, command in like["units"].items() if name != AGENT},
-        "files": {**kubelet.files(rendered), str(ORDER): json.dumps(asdict(order)), f"{PKI}/ca.crt": ca},
+        "files": {**kubelet.files(rendered), str(RUNTIME_CONFIG): json.dumps(asdict(config)), f"{PKI}/ca.crt": ca},
         "master": False,
     }

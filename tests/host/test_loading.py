@@ -27,7 +27,7 @@ from protokube.local.loading.kept import Kept
 from protokube.local.loading.load import machine
 from protokube.local.loading.reading import read_archive
 from protokube.local.node import containerd
-from protokube.local.node.containerd import Order
+from protokube.local.node.containerd import RuntimeConfig
 from unit.local.loading.archives import OCI, Layout, a_config, packed
 
 SECONDS = 120.0
@@ -53,7 +53,7 @@ def template(cloud: RealCloud) -> dict[str, Any]:
     own = cloud.paths.root.parent / "own"
     own.mkdir()
     (own / "early.tar").write_bytes(an_archive(EARLY, "our own"))
-    order = Order(
+    runtime_config = RuntimeConfig(
         cgroup=cgroups.name(cloud.paths.switch),
         images={EARLY: str(own / "early.tar")},
         sandbox_image="none",
@@ -65,7 +65,7 @@ def template(cloud: RealCloud) -> dict[str, Any]:
         "units": {"containerd.service": hosts.python(containerd.__name__)},
         "path": programs(),
         "shown": [str(cloud.paths.images), str(own)],
-        "files": {str(containerd.ORDER): order.encode()},
+        "files": {str(containerd.RUNTIME_CONFIG): runtime_config.encode()},
         "master": False,
     }
 

@@ -14,7 +14,7 @@ from protokube.local.cloud import cleanup
 from protokube.local.host import cgroups, hosts, leftovers
 from protokube.local.image import images
 from protokube.local.node import containerd
-from protokube.local.node.containerd import Order
+from protokube.local.node.containerd import RuntimeConfig
 
 PAUSE, ETCD = "registry.k8s.io/pause:3.2", "registry.k8s.io/etcd:3.4.23-0"
 
@@ -42,16 +42,16 @@ def a_host(cloud: Cloud, name: str, number: int) -> Host:
         images.of_pause(PAUSE, unpacked("busybox-static") / "bin/busybox"),
         images.of_program(ETCD, unpacked("etcd-server") / "usr/bin/etcd"),
     ]
-    order = Order(
+    config = RuntimeConfig(
         cgroup=cgroups.name(cloud.switch),
         images={image.name: str(images.keep(image, kept)) for image in made},
         sandbox_image=PAUSE,
         plugins=str(unpacked("containernetworking-plugins") / "usr/lib/cni"),
         kubelet=["kubelet"],
     )
-    file = cloud.root / "hosts" / name / str(containerd.ORDER).lstrip("/")
+    file = cloud.root / "hosts" / name / str(containerd.RUNTIME_CONFIG).lstrip("/")
     file.parent.mkdir(parents=True)
-    file.write_text(order.encode())
+    file.write_text(config.encode())
     path = f"{unpacked('containerd') / 'usr/bin'}:{unpacked('runc') / 'usr/sbin'}:{kept}:{PATH}"
     return cloud.start(name, number, units={"containerd.service": hosts.python(containerd.__name__)}, path=path)
 

@@ -22,7 +22,7 @@ from protokube.local.pods.children import Child
 from protokube.local.pods.containers import find_program
 from protokube.local.pods.mounts import take
 from protokube.local.pods.pods import VolumeMount
-from protokube.local.pods.probes import CheckFailed, ask, own_address, run_check
+from protokube.local.pods.probes import CheckFailed, own_address, run_check, start_check
 from protokube.local.pods.probestate import Exec, HttpGet, Probe, TcpSocket
 
 
@@ -156,11 +156,11 @@ def answer_to(probe: Probe, container: int) -> str | None:
     reactor = Reactor()
     answers: list[str | None] = []
 
-    def answered(why: str | None) -> None:
+    def finished(why: str | None) -> None:
         answers.append(why)
         reactor.stop()
 
-    ask(probe, container, answered, reactor)
+    start_check(probe, container, finished, reactor)
     reactor.run()
     return answers[0]
 

@@ -1,4 +1,4 @@
-"""Container images made from programs of this machine, and containerd's client to import them.
+"""Container images built from programs of this machine, and containerd's client to import them.
 
-Not here: images that a person brings (`local.loading`).
+Not here: images that a user loads (`local.loading`).
 """

@@ -1,4 +1,4 @@
-"""Python's modules compiled for a place where nobody can write beside them, whatever time their files bear there."""
+"""Compile Python modules for a read-only image; valid whatever the modification times of the files there."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 
 UNCHECKED = 0b01
-"""Of a compiled module (PEP 552): it belongs to its source by a hash, which nobody has to compare."""
+"""Flags of an unchecked hash-based .pyc (PEP 552)."""
 
 
 def compiled(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Of those that are modules of this interpreter: the bytecode, where it will look for it."""
+    """The bytecode of the Python modules among these files, at the paths where the interpreter looks for it."""
     found = {}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the authors of the modules were told
+        warnings.simplefilter("ignore")  # warnings about other people's modules
         for path in (PurePosixPath(path) for path in files if path.endswith(".py")):
             source = files[str(path)]
             try:

@@ -1,7 +1,7 @@
-"""The image of CoreDNS in hosts of the local cloud; where its program is not to be had, that of a stand-in.
+"""The image of CoreDNS in hosts of the local cloud; without the CoreDNS program, that of a stand-in.
 
-CoreDNS is in no package of Debian; dnsmasq is. The stand-in runs in the pod that is meant for CoreDNS, with its
-rights and its name, and answers on its ports: it follows the Services, and knows nothing but their addresses.
+Debian has no package of CoreDNS, but one of dnsmasq. The stand-in runs in the CoreDNS pod, with its permissions, name
+and ports: it watches Services, and resolves only their cluster IPs.
 """
 
 from __future__ import annotations
@@ -68,13 +68,13 @@ PEOPLE = "root:x:0:0:root:/:/busybox\n"
 
 
 def version_in(name: str) -> str:
-    """The version that the name of an image promises; "" where it says none."""
+    """The version in the tag of an image; "" if it has none."""
     found = TAG.search(name)
     return found[1] if found else ""
 
 
 def image(name: str, coredns: Path) -> Image:
-    """As its own image has it: the program, and nothing else."""
+    """As in the official image: only the program."""
     return Image(name=name, files={"/coredns": coredns, **images.libraries(coredns)}, entry=("/coredns",))
 
 

@@ -12,21 +12,21 @@ SOCKET = "/run/containerd/containerd.sock"
 NAMESPACE = "k8s.io"
 """Where the kubelet's images and containers are kept in containerd."""
 MANAGED = "io.cri-containerd.image"
-"""The label by which containerd's CRI plugin marks images that it knows."""
-ORDER = Path("/etc/protokube/containers.json")
-"""What the units of a host with a real kubelet are told: no other host has containerd."""
+"""The label that containerd's CRI plugin puts on images that it manages."""
+RUNTIME_CONFIG = Path("/etc/protokube/containers.json")
+"""The configuration of the containerd and kubelet units; only hosts with containerd have it."""
 LOADED = Path("/run/containerd/images-loaded")
-"""There once the images that a person loaded have been imported, or have failed to be."""
+"""Exists once the import of images that a user loaded has finished, even if it failed."""
 SECONDS_TO_NOTICE = 15.0
 
 
 @dataclass(frozen=True, slots=True)
 class Ctr:
-    """How `ctr` is started; called with its words, it returns what it prints."""
+    """How to run `ctr`; a call takes its arguments and returns its output."""
 
     command: tuple[str, ...] = ("ctr",)
     handles: tuple[int, ...] = ()
-    """Files that it needs open."""
+    """File descriptors to inherit."""
 
     def __call__(self, *words: str, seconds: float, archive: Path | None = None) -> str:
         """`archive` becomes its standard input. Raises OSError or SubprocessError."""
@@ -39,9 +39,9 @@ class Ctr:
 
 
 def import_archive(ctr: Ctr, archive: Path, names: Mapping[str, str], seconds: float) -> None:
-    """Bring it in under the names that the kubelet asks for; `names` has those that containerd gives by itself.
+    """Import it under the names that the kubelet uses; `names` maps them to the names that containerd assigns.
 
-    The CRI plugin takes over new content of a name only if its own label is not there, and the import leaves the label.
+    The CRI plugin takes over new content of a name only without its label. An import keeps the label: remove it.
     """
     ctr("images", "import", "-", archive=archive, seconds=seconds)
     for name, imported in names.items():
@@ -51,16 +51,18 @@ def import_archive(ctr: Ctr, archive: Path, names: Mapping[str, str], seconds: f
 
 
 def await_notice(ctr: Ctr, names: Sequence[str]) -> None:
-    """Until the CRI plugin, whom the kubelet asks, has taken the images over. TimeoutError if it does not."""
+    """Wait until the CRI plugin, which the kubelet uses, manages the images. Raises TimeoutError."""
     end = time.monotonic() + SECONDS_TO_NOTICE
     while missing := [name for name in names if not _is_managed(ctr, name)]:
         if time.monotonic() > end:
-            raise TimeoutError(f"containerd has {', '.join(missing)}, and does not show it to the kubelet")
+            raise TimeoutError(
+                f"containerd has {', '.join(missing)}, but its CRI plugin does not show it to the kubelet"
+            )
         time.sleep(0.05)
 
 
 def digests(ctr: Ctr, names: Sequence[str], seconds: float = SECONDS_TO_NOTICE) -> dict[str, str]:
-    """What containerd has under these names."""
+    """The digests of these images in containerd."""
     rows = {name: _row(ctr, name, seconds) for name in names}
     return {name: row[2] for name, row in rows.items() if row}
 
@@ -70,6 +72,6 @@ def _is_managed(ctr: Ctr, name: str) -> bool:
 
 
 def _row(ctr: Ctr, name: str, seconds: float) -> Sequence[str]:
-    """REF TYPE DIGEST SIZE PLATFORMS LABELS; nothing, if there is no such image."""
+    """REF TYPE DIGEST SIZE PLATFORMS LABELS; empty if there is no such image."""
     lines = ctr("images", "list", f"name=={name}", seconds=seconds).splitlines()[1:]
     return lines[0].split() if lines else ()

@@ -1,7 +1,7 @@
-"""Container images made from programs of this machine, without a builder and without a registry.
+"""Build container images from programs of this machine, without a builder and without a registry.
 
-An image is a layer of a few files: the program, where its manifest expects it, and the libraries it was linked with.
-The same files give the same archive, bit for bit.
+An image is one layer of a few files: the program, where its manifest expects it, and its shared libraries. Builds are
+reproducible: the same files give the same archive, bit for bit.
 """
 
 from __future__ import annotations
@@ -23,38 +23,38 @@ from protokube.local.base.executables import which
 from protokube.local.image.bytecode import compiled
 
 PROGRAMS = "/usr/local/bin"
-"""Where every manifest of ours calls its program."""
+"""The folder from which our manifests run programs."""
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 RESOLVER = {"/etc/nsswitch.conf": b"hosts: files dns\n"}
 FOLDERS = ("lib/*-linux-gnu", "usr/lib/*-linux-gnu")
-"""Where Debian's packages have libraries, and where its loader looks for them."""
+"""Where Debian packages have shared libraries, and where the loader looks for them."""
 LIBRARY = re.compile(r"(?:=> )?(/\S+) \(0x")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
-    """An image as it is to be."""
+    """The content of an image."""
 
     name: str
-    """As manifests say it: `registry.k8s.io/etcd:3.4.23-0`."""
+    """As in manifests: `registry.k8s.io/etcd:3.4.23-0`."""
     files: Mapping[str, Path]
     """Files of this machine by their path in the image."""
     command: tuple[str, ...] = ()
-    """What it runs where a manifest says nothing."""
+    """The default command (`Cmd`)."""
     entry: tuple[str, ...] = ()
-    """What it runs in any case, unless a manifest names another program: arguments go there."""
+    """The entry point (`Entrypoint`), which gets the arguments of a manifest."""
     texts: Mapping[str, str] = field(default_factory=dict)
-    """Files by their path in the image that are on no machine."""
+    """Contents of generated files, by path in the image."""
     bytecode: bool = False
-    """Whether its Python modules are compiled as well."""
+    """Whether to add the bytecode of its Python modules."""
     links: Mapping[str, str] = field(default_factory=dict)
-    """What each link in the image leads to."""
+    """Targets of symbolic links, by path in the image."""
     folders: Mapping[str, int] = field(default_factory=dict)
-    """Modes of folders that are empty, or not for everybody to read alone."""
+    """Modes of folders that are empty, or not 0755."""
     modes: Mapping[str, int] = field(default_factory=dict)
-    """Of files that are not 0755."""
+    """Modes of files that are not 0755."""
     user: str = ""
-    """Who runs it, where a manifest says nothing; root if empty."""
+    """The default user; root if empty."""
 
 
 def of_program(name: str, program: Path) -> Image:
@@ -63,16 +63,16 @@ def of_program(name: str, program: Path) -> Image:
 
 
 def of_pause(name: str, busybox: Path) -> Image:
-    """The image whose container does nothing and so keeps the namespaces of its pod."""
+    """The pause image, whose container holds the namespaces of its pod."""
     if libraries(busybox):
         raise Refused(f"{busybox} cannot be the pause image", want="one that needs no libraries", hint="busybox-static")
     return Image(name=name, files={"/busybox": busybox}, command=("/busybox", "sleep", "2147483647"))
 
 
 def libraries(*programs: Path, roots: Sequence[Path] = ()) -> dict[str, Path]:
-    """What the loader would map for programs and plugins, where it would look for it; nothing for static ones.
+    """Shared libraries of programs and plugins, by path in the image; empty for static programs.
 
-    `roots` are unpacked packages with libraries that this machine itself may lack.
+    `roots` are unpacked packages with libraries that this machine may lack.
     """
     ldd = which("ldd")
     if ldd is None:
@@ -90,7 +90,7 @@ def libraries(*programs: Path, roots: Sequence[Path] = ()) -> dict[str, Path]:
 
 
 def archive(image: Image) -> bytes:
-    """As `docker save` would write it."""
+    """The image in the format of `docker save`."""
     programs = {path: file.read_bytes() for path, file in image.files.items()}
     programs |= {path: text.encode() for path, text in image.texts.items()}
     if image.bytecode:
@@ -126,7 +126,7 @@ def _tar(
     folders: Mapping[str, int] | None = None,
     links: Mapping[str, str] | None = None,
 ) -> bytes:
-    """Files by path with their modes; whose, when and in which order: always the same."""
+    """A reproducible tar: fixed owner, time and order. Files are given by path, with their modes."""
     content = {path.lstrip("/"): file for path, file in files.items()}
     targets = {path.lstrip("/"): target for path, target in (links or {}).items()}
     modes = {path.strip("/"): mode for path, mode in (folders or {}).items()}
@@ -151,7 +151,7 @@ def _tar(
 
 
 def keep(image: Image, folder: Path) -> Path:
-    """The archive of an image in a folder, written where it is not there yet: one for each state of its files."""
+    """The cached archive of an image, built if missing; its name has a hash of the image and of its files' stats."""
     stamps = [(inside, str(file), file.stat().st_size, file.stat().st_mtime_ns) for inside, file in image.files.items()]
     described = {**asdict(image), "files": sorted(stamps)}
     key = hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:12]

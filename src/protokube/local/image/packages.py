@@ -1,4 +1,4 @@
-"""Programs of Debian's packages together with the libraries they need, for images: unpacked, never installed."""
+"""Debian packages with the libraries they need, for images: unpacked, never installed."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Package:
 
     root: Path
     libraries: tuple[Path, ...]
-    """Roots of the packages with libraries that this machine lacks; it has all others itself."""
+    """Roots of unpacked library packages that this machine lacks."""
 
     @property
     def library_folders(self) -> tuple[Path, ...]:
-        """Where a loader finds those, by LD_LIBRARY_PATH."""
+        """Their folders, for LD_LIBRARY_PATH."""
         folders = (folder for root in self.libraries for inside in FOLDERS for folder in sorted(root.glob(inside)))
         return tuple(folder for folder in folders if any(folder.glob("*.so*")))
 
@@ -38,10 +38,10 @@ def unpack_whole(name: str, cache: Path) -> Package:
 
 
 def missing_libraries(name: str) -> Sequence[str]:
-    """What would be installed beside it, in words of the one who knows."""
+    """The libraries that apt-get would install with the package."""
     return libraries_of(executables.ask(["apt-get", "--simulate", "--no-install-recommends", "install", name]))
 
 
 def libraries_of(simulated: str) -> Sequence[str]:
-    """Libraries among what `apt-get --simulate install` says it would do."""
+    """The library packages in the output of `apt-get --simulate install`."""
     return sorted(set(NEW.findall(simulated)))

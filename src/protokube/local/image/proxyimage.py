@@ -1,6 +1,6 @@
-"""The image of kube-proxy: the program itself, and the tools by which it changes the rules of a host's network.
+"""The image of kube-proxy: the program, and the tools with which it changes the packet filter of a host.
 
-The rules are nftables', in the words of iptables: every kernel since 2018 has them, and not every one the older kind.
+iptables is the nft variant: every kernel since 2018 supports nftables, and not every one the legacy tables.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from protokube.local.image.packages import Package, unpack_whole
 
 TABLES, TRACKING = "iptables", "conntrack"
 MULTI = "usr/sbin/xtables-nft-multi"
-"""One program, which looks at the name it was called by."""
+"""A multi-call program: it acts by the name it is called by."""
 NAMES = tuple(f"{tool}{kind}" for tool in ("iptables", "ip6tables") for kind in ("", "-save", "-restore"))
 
 

@@ -1,7 +1,7 @@
-"""An image of ourselves: the interpreter that runs this, its library, and the distributions that a program needs.
+"""The image of protokube itself: the running interpreter, its standard library, and the needed distributions.
 
-Nothing is downloaded: what is installed here is what will run there. Modules are compiled, once, since nobody can write
-beside them there.
+Nothing is downloaded: the image contains what is installed here. Modules are compiled in advance, since the image is
+read-only.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ UNUSED = re.compile(
     r"(.*/)?(__pycache__|test|tests|idlelib|tkinter|turtledemo|ensurepip|lib2to3|pydoc_data|config-[^/]*"
     r"|site-packages|dist-packages)/.*|lib-dynload/(_tkinter|_test|_ctypes_test|xxlimited)[^/]*"
 )
-"""Of an interpreter's library: what serves to develop, and what would ask for a screen."""
+"""Parts of the standard library to omit: development tools and graphical modules."""
 NAME, EXTRA = re.compile(r"[\w.-]+"), re.compile(r"""extra\s*==\s*['"]([\w.-]+)['"]""")
 
 
 def image(name: str, extras: Sequence[str]) -> Image:
-    """Of `protokube`, with what these extras ask for.
+    """The image of `protokube` with these extras.
 
-    The interpreter and its library are where they are here: so they find each other, however they were built.
+    Interpreter and standard library keep their paths, so that they find each other however they were built.
     """
     python = interpreter()
     modules = {f"{MODULES}/{inside}": file for inside, file in own_modules(extras).items()}
@@ -55,7 +55,7 @@ def image(name: str, extras: Sequence[str]) -> Image:
 
 
 def interpreter() -> Path:
-    """The one behind the environment that this runs in."""
+    """The interpreter behind the virtual environment."""
     version = sys.version_info
     return Path(sys.base_prefix, "bin", f"python{version.major}.{version.minor}").resolve(strict=True)
 
@@ -67,7 +67,7 @@ def standard_library() -> list[Path]:
 
 
 def own_modules(extras: Sequence[str]) -> dict[str, Path]:
-    """Ours and those of the distributions we need, by their place below one folder."""
+    """Our modules and those of the needed distributions, by path below one folder."""
     home = Path(protokube.__file__).parent.parent
     ours = (file for file in sorted((home / "protokube").rglob("*")) if file.is_file())
     found = {str(file.relative_to(home)): file for file in ours}
@@ -77,14 +77,14 @@ def own_modules(extras: Sequence[str]) -> dict[str, Path]:
 
 
 def needed(extras: Sequence[str]) -> list[Distribution]:
-    """The distributions that we and these extras ask for, and what those ask for in their turn."""
+    """The distributions required by protokube with these extras, transitively."""
     if missing := [name for name in requirements(_ourselves(), extras) if _found(name) is None]:
         raise Refused(f"not installed: {', '.join(missing)}", hint=f"pip install 'protokube[{','.join(extras)}]'")
     found: dict[str, Distribution] = {}
     asked = deque(requirements(_ourselves(), extras))
     while asked:
         name = asked.popleft()
-        # what is for other systems, or for other versions of Python, is not here, and rightly so
+        # requirements for other systems or Python versions are not installed, and not needed
         if name not in found and (each := _found(name)):
             found[name] = each
             asked.extend(requirements(each))
@@ -109,7 +109,7 @@ def _ourselves() -> Distribution:
 
 
 def requirements(of: Distribution, extras: Sequence[str] = ()) -> Iterator[str]:
-    """The names of what a distribution asks for; of its extras, only of these."""
+    """Normalized names of a distribution's requirements, including those of these extras."""
     for line in of.requires or ():
         extra, name = EXTRA.search(line), NAME.match(line)
         if name and (extra is None or extra[1] in extras):

@@ -19,7 +19,7 @@ from typing import Any, Literal
 from protokube.errors import Refused, TryLater
 from protokube.local.base.paths import Paths
 from protokube.local.host import hosts
-from protokube.local.image.ctr import LOADED, ORDER, Ctr, await_notice, digests, import_archive
+from protokube.local.image.ctr import LOADED, RUNTIME_CONFIG, Ctr, await_notice, digests, import_archive
 from protokube.local.loading.kept import Kept
 from protokube.providers.clients.local import LocalClient
 
@@ -134,7 +134,7 @@ def living(admin: LocalClient) -> list[Row]:
 
 def with_kubelet(paths: Paths, rows: Sequence[Row]) -> list[Row]:
     """Those that run containerd. Refused, with what to do, where none does."""
-    found = [row for row in rows if (paths.host(row["name"]) / str(ORDER).lstrip("/")).exists()]
+    found = [row for row in rows if (paths.host(row["name"]) / str(RUNTIME_CONFIG).lstrip("/")).exists()]
     if not rows:
         raise TryLater(f"no host of {paths.cluster} runs yet", hint="protokube status")
     if not found:

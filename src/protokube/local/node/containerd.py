@@ -1,7 +1,7 @@
 """The container runtime of a host with a real kubelet: containerd's configuration, and the program of its unit.
 
-The program enters the host's control groups, has the images brought in beside, and becomes containerd. What containerd
-and its shims start is in the host's own PID namespace, and ends with the host.
+The program joins the host's cgroups, imports images in the background, and execs containerd. Everything that containerd
+and its shims start is in the host's PID namespace, and ends with the host.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 from protokube.errors import ProtokubeError
 from protokube.local.host import cgroups
-from protokube.local.image.ctr import LOADED, NAMESPACE, ORDER, SOCKET, Ctr, import_archive
+from protokube.local.image.ctr import LOADED, NAMESPACE, RUNTIME_CONFIG, SOCKET, Ctr, import_archive
 from protokube.local.loading import kept
 from protokube.local.loading.contents import Wrong
 
@@ -27,10 +27,10 @@ __all__ = [
     "CTR",
     "LOADED",
     "NAMESPACE",
-    "ORDER",
     "READY",
+    "RUNTIME_CONFIG",
     "SOCKET",
-    "Order",
+    "RuntimeConfig",
     "config",
     "import_loaded",
     "import_missing",
@@ -39,10 +39,10 @@ __all__ = [
 
 CONFIG = Path("/etc/containerd/config.toml")
 READY = Path("/run/containerd/images-ready")
-"""There once every image of the control plane is."""
+"""Exists once every image of the control plane is imported."""
 NETWORKS = "/etc/cni/net.d"
 DISABLED = ("aufs", "btrfs", "devmapper", "zfs")
-"""Ways of keeping layers that no host of ours has; each would say so at every start."""
+"""Snapshotters that no host supports; each would log an error at every start."""
 SECONDS_TO_START = 60.0
 SECONDS_TO_LOAD = 600.0
 """For one archive, on a busy machine."""
@@ -50,32 +50,32 @@ CTR = Ctr()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """The same for every host of a cloud."""
+class RuntimeConfig:
+    """Configuration of the containerd and kubelet units; the same for every host of a cloud."""
 
     cgroup: str
-    """The control group that holds the hosts'."""
+    """The parent cgroup of the hosts."""
     images: Mapping[str, str]
-    """By name, the archive it comes from."""
+    """Archives by image name."""
     sandbox_image: str
     plugins: str
-    """The folder of the programs that make pod networks."""
+    """The folder of the CNI plugins."""
     kubelet: Sequence[str]
-    """The kubelet's command; what only the host itself knows is added there."""
+    """The kubelet's command, without the flags that only the host itself knows."""
     loaded: str = ""
-    """The folder of the images that a person loaded; see `loading.kept`."""
+    """The folder of the images that a user loaded; see `loading.kept`."""
 
     def encode(self) -> str:
         return json.dumps(asdict(self), sort_keys=True)
 
     @staticmethod
-    def read(path: Path = ORDER) -> Order:
-        told: dict[str, Any] = json.loads(path.read_text())
-        return Order(**told)
+    def read(path: Path = RUNTIME_CONFIG) -> RuntimeConfig:
+        document: dict[str, Any] = json.loads(path.read_text())
+        return RuntimeConfig(**document)
 
 
 def config(sandbox_image: str, plugins: str) -> str:
-    """containerd's file. JSON's texts and lists are also TOML's."""
+    """containerd's configuration file. JSON strings and lists are valid TOML."""
     disabled = [f"io.containerd.snapshotter.v1.{each}" for each in DISABLED]
     cri = 'plugins."io.containerd.grpc.v1.cri"'
     return f"""version = 2
@@ -88,7 +88,7 @@ address = {json.dumps(SOCKET)}
 
 [{cri}]
 sandbox_image = {json.dumps(sandbox_image)}
-# this machine may not let us protect anybody from its own search for a victim
+# the machine may not permit lower values of oom_score_adj
 restrict_oom_score_adj = true
 
 [{cri}.cni]
@@ -105,40 +105,40 @@ SystemdCgroup = false
 
 def main() -> None:
     """The program of containerd.service."""
-    order = Order.read()
+    runtime_config = RuntimeConfig.read()
     try:
-        cgroups.enter(order.cgroup, socket.gethostname())
+        cgroups.enter(runtime_config.cgroup, socket.gethostname())
         for mark in (READY, LOADED):
             mark.unlink(missing_ok=True)
         CONFIG.parent.mkdir(parents=True, exist_ok=True)
-        CONFIG.write_text(config(order.sandbox_image, order.plugins))
+        CONFIG.write_text(config(runtime_config.sandbox_image, runtime_config.plugins))
         Path(NETWORKS).mkdir(parents=True, exist_ok=True)
         if not os.fork():
-            _bring_images(order)
+            _import_images(runtime_config)
         os.execvp("containerd", ["containerd", "--config", str(CONFIG)])  # noqa: S606, S607
     except (OSError, ProtokubeError) as why:
         sys.exit(f"containerd: {getattr(why, 'message', why)}")
 
 
-def _bring_images(order: Order) -> None:
-    """In a grandchild, which the host's first process adopts: containerd waits for no children but its own."""
+def _import_images(runtime_config: RuntimeConfig) -> None:
+    """Runs in a grandchild, which the host's init adopts: containerd would not reap a child that it did not start."""
     if os.fork():
         os._exit(0)
     try:
-        import_missing(order.images)
+        import_missing(runtime_config.images)
         READY.touch()
-        if order.loaded:
-            import_loaded(Path(order.loaded))
+        if runtime_config.loaded:
+            import_loaded(Path(runtime_config.loaded))
         LOADED.touch()
         code = 0
     except (OSError, subprocess.SubprocessError) as why:
-        _tell("images", why)
+        _log_error("images", why)
         code = 1
     os._exit(code)
 
 
 def import_missing(images: Mapping[str, str]) -> list[str]:
-    """Bring in what is not there; the names of those."""
+    """Import missing images; return their names."""
     end = time.monotonic() + SECONDS_TO_START
     while True:
         try:
@@ -155,23 +155,23 @@ def import_missing(images: Mapping[str, str]) -> list[str]:
 
 
 def import_loaded(folder: Path) -> None:
-    """Bring in what a person loaded, over what has the same name. What fails is told: it may not keep the host down.
+    """Import images that a user loaded, replacing those of the same name. A failure is logged: the host must start.
 
-    Also what is there by its name: it may have been replaced while this containerd did not run.
+    Existing names are imported, too: the image may have been replaced while this containerd did not run.
     """
     try:
         loaded = kept.read_index(folder)
     except (OSError, Wrong) as why:
-        _tell("loaded images", why)
+        _log_error("loaded images", why)
         return
     for each in loaded:
         try:
             import_archive(CTR, folder / each.file, each.names, SECONDS_TO_LOAD)
         except (OSError, subprocess.SubprocessError) as why:
-            _tell(", ".join(each.names), why)
+            _log_error(", ".join(each.names), why)
 
 
-def _tell(what: str, why: Exception) -> None:
+def _log_error(what: str, why: Exception) -> None:
     sys.stderr.write(f"{what}: {why} {getattr(why, 'stderr', None) or ''}\n")
 
 

@@ -1,7 +1,7 @@
-"""Programs that a host with a real kubelet calls beside its own: iptables, by which a plugin makes ports of a host.
+"""Extra programs of a host with a real kubelet: iptables, which the CNI portmap plugin calls for host ports.
 
-This machine may not have it installed, and what it has may speak to the older tables of the kernel. So hosts get the
-one of kube-proxy's image, by scripts that say where its libraries and plugins lie.
+This machine may lack iptables, or have one that uses the legacy tables of the kernel. So hosts get the one of
+kube-proxy's image, through wrapper scripts that set the paths of its libraries and plugins.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FOLDER = "host-tools"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostTools:
-    """For the PATH of a host, and what has to be seen inside for them to run."""
+    """The folder for the PATH of a host, and the folders to mount inside."""
 
     folder: Path
     shown: tuple[Path, ...]
@@ -36,7 +36,7 @@ def obtain(cache: Path) -> HostTools:
 
 
 def script(name: str, package: Package) -> str:
-    """The one program there is looks at its first word, as it does at its own name."""
+    """A wrapper script; the multi-call program takes the tool's name as its first argument."""
     libraries = os.pathsep.join(map(str, package.library_folders))
     (plugins,) = package.root.glob("usr/lib/*/xtables")
     settings = {"XTABLES_LIBDIR": str(plugins), **({"LD_LIBRARY_PATH": libraries} if libraries else {})}

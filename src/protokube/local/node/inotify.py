@@ -1,8 +1,8 @@
-"""Whether the kernel lets hosts with a real kubelet watch all the files that they want to.
+"""Check that enough inotify instances are left for hosts with a real kubelet.
 
-Every program that reloads its certificates has the kernel watch them, and the kernel gives each user so many of these
-watches at a time, on Debian 128. Hosts of the local cloud are processes of one user: two clusters of three masters use
-them up, and then a kubelet or an API server does not start, and says `too many open files`.
+Every program that reloads its certificates uses an inotify instance, and the kernel limits instances per user, on
+Debian to 128. All hosts of the local cloud run as one user: two clusters of three masters reach the limit, and then a
+kubelet or an API server does not start, with the error `too many open files`.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from protokube.errors import Problem
 LIMIT = Path("/proc/sys/fs/inotify/max_user_instances")
 INSTANCE = "anon_inode:inotify"
 PER_HOST = 20
-"""What the programs of one master that is a node have: counted on Kubernetes 1.36."""
+"""Instances that one master with a kubelet uses: counted on Kubernetes 1.36."""
 ENOUGH = 1024
 
 
 def shortage(hosts: int, proc: Path = Path("/proc"), limit: Path = LIMIT) -> Problem | None:
-    """What to tell the user before that many hosts start, if they would not get what they need."""
+    """A warning for the user if this many more hosts would reach the limit."""
     try:
         allowed = int(limit.read_text())
-    except (OSError, ValueError):  # a kernel that does not count them
+    except (OSError, ValueError):  # a kernel without the limit
         return None
     return judge(allowed, used(proc), hosts)
 

@@ -1,6 +1,6 @@
-"""A host with a real container runtime and a real kubelet: its programs, its images, its units.
+"""A host with a real container runtime and a real kubelet: its programs, images and units.
 
-Nothing is installed on the user's machine: Debian's packages are unpacked into our cache, and seen inside the hosts.
+Nothing is installed on the user's machine: Debian packages are unpacked into our cache, and mounted inside the hosts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from protokube.local.host import cgroups, hosts
 from protokube.local.image import clusterdns, images, proxyimage, pythonimage
 from protokube.local.image.images import Image
 from protokube.local.node import containerd, hosttools, kubelet
-from protokube.local.node.containerd import Order
+from protokube.local.node.containerd import RuntimeConfig
 from protokube.manifests.component import ComponentPod
 
 CONTAINERD_PACKAGE = "containerd"
@@ -33,7 +33,7 @@ PACKAGES = {
     "containernetworking-plugins": ("usr/lib/cni",),
     "busybox-static": (),
 }
-"""Debian's packages, and which of their folders a host has in its PATH."""
+"""Debian packages, and their folders for the PATH of a host."""
 PLUGINS, BUSYBOX = ("containernetworking-plugins", "usr/lib/cni"), ("busybox-static", "bin/busybox")
 CONTAINERD, KUBELET, PROXY = "containerd.service", "kubelet.service", "api-proxy.service"
 PROXY_ADDRESS = "127.0.0.1:3988"
@@ -41,13 +41,13 @@ PROXY_ADDRESS = "127.0.0.1:3988"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Programs:
-    """What images are made of."""
+    """Programs from which images are built."""
 
     kubernetes: Path
-    """The folder of its programs."""
+    """The folder of the Kubernetes programs."""
     etcd: Path
     coredns: Path | None
-    """None: a stand-in takes its place."""
+    """None: a stand-in replaces it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,31 +55,31 @@ class Runtime:
     """Programs and images that all hosts share."""
 
     folders: tuple[Path, ...]
-    """For their PATH; what lies in these folders is seen inside."""
+    """Folders for their PATH, mounted inside."""
     plugins: Path
     shown: tuple[Path, ...]
-    """More folders that are seen inside: archives of images, and libraries."""
+    """More folders to mount inside: image archives and libraries."""
     images: Mapping[str, Path]
-    """Archives by the name of the image."""
+    """Archives by image name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nodes:
-    """Masters that are nodes as well, group by group."""
+    """Masters that also run a kubelet, by group."""
 
     runtime: Runtime
     kubelets: Mapping[str, Mapping[str, Any]]
-    """By group: what the complete configuration tells its kubelets."""
+    """The kubelet part of the complete configuration, by group."""
     plugin: str
     sandbox_image: str
 
     @staticmethod
     def of(config: Config, programs: Programs, cache: Path) -> Nodes:
-        """Have all they need in the cache."""
+        """Obtain everything they need in the cache."""
         tree = config.cluster
         return Nodes(
             runtime=obtain(tree, programs, cache),
-            kubelets={group: told["kubelet"] for group, told in config.rendered.items() if group},
+            kubelets={group: rendered["kubelet"] for group, rendered in config.rendered.items() if group},
             plugin=tree["networking"]["plugin"],
             sandbox_image=tree["containerd"]["sandboxImage"],
         )
@@ -94,7 +94,7 @@ class Nodes:
 
 
 def obtain(cluster: Mapping[str, Any], programs: Programs, cache: Path) -> Runtime:
-    """Have it all in the cache: `cluster` is the complete configuration."""
+    """Obtain programs and images in the cache; `cluster` is the complete configuration."""
     places = {package: executables.unpack(package, cache) for package in PACKAGES}
     kept = cache / "images"
     busybox = places[BUSYBOX[0]] / BUSYBOX[1]
@@ -115,12 +115,12 @@ def obtain(cluster: Mapping[str, Any], programs: Programs, cache: Path) -> Runti
 
 
 def ctr(cache: Path) -> Path:
-    """containerd's client; at the same place in every host."""
+    """containerd's client; at the same path in every host."""
     return executables.unpack(CONTAINERD_PACKAGE, cache) / PACKAGES[CONTAINERD_PACKAGE][0] / "ctr"
 
 
 def wanted_images(cluster: Mapping[str, Any], kubernetes: Path, etcd: Path, busybox: Path) -> Sequence[Image]:
-    """Under exactly the names that the manifests use; a program that is not there has no image."""
+    """Images under the names that the manifests use; a missing program gets no image."""
     found = [images.of_pause(cluster["containerd"]["sandboxImage"], busybox)]
     found += [images.of_program(name, etcd) for name in sorted({x["image"] for x in cluster["etcdClusters"].values()})]
     for field in CONTROL_PLANE:
@@ -131,7 +131,7 @@ def wanted_images(cluster: Mapping[str, Any], kubernetes: Path, etcd: Path, busy
 
 
 def network_images(cluster: Mapping[str, Any], programs: Programs, busybox: Path, cache: Path) -> Iterator[Image]:
-    """What makes Services of addresses, and names of Services: with tools from packages of Debian's."""
+    """The images of kube-proxy and of the cluster DNS, with tools from Debian packages."""
     proxy, dns = cluster["kubeProxy"], cluster["clusterDNS"]
     if proxy["enabled"] and (program := programs.kubernetes / "kube-proxy").exists():
         yield proxyimage.obtain(proxy["image"], program, cache)
@@ -144,14 +144,14 @@ def network_images(cluster: Mapping[str, Any], programs: Programs, busybox: Path
 
 
 def own_images(cluster: Mapping[str, Any]) -> Iterator[Image]:
-    """Of ourselves, where a pod runs us."""
+    """The image of protokube itself, if a pod runs it."""
     if dnscontroller.runs(cluster):
-        told = cluster["dnsController"]
-        yield pythonimage.image(told["image"], dnscontroller.EXTRAS[told["provider"]])
+        controller = cluster["dnsController"]
+        yield pythonimage.image(controller["image"], dnscontroller.EXTRAS[controller["provider"]])
 
 
 def as_nodes(wanted: MasterConfig, rendered: Mapping[str, Any], plugin: str) -> MasterConfig:
-    """Masters that are nodes as well: their agents make the kubelet's keys and, for `kubenet`, the network of pods."""
+    """Masters that also run a kubelet: their agents create its keys and, for `kubenet`, the pod network."""
     return replace(
         wanted,
         components=tuple(_without_modules(each) for each in wanted.components),
@@ -162,7 +162,7 @@ def as_nodes(wanted: MasterConfig, rendered: Mapping[str, Any], plugin: str) -> 
 
 
 def _without_modules(component: ComponentPod) -> ComponentPod:
-    """A host has no kernel of its own, and nothing to load into it; the folder may not even be there."""
+    """A host shares the machine's kernel and loads no modules; the folder may not even exist."""
     return replace(component, also_reads=tuple(each for each in component.also_reads if each != MODULES))
 
 
@@ -175,11 +175,11 @@ def with_kubelet(
     paths: Paths,
     api: tuple[str, int],
 ) -> dict[str, Any]:
-    """What a group's hosts are made from, with a real kubelet: `rendered` is what the configuration tells it.
+    """The template of a group's hosts, with a real kubelet; `rendered` is the kubelet part of the configuration.
 
-    `api` is the name and port by which the API servers are found.
+    `api` is the name and port of the API servers.
     """
-    order = Order(
+    config = RuntimeConfig(
         cgroup=cgroups.name(paths.switch),
         images={name: str(archive) for name, archive in runtime.images.items()},
         sandbox_image=sandbox_image,
@@ -193,12 +193,12 @@ def with_kubelet(
         "startable": {**template["startable"], KUBELET: hosts.python(kubelet.__name__)},
         "path": os.pathsep.join([*(str(each) for each in runtime.folders), template["path"]]),
         "shown": [str(each) for each in (*runtime.shown, paths.images)],
-        "files": {**template["files"], **kubelet.files(rendered), str(containerd.ORDER): order.encode()},
+        "files": {**template["files"], **kubelet.files(rendered), str(containerd.RUNTIME_CONFIG): config.encode()},
     }
 
 
 def proxy(name: str, port: int) -> list[str]:
-    """The proxy through which a kubelet speaks to whichever API server is alive."""
+    """The command of the proxy that connects a kubelet to a healthy API server."""
     return [
         sys.executable,
         "-m",

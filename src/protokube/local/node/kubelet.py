@@ -1,7 +1,7 @@
-"""The real kubelet in a host of the local cloud: what it is told beyond the configuration, and the program of its unit.
+"""The real kubelet in a host of the local cloud: its extra settings, and the program of its unit.
 
-The host shares its kernel and its disk with the user: a kubelet that tunes the one, or clears away what it takes for
-rubbish on the other, would do it to them. So it finds the kernel's values as it wants them, and no disk too full.
+The host shares kernel and disk with the user's machine: a kubelet that sets kernel parameters, or garbage-collects
+images on a full disk, would affect the user. So it finds the parameters as it wants them, and no disk pressure.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from protokube.errors import ProtokubeError
 from protokube.local.base import syscalls
 from protokube.local.host import cgroups
 from protokube.local.host.network import CABLE
-from protokube.local.node.containerd import LOADED, READY, Order
+from protokube.local.node.containerd import LOADED, READY, RuntimeConfig
 from protokube.manifests.component import words
 from protokube.manifests.text import as_yaml
 
@@ -34,22 +34,22 @@ TUNABLES = {
     "kernel/keys/root_maxkeys": "1000000",
     "kernel/keys/root_maxbytes": "25000000",
 }
-"""What a kubelet makes of the kernel, were it let."""
+"""Kernel parameters that a kubelet sets if they differ."""
 FOLDER = Path("/run/protokube/tunables")
 KERNEL_LOG = (1, 11)
 SIOCGIFADDR = 0x8915
 SECONDS_FOR_IMAGES = 120.0
 SECONDS_FOR_LOADED = 30.0
-"""A control plane that comes back is worth more than images of a person's pods; those are tried again."""
+"""Short: the control plane matters more than images of a user's pods, whose import is retried."""
 
 
 def files(rendered: Mapping[str, Any]) -> dict[str, str]:
-    """The kubelet's files by path: `rendered` is its part of the complete configuration, for one group."""
+    """The kubelet's files by path; `rendered` is its part of the complete configuration, for one group."""
     return {path: as_yaml(settings(tree)) for path, tree in rendered["files"].items()}
 
 
 def settings(tree: Mapping[str, Any]) -> dict[str, Any]:
-    """Its own file, with what a host that is no machine needs."""
+    """Its configuration file, with the settings that a local host needs."""
     full = {"nodefs.available": "0%", "nodefs.inodesFree": "0%", "imagefs.available": "0%", "imagefs.inodesFree": "0%"}
     return {
         **tree,
@@ -69,13 +69,13 @@ def command(rendered: Mapping[str, Any]) -> list[str]:
 
 def main() -> None:
     """The program of kubelet.service."""
-    order = Order.read()
+    config = RuntimeConfig.read()
     try:
-        cgroups.enter(order.cgroup, socket.gethostname())
+        cgroups.enter(config.cgroup, socket.gethostname())
         shield_kernel()
         _make_kernel_log()
         await_images()
-        os.execvp(order.kubelet[0], [*order.kubelet, *own_flags(address())])  # noqa: S606
+        os.execvp(config.kubelet[0], [*config.kubelet, *own_flags(address())])  # noqa: S606
     except (OSError, ProtokubeError) as why:
         sys.exit(f"kubelet: {getattr(why, 'message', why)}")
 
@@ -85,14 +85,14 @@ def own_flags(address: str) -> Sequence[str]:
 
 
 def address() -> str:
-    """Of the one cable this host has."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
-        answer = fcntl.ioctl(asked, SIOCGIFADDR, struct.pack("256s", CABLE.encode()))
+    """The IPv4 address of the host's network interface."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        answer = fcntl.ioctl(any_socket, SIOCGIFADDR, struct.pack("256s", CABLE.encode()))
     return socket.inet_ntoa(answer[20:24])
 
 
 def shield_kernel() -> None:
-    """Have the kubelet see, and if it must write, files of the host instead of the kernel's own."""
+    """Bind-mount files of the host over kernel parameters, so that the kubelet reads and writes those."""
     for name, value in TUNABLES.items():
         place, own = Path("/proc/sys") / name, FOLDER / name
         if own.exists() or not place.exists():
@@ -105,14 +105,14 @@ def shield_kernel() -> None:
 
 
 def _make_kernel_log() -> None:
-    """It reads there whether the kernel killed somebody for want of memory, and does not start without."""
+    """Create /dev/kmsg: the kubelet reads OOM kills there, and does not start without it."""
     place = Path("/dev/kmsg")
     if not place.exists():
         os.mknod(place, stat.S_IFCHR | 0o600, os.makedev(*KERNEL_LOG))
 
 
 def await_images() -> None:
-    """An image that is not there yet would be looked for in the world, in vain, and then not for a long time."""
+    """Wait for imports: the kubelet would try to pull a missing image, fail, and back off for long."""
     end = time.monotonic() + SECONDS_FOR_IMAGES
     while not READY.exists():
         if time.monotonic() > end:

@@ -1,7 +1,7 @@
-"""Processes of the pod runner: each a child that dies with it, watched through a handle and not through SIGCHLD.
+"""Child processes of the pod runner: each dies with it, and is watched through a pidfd, not through SIGCHLD.
 
-The runner has one thread, so it may fork and prepare the child in Python. Between fork and exec the child owns a copy
-of everything: it reports what fails through a pipe and ends without a word to anybody else.
+The runner has one thread, so it may fork and prepare the child in Python. Between fork and exec the child has a copy
+of all state: it reports a failure through a pipe, and exits without running any cleanup of the parent.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Child:
         signal.pidfd_send_signal(self._handle, number)
 
     def kill_group(self) -> None:
-        """It, and what it started without a session of its own."""
+        """Kill it and its process group."""
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         self.signal(signal.SIGKILL)
@@ -52,17 +52,17 @@ class Child:
         os.close(self._handle)
         try:
             report = os.read(self._report, LONGEST_REPORT).decode(errors="replace")
-        except BlockingIOError:  # something it started still has the other end
+        except BlockingIOError:  # a descendant still has the other end
             report = ""
         os.close(self._report)
         self._ended(os.waitstatus_to_exitcode(status), report)
 
 
 def _be_child(work: Callable[[], None], writer: int) -> None:
-    """Never returns: whatever happens, the code after the fork is the parent's."""
+    """Never returns: the code after the fork belongs to the parent."""
     try:
         syscalls.die_with_parent()
-        if not _is_heard(writer):  # the parent ended before we asked to die with it
+        if not _is_heard(writer):  # the parent ended before die_with_parent took effect
             os._exit(1)
         os.setsid()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGIO):
@@ -70,14 +70,14 @@ def _be_child(work: Callable[[], None], writer: int) -> None:
         signal.set_wakeup_fd(-1)
         work()
     except BaseException as why:  # noqa: BLE001  the report is all that is left of it
-        told = f"{why.strerror}: {why.filename}" if isinstance(why, OSError) and why.filename else str(why) or repr(why)
-        os.write(writer, told.encode()[:LONGEST_REPORT])
+        text = f"{why.strerror}: {why.filename}" if isinstance(why, OSError) and why.filename else str(why) or repr(why)
+        os.write(writer, text.encode()[:LONGEST_REPORT])
         os._exit(127)
     os._exit(0)
 
 
 def _is_heard(writer: int) -> bool:
-    """Whether anybody has the other end of a pipe."""
+    """Whether a process has the other end of a pipe."""
     poll = select.poll()
     poll.register(writer, select.POLLOUT)
     return not any(events & select.POLLERR for _, events in poll.poll(0))

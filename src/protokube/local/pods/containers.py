@@ -1,7 +1,7 @@
-"""One container of a pod: a process in mount and PID namespaces of its own, kept running, probed, ended in time.
+"""One container of a pod: a process in its own mount and PID namespaces; restarted, probed, and killed after its grace.
 
-The PID namespace is what makes its end certain: when its first process is gone, so is everything it ever started, and
-with it whatever kept a volume busy. That process dies with the runner.
+The PID namespace makes its end reliable: when PID 1 is gone, so is everything it ever started, and nothing keeps a
+volume busy. PID 1 dies with the runner.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from protokube.local.pods.probers import Probers
 
 
 class Container:
-    """`changed` is called whenever its status is another; after `stop`, `gone` becomes true for good."""
+    """Calls `changed` whenever its status changes; after `stop`, `gone` becomes true for good."""
 
     def __init__(self, pod: Pod, spec: ContainerSpec, log: Path, reactor: Reactor, changed: Callable[[], None]) -> None:
         self._pod, self._spec, self._log = pod, spec, log
@@ -55,7 +55,7 @@ class Container:
         self._changed()
 
     def stop(self, why: str) -> None:
-        """End it for good."""
+        """Terminate it for good."""
         self._stopping = True
         if self._child is None:
             self._finish(why)
@@ -77,7 +77,7 @@ class Container:
         log = open_log(self._log)
         own = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
         try:
-            # The next child is the first of a new PID namespace; then ours are born here again.
+            # The next child is PID 1 of a new namespace; setns makes later children start in ours again.
             syscalls.unshare(syscalls.CLONE_NEWPID)
             try:
                 return Child(lambda: self._become_container(log), self._ended, self._reactor)
@@ -88,7 +88,7 @@ class Container:
             os.close(log)
 
     def _become_container(self, log: int) -> None:
-        """In the child: mounts, folder, output, program."""
+        """Runs in the child: set up mounts, working directory and output, then exec the program."""
         spec = self._spec
         syscalls.unshare(syscalls.CLONE_NEWNS)
         mount_all(spec.mounts)
@@ -102,12 +102,12 @@ class Container:
         os.execve(find_program(spec.command[0]), spec.command, environment)  # noqa: S606
 
     def _restart(self, why: str) -> None:
-        """A probe says that it has to be started again."""
+        """A probe demands a restart."""
         if self._child is not None and not self._stopping:
             self._end(why)
 
     def _end(self, why: str) -> None:
-        """Ask it to end; insist after the pod's grace."""
+        """Send SIGTERM, and SIGKILL after the pod's grace period."""
         assert self._child is not None
         self._reason = why
         if self._probers:
@@ -133,7 +133,7 @@ class Container:
         if self._stopping:
             self._finish(why)
         elif wants_restart(self._pod.restart_policy, code):
-            # kubelet waits 10 s and up; that is for many pods on a busy node, and here a member would be missed
+            # kubelet waits 10 s and more, for busy nodes with many pods; here a member would be missing
             self._wait = next_wait(self._wait, lived, first=0.2, most=30.0, reset=60.0)
             self._state, self._reason = "waiting", f"{why}; starts again in {self._wait:g} s"
             self._timer = self._reactor.after(self._wait, self.start)
@@ -155,7 +155,7 @@ def wants_restart(policy: str, code: int) -> bool:
 
 
 def find_program(command: str) -> str:
-    """The path as it is where that exists, else the program of that name in PATH: images are not pulled."""
+    """The path itself if it exists, else the program of that name in PATH: images are not pulled."""
     if command.startswith("/") and Path(command).exists():
         return command
     name = Path(command).name

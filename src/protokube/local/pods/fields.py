@@ -1,4 +1,4 @@
-"""Reading fields of a manifest one by one: a wrong one is named by its path, and nothing is guessed."""
+"""Decode fields of a manifest one by one; an error names the path of the field, and nothing is guessed."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _MISSING: Any = object()
 
 
 class PodProblem(Exception):
-    """A manifest that cannot be run; the message is for whoever wrote it."""
+    """A manifest that cannot be run; the message is for its author."""
 
 
 class Fields:
-    """A mapping in a manifest, and where it stands."""
+    """A mapping in a manifest, and its path."""
 
     __slots__ = ("_values", "path")
 
@@ -82,14 +82,14 @@ class Fields:
         found = self._typed(name, list, "a list", [])
         return [Fields(each, f"{self._at(name)}[{place}]") for place, each in enumerate(found)]
 
-    def _typed(self, name: str, kind: type | tuple[type, ...], told: str, default: Any) -> Any:
+    def _typed(self, name: str, kind: type | tuple[type, ...], expected: str, default: Any) -> Any:
         found = self._values.get(name)
         if found is None:
             if default is _MISSING:
                 raise PodProblem(f"{self._at(name)} is missing")
             return default
         if not isinstance(found, kind):
-            raise PodProblem(f"{self._at(name)} is {found!r}, not {told}")
+            raise PodProblem(f"{self._at(name)} is {found!r}, not {expected}")
         return found
 
     def _at(self, name: str) -> str:

@@ -1,8 +1,8 @@
-"""The folder of manifests: which files count, and what is in them now.
+"""The folder of manifests: list and parse its files, with a cache.
 
-Links are followed, since the manifest of an etcd member lies on its volume: where the target is gone there is no pod.
-A file that somebody still has open for writing is not read: half a manifest in YAML is often a valid one, of another
-pod. The kernel tells, by refusing a lease.
+Links are followed, since the manifest of an etcd member is on its volume: a dangling link means no pod. A file that is
+still open for writing is not read: half a YAML manifest is often a valid one, of another pod. The kernel refuses a
+read lease (F_SETLEASE) for such a file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from protokube.local.pods.pods import read_pod
 ENDINGS = (".manifest", ".yaml", ".json")
 LARGEST = 1 << 20
 LOOKS = 10
-"""What is gone may have got another name while we looked: two looks have to agree that it is, or so many are enough."""
+"""Listings at most: a missing file may have been renamed meanwhile, so two listings in a row must agree."""
 EVENTS = syscalls.IN_CLOSE_WRITE | syscalls.IN_MOVED_FROM | syscalls.IN_MOVED_TO | syscalls.IN_CREATE
 EVENTS |= syscalls.IN_DELETE | syscalls.IN_ATTRIB
 
@@ -31,26 +31,26 @@ Stamp = tuple[int, int, int, int, int]
 
 
 class ManifestDir:
-    """Remembers what it read, and reads again only what changed."""
+    """Caches what it read, and reads again only what changed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._known: dict[str, tuple[Stamp, Reading]] = {}
         self.handle = syscalls.inotify()
-        """Becomes readable when something happens in the folder."""
+        """An inotify descriptor: readable on changes in the folder."""
         self.being_written = False
-        """Whether the last look met a file that is being written: look again soon."""
+        """Whether the last listing found a file that is open for writing: list again soon."""
 
     def drain(self) -> None:
-        """Forget the events so far: `look` sees more than they say."""
+        """Discard pending events: `look` lists everything anyway."""
         with suppress(BlockingIOError):
             while os.read(self.handle, 65536):
                 pass
 
     def look(self) -> Sequence[Reading]:
-        """Every file that counts, in order; a folder that is not there is made."""
+        """Every manifest file, sorted; creates a missing folder."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        syscalls.watch(self.handle, str(self._folder), EVENTS)  # again each time: the folder may be another by now
+        syscalls.watch(self.handle, str(self._folder), EVENTS)  # each time: the folder may have been replaced
         before: set[str] | None = None
         for _ in range(LOOKS):
             found = self._list()
@@ -72,7 +72,7 @@ class ManifestDir:
         if not entry.name.endswith(ENDINGS):
             return Reading(file=entry.name, problem=f"passed over: its name ends in none of {', '.join(ENDINGS)}")
         try:
-            # Not to wait for whoever writes into a pipe that has the name of a manifest.
+            # O_NONBLOCK: a named pipe must not block us.
             handle = os.open(entry.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except FileNotFoundError:
             return None
@@ -101,12 +101,12 @@ class ManifestDir:
 
 
 def _is_being_written(handle: int) -> bool:
-    """Whether anybody has the file open for writing."""
+    """Whether a process has the file open for writing."""
     try:
         fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_RDLCK)
         fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_UNLCK)
     except OSError as why:
-        # Other answers come from what has no leases: some file systems, pipes.
+        # Other errors: no leases here (some file systems, pipes).
         return why.errno == errno.EAGAIN
     return False
 

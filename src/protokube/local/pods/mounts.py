@@ -1,7 +1,7 @@
-"""What a container sees: the host's root, with the paths of its volumes laid over it.
+"""The file system of a container: the host's root, with its volumes mounted over it.
 
-Runs in the container's own process, in a mount namespace that was just made. That namespace is a slave of the host's:
-a volume the host unmounts goes here, too, so a pod keeps busy what it was given and nothing else.
+Runs in the container's own process, in a new mount namespace. It has slave propagation: a volume that the host
+unmounts goes here, too, so a pod keeps only its own volumes busy.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ KINDS: dict[str, Callable[[int], bool]] = {
 
 
 def mount_all(mounts: Sequence[VolumeMount]) -> None:
-    """Lay out the volumes, then /proc for the PID namespace this process is the first of."""
+    """Mount the volumes, then /proc for the container's PID namespace."""
     syscalls.mount(None, "/", None, MS_REC | MS_SLAVE)
-    # Every source is taken before anything is mounted: it is meant as the host sees it.
+    # All sources are opened before anything is mounted: a source is a path of the host, not of the container.
     taken = [(mount, take(mount)) for mount in order_of_mounting(mounts)]
     for mount, (is_folder, handle) in taken:
         _show(mount, is_folder=is_folder, handle=handle)
@@ -37,10 +37,10 @@ def mount_all(mounts: Sequence[VolumeMount]) -> None:
 
 
 def take(mount: VolumeMount) -> tuple[bool, int]:
-    """Whether the path of the host is a folder, and a copy of it to mount; made where its type says so."""
+    """Whether the hostPath is a folder, and a detached mount of it; creates the path if its type says so."""
     source = Path(mount.host_path)
     if mount.kind in ("", "DirectoryOrCreate") and not source.exists():
-        source.mkdir(mode=0o755, parents=True)  # for '' the container runtimes do the same
+        source.mkdir(mode=0o755, parents=True)  # container runtimes do the same for type ''
     elif mount.kind == "FileOrCreate" and not source.exists():
         source.touch(mode=0o644)
     if mount.kind and not KINDS[mount.kind](source.stat().st_mode):

@@ -1,8 +1,7 @@
-"""Which pods to stop and which to start, from what the manifests say and what runs. Pure.
+"""Plan which pods to stop and to start, from the manifests and the running pods. Pure.
 
-A file that cannot be read as a pod says nothing about the pod that runs from it: that goes on. A file that is gone, or
-a link whose target is gone, says that its pod is to stop. A changed pod is stopped first and started when it is gone:
-two etcds on one directory would be worse than none.
+An invalid manifest does not stop the pod that runs from it. A missing file, or a dangling link, stops its pod. A
+changed pod is stopped first, and started when it is gone: two etcds on one directory would be worse than none.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ class Desired:
     pods: Mapping[str, Pod]
     """By file: what to run."""
     problems: Mapping[str, str]
-    """By file: what a person should know."""
+    """By file: problems to show in the status."""
 
 
 def choose(readings: Sequence[Reading], before: Mapping[str, Pod]) -> Desired:
-    """What is wanted now, where `before` is what was wanted the last time, by file.
+    """The desired pods; `before` are those of the last round, by file.
 
-    Two files with a pod of one name: the one that had it keeps it, else the first by name gets it.
+    If two files have a pod of the same name, the file that had it keeps it, else the first file by name gets it.
     """
     pods: dict[str, Pod] = {}
     problems: dict[str, str] = {}

@@ -1,7 +1,7 @@
-"""Static pods as this runner understands them: values, and reading them from a manifest.
+"""Static pods: the values that this runner supports, and decoding them from a manifest.
 
-A manifest is written for kubelet, which does more than we do. What we leave out without harm (resources, ports, images)
-is passed over; what would make the pod mean something else is refused, with the field's name.
+A manifest is written for kubelet, which supports more. Fields that can be ignored without harm (resources, ports,
+images) are; a field that would change the meaning of the pod is refused by name.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ NEEDS_KUBELET = ("initContainers", "ephemeralContainers", "hostPID", "hostIPC", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VolumeMount:
-    """A path of the host, shown to a container."""
+    """A hostPath volume, mounted into a container."""
 
     host_path: str
     kind: str
-    """One of HOST_PATHS: what has to be there, or is made."""
+    """One of HOST_PATHS: what must exist, or is created."""
     sub_path: str
     mount_path: str
     read_only: bool
@@ -52,10 +52,10 @@ class Pod:
     namespace: str
     name: str
     digest: str
-    """Changes with anything in the manifest but its layout."""
+    """A hash of the manifest's content, independent of its formatting."""
     containers: tuple[ContainerSpec, ...]
     grace: float
-    """Seconds between asking a container to end and killing it."""
+    """Seconds between SIGTERM and SIGKILL."""
     restart_policy: str
 
     @property
@@ -64,7 +64,7 @@ class Pod:
 
 
 def read_pod(text: str) -> Pod:
-    """Raises PodProblem with a sentence for the one who wrote it."""
+    """Decode a manifest; raises PodProblem with a message for its author."""
     document = _decode(text)
     top = Fields(document, "")
     if top.text("kind") != "Pod":
@@ -94,7 +94,7 @@ def _decode(text: str) -> dict[str, Any]:
         except (ValueError, RecursionError) as why:
             raise PodProblem(f"not JSON: {why}") from why
     else:
-        import yaml  # where all manifests are JSON it is not needed
+        import yaml  # not needed if all manifests are JSON
 
         try:
             document = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506  a safe one
@@ -108,7 +108,7 @@ def _decode(text: str) -> dict[str, Any]:
 def _digest(document: dict[str, Any]) -> str:
     try:
         plain = json.dumps(document, sort_keys=True, default=str)
-    except (TypeError, ValueError, RecursionError) as why:  # keys that are no texts, a document that holds itself
+    except (TypeError, ValueError, RecursionError) as why:  # keys that are not strings, a recursive document
         raise PodProblem(f"not a plain document: {why}") from why
     return hashlib.sha256(plain.encode(errors="surrogatepass")).hexdigest()[:16]
 
@@ -188,7 +188,7 @@ def _read_mount(mount: Fields, volumes: Mapping[str, tuple[str, str]]) -> Volume
 
 
 def expand(text: str, environment: Mapping[str, str]) -> str:
-    """Replace $(NAME) as Kubernetes does: $$ is one $, and a name nobody knows stays as it is written."""
+    """Replace $(NAME) as Kubernetes does: $$ is one $, and an unknown name stays as written."""
     parts: list[str] = []
     position = 0
     while (dollar := text.find("$", position)) >= 0:
@@ -207,5 +207,5 @@ def expand(text: str, environment: Mapping[str, str]) -> str:
 
 
 def order_of_mounting(mounts: Sequence[VolumeMount]) -> Sequence[VolumeMount]:
-    """Outer before inner, so that nothing is covered by what was asked to lie around it."""
+    """Outer mount points before inner ones, so that no mount hides another."""
     return sorted(mounts, key=lambda mount: len(PurePosixPath(mount.mount_path).parts))

@@ -1,4 +1,4 @@
-"""The probes of one running container, each at its own pace; starts over with the container."""
+"""Runs the probes of one container, each at its own period; created anew for each start of the container."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from functools import partial
 from protokube.local.base.reactor import Reactor, Timer
 from protokube.local.pods.children import Child
 from protokube.local.pods.pods import ContainerSpec
-from protokube.local.pods.probes import ask
+from protokube.local.pods.probes import start_check
 from protokube.local.pods.probestate import Probe, Verdict, is_ready, judge, why_restart
 
 
 class Probers:
-    """Calls `restart` once a probe demands it, `changed` whenever readiness changes."""
+    """Calls `restart` once a probe demands it, and `changed` whenever readiness changes."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class Probers:
         self._verdicts = {name: Verdict() for name in self._probes}
         self._container, self._reactor, self._restart, self._changed = container, reactor, restart, changed
         self._timers: dict[str, Timer] = {}
-        self._asking: dict[str, Child] = {}
+        self._checks: dict[str, Child] = {}
         self._stopped = False
         for name in ("startup",) if "startup" in self._probes else self._probes:
             self._later(name, self._probes[name].initial_delay)
@@ -41,20 +41,20 @@ class Probers:
         self._stopped = True
         for timer in self._timers.values():
             timer.cancel()
-        for child in self._asking.values():
+        for child in self._checks.values():
             child.kill_group()
 
     def _later(self, name: str, seconds: float) -> None:
-        self._timers[name] = self._reactor.after(seconds, partial(self._ask, name))
+        self._timers[name] = self._reactor.after(seconds, partial(self._check, name))
 
-    def _ask(self, name: str) -> None:
+    def _check(self, name: str) -> None:
         probe = self._probes[name]
         self._later(name, probe.period)
-        if name not in self._asking:  # the last one may still be dying
-            self._asking[name] = ask(probe, self._container, partial(self._answered, name), self._reactor)
+        if name not in self._checks:  # the last one may still be dying
+            self._checks[name] = start_check(probe, self._container, partial(self._finished, name), self._reactor)
 
-    def _answered(self, name: str, why: str | None) -> None:
-        del self._asking[name]
+    def _finished(self, name: str, why: str | None) -> None:
+        del self._checks[name]
         if self._stopped:
             return
         was_ready = self.ready

@@ -1,6 +1,6 @@
-"""Asking a container how it is, each time in a child with a deadline: whatever it waits for, the runner does not.
+"""Check a container once, in a child process with a deadline, so that the runner never blocks.
 
-Runs in that child: a check that fails raises, and the sentence is what people read in the status.
+The check runs in that child: a failing check raises, and the message appears in the status.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ SIOCGIFADDR = 0x8915
 
 
 class CheckFailed(Exception):
-    """What is wrong with the container."""
+    """A failed check; the message gives the reason."""
 
 
-def ask(probe: Probe, container: int, answered: Callable[[str | None], None], reactor: Reactor) -> Child:
-    """Start one check of the container whose first process this is; `answered` gets None if all is well."""
+def start_check(probe: Probe, container: int, finished: Callable[[str | None], None], reactor: Reactor) -> Child:
+    """Start one check of the container with this PID 1; `finished` gets None on success, else the reason."""
     if isinstance(probe.check, HttpGet) and probe.check.secure:
-        import ssl  # noqa: F401  once here, so that the children need not
+        import ssl  # noqa: F401  once here, so that no child has to
     late = False
 
     def too_late() -> None:
@@ -38,9 +38,9 @@ def ask(probe: Probe, container: int, answered: Callable[[str | None], None], re
     def ended(code: int, report: str) -> None:
         timer.cancel()
         if late:
-            answered(f"no answer within {probe.timeout:g} seconds")
+            finished(f"no answer within {probe.timeout:g} seconds")
         else:
-            answered(None if code == 0 else report or f"exit code {code}")
+            finished(None if code == 0 else report or f"exit code {code}")
 
     child = Child(lambda: run_check(probe.check, container, probe.timeout), ended, reactor)
     timer = reactor.after(probe.timeout, too_late)
@@ -78,7 +78,7 @@ def _secure(plain: socket.socket) -> socket.socket:
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE  # as kubelet: the question is whether it answers, not who it is
+    context.verify_mode = ssl.CERT_NONE  # as kubelet: a probe does not verify the certificate
     return context.wrap_socket(plain)
 
 
@@ -90,11 +90,11 @@ def _request(check: HttpGet) -> bytes:
 
 
 def _execute(command: tuple[str, ...], container: int) -> None:
-    """Run a command where the container runs; ends as the command does."""
+    """Run a command in the namespaces of the container; fails if the command does."""
     for kind, flag in (("pid", syscalls.CLONE_NEWPID), ("mnt", syscalls.CLONE_NEWNS)):
         handle = os.open(f"/proc/{container}/ns/{kind}", os.O_RDONLY | os.O_CLOEXEC)
         syscalls.setns(handle, flag)
-    inside = os.fork()  # a process enters a PID namespace only by being born there
+    inside = os.fork()  # setns moves only future children into a PID namespace
     if not inside:
         syscalls.die_with_parent()
         os.execvp(command[0], command)  # noqa: S606
@@ -105,7 +105,7 @@ def _execute(command: tuple[str, ...], container: int) -> None:
 
 
 def own_address(interface: str = "eth0") -> str:
-    """The address that other hosts know this one by, which pods share; without a cable, the loopback's."""
+    """The host's address, which its pods share; 127.0.0.1 without a network interface."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         try:
             answer = ioctl(any_socket, SIOCGIFADDR, struct.pack("16s16x", interface.encode()))

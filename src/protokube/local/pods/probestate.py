@@ -1,7 +1,7 @@
-"""Probes of a container: what is asked, how often, and what follows from the answers. Decided without a clock.
+"""Probes of a container: their settings, and the state that follows from their results. Pure; needs no clock.
 
 As with kubelet, a container counts as alive until enough checks in a row have failed, and as ready only after enough
-have succeeded; while it has a startup probe that has not succeeded, nothing else is asked.
+have succeeded; until its startup probe has succeeded, no other probe runs.
 """
 
 from __future__ import annotations
@@ -52,17 +52,17 @@ class Probe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What the answers so far amount to; `good` is None before there is enough to say."""
+    """The state of a probe after the results so far; `good` is None until a threshold is reached."""
 
     good: bool | None = None
     passed: int = 0
     failed: int = 0
     why: str = ""
-    """What the last failure was."""
+    """The reason of the last failure."""
 
 
 def judge(verdict: Verdict, probe: Probe, why: str | None) -> Verdict:
-    """After one more answer: None for a success, else what was wrong."""
+    """The state after one more result: `why` is None for a success, else the reason."""
     if why is None:
         passed = verdict.passed + 1
         return replace(verdict, passed=passed, failed=0, good=True if passed >= probe.successes else verdict.good)
@@ -72,12 +72,12 @@ def judge(verdict: Verdict, probe: Probe, why: str | None) -> Verdict:
 
 
 def is_ready(readiness: Verdict | None, startup: Verdict | None) -> bool:
-    """Whether a running container may be counted on; None where it has no such probe."""
+    """Whether a running container is ready; None for a probe that it does not have."""
     return (startup is None or startup.good is True) and (readiness is None or readiness.good is True)
 
 
 def why_restart(liveness: Verdict | None, startup: Verdict | None) -> str | None:
-    """Why a running container has to be started again, if it has to."""
+    """Why a running container must be restarted; None if not."""
     if startup is not None and startup.good is not True:
         return f"startup probe failed: {startup.why}" if startup.good is False else None
     if liveness is not None and liveness.good is False:

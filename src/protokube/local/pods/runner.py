@@ -1,8 +1,8 @@
-"""Runs the static pods of a host that has no kubelet: the built-in kubelet.service.
+"""Runs the static pods of a host without a kubelet: the built-in kubelet.service.
 
-Each look at the manifest folder is compared with what runs now; nothing is remembered but what a broken manifest said
-while it was whole. A look follows every event in the folder at once, and every second in any case, since a link's
-target lies elsewhere and can go without an event. Pods die with this process, and init starts it again.
+Reconciles the running pods with the manifest folder; the only state kept is the last valid content of each manifest.
+It runs after every inotify event and once a second, since the target of a link is elsewhere and can go without an
+event. Pods die with this process, and init restarts it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SECONDS_BETWEEN_TRIMS = 10.0
 
 
 class RunningPod:
-    """A pod's containers; `stopping` says why it has to end, once it has to."""
+    """A pod's containers; `stopping` is the reason once the pod is being stopped."""
 
     def __init__(self, pod: Pod, containers: dict[str, Container]) -> None:
         self.pod, self.containers = pod, containers
@@ -47,7 +47,7 @@ class RunningPod:
 
 
 class PodRunner:
-    """`run` returns when a signal has asked it to end and every pod is gone."""
+    """`run` returns after SIGTERM or SIGINT, once every pod is gone."""
 
     def __init__(self, reactor: Reactor, manifests: Path, status: Path, logs: Path) -> None:
         self._reactor, self._status, self._logs = reactor, status, logs
@@ -57,10 +57,10 @@ class PodRunner:
         self._ending = False
         self._flush: Timer | None = None
         self._soon: Timer | None = None
-        self._told = ""
+        self._written = ""
 
     def run(self) -> None:
-        # A lease that somebody waits for is announced by SIGIO, whose default is to end us.
+        # A broken lease is announced by SIGIO, whose default action would end us.
         signal.signal(signal.SIGIO, signal.SIG_IGN)
         self._reactor.on_signals({signal.SIGTERM: self._end, signal.SIGINT: self._end})
         self._reactor.watch(self._manifests.handle, self._look_after_event)
@@ -76,13 +76,13 @@ class PodRunner:
         self.look()
 
     def look(self) -> None:
-        """Read the manifests, and make what runs follow them."""
+        """List the manifests, and reconcile the running pods."""
         if self._ending:
             return
         try:
             readings = self._manifests.look()
-        except OSError as why:  # the folder itself; the pods go on
-            self._say(f"cannot read the manifests: {why}")
+        except OSError as why:  # the folder itself cannot be read; pods keep running
+            self._log(f"cannot read the manifests: {why}")
             return
         if self._soon is not None:
             self._soon.cancel()
@@ -91,16 +91,16 @@ class PodRunner:
         if desired != self._desired:
             self._changed()
         self._desired = desired
-        self._follow()
+        self._reconcile()
 
-    def _follow(self) -> None:
+    def _reconcile(self) -> None:
         chosen = plan({key: running.pod.digest for key, running in self._pods.items()}, self._desired.pods)
         for key, why in chosen.stop:
             if not self._pods[key].stopping:
-                self._say(f"stop {key}: {why}")
+                self._log(f"stop {key}: {why}")
             self._pods[key].stop(why)
         for pod in chosen.start:
-            self._say(f"start {pod.key}")
+            self._log(f"start {pod.key}")
             self._pods[pod.key] = self._make(pod)
             for container in self._pods[pod.key].containers.values():
                 container.start()
@@ -116,32 +116,32 @@ class PodRunner:
         )
 
     def _changed(self) -> None:
-        """Once everything that happens at this moment has happened: write the status, start what waited for an end."""
+        """Schedule, after the current events: write the status, and start pods that waited for others to end."""
         if self._flush is None:
-            self._flush = self._reactor.after(0, self._settle)
+            self._flush = self._reactor.after(0, self._flush_changes)
 
-    def _settle(self) -> None:
+    def _flush_changes(self) -> None:
         self._flush = None
         gone = [key for key, running in self._pods.items() if running.stopping and running.gone]
         for key in gone:
             del self._pods[key]
         if gone and not self._ending:
-            self._follow()
+            self._reconcile()
         if self._ending and not self._pods:
             self._reactor.stop()
         self._write_status()
 
     def _write_status(self) -> None:
-        told = json.dumps(self.status(), indent=1)
-        if told == self._told:
+        text = json.dumps(self.status(), indent=1)
+        if text == self._written:
             return
         draft = self._status.with_name(f".{self._status.name}.new")
         try:
-            draft.write_text(told)
+            draft.write_text(text)
             draft.replace(self._status)
-            self._told = told
+            self._written = text
         except OSError as why:  # a full disk must not end the pods
-            self._say(f"cannot write {self._status}: {why.strerror}")
+            self._log(f"cannot write {self._status}: {why.strerror}")
 
     def status(self) -> dict[str, object]:
         files = {pod.key: file for file, pod in self._desired.pods.items()}
@@ -170,12 +170,12 @@ class PodRunner:
             for name in running.containers:
                 trim(self._logs / f"{running.pod.namespace}_{running.pod.name}" / f"{name}.log")
 
-    def _say(self, line: str) -> None:
+    def _log(self, line: str) -> None:
         os.write(2, f"{line}\n".encode())
 
 
 def main() -> None:
-    """For tests, the three places can be given as arguments."""
+    """Tests pass the three paths as arguments."""
     manifests, status, logs = map(Path, sys.argv[1:4]) if len(sys.argv) > 3 else (MANIFESTS, STATUS, LOGS)
     PodRunner(Reactor(), manifests, status, logs).run()
 

@@ -1,4 +1,4 @@
-"""Control groups of hosts: how the kernel's table is read, and how groups of ours are found and taken away."""
+"""Cgroups of hosts: parsing /proc/self/cgroup, and finding and removing our cgroups."""
 
 from __future__ import annotations
 

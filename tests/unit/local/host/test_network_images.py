@@ -1,4 +1,4 @@
-"""Images of kube-proxy and of the stand-in for CoreDNS: what is in them, out of packages that lie in the cache."""
+"""Images of kube-proxy and of the stand-in for CoreDNS: their content, from packages in the cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Images out of programs of this machine: what is in them, and that the same files make the same image."""
+"""Images built from programs of this machine: their content, and reproducible builds."""
 
 from __future__ import annotations
 
@@ -114,13 +114,13 @@ def test_libraries_of_unpacked_packages_are_where_the_loader_of_the_image_looks(
 
 
 def test_an_image_may_have_an_entry_and_texts_that_are_on_no_machine(tmp_path: Path) -> None:
-    told = Image(name=NAME, files={}, texts={"/entry": "#!/bin/sh\n"}, entry=("/entry",))
-    _, config, layer = opened(images.archive(told))
+    image = Image(name=NAME, files={}, texts={"/entry": "#!/bin/sh\n"}, entry=("/entry",))
+    _, config, layer = opened(images.archive(image))
     assert config["config"]["Entrypoint"] == ["/entry"]
     with tarfile.open(fileobj=io.BytesIO(layer)) as tar:
         assert tar.getmember("entry").mode == 0o755
     other = Image(name=NAME, files={}, texts={"/entry": "#!/bin/bash\n"}, entry=("/entry",))
-    assert images.keep(told, tmp_path) != images.keep(other, tmp_path)
+    assert images.keep(image, tmp_path) != images.keep(other, tmp_path)
 
 
 def test_what_does_not_run_alone_cannot_be_the_pause_image() -> None:

@@ -1,4 +1,4 @@
-"""An image of ourselves: what is in it, what is not, and that nothing is compiled twice."""
+"""The image of protokube itself: what is in it, what is not, and that nothing is compiled twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the kernel lets hosts with a real kubelet watch their files is told before they start."""
+"""A shortage of inotify instances is reported before hosts with a real kubelet start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a host with a real kubelet is made from: its units, its files, and what its kubelet is told."""
+"""The template of a host with a real kubelet: its units, its files, and its kubelet's configuration."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from protokube.local.base.paths import Paths
 from protokube.local.bringup import template
 from protokube.local.cloud.template import Template
 from protokube.local.node import containerd, kubehost, kubelet
-from protokube.local.node.containerd import Order
+from protokube.local.node.containerd import RuntimeConfig
 from protokube.local.node.kubehost import Runtime
 from protokube.spec.parse import read
 
@@ -42,7 +42,7 @@ def rendered(config: Config) -> dict[str, Any]:
 
 
 @pytest.fixture
-def told(rendered: dict[str, Any]) -> dict[str, Any]:
+def host_template(rendered: dict[str, Any]) -> dict[str, Any]:
     runtime = Runtime(
         folders=(Path("/cache/containerd"),),
         plugins=Path("/cache/cni"),
@@ -53,30 +53,32 @@ def told(rendered: dict[str, Any]) -> dict[str, Any]:
     return kubehost.with_kubelet(plain, runtime, rendered, sandbox_image="pause:3", paths=PATHS, api=("api.x", 443))
 
 
-def test_containerd_runs_from_the_start_and_the_kubelet_when_the_agent_says_so(told: dict[str, Any]) -> None:
-    made = Template.read(told)
+def test_containerd_runs_from_the_start_and_the_kubelet_when_the_agent_says_so(host_template: dict[str, Any]) -> None:
+    made = Template.read(host_template)
     assert set(made.units) == {"containerd.service", "api-proxy.service", "protokube.service"}
     assert "--name=api.x" in made.units["api-proxy.service"]
     assert "protokube.local.node.kubelet" in made.startable["kubelet.service"][-1]
 
 
-def test_the_hosts_see_all_programs_and_images(told: dict[str, Any]) -> None:
-    assert told["path"].split(":")[:2] == ["/cache/containerd", "/cache/etcd"]
-    assert told["shown"] == ["/cache/images", "/cache/iptables", "/state/laptop/images"]
+def test_the_hosts_see_all_programs_and_images(host_template: dict[str, Any]) -> None:
+    assert host_template["path"].split(":")[:2] == ["/cache/containerd", "/cache/etcd"]
+    assert host_template["shown"] == ["/cache/images", "/cache/iptables", "/state/laptop/images"]
 
 
-def test_what_the_units_are_told_comes_back_as_it_was(told: dict[str, Any], tmp_path: Path) -> None:
-    (tmp_path / "order").write_text(told["files"][str(containerd.ORDER)])
-    order = Order.read(tmp_path / "order")
-    assert order.images == {"pause:3": "/cache/images/pause.tar"}
-    assert (order.cgroup, order.plugins) == (f"protokube-{PATHS.switch}", "/cache/cni")
-    assert order.loaded == "/state/laptop/images"
-    assert order.kubelet[0] == "kubelet"
-    assert f"--config={FILE}" in order.kubelet
+def test_what_the_units_are_told_comes_back_as_it_was(host_template: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "order").write_text(host_template["files"][str(containerd.RUNTIME_CONFIG)])
+    config = RuntimeConfig.read(tmp_path / "order")
+    assert config.images == {"pause:3": "/cache/images/pause.tar"}
+    assert (config.cgroup, config.plugins) == (f"protokube-{PATHS.switch}", "/cache/cni")
+    assert config.loaded == "/state/laptop/images"
+    assert config.kubelet[0] == "kubelet"
+    assert f"--config={FILE}" in config.kubelet
 
 
-def test_the_kubelet_keeps_what_the_configuration_decided(told: dict[str, Any], rendered: dict[str, Any]) -> None:
-    decided, found = rendered["files"][FILE], yaml.safe_load(told["files"][FILE])
+def test_the_kubelet_keeps_what_the_configuration_decided(
+    host_template: dict[str, Any], rendered: dict[str, Any]
+) -> None:
+    decided, found = rendered["files"][FILE], yaml.safe_load(host_template["files"][FILE])
     changed = {name for name in decided if decided[name] != found[name]}
     assert changed <= {"evictionHard", "cgroupDriver", "failSwapOn"}
     assert found["staticPodPath"] == "/etc/kubernetes/manifests"
@@ -90,8 +92,8 @@ def test_a_full_disk_of_the_user_costs_no_pod_and_no_image(rendered: dict[str, A
 
 
 def test_containerds_file_is_toml_and_says_what_this_machine_needs() -> None:
-    told = tomllib.loads(containerd.config("registry/pause:3", '/a "quoted" place'))
-    runtime = told["plugins"]["io.containerd.grpc.v1.cri"]
+    file = tomllib.loads(containerd.config("registry/pause:3", '/a "quoted" place'))
+    runtime = file["plugins"]["io.containerd.grpc.v1.cri"]
     assert runtime["sandbox_image"] == "registry/pause:3"
     assert runtime["restrict_oom_score_adj"] is True
     assert runtime["cni"] == {"bin_dir": '/a "quoted" place', "conf_dir": "/etc/cni/net.d"}

@@ -1,4 +1,4 @@
-"""The folder of manifests, with real files: which count, what is read again, and when it is worth a look."""
+"""The folder of manifests, with real files: which are manifests, which are read again, and when to list again."""
 
 from __future__ import annotations
 

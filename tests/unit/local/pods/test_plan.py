@@ -1,4 +1,4 @@
-"""What the runner decides to stop and to start, over all kinds of histories of a manifest folder."""
+"""The plan of pods to stop and to start, over all kinds of histories of a manifest folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading a static pod: what is taken, what is refused and in which words."""
+"""Decoding a static pod: what is supported, and the messages for what is refused."""
 
 from __future__ import annotations
 
@@ -114,11 +114,11 @@ REFUSED: list[tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("place", "value", "told"), REFUSED)
-def test_what_cannot_be_run_is_refused_with_the_fields_name(place: str, value: Any, told: str) -> None:
+@pytest.mark.parametrize(("place", "value", "problem"), REFUSED)
+def test_what_cannot_be_run_is_refused_with_the_fields_name(place: str, value: Any, problem: str) -> None:
     pod = a_pod("refused")
     put(pod, place, value)
-    assert told in problem_of(pod)
+    assert problem in problem_of(pod)
 
 
 def put(pod: dict[str, Any], place: str, value: Any) -> None:
@@ -133,7 +133,7 @@ def put(pod: dict[str, Any], place: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mount", "told"),
+    ("mount", "problem"),
     [
         ({"mountPath": "/x", "subPath": "/etc"}, "subPath: '/etc' leads out of the volume"),
         ({"mountPath": "/x", "subPath": "a/../.."}, "leads out of the volume"),
@@ -144,13 +144,13 @@ def put(pod: dict[str, Any], place: str, value: Any) -> None:
         ({}, "mountPath is missing"),
     ],
 )
-def test_a_mount_that_cannot_be_made_is_refused(mount: dict[str, Any], told: str) -> None:
+def test_a_mount_that_cannot_be_made_is_refused(mount: dict[str, Any], problem: str) -> None:
     pod = a_pod("refused", volumeMounts=[{"name": "data", **mount}], spec=a_volume("/mnt"))
-    assert told in problem_of(pod)
+    assert problem in problem_of(pod)
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "problem"),
     [
         ("", "not a pod: the file holds no mapping"),
         ("[]", "not a pod"),
@@ -164,10 +164,10 @@ def test_a_mount_that_cannot_be_made_is_refused(mount: dict[str, Any], told: str
         (f"{GOOD}a: &a [*a]\n", "not a plain document"),
     ],
 )
-def test_a_file_that_is_no_pod_is_told_in_one_line(text: str, told: str) -> None:
+def test_a_file_that_is_no_pod_is_told_in_one_line(text: str, problem: str) -> None:
     with pytest.raises(PodProblem) as found:
         read_pod(text)
-    assert told in str(found.value)
+    assert problem in str(found.value)
     assert "\n" not in str(found.value)
 
 
@@ -193,7 +193,7 @@ def test_an_http_probe_is_read_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    ("probe", "told"),
+    ("probe", "problem"),
     [
         ({}, "livenessProbe has none of httpGet, tcpSocket, exec"),
         ({"exec": {"command": []}}, "has none of httpGet"),
@@ -207,8 +207,8 @@ def test_an_http_probe_is_read_whole() -> None:
         ({"httpGet": "http://x"}, "httpGet is 'http://x', not a mapping"),
     ],
 )
-def test_a_probe_that_asks_nothing_is_refused(probe: dict[str, Any], told: str) -> None:
-    assert told in problem_of(a_pod("refused", livenessProbe={**probe, "x": 1}))
+def test_a_probe_that_asks_nothing_is_refused(probe: dict[str, Any], problem: str) -> None:
+    assert problem in problem_of(a_pod("refused", livenessProbe={**probe, "x": 1}))
 
 
 ANYTHING = st.recursive(

@@ -1,4 +1,4 @@
-"""What follows from the answers to probes."""
+"""The state that follows from results of probes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Manifests as other tools write them: what we read out of them, or the one field for which we do not."""
+"""Manifests of other tools: what is decoded from them, or the one field for which they are refused."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_the_originals_etcd_is_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "problem"),
     [
         ("  hostNetwork: true\n", "", "spec.hostNetwork is not true"),
         ("  hostNetwork: true\n", "  hostNetwork: true\n  hostIPC: true\n", "spec.hostIPC needs a real kubelet"),
@@ -197,11 +197,11 @@ def test_the_originals_etcd_is_read() -> None:
         ),
     ],
 )
-def test_one_wrong_word_in_a_real_manifest_is_named(old: str, new: str, told: str) -> None:
+def test_one_wrong_word_in_a_real_manifest_is_named(old: str, new: str, problem: str) -> None:
     assert old in KUBEADM_ETCD
     with pytest.raises(PodProblem) as found:
         read_pod(KUBEADM_ETCD.replace(old, new, 1))
-    assert told in str(found.value)
+    assert problem in str(found.value)
 
 
 def test_half_a_manifest_can_be_a_valid_one_of_another_pod() -> None:
