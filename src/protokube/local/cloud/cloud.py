@@ -84,7 +84,9 @@ class Cloud:
             found = self.volumes.find(volume)
             image = self.paths.image(volume)
             if found.attached_to is None and (users := disks.who_uses(image)):
-                raise TryLater(f"{volume} is still in use", saw="; ".join(users), want="nobody has it mounted or bound")
+                raise TryLater(
+                    f"{volume} is still in use", saw="; ".join(users), want="a disk that is neither mounted nor bound"
+                )
             newly = self.volumes.claim(volume, host)
             try:
                 self._expose_device(self.registry.find(host), found)
@@ -119,7 +121,7 @@ class Cloud:
                 return
             image = self.paths.image(volume)
             if users := disks.who_mounts(image):
-                raise TryLater(f"{volume} is still mounted", saw="; ".join(users), want="nobody has it mounted")
+                raise TryLater(f"{volume} is still mounted", saw="; ".join(users), want="a volume that is not mounted")
             self._detach(found, host, disks.PATIENCE)
         self.changed()
 

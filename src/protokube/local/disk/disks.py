@@ -38,7 +38,9 @@ def attach(image: Path, size: int) -> tuple[int, int]:
     """Bind the disk to a loop device; raises TryLater while a process may still write to it."""
     users = who_uses(image)
     if users:
-        raise TryLater(f"{image.stem} is still in use", saw="; ".join(users), want="nobody has it mounted or bound")
+        raise TryLater(
+            f"{image.stem} is still in use", saw="; ".join(users), want="a disk that is neither mounted nor bound"
+        )
     try:
         return (loops.MAJOR, loops.bind(image, size))
     except FileNotFoundError as missing:

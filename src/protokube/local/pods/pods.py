@@ -133,7 +133,9 @@ def _read_container(container: Fields, volumes: Mapping[str, tuple[str, str]]) -
     environment = _read_environment(container)
     words = [*container.texts("command"), *container.texts("args")]
     if not container.texts("command"):
-        raise PodProblem(f"{container.path}.command is empty: images are not pulled here, so it says what to run")
+        raise PodProblem(
+            f"{container.path}.command is empty: images are not pulled here, so the manifest must name the program"
+        )
     ports = {
         port.text("name"): int(port.number("containerPort")) for port in container.sections("ports") if "name" in port
     }

@@ -1,4 +1,4 @@
-"""Runs the probes of one container, each at its own period; created anew for each start of the container."""
+"""Runs the probes of one container, each at its own period; a new one for each start of the container."""
 
 from __future__ import annotations
 
