@@ -1,9 +1,11 @@
-"""Write the generated pages under docs/ anew: what becomes of the original's fields, and the schema for editors."""
+"""Write the generated pages under docs/ anew: the original's fields, the schema, the picture of packages."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+
+from picture import picture
 
 from protokube.spec.kops_table import their_fields, verdict
 from protokube.spec.schema import json_schema
@@ -50,6 +52,7 @@ def pages() -> dict[Path, str]:
     return {
         DOCS / "kops-fields.md": kops_page(),
         DOCS / "protokube.schema.json": json.dumps(json_schema(), indent=2) + "\n",
+        DOCS / "architecture.svg": picture(),
     }
 
 
