@@ -119,7 +119,7 @@ def test_without_yes_what_was_found_is_shown_and_nothing_is_written(
 
     assert (code, err) == (ExitCode.OK, "")
     assert out.startswith(f"on {VOLUME}:\n  data      var/etcd/data, 1 write-ahead log\n")
-    assert out.endswith(f"it can become main/a of {CLUSTER}\nhint: --yes does it\n")
+    assert out.endswith(f"it can become main/a of {CLUSTER}\nhint: --yes adopts it\n")
     assert read_identity(holder.point) is None
     assert record(cluster)
 

@@ -1,1 +1,1 @@
-"""The command line: one file for each command; `main.py` wires the edges in."""
+"""The command line: one file for each command; `main.py` loads and runs them."""

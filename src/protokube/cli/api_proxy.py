@@ -1,4 +1,4 @@
-"""`protokube api-proxy`: the way of one machine to whichever API server answers."""
+"""`protokube api-proxy`: proxy connections of local clients to an API server that is ready."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ STATUS = Path("/run/protokube/api-proxy.json")
 
 
 @click.command("api-proxy")
-@click.option("--name", required=True, help="What the API servers are called, such as api.internal.dev.")
-@click.option("--port", type=click.IntRange(1, 65535), default=443, show_default=True, help="Where they listen.")
-@click.option("--listen", default="127.0.0.1:3988", show_default=True, help="Where clients of this machine connect.")
+@click.option("--name", required=True, help="DNS name of the API servers, such as api.internal.dev.")
+@click.option("--port", type=click.IntRange(1, 65535), default=443, show_default=True, help="Port of the API servers.")
+@click.option("--listen", default="127.0.0.1:3988", show_default=True, help="Address and port for local clients.")
 @click.option(
     "--ca",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The authority of their certificates: what shows another one counts as dead.",
+    help="CA of the API servers; a server whose certificate it did not sign is not used.",
 )
 @click.option(
-    "--status", type=click.Path(path_type=Path), default=STATUS, show_default=True, help="Where it tells how it goes."
+    "--status", type=click.Path(path_type=Path), default=STATUS, show_default=True, help="Status file to write."
 )
 def api_proxy(name: str, port: int, listen: str, ca: Path | None, status: Path) -> None:
-    """The way of one machine to whichever API server answers.
+    """Proxy local clients to an API server that is ready.
 
-    Kubelets and other clients connect to this machine; their connections are carried, TLS and all, to one API server
-    that is ready. If that one dies, freezes, vanishes or stops being ready, its connections are cut within seconds, and
-    made anew they lead to another one.
+    The kubelet and other clients of this machine connect to --listen; their connections are forwarded, without
+    terminating TLS, to one API server that is ready. If that server dies, hangs, disappears or stops being ready, its
+    connections are closed within seconds, and clients that reconnect reach another server.
 
     \b
       protokube api-proxy --name api.internal.dev
@@ -49,10 +49,10 @@ def api_proxy(name: str, port: int, listen: str, ca: Path | None, status: Path) 
     if ca is not None:
         check_authority(ca)
     listener = listen_at(listen)
-    told = Told(name=name, port=port, identity=socket.gethostname(), ca=ca, known=remembered(status))
+    options = Told(name=name, port=port, identity=socket.gethostname(), ca=ca, known=remembered(status))
 
     async def serve() -> None:
-        proxy = Proxy(told, lambda tree: write(status, tree), lambda: notify(WATCHDOG="1"))
+        proxy = Proxy(options, lambda tree: write(status, tree), lambda: notify(WATCHDOG="1"))
         notify(READY="1")
         await proxy.run(listener)
         notify(STOPPING="1")
@@ -67,13 +67,13 @@ def check_authority(ca: Path) -> None:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(ca)
     except OSError as error:  # ssl's own errors are among them
         why = "it holds no certificate" if isinstance(error, ssl.SSLError) else error.strerror
-        raise InvalidRequest(f"cannot use {ca}: {why}", hint="name the cluster's ca.crt, or leave --ca away") from error
+        raise InvalidRequest(f"cannot use {ca}: {why}", hint="give the cluster's ca.crt, or omit --ca") from error
 
 
 def listen_at(place: str) -> socket.socket:
     host, _, port = place.rpartition(":")
     if not host or not port.isdecimal() or int(port) > 65535:
-        raise InvalidRequest(f"{place!r} is no place to listen", want="ADDRESS:PORT", hint="such as 127.0.0.1:3988")
+        raise InvalidRequest(f"{place!r} is not a listen address", want="ADDRESS:PORT", hint="such as 127.0.0.1:3988")
     host = host.removeprefix("[").removesuffix("]")
     try:
         return socket.create_server(
@@ -83,12 +83,12 @@ def listen_at(place: str) -> socket.socket:
         taken = error.errno == errno.EADDRINUSE
         raise Refused(
             f"cannot listen at {place}: {error.strerror or error}",
-            hint=f"see who does: `ss -ltnp sport = :{port}`" if taken else "name another place with --listen",
+            hint=f"find the process: `ss -ltnp sport = :{port}`" if taken else "give another address with --listen",
         ) from error
 
 
 def remembered(status: Path) -> list[str]:
-    """What an earlier life knew; a file that says something else says nothing."""
+    """Server addresses that an earlier run recorded; empty if the status file is missing or invalid."""
     from protokube.apiproxy.status import addresses_in
 
     try:
@@ -98,7 +98,7 @@ def remembered(status: Path) -> list[str]:
 
 
 def write(status: Path, tree: dict[str, Any]) -> None:
-    """A full disk is no reason to stop carrying."""
+    """Write the status file; the proxy keeps running if that fails, as on a full disk."""
     from protokube.host.files import write_atomic
 
     try:

@@ -1,4 +1,4 @@
-"""`protokube diff`: what would be different, and why."""
+"""`protokube diff`: compare two complete configurations, with the reason for each value."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from protokube.errors import ExitCode
 @click.argument("left", metavar="A", type=click.Path(allow_dash=True))
 @click.argument("right", metavar="B", type=click.Path(allow_dash=True))
 @output_option(default="text", choices=("text", "json"))
-@click.option("--width", type=int, default=None, help="Columns of the table; the terminal's, if unsaid.")
+@click.option("--width", type=int, default=None, help="Width of the table in columns.  [default: that of the terminal]")
 def diff(left: str, right: str, output: str, width: int | None) -> int:
-    """Two complete configurations side by side, with reasons.
+    """Compare two complete configurations, with reasons.
 
-    A and B are specs, files or directories; each is completed first. Exit code 1 when they differ.
+    A and B are specs: files, directories, or - for standard input. Each is completed first; then every value that
+    differs is shown side by side, with where it comes from. Exit code 1 if they differ.
 
     \b
       protokube diff before.yaml after.yaml

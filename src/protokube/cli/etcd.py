@@ -1,4 +1,4 @@
-"""`protokube etcd`: the members as etcd lists them, and volumes that came from elsewhere."""
+"""`protokube etcd`: list members, adopt volumes of kops, accept volumes that the agents refuse."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def etcd() -> None:
-    """The members of etcd, and volumes that came from elsewhere.
+    """List etcd members; adopt or accept etcd volumes.
 
     \b
       protokube etcd members
@@ -37,9 +37,9 @@ def etcd() -> None:
 @cluster_option
 @output_option(default="text", choices=("text", "json", "yaml"))
 def members(cluster: str | None, output: str) -> int:
-    """The members of each etcd cluster, as `etcdctl member list` would show them, and where each one lives.
+    """List the members of each etcd cluster, with the host and volume of each.
 
-    Asked behind a quorum; exit code 3 if there is none.
+    The list is a linearizable read, as of `etcdctl member list`; exit code 3 if there is no quorum.
     """
     from protokube.cli.render.members import members_tree, render_members
     from protokube.cli.shared.cluster_view import find_cluster
@@ -58,13 +58,13 @@ def members(cluster: str | None, output: str) -> int:
 @etcd.command()
 @click.argument("volume")
 @cluster_option
-@click.option("--yes", is_flag=True, help="Write it; without this, only what was found is shown.")
+@click.option("--yes", is_flag=True, help="Adopt the volume; without it, only show what is on it.")
 @output_option(default="text", choices=("text", "json"))
 def adopt(volume: str, cluster: str | None, yes: bool, output: str) -> int:
-    """Make a volume of the original the home of one of our members.
+    """Adopt a volume of the original (kops) for a member of this cluster.
 
-    Such a volume carries etcd's data where the original keeps it, and nothing that says whose it is, so it is refused.
-    This shows what is on it; with --yes it gets its identity, and the master that holds it goes on with its data.
+    Such a volume has etcd's data where the original keeps it, but no identity file, so the agents refuse it. This
+    shows what is on it. With --yes it writes the identity; the master that holds the volume then starts etcd on it.
 
     \b
       protokube etcd adopt vol-1f2e3d4c
@@ -95,19 +95,19 @@ def adopt(volume: str, cluster: str | None, yes: bool, output: str) -> int:
         click.echo(json.dumps(found_tree(volume, found, decision, done), indent=2))
     else:
         show_painted(render_found(volume, key, found, decision))
-        show_painted(done or (["hint: --yes does it"] if isinstance(decision, Adopt) else []))
+        show_painted(done or (["hint: --yes adopts it"] if isinstance(decision, Adopt) else []))
     return ExitCode.REFUSED if isinstance(decision, Refuse) else ExitCode.OK
 
 
 @etcd.command()
 @click.argument("volume")
-@click.option("--older", is_flag=True, help="The disk is an older copy, and its data shall be used.")
+@click.option("--older", is_flag=True, help="The disk is an older copy of itself; use its data anyway.")
 @click.option("--epoch", type=click.IntRange(0), help="With --older: the epoch on the disk, as `status` shows it.")
 @click.option("--term", type=click.IntRange(0), help="With --older: the term of the log on the disk.")
 @click.option("--commit", type=click.IntRange(0), help="With --older: the commit index of the log on the disk.")
-@click.option("--repaired", is_flag=True, help="The disk broke several times, and is sound now.")
+@click.option("--repaired", is_flag=True, help="The disk failed several times, and is repaired now.")
 @cluster_option
-@click.option("--yes", is_flag=True, help="Record it; without this, only what would happen is shown.")
+@click.option("--yes", is_flag=True, help="Accept the disk; without it, only show what would happen.")
 @output_option(default="text", choices=("text", "json"))
 def accept(
     volume: str,
@@ -120,12 +120,12 @@ def accept(
     yes: bool,
     output: str,
 ) -> int:
-    """Start a member on a disk that the agents refuse: an older copy, or one that broke again and again.
+    """Start a member on a disk that the agents refuse: an older copy, or one that failed repeatedly.
 
-    With --older, everything that was written after the copy was made may be lost: do this only if no newer disk of the
-    member can be had. The figures name exactly one state of the disk; it is accepted once.
+    With --older, all writes after the copy was made may be lost: use it only if no newer disk of the member exists.
+    --epoch, --term and --commit identify exactly one state of the disk; only that state is accepted, and only once.
 
-    With --repaired, the faults of the last hour are forgotten, and the disk is checked and mounted again.
+    With --repaired, the faults of the last hour are cleared, and the disk is checked and mounted again.
 
     \b
       protokube etcd accept vol-1f2e3d4c --older --epoch 1 --term 2 --commit 31
@@ -160,12 +160,10 @@ def accept(
 
 
 def _check_acceptance(older: bool, repaired: bool, figures: Mapping[str, int | None]) -> None:
-    """Everything that is wrong with the options, at once."""
+    """Raise InvalidRequest unless the options name exactly one reason, with what it needs."""
     missing = [name for name, value in figures.items() if value is None]
     if older == repaired:
-        raise InvalidRequest(
-            "either --older or --repaired says what is accepted", hint="`protokube status` names the one that fits"
-        )
+        raise InvalidRequest("give either --older or --repaired", hint="`protokube status` names the one that fits")
     if older and missing:
         raise InvalidRequest(
             f"--older also needs {', '.join(missing)}", hint="the figures on the disk, as `protokube status` shows them"
@@ -189,15 +187,15 @@ def find_volume(view: ClusterView, volume: str) -> tuple[DiskView, MemberView]:
 
 
 def mounted_at(view: ClusterView, disk: DiskView) -> Path:
-    """The volume as its holder has it mounted, seen from outside."""
+    """The mount point of the volume in its holder's mount namespace, as seen from this process."""
     from protokube.agent.volume.mounted_volumes import point_of
 
     host = view.host(disk.attached_to)
     if host is None or host.pid is None:
         raise TryLater(
-            f"nobody has {disk.id} mounted", saw=f"attached to {disk.attached_to or 'nobody'}", hint="protokube status"
+            f"no host has {disk.id} mounted", saw=f"attached to {disk.attached_to or 'nobody'}", hint="protokube status"
         )
     point = Path(f"/proc/{host.pid}/root{point_of(disk.id)}")
-    if not os.path.ismount(point):  # unlike Path's own, false for what may not be looked at
+    if not os.path.ismount(point):  # unlike Path.is_mount, returns False without permission
         raise TryLater(f"{disk.id} is not mounted on {host.name} yet", hint=f"protokube explain volume {disk.id}")
     return point

@@ -1,4 +1,4 @@
-"""`protokube explain`: why is this waiting, and where does it come from?"""
+"""`protokube explain`: why a volume, etcd member or DNS record is in its state, and what happens next."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def explain(
     key_file: Path | None, hosts_file: Path, endpoint: str | None, kubeconfig: Path | None, context: str | None,
     watch_namespace: str, watch_ingress: bool, owner: str | None, ttl: int, output: str,
 ) -> None:  # fmt: skip
-    """Why a volume, member or name waits, or where it comes from.
+    """Explain the state of a volume, etcd member or DNS record.
 
-    All that the cloud, the store, the agents and etcd itself say about it, in one place, and what would happen next.
-    Works before there is an API. With --dns, a record is explained as the dns-controller sees it: which objects ask for
-    it, which zone it goes to, what stands there and whose that is. Say then what the dns-controller is told.
+    Shows what the cloud, the state store, the agents and etcd report about it, why it waits, and what happens next.
+    Needs no Kubernetes API. With --dns, a record is explained as the dns-controller sees it: which objects request it,
+    which zone it belongs to, what the zone holds now and who owns that. Pass the same options as to the dns-controller.
 
     \b
       protokube explain volume vol-1f2e3d4c
@@ -45,11 +45,11 @@ def explain(
     """
     exported = click.get_current_context().get_parameter_source("provider") is ParameterSource.ENVIRONMENT
     if kind != "record" and exported:
-        provider = None  # it is there for other commands
-    asked = provider or kubeconfig or context or zones or server or key_file
-    if asked and cluster is None:
+        provider = None  # PROTOKUBE_DNS is exported for other commands
+    dns_requested = provider or kubeconfig or context or zones or server or key_file
+    if dns_requested and cluster is None:
         if kind != "record":
-            raise InvalidRequest(f"--dns and --kubeconfig say nothing about a {kind}", want="explain record NAME")
+            raise InvalidRequest(f"--dns and --kubeconfig do not apply to a {kind}", want="explain record NAME")
         from protokube.cli.dns.explain import explain_name
         from protokube.cli.dns.zones import open_zones
 
@@ -77,9 +77,9 @@ def explain(
             paths, view, name, namespace=watch_namespace, ingresses=watch_ingress, owner=owner, ttl=ttl, output=output
         ):
             return
-    ways = {"volume": explain_volume, "member": explain_member, "record": explain_record}
-    told = ways[kind](view, name)
+    explainers = {"volume": explain_volume, "member": explain_member, "record": explain_record}
+    explanation = explainers[kind](view, name)
     if output == "text":
-        show_painted(told.lines())
+        show_painted(explanation.lines())
     else:
-        show_data(told.tree(), output)
+        show_data(explanation.tree(), output)

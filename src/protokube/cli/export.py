@@ -1,4 +1,4 @@
-"""`protokube export`: what a person needs to speak to a cluster."""
+"""`protokube export`: credentials with which a person uses a cluster."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 ADMIN, MASTERS = "admin", "system:masters"
 SHORTEST, LONGEST = 60.0, 3650 * 86400.0
-"""Seconds; no authority lives longer than the latter."""
+"""Seconds; no CA is valid for longer than the latter."""
 LONGEST_NAME = 64
-"""X.520 allows no more in a certificate."""
+"""Upper bound of X.520 for a name in a certificate."""
 
 
-class Asked(NamedTuple):
-    """Who is to be let in, and for how long."""
+class Subject(NamedTuple):
+    """The subject and lifetime of the certificate."""
 
     user: str
     groups: tuple[str, ...]
@@ -33,7 +33,7 @@ class Asked(NamedTuple):
 
 
 class Source(NamedTuple):
-    """Where the cluster's keys lie, and where its API answers, if that is known here."""
+    """The store with the cluster's keys, and the URL of its API; empty if not known here."""
 
     store: Store
     cluster: str
@@ -42,7 +42,7 @@ class Source(NamedTuple):
 
 @click.group()
 def export() -> None:
-    """A kubeconfig for a person, which ends by itself.
+    """Export a kubeconfig with a short-lived certificate.
 
     \b
       protokube export kubeconfig -o admin.kubeconfig
@@ -51,37 +51,39 @@ def export() -> None:
 
 @export.command()
 @cluster_option
-@click.option("--user", default=ADMIN, show_default=True, help="Whom its certificate names.")
-@click.option("--groups", help=f"Separated by commas. Left out: {MASTERS} for {ADMIN}, none for anybody else.")
+@click.option("--user", default=ADMIN, show_default=True, help="User name in the certificate.")
 @click.option(
-    "--ttl", type=Duration(), default="24h", show_default=True, help="How long it is valid: 90m, 24h, 30d. Nothing can "
-    "take it back before its end, so it is short unless you say otherwise."
+    "--groups", help=f"Groups in the certificate, separated by commas.  [default: {MASTERS} for {ADMIN}, else none]"
+)
+@click.option(
+    "--ttl", type=Duration(), default="24h", show_default=True, help="Lifetime of the certificate, "
+    "such as 90m, 24h, 30d. It cannot be revoked, so keep it short."
 )  # fmt: skip
-@click.option("--server", metavar="URL", help="Where the API answers; left out, where this cluster's is known to be.")
+@click.option("--server", metavar="URL", help="URL of the API server.  [default: that of the cluster]")
 @click.option(
-    "-o", "--output", metavar="FILE", default="-", help="Written for its owner alone; `-` is standard output."
+    "-o", "--output", metavar="FILE", default="-", help="File to write, with mode 0600; `-` is standard output."
 )
 @store_option(required=False)
-@click.option("--name", metavar="CLUSTER", help="With --store: the cluster in it.")
+@click.option("--name", metavar="CLUSTER", help="With --store: the name of the cluster in the store.")
 def kubeconfig(
     cluster: str | None, user: str, groups: str | None, ttl: float, server: str | None, output: str,
     store_url: str | None, name: str | None,
 ) -> None:  # fmt: skip
-    """A kubeconfig with a certificate of its own in it, signed by the cluster's authority and soon over.
+    """Write a kubeconfig with a new, short-lived client certificate, signed by the cluster's CA.
 
-    For the local cluster, or with --store and --name for one whose keys lie in a store that you may read.
+    Works for a local cluster, or with --store and --name for one whose keys are in a store that you can read.
 
     \b
       protokube export kubeconfig -o admin.kubeconfig
       protokube export kubeconfig --user jane --groups developers,on-call --ttl 8h -o jane.kubeconfig
       protokube export kubeconfig --store s3://bucket/clusters --name dev.example.com -o -
     """
-    asked = check_asked(user, groups, ttl)
+    subject = check_subject(user, groups, ttl)
     if server is not None:
         check_server(server)
     source = find_store(cluster, store_url, name)
     try:
-        text, end = made(source, asked, server or source.server or public_server(source))
+        text, end = make_kubeconfig(source, subject, server or source.server or public_server(source))
     finally:
         source.store.close()
     if output == "-":
@@ -89,24 +91,24 @@ def kubeconfig(
     else:
         write(Path(output), text, source.cluster)
     place = "" if output == "-" else f"{output}: "
-    groups_said = f" ({', '.join(asked.groups)})" if asked.groups else ""
-    click.echo(f"{place}{user}{groups_said} may enter {source.cluster} until {end:%F %T} UTC", err=True)
+    in_groups = f" ({', '.join(subject.groups)})" if subject.groups else ""
+    click.echo(f"{place}{user}{in_groups} has access to {source.cluster} until {end:%F %T} UTC", err=True)
 
 
-def check_asked(user: str, groups: str | None, ttl: float) -> Asked:
+def check_subject(user: str, groups: str | None, ttl: float) -> Subject:
     if groups is None:
         groups = MASTERS if user == ADMIN else ""
     found = tuple(dict.fromkeys(each.strip() for each in groups.split(",") if each.strip()))
     for what, each in (("user", user), *(("group", group) for group in found)):
         if not each.strip() or len(each) > LONGEST_NAME or not each.isprintable():
             raise InvalidRequest(
-                f"no certificate can name the {what} {each!r}", want=f"1 to {LONGEST_NAME} characters that can be read"
+                f"no certificate can name the {what} {each!r}", want=f"1 to {LONGEST_NAME} printable characters"
             )
     if ttl < SHORTEST:
         raise InvalidRequest(f"--ttl {ttl:g}s is too short to be of use", want="at least 60s, such as 90m, 24h, 30d")
     if ttl > LONGEST:
-        raise InvalidRequest("--ttl is longer than an authority lives", want=f"at most {LONGEST / 86400:g}d")
-    return Asked(user, found, ttl)
+        raise InvalidRequest("--ttl is longer than the lifetime of a CA", want=f"at most {LONGEST / 86400:g}d")
+    return Subject(user, found, ttl)
 
 
 def check_server(server: str) -> None:
@@ -116,18 +118,18 @@ def check_server(server: str) -> None:
     except ValueError:
         good = False
     if not good:
-        raise InvalidRequest(f"{server!r} is not the address of an API", want="such as https://api.dev.example.com")
+        raise InvalidRequest(f"{server!r} is not the URL of an API server", want="such as https://api.dev.example.com")
 
 
 def find_store(cluster: str | None, store_url: str | None, name: str | None) -> Source:
-    """The local cluster's own store, unless another one is meant."""
+    """The store of the local cluster, or the one that `--store` names."""
     from protokube.store import layout
     from protokube.store.open import open_store
 
     if name and cluster:
-        raise InvalidRequest("--cluster is for a local cluster, --name for one in a store", hint="say one of them")
+        raise InvalidRequest("--cluster is for a local cluster, --name for one in a store", hint="give one of them")
     if name and not store_url:
-        raise InvalidRequest(f"{name} is in which store?", hint="--store URL, or PROTOKUBE_STORE")
+        raise InvalidRequest(f"--name {name} needs a store", hint="--store URL, or PROTOKUBE_STORE")
     if store_url and not cluster:
         store = open_store(store_url)
         if name is None:
@@ -143,7 +145,7 @@ def find_store(cluster: str | None, store_url: str | None, name: str | None) -> 
 
 
 def public_server(source: Source) -> str:
-    """By the name that is for everybody, as the complete configuration has it."""
+    """The URL with `masterPublicName` and `securePort` of the complete configuration."""
     from protokube.cli.shared.inputs import text_of
     from protokube.spec.plain import plain_documents
     from protokube.store import layout
@@ -153,11 +155,11 @@ def public_server(source: Source) -> str:
         case [{"spec": {"masterPublicName": str(name)} as spec}]:
             port = (spec.get("kubeAPIServer") or {}).get("securePort") or 443
             return f"https://{name}" if port == 443 else f"https://{name}:{port}"
-    raise Refused(f"{path} does not say how the API is called", hint="--server URL")
+    raise Refused(f"{path} has no masterPublicName", hint="--server URL")
 
 
-def made(source: Source, asked: Asked, server: str) -> tuple[str, dt.datetime]:
-    """The kubeconfig, and until when it is good."""
+def make_kubeconfig(source: Source, subject: Subject, server: str) -> tuple[str, dt.datetime]:
+    """The kubeconfig, and when its certificate expires."""
     from protokube.manifests.kubeconfig import by_content
     from protokube.pki.authority import load_authority
     from protokube.pki.ending import end_of
@@ -169,27 +171,27 @@ def made(source: Source, asked: Asked, server: str) -> tuple[str, dt.datetime]:
 
     authority = load_authority(Shelf(store=source.store, layout=layout, cluster=source.cluster), CLUSTER_AUTHORITY)
     wanted = CertificateWanted(
-        authority=authority.name, common_name=asked.user, organizations=asked.groups, usages=("client auth",)
+        authority=authority.name, common_name=subject.user, organizations=subject.groups, usages=("client auth",)
     )
-    issued = issue(wanted, authority, time.time(), asked.ttl)
+    issued = issue(wanted, authority, time.time(), subject.ttl)
     text = by_content(
-        source.cluster, server, asked.user, ca=authority.certificate, certificate=issued.certificate, key=issued.key
+        source.cluster, server, subject.user, ca=authority.certificate, certificate=issued.certificate, key=issued.key
     )
     return text, dt.datetime.fromtimestamp(end_of(issued.certificate), dt.UTC)
 
 
 def write(path: Path, text: str, cluster: str) -> None:
-    """In one step, where a link leads to, and never over a file that holds something else or a device."""
+    """Write atomically, following symlinks. Refuse to overwrite a device, or a file that is not our kubeconfig."""
     from protokube.host.files import read_or_none, write_atomic
 
     try:
         place = path.resolve()
         if place.exists() and not place.is_file():
-            raise Refused(f"{path} is not a file", hint="without -o it is printed")
+            raise Refused(f"{path} is not a file", hint="without -o it is written to standard output")
         before = read_or_none(place)
         if before and clusters_in(before) != [cluster]:
             raise Refused(
-                f"{path} is there already, and is not a kubeconfig of {cluster} alone",
+                f"{path} exists, and is not a kubeconfig for {cluster} alone",
                 hint="name another file with -o; KUBECONFIG takes several, separated by colons",
             )
         write_atomic(place, text.encode(), 0o600)
@@ -198,7 +200,7 @@ def write(path: Path, text: str, cluster: str) -> None:
 
 
 def clusters_in(data: bytes) -> list[Any]:
-    """The names of the clusters in a kubeconfig; none in what is not one."""
+    """The cluster names in a kubeconfig; empty if the data is not a kubeconfig."""
     import yaml
 
     try:

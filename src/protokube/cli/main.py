@@ -1,7 +1,7 @@
 """The `protokube` command.
 
-Commands are loaded when they are called, not before: `--help` imports none of them. This is the outermost frame: an
-error of ours is shown as what happened, what we saw and what to do; a bug as one sentence and the way to report it.
+Commands are imported lazily: `--help` imports none of them. `run` is the outermost exception handler: it prints an
+error of ours as error / saw / want / hint, and a bug as one sentence with a hint how to report it.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from protokube.errors import ExitCode, ProtokubeError, Refused
 COMMANDS: dict[str, tuple[str, str]] = {
     "up": ("protokube.cli.up.command:up", "The main job on one machine: a control plane that heals."),
     "down": ("protokube.cli.down:down", "Take the local cloud away, all of it."),
-    "status": ("protokube.cli.status:status", "How far a local cluster has come up, and what it waits for."),
-    "explain": ("protokube.cli.explain:explain", "Why a volume, member or name waits, or where it comes from."),
+    "status": ("protokube.cli.status:status", "Show the state of a local cluster and what it waits for."),
+    "explain": ("protokube.cli.explain:explain", "Explain the state of a volume, etcd member or DNS record."),
     "drill": ("protokube.cli.drill:drill", "Break something on purpose, watch it heal, and judge."),
-    "etcd": ("protokube.cli.etcd:etcd", "The members of etcd, and volumes that came from elsewhere."),
+    "etcd": ("protokube.cli.etcd:etcd", "List etcd members; adopt or accept etcd volumes."),
     "load": ("protokube.cli.load:load", "Bring images to a local cluster, without a registry."),
-    "export": ("protokube.cli.export:export", "A kubeconfig for a person, which ends by itself."),
+    "export": ("protokube.cli.export:export", "Export a kubeconfig with a short-lived certificate."),
     "agent": ("protokube.cli.agent:agent", "The daemon on each master: disks, names and etcd, by rounds."),
     "dns-controller": ("protokube.cli.dns.controller:dns_controller", "What annotations ask for stands in DNS."),
-    "api-proxy": ("protokube.cli.api_proxy:api_proxy", "The way of one machine to whichever API server answers."),
-    "complete": ("protokube.cli.complete.command:complete", "A spec of a few lines, as the complete configuration."),
+    "api-proxy": ("protokube.cli.api_proxy:api_proxy", "Proxy local clients to an API server that is ready."),
+    "complete": ("protokube.cli.complete.command:complete", "Expand a short spec into the complete configuration."),
     "completion": ("protokube.cli.completion:completion", "Shell completion for bash, zsh or fish."),
-    "diff": ("protokube.cli.diff:diff", "Two complete configurations side by side, with reasons."),
+    "diff": ("protokube.cli.diff:diff", "Compare two complete configurations, with reasons."),
     "get": ("protokube.cli.get.command:get", "Read clusters back from a state store."),
-    "token": ("protokube.cli.token:token", "What new nodes show to be let in."),
-    "schema": ("protokube.cli.schema:schema", "The JSON Schema of our documents, for editors."),
+    "token": ("protokube.cli.token:token", "Manage bootstrap tokens, with which new nodes join."),
+    "schema": ("protokube.cli.schema:schema", "Print the JSON Schema of spec documents, for editors."),
 }
 DEBUG = "PROTOKUBE_DEBUG"
 
 
 class Commands(click.Group):
-    """A group that knows its commands by name and loads one when it is called."""
+    """Command group that imports a command only when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(COMMANDS)
@@ -72,32 +72,32 @@ class Commands(click.Group):
             result = super().invoke(ctx)
             sys.stdout.flush()
         except OSError as error:
-            if error.errno not in (errno.EPIPE, errno.ENOSPC) or (error.errno == errno.EPIPE and not nobody_reads()):
+            if error.errno not in (errno.EPIPE, errno.ENOSPC) or (error.errno == errno.EPIPE and not output_closed()):
                 raise
-            # writing the rest at exit would fail again
+            # Python flushes the rest at exit, which would fail again
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             if error.errno == errno.ENOSPC:
                 raise Refused(f"cannot write the result: {error.strerror}") from error
-            return ExitCode.OK  # whoever read our output stopped reading; click's 1 is our word for "different"
+            return ExitCode.OK  # the reader closed the pipe; click would exit with 1, which means "different" here
         return result
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 @click.version_option(__version__, prog_name="protokube")
 def cli() -> None:
-    """A Kubernetes control plane that nobody has to nurse.
+    """A self-healing Kubernetes control plane.
 
-    From a spec of a few lines to every flag of every component: `protokube complete examples/minimal.yaml`.
+    `protokube complete examples/minimal.yaml` expands a spec of a few lines into every flag of every component.
     """
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """One call of the command; the exit code says who has to act."""
-    said = sys.argv[1:] if arguments is None else arguments
+    """Run one command and return its exit code; docs/exit-codes.md says who has to act."""
+    argv = sys.argv[1:] if arguments is None else arguments
     try:
         result = cli.main(args=arguments, prog_name="protokube", standalone_mode=False)
     except ProtokubeError as error:
-        return tell(error, said)
+        return show_error(error, argv)
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
@@ -113,22 +113,22 @@ def run(arguments: list[str] | None = None) -> int:
         return 130
     except PermissionError as error:
         what = f"{error.filename}: " if error.filename else ""
-        refused = Refused(f"{what}{error.strerror}", hint="" if os.geteuid() == 0 else "is it root's? then sudo")
-        return tell(refused, said)
-    except Exception as bug:  # the outermost frame: a traceback is no answer to a user
+        refused = Refused(f"{what}{error.strerror}", hint="" if os.geteuid() == 0 else "if root owns it, use sudo")
+        return show_error(refused, argv)
+    except Exception as bug:  # the outermost frame: a user gets a sentence, not a traceback
         if os.environ.get(DEBUG):
             raise
         if isinstance(bug, ModuleNotFoundError) and (extra := extra_of(bug.name or "")):
             hint = f"pip install 'protokube[{extra}]'"
-            return tell(Refused(f"this needs {bug.name}, which is not installed", hint=hint), said)
+            return show_error(Refused(f"this needs {bug.name}, which is not installed", hint=hint), argv)
         click.echo(f"error: a bug in protokube: {type(bug).__name__}: {bug}", err=True)
         click.echo(f"  hint: run it again with {DEBUG}=1 and report what it prints", err=True)
         return ExitCode.BUG
     return int(result) if isinstance(result, int) else ExitCode.OK
 
 
-def tell(error: ProtokubeError, arguments: list[str]) -> int:
-    """An error for a person, or as data where data was asked for."""
+def show_error(error: ProtokubeError, arguments: list[str]) -> int:
+    """Print an error as text, or as JSON if `--output json` is given; return its exit code."""
     if wants_json(arguments):
         import json
 
@@ -136,16 +136,16 @@ def tell(error: ProtokubeError, arguments: list[str]) -> int:
             {"path": each.path, "message": each.message, "hint": each.hint, "where": str(each.where or "")}
             for each in getattr(error, "problems", ())
         ]
-        told: dict[str, Any] = {"error": error.message, "saw": error.saw, "want": error.want, "hint": error.hint}
-        told["problems"] = problems
-        click.echo(json.dumps({key: value for key, value in told.items() if value}, indent=2), err=True)
+        document: dict[str, Any] = {"error": error.message, "saw": error.saw, "want": error.want, "hint": error.hint}
+        document["problems"] = problems
+        click.echo(json.dumps({key: value for key, value in document.items() if value}, indent=2), err=True)
     else:
         click.echo(f"error: {error}", err=True)
     return error.exit_code
 
 
 def extra_of(module: str) -> str:
-    """The extra that brings a library; empty for one that has to be there."""
+    """The pip extra that installs a library; empty for a required dependency."""
     known = {
         "agent": ("cryptography", "dns", "jeepney", "prometheus_client"),
         "dns": ("httpx2", "lightkube", "msgspec"),
@@ -154,16 +154,16 @@ def extra_of(module: str) -> str:
     return next((extra for extra, modules in known.items() if module.partition(".")[0] in modules), "")
 
 
-def nobody_reads() -> bool:
-    """Whether it is our own output that is broken, and not a connection that we have."""
-    asked = select.poll()
+def output_closed() -> bool:
+    """Whether the reader of stdout or stderr is gone. EPIPE may also come from one of our sockets."""
+    poller = select.poll()
     for number in (1, 2):
-        asked.register(number, 0)
-    return any(happened & select.POLLERR for _, happened in asked.poll(0))
+        poller.register(number, 0)
+    return any(events & select.POLLERR for _, events in poller.poll(0))
 
 
 def have_streams() -> None:
-    """A stream that the caller closed leads nowhere; else a file that we open takes its number, and what we print."""
+    """Open /dev/null for closed standard streams; else our next file gets the descriptor, and with it our output."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             number = os.open(os.devnull, os.O_RDWR)

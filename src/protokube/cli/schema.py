@@ -1,4 +1,4 @@
-"""`protokube schema`: JSON Schema for editors."""
+"""`protokube schema`: print the JSON Schema of spec documents."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 @click.command()
 @click.option("--kind", type=click.Choice(["Cluster", "InstanceGroup"]), help="Only this kind of document.")
 def schema(kind: str | None) -> None:
-    """The JSON Schema of our documents, for editors.
+    """Print the JSON Schema of spec documents, for editors.
 
     \b
       protokube schema > protokube.schema.json

@@ -1,4 +1,4 @@
-"""`protokube status`: how far a local cluster has come up."""
+"""`protokube status`: show the state of a local cluster."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
     from protokube.local.view.cluster import ClusterView
 
 PATIENCE = 5.0
-"""Seconds after which a need for a person, the same all the time, counts as one that does not pass by itself."""
+"""Seconds for which the same need for a person must last before `--wait` gives up; others pass by themselves."""
 
 
 @click.command()
 @cluster_option
-@click.option("--wait", is_flag=True, help="Stay until it is ready, a person is needed, or the time is up.")
-@click.option("--timeout", type=Duration(), default="120s", show_default=True, help="How long --wait stays.")
+@click.option("--wait", is_flag=True, help="Wait until it is ready, a person is needed, or --timeout is over.")
+@click.option("--timeout", type=Duration(), default="120s", show_default=True, help="Longest time that --wait waits.")
 @output_option(default="text", choices=("text", "json", "yaml"))
 def status(cluster: str | None, wait: bool, timeout: float, output: str) -> int:
-    """How far a local cluster has come up, and what it waits for.
+    """Show the state of a local cluster and what it waits for.
 
-    Hosts, disks, etcd members, names, and what every agent says of itself; no Kubernetes API is needed for it. Exit
-    code 0: ready; 3: not ready yet, and nobody has to act; 4: a person is needed, also while the cluster serves; 2: bad
-    input; 70: a bug of ours. docs/exit-codes.md has the whole table.
+    Shows hosts, disks, etcd members, DNS names, and the last report of every agent. Needs no Kubernetes API. Exit
+    code 0: ready; 3: not ready yet, no action needed; 4: a person is needed, even if the cluster serves; 2: bad input;
+    70: a bug in protokube. docs/exit-codes.md has the whole table.
 
-    --wait ends with 4 once a person has been needed for five seconds: what passes within a round does not end it.
+    --wait ends with 4 once a person has been needed for five seconds; what an agent resolves sooner does not end it.
 
     \b
       protokube status
@@ -62,7 +62,7 @@ def status(cluster: str | None, wait: bool, timeout: float, output: str) -> int:
 
 
 def stay(views: Iterable[ClusterView], screen: Screen) -> ClusterView:
-    """Show what changes until it is ready, or until a person has been needed for a while; the last view."""
+    """Show changes until the cluster is ready, or a person has been needed for PATIENCE; return the last view."""
     from protokube.cli.render.status import outcome, render_changes, render_status
     from protokube.local.view.cluster import Standing
 

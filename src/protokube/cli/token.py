@@ -1,4 +1,4 @@
-"""`protokube token`: what new nodes show to be let in."""
+"""`protokube token`: create, list and delete bootstrap tokens."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 Decorated = Callable[..., Any]
 TEXT_OR_JSON = ("text", "json")
 SHORTEST, LONGEST = 60.0, 3650 * 86400.0
-"""Seconds; no authority lives longer than the latter."""
+"""Seconds; no CA is valid for longer than the latter."""
 
 
 def kubeconfig_option(function: Decorated) -> Decorated:
-    text = "The API to ask.  [default: KUBECONFIG, then the local cluster's, then ~/.kube/config]"
+    text = "Kubeconfig of the cluster.  [default: KUBECONFIG, then the local cluster's, then ~/.kube/config]"
     kind = click.Path(dir_okay=False, path_type=Path)
     return click.option("--kubeconfig", type=kind, metavar="FILE", help=text)(function)
 
 
 def chosen(kubeconfig: Path | None, cluster: str | None) -> Path:
-    """The file that was meant."""
+    """The kubeconfig to use: `--kubeconfig`, that of `--cluster`, or the default."""
     from protokube.kube.kubeconfig import VARIABLE, find
     from protokube.local.base import client_files
     from protokube.local.base.paths import Paths
@@ -45,9 +45,9 @@ def chosen(kubeconfig: Path | None, cluster: str | None) -> Path:
 
 @click.group()
 def token() -> None:
-    """What new nodes show to be let in.
+    """Manage bootstrap tokens, with which new nodes join.
 
-    A node that shows one may ask for its own certificate, and for nothing else. Tokens end by themselves.
+    With a bootstrap token a node can request its own certificate, and nothing else. Tokens expire.
 
     \b
       protokube token create
@@ -58,20 +58,20 @@ def token() -> None:
 
 
 @token.command()
-@click.option("--ttl", type=Duration(), default="24h", show_default=True, help="How long it is good: 3650d at most.")
-@click.option("--description", default="", help="For whoever reads the list.")
+@click.option("--ttl", type=Duration(), default="24h", show_default=True, help="Lifetime of the token: 3650d at most.")
+@click.option("--description", default="", help="Text that `token list` shows.")
 @kubeconfig_option
 @cluster_option
 @output_option(default="text", choices=TEXT_OR_JSON)
 def create(ttl: float, description: str, kubeconfig: Path | None, cluster: str | None, output: str) -> None:
-    """Make one, and show it: it is shown only now."""
+    """Create a token and print it. It cannot be shown again."""
     from protokube.addons.tokens import PATH, new_token, to_secret
     from protokube.kube.kubeconfig import opened
 
     if ttl < SHORTEST:
-        raise InvalidRequest("a token that ends at once lets nobody in", want="--ttl of a minute or more")
+        raise InvalidRequest("--ttl is too short for a token", want="--ttl of a minute or more")
     if ttl > LONGEST:
-        raise InvalidRequest("a token has to end one day", want=f"--ttl of at most {LONGEST / 86400:g}d")
+        raise InvalidRequest("--ttl is too long for a token", want=f"--ttl of at most {LONGEST / 86400:g}d")
     expires = dt.datetime.now(dt.UTC) + dt.timedelta(seconds=ttl)
     made = new_token(secrets.choice, expires, description)
     with opened(chosen(kubeconfig, cluster)) as api:
@@ -84,20 +84,20 @@ def create(ttl: float, description: str, kubeconfig: Path | None, cluster: str |
 @cluster_option
 @output_option(default="text", choices=TEXT_OR_JSON)
 def list_tokens(kubeconfig: Path | None, cluster: str | None, output: str) -> None:
-    """Those there are, without what is secret about them."""
+    """List tokens, without their secrets."""
     from protokube.addons.tokens import PATH, TYPE, from_secret
     from protokube.cli.render.table import table
     from protokube.kube.kubeconfig import opened
 
     with opened(chosen(kubeconfig, cluster)) as api:
         found = api.get(PATH, fieldSelector=f"type={TYPE}").get("items") or []
-    # a list does not say the type of what is in it
+    # items of a list have no type
     tokens = sorted((each for tree in found if (each := from_secret({"type": TYPE, **tree}))), key=lambda each: each.id)
-    told = [as_data(each) for each in tokens]
+    documents = [as_data(each) for each in tokens]
     if output == "json":
-        click.echo(json.dumps(told, indent=2))
+        click.echo(json.dumps(documents, indent=2))
         return
-    rows = [(each["id"], each["expires"] or "never", each["description"]) for each in told]
+    rows = [(each["id"], each["expires"] or "never", each["description"]) for each in documents]
     click.echo("\n".join(table(("ID", "EXPIRES", "DESCRIPTION"), rows)) or "no tokens")
 
 
@@ -106,7 +106,7 @@ def list_tokens(kubeconfig: Path | None, cluster: str | None, output: str) -> No
 @kubeconfig_option
 @cluster_option
 def delete(token_id: str, kubeconfig: Path | None, cluster: str | None) -> None:
-    """Take one away before it ends; who has a certificate already keeps it."""
+    """Delete a token before it expires. Nodes that already have a certificate keep it."""
     from protokube.addons.tokens import secret_path
     from protokube.kube.client import ApiError
     from protokube.kube.kubeconfig import opened
@@ -123,7 +123,7 @@ def delete(token_id: str, kubeconfig: Path | None, cluster: str | None) -> None:
     click.echo(f"deleted {token_id.partition('.')[0]}")
 
 
-def as_data(told: Token) -> dict[str, str]:
-    """What may be shown of it."""
-    expires = told.expires.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if told.expires else ""
-    return {"id": told.id, "expires": expires, "description": told.description}
+def as_data(token: Token) -> dict[str, str]:
+    """The fields of a token that are not secret."""
+    expires = token.expires.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if token.expires else ""
+    return {"id": token.id, "expires": expires, "description": token.description}

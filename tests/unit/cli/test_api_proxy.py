@@ -19,7 +19,7 @@ NAME = ("--name", "api.internal.dev")
 def test_what_is_no_place_to_listen_is_told_with_one_that_is(call: Call, place: str) -> None:
     answer = call("api-proxy", *NAME, "--listen", place)
     assert answer.code == ExitCode.INVALID
-    assert f"{place!r} is no place to listen" in answer.err
+    assert f"{place!r} is not a listen address" in answer.err
     assert "such as 127.0.0.1:3988" in answer.err
 
 

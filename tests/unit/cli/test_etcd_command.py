@@ -192,7 +192,7 @@ def test_a_volume_is_adopted_where_its_holder_has_it_mounted() -> None:
     disk, member = find_volume(VIEW, "vol-aaaa")
 
     assert member.name == "etcd-a"
-    with pytest.raises(TryLater, match="nobody has vol-aaaa mounted"):
+    with pytest.raises(TryLater, match="no host has vol-aaaa mounted"):
         mounted_at(a_view(hosts=(a_host(0, pid=None),)), disk)
     with pytest.raises(TryLater, match="vol-aaaa is not mounted on master-0 yet"):
         mounted_at(a_view(hosts=(a_host(0, pid=os.getpid()),)), disk)
@@ -211,4 +211,4 @@ def test_the_command_adopts_nothing_that_nobody_has_mounted(call: Call, state: P
         answer = call("etcd", "adopt", "vol-aaaa", "--yes")
 
     assert answer.code == ExitCode.TRY_LATER
-    assert "nobody has vol-aaaa mounted" in answer.err
+    assert "no host has vol-aaaa mounted" in answer.err

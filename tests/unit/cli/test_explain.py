@@ -69,7 +69,7 @@ def test_what_agents_said_about_a_volume_is_put_together_whoever_said_it() -> No
     )
     told = explain_volume(a_view(agents=agents), "vol-aaaa")
 
-    assert told.said == (
+    assert told.reports == (
         "master-0: attached vol-aaaa",
         "master-1: went to another master",
         "master-0 waits, for 7 s: etcd",
@@ -81,8 +81,8 @@ def test_a_name_inside_another_word_is_not_meant() -> None:
     agents = (an_agent(0, person=(a_note("there is no authority 'etcd-a-client', nor vol-aaaab", step="keys"),)),)
     mentions = (an_agent(0, person=(a_note("the name of etcd-a: refused", step="names"),)),)
 
-    assert explain_member(a_view(agents=agents), "a").said == ()
-    assert explain_member(a_view(agents=mentions), "a").said == (
+    assert explain_member(a_view(agents=agents), "a").reports == ()
+    assert explain_member(a_view(agents=mentions), "a").reports == (
         "master-0 needs a person: the name of etcd-a: refused",
     )
 
@@ -103,7 +103,7 @@ def test_what_a_person_has_to_do_comes_next() -> None:
     )
     told = explain_volume(view, "vol-aaaa")
 
-    assert told.said == ("master-0 needs a person: vol-aaaa is not blank",)
+    assert told.reports == ("master-0 needs a person: vol-aaaa is not blank",)
     assert told.next == "a person acts: check the tags of vol-aaaa"
 
 
@@ -257,9 +257,12 @@ def test_a_name_that_is_not_right_yet_says_who_will_mend_it() -> None:
 def test_the_names_of_the_api_are_wanted_by_the_elected_master() -> None:
     name = f"api.internal.{CLUSTER}"
 
-    assert record_next(name) == ("the elected master (master-0): the masters that live", "nothing: it is in order")
+    assert record_next(name) == (
+        "the elected master (master-0): the addresses of live masters",
+        "nothing: it is in order",
+    )
     assert record_next(name, records=(), agents=()) == (
-        "the elected master, and none is known to be elected: the masters that live",
+        "the elected master, and none is known to be elected: the addresses of live masters",
         "nothing, until a master is elected; it writes the name",
     )
 
@@ -269,7 +272,7 @@ def test_a_name_that_nobody_of_us_wants_is_only_told() -> None:
     told = explain_record(a_view(records=(*VIEW.records, other)), f"www.{CLUSTER}")
 
     assert told.title == f"www.{CLUSTER} is in the zone"
-    assert dict(told.facts)["wanted by"] == "nobody that we know of"
+    assert dict(told.facts)["wanted by"] == "unknown"
 
 
 # What is not there.

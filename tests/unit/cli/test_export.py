@@ -81,7 +81,7 @@ def test_without_a_word_it_is_for_an_admin_and_for_a_day(export: Export, tmp_pat
     assert answer.code == ExitCode.OK
     assert openssl(tmp_path, answer.out, "-subject") == "subject=CN = admin, O = system:masters"
     assert dt.timedelta(hours=23, minutes=50) < life(tmp_path, answer.out) <= dt.timedelta(hours=24)
-    assert answer.err.startswith("admin (system:masters) may enter laptop until ")
+    assert answer.err.startswith("admin (system:masters) has access to laptop until ")
     assert "PRIVATE" not in answer.err
 
 
@@ -126,7 +126,7 @@ def test_a_file_is_its_owners_alone_and_is_replaced_in_one_step(export: Export, 
     second = export("-o", "admin.kubeconfig")
 
     assert (first.code, second.code, first.out) == (ExitCode.OK, ExitCode.OK, "")
-    assert first.err.startswith("admin.kubeconfig: admin (system:masters) may enter")
+    assert first.err.startswith("admin.kubeconfig: admin (system:masters) has access to")
     assert (here / "admin.kubeconfig").stat().st_mode & 0o777 == 0o600
     assert (here / "admin.kubeconfig").stat().st_ino != inode
     assert [each.name for each in here.iterdir() if "kubeconfig" in each.name] == ["admin.kubeconfig"]
@@ -138,26 +138,26 @@ def test_a_file_that_holds_something_else_is_left_alone(export: Export, here: Pa
     answer = export("-o", "config")
 
     assert answer.code == ExitCode.REFUSED
-    assert "error: config is there already" in answer.err
+    assert "error: config exists, and is not a kubeconfig for laptop alone" in answer.err
     assert (here / "config").read_text() == text
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--ttl", "soon"], "'soon' is not a length of time"),
-        (["--ttl", "24x"], "'24x' is not a length of time"),
-        (["--ttl", "-5h"], "'-5h' is not a length of time"),
+        (["--ttl", "soon"], "'soon' is not a duration"),
+        (["--ttl", "24x"], "'24x' is not a duration"),
+        (["--ttl", "-5h"], "'-5h' is not a duration"),
         (["--ttl", "24"], "--ttl 24s is too short to be of use"),
-        (["--ttl", "999999999d"], "--ttl is longer than an authority lives"),
-        (["--ttl", "9" * 400 + "d"], "--ttl is longer than an authority lives"),
-        (["--server", "http://api.laptop"], "'http://api.laptop' is not the address of an API"),
-        (["--server", "https://[::1"], "'https://[::1' is not the address of an API"),
+        (["--ttl", "999999999d"], "--ttl is longer than the lifetime of a CA"),
+        (["--ttl", "9" * 400 + "d"], "--ttl is longer than the lifetime of a CA"),
+        (["--server", "http://api.laptop"], "'http://api.laptop' is not the URL of an API server"),
+        (["--server", "https://[::1"], "'https://[::1' is not the URL of an API server"),
         (["--user", ""], "no certificate can name the user ''"),
         (["--groups", "x" * 65], "no certificate can name the group 'xxx"),
         (["--cluster", "prod"], "there is no local cluster 'prod'"),
         (["--cluster", "laptop", "--name", "laptop"], "--cluster is for a local cluster"),
-        (["--name", "dev.example.com"], "dev.example.com is in which store?"),
+        (["--name", "dev.example.com"], "--name dev.example.com needs a store"),
     ],
 )
 def test_what_cannot_be_is_one_error_in_words(export: Export, arguments: list[str], says: str) -> None:

@@ -361,7 +361,7 @@ def test_what_is_no_length_of_time_is_turned_away(call: Call, text: str) -> None
     answer = call("status", "--timeout", text)
 
     assert answer.code == ExitCode.INVALID
-    assert f"{text!r} is not a length of time: such as 90s, 2m, 1h" in answer.err
+    assert f"{text!r} is not a duration: such as 90s, 2m, 1h" in answer.err
 
 
 # As data.

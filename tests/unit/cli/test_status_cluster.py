@@ -117,7 +117,7 @@ def test_a_cluster_of_root_is_not_for_everybody_to_look_at(state: Path) -> None:
     assert find_cluster(None).cluster == "one"
     os.seteuid(65534)
     try:
-        with pytest.raises(Refused, match="one is not yours to look at") as caught:
+        with pytest.raises(Refused, match="no permission to read one") as caught:
             find_cluster(None)
     finally:
         os.seteuid(0)

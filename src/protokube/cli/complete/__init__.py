@@ -1,4 +1,4 @@
-"""`protokube complete`: a spec in, the complete configuration out; `--why`, `--store`.
+"""`protokube complete`: expand a spec into the complete configuration; `--why`, `--store`.
 
 Not here: the decisions themselves (`config`).
 """

@@ -1,4 +1,4 @@
-"""`protokube complete`: a spec in, the complete configuration out."""
+"""`protokube complete`: expand a spec into the complete configuration."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from protokube.cli.shared.options import output_option, show_warnings, store_opt
 
 
 def known_paths(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    """What `--why` can be asked, for the shell: the paths of this very spec, one step further."""
+    """Shell completion for `--why`: the field paths of this spec, one level at a time."""
     from protokube.cli.shared.inputs import read_specs
     from protokube.config.complete import complete as complete_spec
     from protokube.config.why import flatten
     from protokube.errors import ProtokubeError
     from protokube.spec.parse import read
 
-    # click stops at `--why` without a value, before it sorts out what the rest is
+    # while `--why` has no value yet, click leaves the SPEC arguments unparsed in `ctx.args`
     specs = ctx.params.get("specs") or [each for each in ctx.args if each == "-" or not each.startswith("-")]
-    if "-" in specs:  # standard input is the terminal while a shell completes
+    if "-" in specs:  # during completion, stdin is the user's terminal
         return []
     try:
         paths = flatten(complete_spec(read(read_specs(tuple(specs))))) if specs else {}
@@ -33,15 +33,16 @@ def known_paths(ctx: click.Context, _: click.Parameter, incomplete: str) -> list
 @click.argument("specs", metavar="SPEC...", nargs=-1, required=True, type=click.Path(allow_dash=True))
 @output_option(default="yaml")
 @click.option(
-    "--why", "path", metavar="PATH", shell_complete=known_paths, help="Say where one value comes from instead."
+    "--why", "path", metavar="PATH", shell_complete=known_paths, help="Explain where the value at PATH comes from."
 )
 @store_option(required=False)
-@click.option("-q", "--quiet", is_flag=True, help="No warnings.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no warnings.")
 def complete(specs: tuple[str, ...], output: str, path: str | None, store_url: str | None, quiet: bool) -> None:
-    """A spec of a few lines, as the complete configuration.
+    """Expand a short spec into the complete configuration.
 
-    SPEC is a file, a directory, or - for standard input; several belong to one cluster. The result names every flag
-    and every configuration file of every component, and is a spec again: completing it changes nothing.
+    SPEC is a file, a directory, or - for standard input; several SPECs describe one cluster. The result contains every
+    flag and configuration file of every component. It is itself a valid spec: completing it again changes nothing.
+    With --store it is written to the state store, and the paths written are printed.
 
     \b
       protokube complete examples/minimal.yaml
@@ -58,9 +59,9 @@ def complete(specs: tuple[str, ...], output: str, path: str | None, store_url: s
     if not quiet:
         show_warnings(config.warnings)
     if path is not None:
-        from protokube.cli.complete.why import tell_why
+        from protokube.cli.complete.why import show_why
 
-        tell_why(config, path, output)
+        show_why(config, path, output)
     elif store_url:
         from protokube.cli.complete.store import write_store
 

@@ -1,4 +1,4 @@
-"""Put a complete configuration into the state store."""
+"""Write a complete configuration to the state store."""
 
 from __future__ import annotations
 

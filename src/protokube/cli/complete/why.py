@@ -10,8 +10,8 @@ from protokube.config.complete import Config
 from protokube.config.why import why
 
 
-def tell_why(config: Config, path: str, output: str) -> None:
-    """One sentence for each value; as data, the sentences in a list."""
+def show_why(config: Config, path: str, output: str) -> None:
+    """Print one sentence for each value below the path; as JSON, a list of sentences."""
     sentences = why(config, path)
     if output == "json":
         click.echo(json.dumps(sentences, indent=2, ensure_ascii=False))

@@ -1,4 +1,4 @@
-"""One round of the dns-controller, for people and for programs."""
+"""Render one round of the dns-controller, as text and as data."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from protokube.records import Change, Record
 
 
 def lines(done: Round, *, dry_run: bool) -> list[str]:
-    """What was done, or would have been, and what is not as it should be."""
-    told: list[str] = []
+    """The changes that were made, or would be made, and what could not be carried out."""
+    applied: list[str] = []
     for outcome in done.zones:
         verb = "would change" if dry_run else "changed"
-        told += [
+        applied += [
             f"{outcome.zone}: {len(outcome.applied)} name{'' if len(outcome.applied) == 1 else 's'} {verb}",
             *(f"  {each}" for each in changes(outcome.applied)),
         ]
     wrong = sorted(set(sentences(done)))
-    return [*told, *(["not as asked for:"] if wrong else []), *(f"  {each}" for each in wrong)] or ["no zone is ours"]
+    problems = ["not as asked for:", *(f"  {each}" for each in wrong)] if wrong else []
+    return [*applied, *problems] or ["no zone is managed"]
 
 
 def tree(done: Round, *, dry_run: bool) -> dict[str, Any]:

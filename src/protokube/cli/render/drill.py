@@ -1,4 +1,4 @@
-"""The verdict of a drill, for people and as data. Pure."""
+"""Render the verdict of a drill, as text and as data. Pure."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def api_writes(verdict: Verdict) -> list[str]:
 def members(verdict: Verdict) -> str:
     if verdict.same_list:
         return "members: the same before and after, byte by byte"
-    names = [sorted(each["name"] for each in json.loads(told)) for told in verdict.lists]
+    names = [sorted(each["name"] for each in json.loads(text)) for text in verdict.lists]
     if verdict.replaced and names[0] == names[1]:
         return f"members: the same names as before; {verdict.replaced} joined anew, with another id"
     return "members: another list than before"

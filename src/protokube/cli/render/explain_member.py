@@ -1,4 +1,4 @@
-"""Why a member waits: its volume, its host, its name, and what etcd says. Pure."""
+"""Explain a member: its volume, its host, its DNS name, and what etcd reports. Pure."""
 
 from __future__ import annotations
 
@@ -35,6 +35,6 @@ def explain_member(view: ClusterView, name: str) -> Explanation:
         name=member.name,
         title=f"{member.name} is member {member.member}",
         facts=tuple(facts),
-        said=tuple(dict.fromkeys(sentences(notes))),
+        reports=tuple(dict.fromkeys(sentences(notes))),
         next=for_a_person(notes) or str(next_for_member(view, member)),
     )

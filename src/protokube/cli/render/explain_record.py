@@ -1,4 +1,4 @@
-"""Where a name comes from: who wants it, what it says, and who claimed it. Pure."""
+"""Explain a DNS record: its value, which agent writes it, and which agent claimed it. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def explain_record(view: ClusterView, name: str) -> Explanation:
         name=found,
         title=f"{found} is {_role(view, found, member)}",
         facts=tuple(facts),
-        said=tuple(dict.fromkeys(sentences(notes))),
+        reports=tuple(dict.fromkeys(sentences(notes))),
         next=for_a_person(notes) or str(next_for_record(view, found)),
     )
 
@@ -45,5 +45,5 @@ def _wanted_by(view: ClusterView, name: str, member: MemberView | None) -> str:
         return f"the agent of {disk.attached_to}, which holds {disk.id} with epoch {disk.epoch}"
     if name in view.api_names:
         elected = f" ({view.elected})" if view.elected else ", and none is known to be elected"
-        return f"the elected master{elected}: the masters that live"
-    return "nobody that we know of"
+        return f"the elected master{elected}: the addresses of live masters"
+    return "unknown"

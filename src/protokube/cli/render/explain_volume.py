@@ -1,4 +1,4 @@
-"""Why a volume waits: its tags, its mark and epoch, its holder, and what the record says of it. Pure."""
+"""Explain a volume: its tags, mark and epoch, its holder, and its entry in the generation record. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def explain_volume(view: ClusterView, name: str) -> Explanation:
         ("member", f"{disk.member}, as its tags say" + (f"; {member.dns_name}" if member else "")),
         ("size", size(disk.size)),
         ("holder", _holder(view, disk)),
-        ("phase", phase_state(view, disk) or "its holder has not said yet"),
+        ("phase", phase_state(view, disk) or "not reported by its holder yet"),
         ("mark", MARKS.get(disk.mark.partition(":")[0], disk.mark)),
         ("epoch", f"{disk.epoch}, written by {disk.last_holder}" if disk.epoch else "none: nobody has held it yet"),
         ("record", _in_the_record(view, disk)),
@@ -44,7 +44,7 @@ def explain_volume(view: ClusterView, name: str) -> Explanation:
         name=disk.id,
         title=f"{disk.id} is the home of {member.name if member else disk.member}",
         facts=tuple(facts),
-        said=tuple(dict.fromkeys(sentences(notes))),
+        reports=tuple(dict.fromkeys(sentences(notes))),
         next=for_a_person(notes) or str(next_for_volume(view, disk)),
     )
 

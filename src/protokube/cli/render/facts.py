@@ -1,6 +1,6 @@
-"""What there is to say about one thing: a few facts, what the agents said about it, and what happens next. Pure.
+"""An explanation of one volume, member or record: facts, reports of the agents, and what happens next. Pure.
 
-Nothing is asked here: all of it was in the view, in several places. Putting it together is the help.
+Everything comes from the view; this module only collects what concerns one object.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """What there is to say about one thing."""
+    """The explanation of one volume, member or record."""
 
     kind: str
     name: str
     title: str
     facts: tuple[tuple[str, str], ...]
-    said: tuple[str, ...]
-    """What agents last reported about it."""
+    reports: tuple[str, ...]
+    """What agents last reported about it; `said` in JSON."""
     next: str
 
     def lines(self) -> list[str]:
         width = max(len(name) for name, _ in self.facts)
         lines = [self.title, *(f"  {name.ljust(width)}  {text}" for name, text in self.facts)]
-        if self.said:
-            lines += ["said about it:", *(f"  {each}" for each in self.said)]
+        if self.reports:
+            lines += ["reported about it:", *(f"  {each}" for each in self.reports)]
         return [*lines, f"next: {self.next}"]
 
     def tree(self) -> dict[str, Any]:
         facts = dict(self.facts)
-        return {"kind": self.kind, "name": self.name, "title": self.title, "facts": facts, "said": list(self.said),
+        return {"kind": self.kind, "name": self.name, "title": self.title, "facts": facts, "said": list(self.reports),
                 "next": self.next}  # fmt: skip
 
 
 def about(view: ClusterView, names: Iterable[str], etcd_cluster: str = "") -> list[tuple[str, AgentNote]]:
-    """What agents said about any of these names, or of the whole etcd cluster, with how they said it."""
+    """What agents reported about any of these names, or about the whole etcd cluster: (kind of report, report)."""
     known = {each for each in names if each}
-    # as a whole word: etcd-c is not meant by etcd-client-ca
+    # whole words only: etcd-client-ca does not mention etcd-c
     mentioned = re.compile(r"(?<![\w./-])(" + "|".join(map(re.escape, sorted(known))) + r")(?![\w-])")
 
     def concerns(each: AgentNote) -> bool:
@@ -56,7 +56,7 @@ def about(view: ClusterView, names: Iterable[str], etcd_cluster: str = "") -> li
 
     did = [AgentNote(host=agent.host, note=note) for agent in view.agents for note in agent.did]
     ways = (("did", did), ("waits", view.waits), ("person", view.person), ("broken", view.bugs))
-    return [(how, each) for how, told in ways for each in told if concerns(each)]
+    return [(how, each) for how, reports in ways for each in reports if concerns(each)]
 
 
 def sentences(notes: Iterable[tuple[str, AgentNote]]) -> Iterator[str]:
@@ -77,8 +77,8 @@ def _who(each: AgentNote) -> str:
 
 
 def for_a_person(notes: Iterable[tuple[str, AgentNote]]) -> str:
-    asked = [each.note.hint or each.note.text for how, each in notes if how == "person"]
-    return f"a person acts: {asked[0]}" if asked else ""
+    hints = [each.note.hint or each.note.text for how, each in notes if how == "person"]
+    return f"a person acts: {hints[0]}" if hints else ""
 
 
 def find(known: Iterable[T], name: str, names: Callable[[T], Iterable[str]], kind: str) -> T:
@@ -87,7 +87,7 @@ def find(known: Iterable[T], name: str, names: Callable[[T], Iterable[str]], kin
         if name in names(each):
             return each
     all_names = [next(iter(names(each))) for each in things]
-    hint = near(name, dict.fromkeys(told for each in things for told in names(each)))
+    hint = near(name, dict.fromkeys(alias for each in things for alias in names(each)))
     raise InvalidRequest(
         f"there is no {kind} {name!r}", saw=", ".join(all_names) or "none at all", hint=hint or "protokube status"
     )

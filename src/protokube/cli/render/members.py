@@ -1,4 +1,4 @@
-"""The members of etcd as etcd lists them, and what was found on a volume that is to be adopted. Pure."""
+"""Render the etcd member list, and the contents of a volume to adopt. Pure."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ HEADER = ("ID", "NAME", "STATUS", "ROLE", "REVISION", "HOST", "VOLUME", "PEER UR
 
 
 def members_tree(view: ClusterView) -> dict[str, list[dict[str, Any]]]:
-    """By etcd cluster: each member as etcd lists it, and where it lives."""
+    """By etcd cluster: each member as etcd lists it, with its host and volume."""
     return {
-        key: [told | _place(_who(view, told), told) for told in list_tree(view.listed(key))]
+        key: [entry | _place(_find(view, entry), entry) for entry in list_tree(view.listed(key))]
         for key in dict.fromkeys(each.key for each in view.members)
     }
 
 
-def _who(view: ClusterView, told: Mapping[str, Any]) -> MemberView | None:
-    """By its peer URL: one that was added has no name until it has started."""
-    hosts = {urlsplit(url).hostname for url in told["peerURLs"]}
+def _find(view: ClusterView, entry: Mapping[str, Any]) -> MemberView | None:
+    """Match by peer URL: a member that was just added has no name until it starts."""
+    hosts = {urlsplit(url).hostname for url in entry["peerURLs"]}
     return next((each for each in view.members if each.dns_name in hosts), None)
 
 
-def _place(member: MemberView | None, told: Mapping[str, Any]) -> dict[str, Any]:
-    started = bool(told["clientURLs"])
+def _place(member: MemberView | None, entry: Mapping[str, Any]) -> dict[str, Any]:
+    started = bool(entry["clientURLs"])
     if member is None:
         gone = {"healthy": False, "alarms": [], "leader": False, "revision": 0, "host": None, "volume": None}
         return {"started": started, **gone}
@@ -79,18 +79,18 @@ def _status(row: Mapping[str, Any]) -> str:
 
 
 def render_found(volume: str, etcd_cluster: str, layout: Layout, decision: AdoptDecision) -> list[str]:
-    """What was found on a volume, and what that means."""
+    """What is on a volume, and whether it can be adopted."""
     folder = data_folder(etcd_cluster)
     text = layout.manifests.get(manifest_file(etcd_cluster))
-    said = read_manifest(text) if text is not None else None
+    manifest = read_manifest(text) if text is not None else None
     lines = [f"on {volume}:"]
     lines.append(f"  data      var/etcd/{folder}, {several(layout.logs.get(folder, 0), 'write-ahead log')}")
     lines.append(f"  database  {size(layout.database_size) or 'none'}")
-    if said is None:
+    if manifest is None:
         lines.append("  manifest  none that can be read")
     else:
-        lines.append(f"  manifest  {said.name or 'without a name'}, token {said.token or 'unsaid'}")
-        lines += [f"  peer      {each}" for each in said.peers]
+        lines.append(f"  manifest  {manifest.name or 'without a name'}, token {manifest.token or 'not set'}")
+        lines += [f"  peer      {each}" for each in manifest.peers]
     match decision:
         case Adopted(identity):
             lines.append(f"it is adopted already: epoch {identity.epoch}, generation {identity.generation}")
@@ -103,7 +103,7 @@ def render_found(volume: str, etcd_cluster: str, layout: Layout, decision: Adopt
 
 
 def found_tree(volume: str, layout: Layout, decision: AdoptDecision, done: list[str]) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    tree: dict[str, Any] = {
         "volume": volume,
         "logs": layout.logs,
         "databaseSize": layout.database_size,
@@ -112,8 +112,8 @@ def found_tree(volume: str, layout: Layout, decision: AdoptDecision, done: list[
     }
     match decision:
         case Adopted():
-            return told | {"adopted": True}
+            return tree | {"adopted": True}
         case Refuse(why, hint):
-            return told | {"adopted": False, "refused": why, "hint": hint}
+            return tree | {"adopted": False, "refused": why, "hint": hint}
         case Adopt(warnings=warnings):
-            return told | {"adopted": bool(done), "warnings": list(warnings)}
+            return tree | {"adopted": bool(done), "warnings": list(warnings)}

@@ -1,4 +1,4 @@
-"""A view as one screen, and the difference of two views as lines. Pure."""
+"""Render a view as one screen, and the difference of two views as lines. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PERSON = "needs a person:"
 
 
 def outcome(view: ClusterView) -> ExitCode:
-    """Who has to act; docs/exit-codes.md. A person who is needed is needed also while the cluster serves."""
+    """The exit code, see docs/exit-codes.md. A need for a person takes precedence, even if the cluster serves."""
     if view.person:
         return ExitCode.REFUSED
     return ExitCode.OK if view.ready else ExitCode.TRY_LATER
@@ -108,7 +108,7 @@ def disks(view: ClusterView) -> list[str]:
 
 
 def phase_state(view: ClusterView, disk: DiskView) -> str:
-    """The phase, and whether that is how it is now or only what its holder last said."""
+    """The phase; marked `last known` if the report of its holder is stale."""
     if not disk.phase or disk.attached_to is None or view.current(disk.attached_to):
         return disk.phase
     return f"{disk.phase}, last known"
@@ -146,27 +146,27 @@ def records(view: ClusterView) -> list[str]:
 
 
 def troubles(view: ClusterView) -> list[str]:
-    """What keeps it from being ready, what is waited for and how long, and what only a person can do."""
+    """What keeps the cluster from being ready, what it waits for and how long, and what only a person can do."""
     lacks = view.lacks
     lines: list[str] = [*_block("not ready:", lacks)]
     lines += _block("contradictions:", [each for each in view.contradictions if each not in lacks])
     lines += _block(
         "waiting:", [f"{subject(each)}{each.note.text}, for {lasting(each.seconds)}" for each in view.waits]
     )
-    lines += _block(PERSON, [line for each in together(view.person) for line in told(each)])
-    lines += _block("to be seen to one day:", dict.fromkeys(each.note.text for each in view.warnings))
+    lines += _block(PERSON, [line for each in together(view.person) for line in note_lines(each)])
+    lines += _block("warnings:", dict.fromkeys(each.note.text for each in view.warnings))
     lines += _block("broken, please report it:", [f"{subject(each)}{each.note.text}" for each in view.bugs])
     lines += _block("not seen:", view.notes)
     return lines
 
 
-def told(each: AgentNote) -> Iterator[str]:
+def note_lines(each: AgentNote) -> Iterator[str]:
     yield f"{subject(each)}{each.note.text}"
     yield from (f"  {name + ':':5} {text}" for name, text in (("saw", each.note.saw), ("hint", each.note.hint)) if text)
 
 
 def together(notes: Sequence[AgentNote]) -> list[AgentNote]:
-    """What several agents report in the same words is one entry with all their names."""
+    """Merge identical notes of several agents into one entry with all their names."""
     found: dict[Note, list[AgentNote]] = {}
     for each in notes:
         found.setdefault(each.note, []).append(each)
@@ -174,7 +174,7 @@ def together(notes: Sequence[AgentNote]) -> list[AgentNote]:
 
 
 def subject(each: AgentNote) -> str:
-    """Who says it of what; nothing before what was seen from outside, which names itself."""
+    """Prefix with the reporting host and its subject; empty for what was observed from outside."""
     if not each.host:
         return ""
     return f"{each.host}{' (last known)' if each.stale else ''}, {each.note.about or each.note.step}: "
@@ -185,9 +185,9 @@ def _block(title: str, lines: Collection[str]) -> list[str]:
 
 
 def render_changes(before: ClusterView | None, after: ClusterView) -> list[str]:
-    """One line for each thing that is other than before: what a pipe or a log is told."""
+    """One line for each change, for a pipe or a log."""
     if before is None:
-        needed = [f"{PERSON} {line}" for each in together(after.person) for line in told(each)]
+        needed = [f"{PERSON} {line}" for each in together(after.person) for line in note_lines(each)]
         return [headline(after), *(f"  {line}" for line in (*after.lacks, *needed))]
     lines = [f"the local cloud {'runs' if after.daemon.alive else 'does not run'}"] * (
         before.daemon.alive != after.daemon.alive
@@ -198,8 +198,8 @@ def render_changes(before: ClusterView | None, after: ClusterView) -> list[str]:
     lines += _changed(before.members, after.members, lambda each: each.name, _member_line)
     was, now = _addresses(before), _addresses(after)
     lines += [f"{name} -> {now.get(name, 'nothing')}" for name in sorted(was | now) if was.get(name) != now.get(name)]
-    asked = {line for each in before.person for line in told(each)}
-    lines += [f"{PERSON} {line}" for each in after.person for line in told(each) if line not in asked]
+    shown = {line for each in before.person for line in note_lines(each)}
+    lines += [f"{PERSON} {line}" for each in after.person for line in note_lines(each) if line not in shown]
     overdue, late = _overdue(before), _overdue(after)
     lines += [
         f"the agent of {host} has reported nothing for {late[host]:.0f} s" for host in late if host not in overdue
@@ -217,7 +217,7 @@ def _changed(before: Sequence[T], after: Sequence[T], name: Callable[[T], str], 
 
 
 def _overdue(view: ClusterView) -> dict[str, float]:
-    """By host, the age of a report whose successor is overdue."""
+    """By host, the age of the last report, where the next one is overdue."""
     return {each.host: each.age for each in view.agents if each.stale}
 
 

@@ -1,4 +1,4 @@
-"""Columns, times and sizes as people read them. Pure."""
+"""Format tables, durations and sizes. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ GAP = "  "
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Lines with aligned columns; what has nothing to say is a dash. No rows, no lines."""
+    """Lines with aligned columns; an empty cell is a dash. Without rows, no lines."""
     cells = [[each or "-" for each in row] for row in rows]
     if not cells:
         return []
@@ -18,7 +18,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def lasting(seconds: float) -> str:
-    """`0.4 s`, `12 s`, `3 min`, `5 h`, `2 d`: one number says enough."""
+    """A duration as one number and its unit: `0.4 s`, `12 s`, `3 min`, `5 h`, `2 d`."""
     if seconds < 0.95:
         return f"{max(seconds, 0.0):.1f} s"
     for size, unit, until in ((1, "s", 120), (60, "min", 7200), (3600, "h", 172800)):
@@ -28,12 +28,12 @@ def lasting(seconds: float) -> str:
 
 
 def exactly(seconds: float) -> str:
-    """As a drill reports it."""
+    """A duration with hundredths of a second, as drills report it."""
     return f"{seconds:.2f} s"
 
 
 def size(count: int) -> str:
-    """`20 GiB`, `96 KiB`; 0 is nothing to say."""
+    """A size in bytes with its unit: `20 GiB`, `96 KiB`; empty for 0."""
     if count <= 0:
         return ""
     number = float(count)

@@ -1,4 +1,4 @@
-"""A view as data: the same snapshot that the screen shows. Pure."""
+"""Render a view as data: the same snapshot that the screen shows. Pure."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def view_tree(view: ClusterView) -> Tree:
         "records": [record_tree(each) for each in view.records],
         "generations": {key: asdict(each) if each else None for key, each in view.generations.items()},
         "agents": [agent_tree(view, each) for each in view.agents],
-        "waiting": told_trees(view.waits, lasting=True),
-        "needsAPerson": told_trees(view.person),
-        "broken": told_trees(view.bugs),
+        "waiting": report_trees(view.waits, lasting=True),
+        "needsAPerson": report_trees(view.person),
+        "broken": report_trees(view.bugs),
         "notSeen": list(view.notes),
     }
 
@@ -68,7 +68,7 @@ def disk_tree(view: ClusterView, disk: DiskView) -> Tree:
 
 
 def member_tree(member: MemberView) -> Tree:
-    """Ids as etcdctl prints them: in hex."""
+    """Ids are in hex, as etcdctl prints them."""
     return {
         "member": member.member,
         "name": member.name,
@@ -96,7 +96,7 @@ def record_tree(record: Record) -> Tree:
 
 
 def agent_tree(view: ClusterView, agent: AgentView) -> Tree:
-    """`elected` and `serving` only as far as they hold now; what a stale report said of them is `lastKnown`."""
+    """`elected` and `serving` hold now; `lastKnown` has what the last report contains, even if it is stale."""
     current = view.current(agent.host) is not None
     did = [{name: value for name, value in asdict(each).items() if value} for each in agent.did]
     mounted = [asdict(each) for each in agent.mounted]
@@ -115,9 +115,9 @@ def agent_tree(view: ClusterView, agent: AgentView) -> Tree:
     }
 
 
-def told_trees(told: Sequence[AgentNote], *, lasting: bool = False) -> list[Tree]:
+def report_trees(reports: Sequence[AgentNote], *, lasting: bool = False) -> list[Tree]:
     found = []
-    for each in told:
+    for each in reports:
         tree: Tree = {"host": each.host} | ({"stale": True} if each.stale else {})
         tree |= {name: value for name, value in asdict(each.note).items() if value}
         found.append(tree | ({"seconds": round(each.seconds, 1)} if lasting else {}))

@@ -1,4 +1,4 @@
-"""Which local cluster a command is about, and following it until something is the case."""
+"""Choose the local cluster of a command, and poll its state."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 Decorated = Callable[..., Any]
 EVERY = 0.25
-"""Seconds between two looks while something is awaited."""
+"""Seconds between two polls."""
 UNITS = {"": 1.0, "s": 1.0, "ms": 0.001, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def cluster_option(function: Decorated) -> Decorated:
-    text = "The cluster; may be left out where there is only one."
+    text = "Name of the local cluster.  [default: the only one]"
     return click.option("--cluster", metavar="NAME", shell_complete=known_clusters, help=text)(function)
 
 
@@ -47,25 +47,25 @@ class Duration(click.ParamType[float]):
             return value
         found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", str(value))
         if found is None or found[2] not in UNITS:
-            self.fail(f"{value!r} is not a length of time: such as 90s, 2m, 1h, 30d", param, ctx)
+            self.fail(f"{value!r} is not a duration: such as 90s, 2m, 1h, 30d", param, ctx)
         return float(found[1]) * UNITS[found[2]]
 
 
 def find_cluster(name: str | None) -> Paths:
-    """The state of the cluster that was meant, if it may be looked at."""
+    """The paths of the chosen cluster. Refused without permission to read its state."""
     from protokube.local.base.paths import Paths
     from protokube.local.choose import one_cluster
 
     paths = Paths.of(one_cluster(name))
     if not may_open(paths.admin_socket):
         raise Refused(
-            f"{paths.cluster} is not yours to look at", saw=f"{paths.admin_socket} may not be opened", hint="sudo"
+            f"no permission to read {paths.cluster}", saw=f"{paths.admin_socket} may not be opened", hint="sudo"
         )
     return paths
 
 
 def may_open(socket: Path) -> bool:
-    """Whether a socket may be used, or is not there; one in a folder that is closed to us may not."""
+    """Whether we may use a socket, or it does not exist. False if we may not even enter its folder."""
     try:
         return not socket.exists() or os.access(socket, os.R_OK | os.W_OK, effective_ids=True)
     except PermissionError:
@@ -80,7 +80,7 @@ def follow(
     now: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[ClusterView]:
-    """One look after the other until the time is up: at least one, and one at the very end."""
+    """Poll until the time is up: at least once, and once more at the very end."""
     end = now() + seconds
     while True:
         began = now()

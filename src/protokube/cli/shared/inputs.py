@@ -1,4 +1,4 @@
-"""What commands read: files, directories and standard input."""
+"""Read specs from files, directories and standard input."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def text_of(data: bytes, name: str) -> str:
-    """A spec is UTF-8, whatever the locale of the shell says."""
+    """Decode as UTF-8, independent of the locale."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

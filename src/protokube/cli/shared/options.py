@@ -14,18 +14,18 @@ Decorated = Callable[..., Any]
 
 def output_option(*, default: str, choices: tuple[str, ...] = ("yaml", "json")) -> Callable[[Decorated], Decorated]:
     kind = click.Choice(choices)
-    return click.option("-o", "--output", type=kind, default=default, show_default=True, help="The form of the result.")
+    return click.option("-o", "--output", type=kind, default=default, show_default=True, help="Output format.")
 
 
 def store_option(*, required: bool) -> Callable[[Decorated], Decorated]:
-    text = "Where clusters are kept: file:///path, s3://bucket/prefix, gs://bucket/prefix, https://host/prefix."
+    text = "State store: file:///path, s3://bucket/prefix, gs://bucket/prefix, https://host/prefix."
     return click.option(
         "--store", "store_url", metavar="URL", envvar="PROTOKUBE_STORE", show_envvar=True, required=required, help=text
     )
 
 
 def show_warnings(warnings: Iterable[Problem]) -> None:
-    """To stderr, so that a result in a pipe stays clean."""
+    """Print to stderr, so that stdout has the result alone."""
     for each in warnings:
         first, *rest = str(each).splitlines()
         click.echo(f"warning: {first}", err=True)

@@ -1,4 +1,4 @@
-"""Long work, step by step, each with its time: on standard error, so that results stay alone on standard output."""
+"""Progress of long work, one line per step with its duration. On stderr, so that stdout has the result alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 
 
 class Progress:
-    """On a terminal a step shows while it runs; in a pipe there is one line when it is over."""
+    """On a terminal, show a step while it runs; in a pipe, print one line when it is done."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
@@ -32,7 +32,7 @@ class Progress:
         self._end(click.style("  ✓", fg="green") + f"  {step.text:<60} {time.monotonic() - began:6.2f} s")
 
     def say(self, text: str) -> None:
-        """What is being waited for right now; on a terminal only, it is replaced by the next."""
+        """Show what is waited for now; on a terminal only, until the next text replaces it."""
         self._show(f"  …  {text}")
 
     def _show(self, text: str) -> None:
@@ -50,7 +50,7 @@ class Progress:
 
 
 class Step:
-    """What the line will say in the end; the work may make it more exact."""
+    """The text of the final line; the work may set a more exact one."""
 
     def __init__(self, text: str) -> None:
         self.text = text

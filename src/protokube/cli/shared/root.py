@@ -1,4 +1,4 @@
-"""Commands that only root can carry out."""
+"""Check for commands that need root."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Where what is rendered goes: redrawn in place on a terminal, one line for each change in a pipe.
+"""Output of rendered text: redrawn in place on a terminal, one line per change in a pipe.
 
-On a terminal a line that is too long is cut: one that wraps would count as two when the cursor goes back up.
+On a terminal, lines that are too long are truncated: a wrapped line would count as two when the cursor moves back up.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ UP, CLEAR = "\x1b[{}F", "\x1b[J"
 
 
 class Screen:
-    """Shows one thing again and again."""
+    """A text that is shown repeatedly, as it changes."""
 
     def __init__(self, out: TextIO | None = None, *, redraw: bool | None = None) -> None:
         self.out = out or sys.stdout
@@ -25,7 +25,7 @@ class Screen:
         self._height = 0
 
     def show(self, lines: Sequence[str], *, last: bool = False) -> None:
-        """Replace what was shown before, on a terminal only; the last time nothing is cut."""
+        """Replace the text shown before; for a terminal only. With `last`, nothing is truncated."""
         columns, rows = shutil.get_terminal_size()
         shown = list(lines) if last else [line[:columns] for line in fit(lines, rows - 1)]
         back = UP.format(self._height) if self._height else ""
@@ -33,14 +33,14 @@ class Screen:
         self._height = len(shown)
 
     def tell(self, lines: Sequence[str]) -> None:
-        """One after the other, for good."""
+        """Append lines; nothing is redrawn."""
         for line in lines:
             click.echo(line, file=self.out)
         self.out.flush()
 
 
 def fit(lines: Sequence[str], rows: int) -> list[str]:
-    """What matters most of a screen that is too high: its first line, and its end, which says what is awaited."""
+    """Truncate to the height of the terminal: keep the first line and the end, which says what is waited for."""
     if len(lines) > rows:
         lines = [line for line in lines if line]
     rows = max(rows, 2)
@@ -48,7 +48,7 @@ def fit(lines: Sequence[str], rows: int) -> list[str]:
 
 
 def paint(line: str) -> str:
-    """What the eye should find first: headings, and what needs a person."""
+    """Highlight headings, and what needs a person."""
     if line.startswith(("needs a person", "broken")):
         return click.style(line, fg="red", bold=True)
     if line.endswith(":") and not line.startswith(" "):
@@ -59,7 +59,7 @@ def paint(line: str) -> str:
 
 
 def show_painted(lines: Sequence[str]) -> None:
-    """Once, to standard output; a pipe gets no colours."""
+    """Print once to standard output; without colours in a pipe."""
     for line in lines:
         click.echo(paint(line))
 

@@ -87,7 +87,7 @@ def test_the_whole_way_of_a_name_before_and_after_it_is_written(
     assert after.out.splitlines() == [
         *asked,
         "  A 10.0.0.1, TTL 60: ours, for pod/default/web",
-        "next: nothing, until what is told above is no longer so",
+        "next: nothing, until the reasons above are resolved",
     ]
     assert [each for each in api.wrote if "leases" in each[1]] == []
 
@@ -120,7 +120,7 @@ def test_a_value_whose_object_lost_its_address_is_told_to_stay(
 
     assert "    but it has no address yet\n" in told
     assert "  A 10.0.0.1 stays: pod/default/web asks for the name and has no address now" in told
-    assert told.splitlines()[-1] == "next: nothing, until what is told above is no longer so"
+    assert told.splitlines()[-1] == "next: nothing, until the reasons above are resolved"
 
 
 def test_a_record_made_by_hand_is_told_as_nobodys_and_keeps_others_out(
@@ -129,11 +129,11 @@ def test_a_record_made_by_hand_is_told_as_nobodys_and_keeps_others_out(
     write(dns, WEB, "192.0.2.9")
     told = call("explain", "record", WEB, *options).out.splitlines()
 
-    assert "  A 192.0.2.9, TTL 300: nobody says whose it is, so it stays" in told
+    assert "  A 192.0.2.9, TTL 300: no owner is recorded, so it stays" in told
     assert told[-3:] == [
         "not as asked for:",
         "  A 192.0.2.9 is there and not ours",
-        "next: nothing, until what is told above is no longer so",
+        "next: nothing, until the reasons above are resolved",
     ]
 
 
@@ -150,10 +150,10 @@ def test_a_name_of_the_agents_is_theirs(call: Call, options: tuple[str, ...], ap
     told = call("explain", "record", WEB, *options).out.splitlines()
 
     assert "    but the masters' agents answer for this name themselves" in told
-    assert "  A 10.0.0.5, TTL 300: the masters' agents'" in told
+    assert "  A 10.0.0.5, TTL 300: managed by the masters' agents" in told
     assert told[-2:] == [
         f"next: nothing, if the masters' agents still renew the Lease protokube-api-names (last: {RENEWED})",
-        "      otherwise it has ended, and the dns-controller takes the name over",
+        "      otherwise the Lease has expired, and the dns-controller takes the name over",
     ]
 
 
@@ -181,8 +181,8 @@ def test_a_name_that_no_zone_holds_says_which_rules_there_are(
     api.add(a_pod("far", internal_names="far.other.org"))
     told = call("explain", "record", "far.other.org", *options).out.splitlines()
 
-    assert "  none that we manage holds it (rules: example.com)" in told
-    assert told[-1] == "next: nothing, until a zone that holds the name is managed; see --zone"
+    assert "  no managed zone contains it (rules: example.com)" in told
+    assert told[-1] == "next: nothing, until a zone that contains the name is managed; see --zone"
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_only_a_record_is_explained_by_objects(call: Call, options: tuple[str, .
     answer = call("explain", "volume", "vol-1", *options)
 
     assert answer.code == ExitCode.INVALID
-    assert "say nothing about a volume" in answer.err
+    assert "do not apply to a volume" in answer.err
 
 
 def test_a_provider_that_is_exported_for_other_commands_does_not_hide_a_volume(

@@ -87,6 +87,6 @@ def test_while_the_api_is_away_a_name_that_is_there_is_told_as_the_cloud_sees_it
     api.refuse["/api/v1/namespaces/kube-system"] = 503
     there, missing = call("explain", "record", f"www.{ZONE}"), call("explain", "record", f"web.{ZONE}")
 
-    assert "  A 192.0.2.9, TTL 60: nobody says whose it is, so it stays" in seen.out.splitlines()
+    assert "  A 192.0.2.9, TTL 60: no owner is recorded, so it stays" in seen.out.splitlines()
     assert there.out.startswith(f"www.{ZONE} is in the zone\n")
     assert (missing.code, missing.out) == (ExitCode.TRY_LATER, "")
