@@ -37,7 +37,7 @@ def test_every_field_of_the_original_has_a_verdict() -> None:
 
 
 def test_verdicts_know_the_three_outcomes_and_nothing_else() -> None:
-    outcomes = {told.what for kind, path in their_fields() if (told := verdict(kind, path))}
+    outcomes = {found.what for kind, path in their_fields() if (found := verdict(kind, path))}
     assert outcomes == {"carried out", "ignored", "refused"}
 
 
@@ -64,10 +64,10 @@ def test_verdicts_know_the_three_outcomes_and_nothing_else() -> None:
 def test_a_field_of_the_original_is_judged_by_its_nearest_rule(
     kind: str, path: str, expected: tuple[str, str | None]
 ) -> None:
-    told = verdict(kind, path)
-    assert told is not None
-    assert told.what == expected[0]
-    assert expected[1] is None or told.note == expected[1]
+    found = verdict(kind, path)
+    assert found is not None
+    assert found.what == expected[0]
+    assert expected[1] is None or found.note == expected[1]
 
 
 def test_a_field_nobody_knows_has_no_verdict() -> None:

@@ -21,8 +21,8 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
             return process(*arguments, stdin=stdin)
         capsys.readouterr()
         code = run(list(arguments))
-        said = capsys.readouterr()
-        return Answer(code, said.out, said.err)
+        output = capsys.readouterr()
+        return Answer(code, output.out, output.err)
 
     return answer
 

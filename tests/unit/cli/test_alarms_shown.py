@@ -26,9 +26,9 @@ PERSON = a_note(
 def alarmed(alarms: tuple[Alarm, ...] = FULL, *agents: AgentView) -> ClusterView:
     """A cluster whose members answer behind a quorum, and report alarms."""
     view = a_view(**({"agents": agents} if agents else {}))
-    told = meaning(alarms, NAMES)
+    message = meaning(alarms, NAMES)
     members = [
-        replace(each, healthy=False, alarms=alarms, why=told, db_size=16 * MB, db_in_use=15 * MB)
+        replace(each, healthy=False, alarms=alarms, why=message, db_size=16 * MB, db_in_use=15 * MB)
         for each in view.members
     ]
     return replace(view, members=tuple(members))

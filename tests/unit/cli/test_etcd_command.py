@@ -58,18 +58,18 @@ def test_a_learner_that_was_added_and_has_not_started_is_found_by_its_peer_url()
     new = Listed(id=0xEE, name="", peer_urls=(f"{URL}:2380",), client_urls=(), learner=True)
     members = tuple(replace(each, listed=(*listed(("b", "c")), new)) for each in VIEW.members)
     view = a_view(members=but(members, 0, healthy=False, revision=0))
-    told = members_tree(view)["main"][-1]
+    entry = members_tree(view)["main"][-1]
 
-    assert (told["id"], told["started"], told["host"], told["volume"]) == ("ee", False, "master-0", "vol-aaaa")
+    assert (entry["id"], entry["started"], entry["host"], entry["volume"]) == ("ee", False, "master-0", "vol-aaaa")
     assert render_members(view)[-1].split()[:4] == ["ee", "-", "unstarted", "learner"]
 
 
 def test_a_member_that_is_none_of_ours_is_shown_as_it_is() -> None:
     stranger = Listed(id=0xEE, name="who", peer_urls=("https://who:1",), client_urls=("https://who:2",))
     view = a_view(members=tuple(replace(each, listed=(*listed(), stranger)) for each in VIEW.members))
-    told = members_tree(view)["main"][-1]
+    entry = members_tree(view)["main"][-1]
 
-    assert (told["name"], told["host"], told["healthy"]) == ("who", None, False)
+    assert (entry["name"], entry["host"], entry["healthy"]) == ("who", None, False)
 
 
 def test_without_a_quorum_that_is_what_is_said() -> None:

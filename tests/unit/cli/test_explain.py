@@ -67,9 +67,9 @@ def test_what_agents_said_about_a_volume_is_put_together_whoever_said_it() -> No
         an_agent(1, did=(a_note("went to another master", about="main/a"), a_note("marked", about="main/b"))),
         an_agent(2, bugs=(a_note("KeyError about vol-aaaa", step="names"),)),
     )
-    told = explain_volume(a_view(agents=agents), "vol-aaaa")
+    explanation = explain_volume(a_view(agents=agents), "vol-aaaa")
 
-    assert told.reports == (
+    assert explanation.reports == (
         "master-0: attached vol-aaaa",
         "master-1: went to another master",
         "master-0 waits, for 7 s: etcd",
@@ -101,10 +101,10 @@ def test_what_a_person_has_to_do_comes_next() -> None:
     view = a_view(
         members=but(VIEW.members, 0, healthy=False), agents=(an_agent(0, person=(REFUSED,), mounted=(), phases={}),)
     )
-    told = explain_volume(view, "vol-aaaa")
+    explanation = explain_volume(view, "vol-aaaa")
 
-    assert told.reports == ("master-0 needs a person: vol-aaaa is not blank",)
-    assert told.next == "a person acts: check the tags of vol-aaaa"
+    assert explanation.reports == ("master-0 needs a person: vol-aaaa is not blank",)
+    assert explanation.next == "a person acts: check the tags of vol-aaaa"
 
 
 STAGES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
@@ -216,10 +216,10 @@ def test_a_member_that_is_not_in_order_says_what_comes_next() -> None:
     mounting = a_view(
         members=but(VIEW.members, 0, healthy=False, id=0, why="no answer"), disks=but(VIEW.disks, 0, phase="mounted")
     )
-    told = explain_member(mounting, "a")
-    assert told.next == "its manifest is linked once its name answers with the holder's address"
-    assert dict(told.facts)["etcd"] == "not healthy: no answer"
-    assert "id" not in dict(told.facts)
+    explanation = explain_member(mounting, "a")
+    assert explanation.next == "its manifest is linked once its name answers with the holder's address"
+    assert dict(explanation.facts)["etcd"] == "not healthy: no answer"
+    assert "id" not in dict(explanation.facts)
 
 
 # Names.
@@ -237,8 +237,8 @@ def test_the_name_of_a_member_tells_who_wants_it_and_who_claimed_it() -> None:
 
 
 def record_next(name: str, **changes: Any) -> tuple[str, str]:
-    told = explain_record(a_view(**changes), name)
-    return dict(told.facts)["wanted by"], told.next
+    explanation = explain_record(a_view(**changes), name)
+    return dict(explanation.facts)["wanted by"], explanation.next
 
 
 def test_a_name_that_is_not_right_yet_says_who_will_mend_it() -> None:
@@ -269,10 +269,10 @@ def test_the_names_of_the_api_are_wanted_by_the_elected_master() -> None:
 
 def test_a_name_that_nobody_of_us_wants_is_only_told() -> None:
     other = Record(name=f"www.{CLUSTER}", type="A", values=("10.0.0.1",), ttl=60)
-    told = explain_record(a_view(records=(*VIEW.records, other)), f"www.{CLUSTER}")
+    explanation = explain_record(a_view(records=(*VIEW.records, other)), f"www.{CLUSTER}")
 
-    assert told.title == f"www.{CLUSTER} is in the zone"
-    assert dict(told.facts)["wanted by"] == "unknown"
+    assert explanation.title == f"www.{CLUSTER} is in the zone"
+    assert dict(explanation.facts)["wanted by"] == "unknown"
 
 
 # What is not there.

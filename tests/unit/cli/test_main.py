@@ -122,11 +122,11 @@ def test_where_data_is_asked_for_an_error_is_data(call: Call, option: tuple[str,
 def test_an_error_as_data_keeps_what_we_want_and_advise(call: Call) -> None:
     answer = call("get", "--store", "filo:///tmp/x", "-o", "json")
 
-    told = json.loads(answer.err)
+    document = json.loads(answer.err)
     assert answer.code == ExitCode.REFUSED
-    assert told["error"].startswith("cannot open filo:///tmp/x")
-    assert "file://" in told["want"]
-    assert told["hint"] == "did you mean file://?"
+    assert document["error"].startswith("cannot open filo:///tmp/x")
+    assert "file://" in document["want"]
+    assert document["hint"] == "did you mean file://?"
 
 
 @pytest.mark.parametrize(

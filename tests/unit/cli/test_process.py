@@ -88,7 +88,7 @@ def test_a_full_disk_is_told_as_what_it_is(why: tuple[str, ...]) -> None:
 
 def test_a_key_pressed_to_stop_ends_the_command_with_one_word() -> None:
     with subprocess.Popen(
-        # whoever started the tests in the background had the signal ignored, and children inherit that
+        # a shell that runs the tests in the background ignores SIGINT, and children inherit that
         ["env", "--default-signal=INT", *COMMAND, "complete", "-"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

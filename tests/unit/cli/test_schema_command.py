@@ -15,15 +15,15 @@ from protokube.spec.schema import json_schema
 def test_the_schema_of_all_documents_is_printed_as_json(call: Call) -> None:
     answer = call("schema")
 
-    told = json.loads(answer.out)
+    schema = json.loads(answer.out)
     assert (answer.code, answer.err) == (ExitCode.OK, "")
-    assert told == json_schema()
-    jsonschema.Draft202012Validator.check_schema(told)
+    assert schema == json_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
 
 
 @pytest.mark.parametrize("kind", ["Cluster", "InstanceGroup"])
 def test_the_schema_of_one_kind_is_of_that_kind_only(call: Call, kind: str) -> None:
-    told = json.loads(call("schema", "--kind", kind).out)
+    schema = json.loads(call("schema", "--kind", kind).out)
 
-    assert told["properties"]["kind"] == {"const": kind}
-    assert told["title"] == f"protokube {kind}"
+    assert schema["properties"]["kind"] == {"const": kind}
+    assert schema["title"] == f"protokube {kind}"

@@ -238,10 +238,10 @@ def staying(*views: ClusterView, redraw: bool = False) -> tuple[ClusterView, str
 
 
 def test_waiting_ends_as_soon_as_it_is_ready() -> None:
-    seen, said = staying(ILL, ILL, VIEW, STUCK)
+    seen, output = staying(ILL, ILL, VIEW, STUCK)
 
     assert seen == VIEW
-    assert said.splitlines()[2:] == [
+    assert output.splitlines()[2:] == [
         "etcd-b is follower on master-1",
         f"{CLUSTER}: ready (3 hosts, 3 of 3 members healthy)",
     ]
@@ -273,13 +273,13 @@ def test_when_the_time_is_up_the_last_view_is_the_answer() -> None:
 def test_a_terminal_is_redrawn_in_place_and_ends_with_the_whole_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setenv("LINES", "8")
-    _, said = staying(ILL, VIEW, redraw=True)
+    _, output = staying(ILL, VIEW, redraw=True)
 
-    frames = [click.unstyle(each).splitlines() for each in said.split("\x1b[J")[1:]]
+    frames = [click.unstyle(each).splitlines() for each in output.split("\x1b[J")[1:]]
     assert [len(frame) for frame in frames[:2]] == [7, 7]
     assert all(len(line) <= 40 for frame in frames[:2] for line in frame)
     assert frames[0][0].startswith(f"{CLUSTER}: not ready")
-    assert said.count("\x1b[7F") == 2
+    assert output.count("\x1b[7F") == 2
     assert frames[-1] == render_status(VIEW)
 
 

@@ -29,8 +29,8 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KubeServ
 def kept(server: KubeServer) -> None:
     """What was given as text is kept as a real server keeps it."""
     for tree in server.kube.objects.values():
-        told = tree.pop("stringData", {})
-        tree.setdefault("data", {}).update({name: b64encode(text.encode()).decode() for name, text in told.items()})
+        texts = tree.pop("stringData", {})
+        tree.setdefault("data", {}).update({name: b64encode(text.encode()).decode() for name, text in texts.items()})
 
 
 def test_a_token_is_made_listed_without_its_secret_and_deleted(call: Call, server: KubeServer) -> None:
