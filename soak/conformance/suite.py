@@ -13,7 +13,7 @@ from protokube.binaries.gomodules import build_from_modules
 from protokube.binaries.kubernetes import KUBERNETES
 from protokube.binaries.product import CACHE, Product, Release
 from protokube.binaries.sources import KUBERNETES_SOURCE, Source
-from protokube.binaries.telling import Teller
+from protokube.binaries.telling import ProgressReporter
 from protokube.cli.shared.progress import Progress
 from protokube.errors import ProtokubeError
 
@@ -46,10 +46,10 @@ SUITE_SOURCE = Source(
 )
 
 
-def obtain_suite(version: str, teller: Teller, cache: Path = CACHE) -> Release:
+def obtain_suite(version: str, progress: ProgressReporter, cache: Path = CACHE) -> Release:
     """The suite of this version in the cache."""
     found = SUITE.find(version, cache)
-    return found or build_from_modules(SUITE_SOURCE, version, cache, teller, sums=SUMS)
+    return found or build_from_modules(SUITE_SOURCE, version, cache, progress, sums=SUMS)
 
 
 def main(version: str) -> int:

@@ -17,7 +17,7 @@ from protokube.binaries.kubernetes import KUBERNETES, PROGRAMS
 from protokube.binaries.mirrors import architecture
 from protokube.binaries.obtain import Way, obtain
 from protokube.binaries.product import Release
-from protokube.binaries.telling import Teller
+from protokube.binaries.telling import ProgressReporter
 
 VERSION = "1.34.1"
 
@@ -36,9 +36,9 @@ def release(version: str = VERSION) -> dict[str, bytes]:
     return {**programs, **sums}
 
 
-def get_kubernetes(version: str | None, cache: Path, teller: Teller | None = None, **way: Any) -> Release:
+def get_kubernetes(version: str | None, cache: Path, progress: ProgressReporter | None = None, **way: Any) -> Release:
     """As the command gets it; how is said as with its options."""
-    return obtain(KUBERNETES, version, cache, Way(**way), teller)
+    return obtain(KUBERNETES, version, cache, Way(**way), progress)
 
 
 def a_folder(folder: Path, version: str = VERSION, names: tuple[str, ...] = PROGRAMS) -> Path:

@@ -47,7 +47,7 @@ def all_of_etcd(folder: Path, version: str) -> Path:
 
 def kept_etcd(cache: Path, version: str) -> Release:
     """A version that was got into the cache, all of it."""
-    folder = all_of_etcd(ETCD.shelf(cache) / version, version)
+    folder = all_of_etcd(ETCD.versions_folder(cache) / version, version)
     (folder / COMPLETE).touch()
     found = ETCD.in_cache(version, cache)
     assert found

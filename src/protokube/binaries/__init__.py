@@ -1,1 +1,1 @@
-"""Kubernetes' own programs: find them on this machine, or get them, whole or not at all."""
+"""Binaries of Kubernetes, etcd and CoreDNS: find them on this machine, or download or build them atomically."""

@@ -1,4 +1,4 @@
-"""Official releases that come as one archive for each kind of machine, with checksums beside it: etcd, CoreDNS."""
+"""Official releases that come as one archive per architecture, with a checksum file: etcd, CoreDNS."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from protokube.binaries.coredns import COREDNS
 from protokube.binaries.etcd import ETCD
 from protokube.binaries.mirrors import Failed, architecture, checked, digest_at, from_any
 from protokube.binaries.product import Product
-from protokube.binaries.telling import Teller
+from protokube.binaries.telling import ProgressReporter
 from protokube.errors import InvalidRequest, Refused
 
 Named = Callable[[str, str], str]
-"""A name, by version and architecture."""
+"""A name or path for a version and an architecture."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Archives:
-    """How the releases of a product are laid out, below the address of a mirror."""
+    """The layout of a product's releases below the URL of a mirror."""
 
     product: Product
     official: tuple[str, ...]
     archive: Named
     sums: Named
-    """The file that has the archive's checksum, alone or among others."""
+    """The file with the archive's checksum; it may list other checksums too."""
     inside: Named
-    """What stands before the name of a program in the archive."""
+    """The path prefix of programs inside the archive."""
 
-    def download(self, version: str, folder: Path, mirrors: Sequence[str], teller: Teller) -> None:
-        """Put all programs of a version into the folder, out of an archive with the right checksum."""
+    def download(self, version: str, folder: Path, mirrors: Sequence[str], progress: ProgressReporter) -> None:
+        """Download the archive, verify its checksum, and unpack all programs of the version into the folder."""
         what, machine = f"{self.product.name} {version}", architecture(self.product.name)
         order = [checked(each, self.official[0]) for each in mirrors or self.official]
         place, sums = self.archive(version, machine), self.sums(version, machine)
         target = folder / place.rpartition("/")[2]
-        with teller.step(f"{what}, as released"):
+        with progress.step(f"{what}, as released"):
             try:
-                from_any(order, place, target, lambda mirror: digest_at(f"{mirror}/{sums}", target.name), teller)
+                from_any(order, place, target, lambda mirror: digest_at(f"{mirror}/{sums}", target.name), progress)
             except Failed as why:
                 if why.absent:
                     raise InvalidRequest(f"there is no {what}", saw=str(why), hint="check the version") from why

@@ -1,4 +1,4 @@
-"""CoreDNS, which answers pods in a cluster."""
+"""CoreDNS, the DNS server for pods."""
 
 from __future__ import annotations
 

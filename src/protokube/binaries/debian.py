@@ -1,7 +1,7 @@
-"""Build Kubernetes from Debian's source package: no network is needed but Debian's, and nothing comes ready-made.
+"""Build Kubernetes from Debian's source package: needs only Debian's mirrors, and uses no prebuilt binaries.
 
-The source carries everything it depends on, so Go fetches nothing. It takes a quarter of an hour and some gigabytes
-on two processors. The machine's own list of packages is left as it is: sources are looked up through a list of our own.
+The source package vendors all dependencies, so Go downloads nothing. A build takes a quarter of an hour on two
+processors and some gigabytes of disk. The machine's own apt lists stay unchanged: apt uses separate lists for sources.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from protokube.binaries.debian_sources import one_line_sources, stanza_sources, 
 from protokube.binaries.kubernetes import KUBERNETES, PROGRAMS
 from protokube.binaries.product import Release
 from protokube.binaries.running import Runner
-from protokube.binaries.telling import Teller
+from protokube.binaries.telling import ProgressReporter
 from protokube.errors import InvalidRequest, Refused, TryLater
 
 NEEDED = (
@@ -27,49 +27,53 @@ NEEDED = (
     ("dpkg-source", ("dpkg-dev",)),
     ("gcc", ("gcc", "libc6-dev")),
 )
-"""Programs, and the packages that bring them."""
+"""Programs that the build needs, and the Debian packages that provide them."""
 APT = Path("/etc/apt")
 VERSION = "1.20.2"
-"""Of Debian 12: what is asked for by this name is built from its source."""
+"""The version in Debian 12; a build of this version uses Debian's source."""
 ROOM = 6_000_000_000
 
 
-def build_from_debian(cache: Path, teller: Teller, asked: str | None = None, *, room: int = ROOM) -> Release:
-    """Debian's version of Kubernetes, mended, in the cache; refused if another is asked for."""
+def build_from_debian(
+    cache: Path, progress: ProgressReporter, requested: str | None = None, *, room: int = ROOM
+) -> Release:
+    """Build Debian's version of Kubernetes, patched, into the cache; InvalidRequest if another version is requested."""
     _can_build()
-    with shelf.only_one(KUBERNETES, cache, teller) as kept:
-        if asked and (found := KUBERNETES.find(asked, cache)):
+    with shelf.locked(KUBERNETES, cache, progress) as kept:
+        if requested and (found := KUBERNETES.find(requested, cache)):
             return found
         with shelf.building(kept, ".build", room) as work:
-            return _build(work, kept, Runner(kept / "build.log", teller), asked)
+            return _build(work, kept, Runner(kept / "build.log", progress), requested)
 
 
-def _build(work: Path, kept: Path, run: Runner, asked: str | None) -> Release:
-    with run.teller.step("packages that the build needs"):
+def _build(work: Path, kept: Path, run: Runner, requested: str | None) -> Release:
+    with run.progress.step("packages that the build needs"):
         _install(run, work)
-    with run.teller.step("Debian's source package kubernetes"):
+    with run.progress.step("Debian's source package kubernetes"):
         source = _source(run, work)
-    version = upstream_version(_told_by_changelog(source))
-    if asked not in (None, version):
-        raise InvalidRequest(f"Debian's source package is Kubernetes {version}", want=f"{asked}, which was asked for")
+    version = upstream_version(_changelog_version(source))
+    if requested not in (None, version):
+        raise InvalidRequest(
+            f"Debian's source package is Kubernetes {version}", want=f"{requested}, which was asked for"
+        )
     if found := KUBERNETES.in_cache(version, kept.parent):
         return found
-    with run.teller.step("what is too old in it is replaced"):
+    with run.progress.step("outdated dependency replaced"):
         mend(source, work, run)
     settings = build_settings(version, work, os.environ)
     made = source / "_output" / "local" / "go" / "bin"
     draft = shelf.draft(kept, version)
     for name in PROGRAMS:
-        with run.teller.step(f"{name} {version} is built"):
+        with run.progress.step(f"{name} {version} is built"):
             run(["nice", "-n", "5", "make", "all", f"WHAT=cmd/{name}"], source, settings)
             (made / name).replace(draft / name)
     return shelf.finish(KUBERNETES, draft, kept, version)
 
 
 def build_settings(version: str, work: Path, ours: Mapping[str, str]) -> dict[str, str]:
-    """The environment of the build: Go without a network, and what git would tell it, since there is no git.
+    """The environment of the build: Go without a network, and the version, which is otherwise read from git.
 
-    What a `make` around us passes on would make this one look for helpers that it cannot reach.
+    Variables of a `make` that runs us are dropped: the build would look for that make's job server.
     """
     foreign = ("MAKE", "MFLAGS", "GO", "KUBE_", "WHAT", "CDPATH")
     kept = {name: value for name, value in ours.items() if not name.startswith(foreign)}
@@ -83,7 +87,7 @@ def build_settings(version: str, work: Path, ours: Mapping[str, str]) -> dict[st
         "KUBE_GIT_VERSION": f"v{version}",
         "KUBE_GIT_COMMIT": "0" * 40,
         "KUBE_GIT_TREE_STATE": "clean",
-        "KUBE_STATIC_OVERRIDES": "kubelet",  # as the others are: else all it shares with them is compiled once more
+        "KUBE_STATIC_OVERRIDES": "kubelet",  # static like the others; otherwise shared packages are compiled twice
     }
 
 
@@ -114,7 +118,7 @@ def _install(run: Runner, work: Path) -> None:
     try:
         run(install, work, quiet)
     except TryLater:
-        run(["apt-get", "-q", wait, "update"], work)  # a fresh machine has no lists, an old one lists of what is gone
+        run(["apt-get", "-q", wait, "update"], work)  # the lists are missing on a fresh machine, or outdated
         run(install, work, quiet)
 
 
@@ -139,14 +143,17 @@ def _source(run: Runner, work: Path) -> Path:
 
 
 def write_sources(apt: Path, parts: Path) -> None:
-    """The machine's lists, for sources. In apt's own order: of two that name one place, the first may say less."""
+    """Write the machine's apt source lists with `deb-src` entries, in apt's order.
+
+    The order matters where two lists name the same repository: the first one may have fewer options.
+    """
     for index, path in enumerate((apt / "sources.list", *sorted((apt / "sources.list.d").glob("*")))):
         if path.suffix in (".list", ".sources") and path.is_file():
             derive = stanza_sources if path.suffix == ".sources" else one_line_sources
             (parts / f"{index:02}-{path.name}").write_text(derive(path.read_text("utf-8")), "utf-8")
 
 
-def _told_by_changelog(source: Path) -> str:
+def _changelog_version(source: Path) -> str:
     """`kubernetes (1.20.2-1) bookworm; …`: the version in brackets."""
     with (source / "debian" / "changelog").open(encoding="utf-8") as file:
         return file.readline().partition("(")[2].partition(")")[0]

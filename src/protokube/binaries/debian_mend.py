@@ -1,8 +1,9 @@
-"""Mend what Debian's Kubernetes carries with it and the compiler of today breaks.
+"""Patch a vendored dependency of Debian's Kubernetes that current Go compilers break.
 
-Kubernetes 1.20 carries modern-go/reflect2 1.0.1, which walks maps by the inside of Go as it was before 1.18. With a
-later Go it compiles, and the API server dies as soon as a custom resource is written. Debian has 1.0.2 as a package of
-its own: its code takes the place of the old. Without it nothing is built: what dies later is worse than nothing.
+Kubernetes 1.20 vendors modern-go/reflect2 1.0.1, which iterates maps through Go internals as they were before Go 1.18.
+With a later Go it compiles, but the API server crashes as soon as a custom resource is written. Debian packages 1.0.2
+separately: its code replaces the vendored code. If it is not available, the build is refused, because a binary that
+crashes later is worse than no binary.
 """
 
 from __future__ import annotations
@@ -16,17 +17,17 @@ from protokube.errors import Refused, TryLater
 MODULE = Path("github.com/modern-go/reflect2")
 PACKAGE = "golang-github-modern-go-reflect2-dev"
 FITTING = "go_above_118.go"
-"""Only code that knows maps as they are since Go 1.18 has this file."""
+"""Only versions that support maps as they are since Go 1.18 have this file."""
 UNSAFE = "Kubernetes built without it would be unsafe: its API server dies when a custom resource is written"
 
 Run = Callable[[Sequence[str], Path], None]
 
 
 def mend(source: Path, work: Path, run: Run) -> None:
-    """Give the source code that fits, if what it carries does not; refused if that cannot be had."""
+    """Replace the vendored code if it is too old; refused if the replacement cannot be downloaded or is too old."""
     carried = source / "vendor" / MODULE
     if not carried.is_dir() or (carried / FITTING).exists():
-        return  # Debian changed it, and so there is nothing to mend
+        return  # Debian fixed it already
     try:
         unpacked = _unpacked(work / "mend", run)
     except TryLater as why:
@@ -35,9 +36,9 @@ def mend(source: Path, work: Path, run: Run) -> None:
 
 
 def replace_code(carried: Path, fitting: Path) -> None:
-    """The code of a folder by that of another, whole: a file that only the old one has would not compile.
+    """Replace all code in a folder by that of another: a leftover old file would not compile.
 
-    The licence stays. The version that the lists of modules name stays too: Go compares the lists with each other only.
+    The licence stays. The version in go.mod and vendor/modules.txt stays too: Go only compares these with each other.
     """
     if not (fitting / FITTING).exists():
         raise Refused(
@@ -54,13 +55,13 @@ def replace_code(carried: Path, fitting: Path) -> None:
 
 
 def _unpacked(folder: Path, run: Run) -> Path:
-    """The content of the package; nothing is installed, and the machine's own lists stay as they are."""
+    """Download and unpack the package; nothing is installed, and the machine's apt lists stay unchanged."""
     lists, unpacked = folder / "lists", folder / "unpacked"
     (lists / "partial").mkdir(parents=True)
     apt = ["apt-get", "-q", "--option=APT::Sandbox::User=root"]
     try:
         run([*apt, "download", PACKAGE], folder)
-    except TryLater:  # a fresh machine has no lists, an old one lists of what is gone
+    except TryLater:  # the lists are missing on a fresh machine, or outdated
         options = (f"Dir::State::lists={lists}", "Dir::Cache::pkgcache=", "Dir::Cache::srcpkgcache=")
         apt += [f"--option={option}" for option in options]
         run([*apt, "update"], folder)

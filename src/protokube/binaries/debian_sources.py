@@ -1,4 +1,4 @@
-"""Where Debian's source packages are, told by where its packages are: the same places, asked for sources."""
+"""Derive apt's source repositories from the configured binary repositories: the same URLs, with `deb-src`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 
 def one_line_sources(text: str) -> str:
-    """The entries of a `.list` file, for sources: `deb-src` for every `deb`."""
+    """The entries of a `.list` file, as `deb-src` entries."""
     lines = [line.strip() for line in text.splitlines()]
     entries = [
         re.sub(r"^deb(-src)?(?=[\s\[])", "deb-src", line) for line in lines if re.match(r"deb(-src)?[\s\[]", line)
@@ -15,7 +15,7 @@ def one_line_sources(text: str) -> str:
 
 
 def stanza_sources(text: str) -> str:
-    """The entries of a `.sources` file (deb822), for sources; comments and what is disabled are left out."""
+    """The entries of a `.sources` file (deb822), as `deb-src` entries, without comments and disabled entries."""
     plain = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
     stanzas = [each.strip("\n") for each in re.split(r"\n[ \t]*\n", plain) if each.strip()]
     kept = [
@@ -27,7 +27,7 @@ def stanza_sources(text: str) -> str:
 
 
 def upstream_version(debian: str) -> str:
-    """The version of the software in a version of Debian's: `1.20.5+really1.20.2-1.1+deb12u1` is `1.20.2`."""
+    """The upstream version in a Debian version: `1.20.2` for `1.20.5+really1.20.2-1.1+deb12u1`."""
     upstream = debian.partition(":")[2] or debian
     if "-" in upstream:
         upstream = upstream.rpartition("-")[0]

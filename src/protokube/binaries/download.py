@@ -1,7 +1,7 @@
-"""Fetch one file over HTTP; what already arrived is kept and continued (RFC 9110, 14.2).
+"""Download one file over HTTP; a partial download is resumed with a Range request (RFC 9110, 14.2).
 
-A server may answer a wish for the rest with all of it, and a connection may end early without an error: only the length
-that was promised, and then the checksum, say that a file is whole. Those who call us decide what to try next.
+A server may answer a Range request with the whole file, and a connection may end early without an error: only the
+announced length, and then the checksum, show that a file is complete. Retries are up to the caller.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ from urllib.request import Request, urlopen
 SECONDS_OF_SILENCE = 30.0
 AT_ONCE = 1 << 18
 SHORT = 1 << 16
-"""A text such as a checksum is never longer than this."""
+"""Bytes; a text such as a checksum is never longer than this."""
 
-Heard = Callable[[int, int | None], None]
-"""How much there is, and of how much, if the server says."""
+OnReceived = Callable[[int, int | None], None]
+"""Called with the bytes received so far, and the total if the server announces it."""
 
 
 class Unreachable(Exception):
-    """The server did not answer, or stopped in the middle; more may have arrived than before."""
+    """The server did not answer, or the connection broke; the partial file may have grown."""
 
 
 class Absent(Exception):
-    """The server answered that it has no such file."""
+    """The server has no such file (HTTP 404 or 410)."""
 
 
 def text(url: str) -> str:
-    """A short text."""
+    """Download a short text."""
     with _opened(Request(url)) as answer, _network():  # noqa: S310
         found: bytes = answer.read(SHORT)
     return found.decode("ascii", "replace").strip()
 
 
-def fetch(url: str, partial: Path, heard: Heard) -> None:
-    """Make `partial` the whole file, from where it ends now. The checksum is not looked at here."""
+def fetch(url: str, partial: Path, on_received: OnReceived) -> None:
+    """Complete the file `partial`, resuming after the bytes it has. Does not verify the checksum."""
     have = partial.stat().st_size if partial.exists() else 0
     request = Request(url, headers={"Range": f"bytes={have}-"} if have else {})  # noqa: S310
     with _opened(request) as answer:
-        if answer.status == 416:  # there is nothing after what we have; the checksum will tell whether it is right
+        if answer.status == 416:  # no bytes after ours: the file has its full length; the checksum is verified later
             return
         begin = have if answer.status == 206 and _starts_at(answer, have) else 0
         if answer.status == 206 and begin != have:
@@ -51,12 +51,12 @@ def fetch(url: str, partial: Path, heard: Heard) -> None:
         length = answer.headers.get("Content-Length")
         whole = begin + int(length) if length and length.isdecimal() else None
         with partial.open("ab" if begin else "wb") as file:
-            heard(begin, whole)
+            on_received(begin, whole)
             while data := _next(answer):
                 file.write(data)
-                file.flush()  # whatever kills us, the next try begins here
+                file.flush()  # if we are killed, the next attempt resumes here
                 begin += len(data)
-                heard(begin, whole)
+                on_received(begin, whole)
     if whole is not None and begin < whole:
         raise Unreachable(f"the connection ended after {begin} of {whole} bytes")
 
@@ -68,7 +68,7 @@ def _starts_at(answer: http.client.HTTPResponse, wanted: int) -> bool:
 
 def _next(answer: http.client.HTTPResponse) -> bytes:
     with _network():
-        return answer.read1(AT_ONCE)  # what is there, without waiting for more
+        return answer.read1(AT_ONCE)  # returns what has arrived, without waiting for more
 
 
 @contextmanager
@@ -76,18 +76,18 @@ def _opened(request: Request) -> Iterator[http.client.HTTPResponse]:
     try:
         with _network():
             answer = urlopen(request, timeout=SECONDS_OF_SILENCE)  # noqa: S310
-    except HTTPError as told:
-        if told.code != 416:
-            told.close()
-            raise (Absent if told.code in (404, 410) else Unreachable)(f"HTTP {told.code} {told.reason}") from told
-        answer = told
+    except HTTPError as error:
+        if error.code != 416:
+            error.close()
+            raise (Absent if error.code in (404, 410) else Unreachable)(f"HTTP {error.code} {error.reason}") from error
+        answer = error
     with answer:
         yield answer
 
 
 @contextmanager
 def _network() -> Iterator[None]:
-    """Whatever a connection can die of, as one error; what our own disk says passes."""
+    """Turn every network error into Unreachable; to be used around network calls only, not around our own disk."""
     try:
         yield
     except HTTPError:

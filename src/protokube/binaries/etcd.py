@@ -1,4 +1,4 @@
-"""etcd's own programs, and which of its versions may be used."""
+"""The binaries of etcd, and which versions must not be used."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from protokube.binaries.product import NUMBERS, Product
 
 LOSES_DATA = re.compile(r"v?3\.5\.[012]\b(?!\.)")
 OLDEST_TO_GET = (3, 5)
-"""Nobody publishes older ones as modules, or with etcdutl; Debian 12 has 3.4 as a package."""
+"""Older versions are not published as Go modules and have no etcdutl; Debian 12 packages 3.4."""
 
 
 def why_not(version: str) -> str:
-    """Why this version is not to be used, if so."""
+    """Why this version must not be used; empty if it may be."""
     return "which loses data when it is killed" if LOSES_DATA.match(version) else ""
 
 

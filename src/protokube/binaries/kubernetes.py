@@ -1,4 +1,4 @@
-"""Kubernetes' own programs."""
+"""The binaries of Kubernetes."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ KUBERNETES = Product(
 
 
 def find(version: str | None, cache: Path = CACHE) -> Release | None:
-    """This version of Kubernetes, or the newest there is."""
+    """This version of Kubernetes on this machine; without a version, the newest one."""
     return KUBERNETES.find(version, cache)

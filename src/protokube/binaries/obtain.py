@@ -1,7 +1,7 @@
-"""Get Kubernetes, etcd or CoreDNS: what is here already, else from a folder, from its releases, or built here.
+"""Get Kubernetes, etcd or CoreDNS: from the cache, else from a folder, from official releases, or by a build.
 
-Only one way is gone, and the user says which: a build takes a quarter of an hour, and an offline folder is named by
-someone who does not want a download. A build is made from Go modules, or from Debian's source for the one version of
+The user chooses one of these, and there is no fallback to another: a build takes a quarter of an hour, and a user who
+names an offline folder does not want a download. A build uses Go modules, or Debian's source for the one version of
 Kubernetes that Debian has.
 """
 
@@ -23,7 +23,7 @@ from protokube.binaries.kubernetes import KUBERNETES
 from protokube.binaries.product import CACHE, VERSION, Product, Release
 from protokube.binaries.release import download_release
 from protokube.binaries.sources import SOURCES
-from protokube.binaries.telling import Silent, Teller
+from protokube.binaries.telling import ProgressReporter, Silent
 from protokube.errors import InvalidRequest, ProtokubeError, Refused
 
 DOWNLOADS = {
@@ -35,7 +35,7 @@ DOWNLOADS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """Where from; nothing said means the official releases."""
+    """Where to get binaries from; by default the official releases."""
 
     folder: Path | None = None
     mirrors: Sequence[str] = ()
@@ -45,76 +45,88 @@ class Way:
     def check(self) -> None:
         if self.unverified and not self.build:
             hint = "add --build, or leave it out"
-            raise InvalidRequest("--unverified is about modules that are built here", hint=hint)
+            raise InvalidRequest("--unverified needs --build", hint=hint)
         if sum(map(bool, (self.folder, self.mirrors, self.build))) > 1:
-            raise InvalidRequest("only one of --from, --mirror and --build can be gone by")
+            raise InvalidRequest("--from, --mirror and --build exclude each other")
 
 
 def obtain(
-    product: Product, version: str | None, cache: Path = CACHE, way: Way | None = None, teller: Teller | None = None
+    product: Product,
+    version: str | None,
+    cache: Path = CACHE,
+    way: Way | None = None,
+    progress: ProgressReporter | None = None,
 ) -> Release:
-    """This version in the cache; without one, what the folder or Debian has, or what is there."""
-    way, teller = way or Way(), teller or Silent()
+    """Have this version in the cache. Without a version: the folder's, Debian's, or the newest on this machine."""
+    way, progress = way or Way(), progress or Silent()
     way.check()
     if (version or not (way.folder or way.build)) and (found := product.find(version, cache)):
         return found
-    asked = None if version is None else product.plain_version(version)
-    need_usable(product, asked)
+    requested = None if version is None else product.plain_version(version)
+    need_usable(product, requested)
     if way.folder is not None:
-        return copy_folder(product, way.folder, cache, teller, asked)
-    if way.build and product is KUBERNETES and asked in (None, debian.VERSION):
-        return debian.build_from_debian(cache, teller, asked)
-    if asked is None:
+        return copy_folder(product, way.folder, cache, progress, requested)
+    if way.build and product is KUBERNETES and requested in (None, debian.VERSION):
+        return debian.build_from_debian(cache, progress, requested)
+    if requested is None:
         message = f"there is no {product.name} in {cache} yet"
         raise InvalidRequest(message, hint=f"name a version, such as {product.example}")
     if way.build:
-        return build_from_modules(SOURCES[product.key], asked, cache, teller, unverified=way.unverified)
-    return download(product, asked, cache, way.mirrors, teller)
+        return build_from_modules(SOURCES[product.key], requested, cache, progress, unverified=way.unverified)
+    return download(product, requested, cache, way.mirrors, progress)
 
 
 def need_usable(product: Product, version: str | None) -> None:
-    """Some versions are not to be had, and some not to be used."""
+    """InvalidRequest for a version that is unsafe, or too old to be downloaded or built."""
     if version and (why := product.why_not(version)):
         raise InvalidRequest(f"that would be {product.name} {version}, {why}", hint=f"such as {product.example}")
     numbers = VERSION.match(version or "")
     if product is ETCD and numbers and (int(numbers[1]), int(numbers[2])) < OLDEST_TO_GET:
         raise InvalidRequest(
-            f"etcd {version} is older than what can be got",
+            f"etcd {version} is too old to be downloaded or built",
             want=f"{OLDEST_TO_GET[0]}.{OLDEST_TO_GET[1]} or later, such as {product.example}",
             hint="3.4 is in Debian 12, where `protokube up` finds it by itself",
         )
 
 
-def download(product: Product, version: str, cache: Path, mirrors: Sequence[str], teller: Teller) -> Release:
-    """This version's official release in the cache."""
-    with shelf.only_one(product, cache, teller) as kept:
+def download(
+    product: Product, version: str, cache: Path, mirrors: Sequence[str], progress: ProgressReporter
+) -> Release:
+    """Have this version's official release in the cache."""
+    with shelf.locked(product, cache, progress) as kept:
         if found := product.find(version, cache):
             return found
         draft = shelf.draft(kept, version)
         try:
-            DOWNLOADS[product.key](version, draft, mirrors, teller)
+            DOWNLOADS[product.key](version, draft, mirrors, progress)
         finally:
-            if not any(draft.iterdir()):  # a version that nobody has, or nobody to ask
+            if not any(draft.iterdir()):  # no mirror has this version, or none is reachable
                 draft.rmdir()
         return shelf.finish(product, draft, kept, version)
 
 
-def obtain_anyhow(product: Product, version: str, cache: Path, mirrors: Sequence[str], teller: Teller) -> Release:
-    """This version in the cache, from whoever has it: its official release, then Go modules."""
+def download_or_build(
+    product: Product, version: str, cache: Path, mirrors: Sequence[str], progress: ProgressReporter
+) -> Release:
+    """Have this version in the cache: download the official release, or else build it from Go modules."""
     version = product.plain_version(version)
     need_usable(product, version)
     try:
-        return download(product, version, cache, mirrors, teller)
+        return download(product, version, cache, mirrors, progress)
     except ProtokubeError as why:
         try:
-            return build_from_modules(SOURCES[product.key], version, cache, teller)
+            return build_from_modules(SOURCES[product.key], version, cache, progress)
         except ProtokubeError as second:
             both = "; ".join(f"{each.message}: {each.saw}" if each.saw else each.message for each in (why, second))
-            raise type(second)(f"{product.name} {version} is not to be had", saw=both, hint=second.hint) from second
+            raise type(second)(
+                f"{product.name} {version} can be neither downloaded nor built", saw=both, hint=second.hint
+            ) from second
 
 
-def copy_folder(product: Product, folder: Path, cache: Path, teller: Teller, asked: str | None) -> Release:
-    """Keep the programs of a folder; checksums are looked at where they lie beside them."""
+def copy_folder(
+    product: Product, folder: Path, cache: Path, progress: ProgressReporter, requested: str | None
+) -> Release:
+    """Copy the programs of a folder into the cache; checksum files next to them are verified."""
     there = product.in_folder(folder)
     if missing := [name for name in product.programs if name not in there]:
         kubernetes = "the folder kubernetes/server/bin of an unpacked kubernetes-server-linux archive has them all"
@@ -126,15 +138,15 @@ def copy_folder(product: Product, folder: Path, cache: Path, teller: Teller, ask
     for path in there.values():
         _check(path)
     found = product.version(there[product.programs[0]])
-    if asked not in (None, found):
-        raise InvalidRequest(f"{folder} holds {product.name} {found}", want=f"{asked}, which was asked for")
+    if requested not in (None, found):
+        raise InvalidRequest(f"{folder} holds {product.name} {found}", want=f"{requested}, which was asked for")
     need_usable(product, found)
-    with shelf.only_one(product, cache, teller) as kept:
+    with shelf.locked(product, cache, progress) as kept:
         if done := product.in_cache(found, cache):
             return done
         draft = shelf.draft(kept, found)
         for name, path in there.items():
-            with teller.step(f"{name} {found}"):
+            with progress.step(f"{name} {found}"):
                 shutil.copyfile(path, draft / name)
         return shelf.finish(product, draft, kept, found)
 
@@ -151,5 +163,5 @@ def _check(path: Path) -> None:
             f"{path} is not what its checksum promises",
             saw=f"sha256 {came}",
             want=f"{promised[0] if promised else 'a checksum'}, from {beside.name}",
-            hint="get the folder anew",
+            hint="get a new copy of the folder",
         )

@@ -1,7 +1,7 @@
-"""Programs of others that come in versions, Kubernetes and etcd: find them in a folder the user names, or our cache.
+"""Third-party binaries in versions (Kubernetes, etcd, CoreDNS): find them in a folder the user names, or in our cache.
 
-A version in the cache is a folder of its own that was given its name when all of it was there; whatever else lies in
-the cache is work in progress, and is not looked at.
+Each version in the cache is a folder that gets its final name by a rename once it is complete. Other folders in the
+cache are work in progress and are ignored.
 """
 
 from __future__ import annotations
@@ -34,59 +34,59 @@ class Release:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Product:
-    """What is got, kept and found by version."""
+    """A set of binaries that is downloaded, cached and found by version."""
 
     name: str
-    """As people call it."""
+    """For messages."""
     key: str
-    """As our commands, folders and files call it."""
+    """For our commands, folders and files."""
     programs: tuple[str, ...]
-    """All of them; the first one is asked for the version."""
+    """All binaries; the first one is run to get the version."""
     needed: tuple[str, ...]
-    """Without which a folder that the user names cannot be used."""
+    """Binaries that a folder which the user names must have."""
     chosen: str
-    """The variable by which a user names a folder."""
+    """The environment variable by which a user names a folder."""
     example: str
     """A version, for hints."""
     ask_version: Mapping[str, tuple[str, ...]]
-    """Arguments that make a program say its version, where they are not `--version`."""
+    """By program: the arguments that print its version, where they are not `--version`."""
     answer: re.Pattern[str]
-    """What it prints then; the group is the version."""
+    """Matches the printed version; the first group is the version."""
     why_not: Callable[[str], str] = lambda _: ""
-    """Why a version is not to be used, if so."""
+    """Why a version must not be used; empty if it may be."""
 
     def find(self, version: str | None, cache: Path = CACHE) -> Release | None:
-        """This version, or the newest there is; the user's own choice must be what is asked for."""
-        asked = None if version is None else self.plain_version(version)
+        """This version, or the newest one on this machine. Refused if the user's own folder has another version."""
+        requested = None if version is None else self.plain_version(version)
         if folder := os.environ.get(self.chosen):
-            return self._chosen(Path(folder), asked)
-        names = self.complete_versions(cache) if asked is None else [asked]
+            return self._chosen(Path(folder), requested)
+        names = self.complete_versions(cache) if requested is None else [requested]
         return next((found for name in names if (found := self.in_cache(name, cache))), None)
 
     def complete_versions(self, cache: Path = CACHE) -> list[str]:
-        """What the cache holds, newest first."""
-        kept = self.shelf(cache)
+        """The versions in the cache, newest first."""
+        kept = self.versions_folder(cache)
         names = [each.name for each in kept.iterdir() if VERSION.match(each.name)] if kept.is_dir() else []
         return newest_first(name for name in names if (kept / name / COMPLETE).exists())
 
-    def shelf(self, cache: Path) -> Path:
-        """The folder of all its versions."""
+    def versions_folder(self, cache: Path) -> Path:
+        """The cache folder that has one folder per version."""
         return cache / self.key
 
     def in_folder(self, folder: Path) -> dict[str, Path]:
-        """Its programs that lie in a folder."""
+        """Its executables in a folder, by name."""
         return {name: folder / name for name in self.programs if os.access(folder / name, os.X_OK)}
 
     def in_cache(self, version: str, cache: Path) -> Release | None:
-        """This version, if the cache holds all of it."""
-        folder = self.shelf(cache) / version
+        """This version, if the cache has it completely."""
+        folder = self.versions_folder(cache) / version
         programs = self.in_folder(folder)
         if not (folder / COMPLETE).exists() or len(programs) < len(self.programs):
             return None
         return Release(version=version, folder=folder, programs=programs)
 
     def plain_version(self, text: str) -> str:
-        """`v1.34.1` is `1.34.1`; anything that is no version is the user's mistake."""
+        """`1.34.1` for `v1.34.1`; InvalidRequest for what is not a version."""
         if not VERSION.match(text):
             series = re.match(r"v?(\d+\.\d+)\.?$", text)
             raise InvalidRequest(
@@ -97,7 +97,7 @@ class Product:
         return text.removeprefix("v")
 
     def version(self, path: Path) -> str:
-        """What a program says it is: `1.34.1`."""
+        """Run a program to get its version: `1.34.1`."""
         command = [str(path), *self.ask_version.get(path.name, ("--version",))]
         kept = {name: value for name, value in os.environ.items() if not name.startswith("ETCD")}
         try:
@@ -112,8 +112,8 @@ class Product:
             raise Refused(f"{path} does not say its version", saw=(ran.stderr or ran.stdout).strip()[:200])
         return found[1]
 
-    def _chosen(self, folder: Path, asked: str | None) -> Release:
-        """Programs beside the needed ones may be missing: the user knows."""
+    def _chosen(self, folder: Path, requested: str | None) -> Release:
+        """The folder that the user names; only the needed programs must be there."""
         programs = self.in_folder(folder)
         if missing := [name for name in self.needed if name not in programs]:
             raise Refused(
@@ -122,10 +122,10 @@ class Product:
                 hint=f"correct {self.chosen}, or unset it",
             )
         found = self.version(programs[self.needed[0]])
-        if asked not in (None, found):
+        if requested not in (None, found):
             raise Refused(
                 f"{folder} holds {self.name} {found}",
-                want=f"{asked}, which was asked for",
+                want=f"{requested}, which was asked for",
                 hint=f"correct {self.chosen}, or unset it",
             )
         return Release(version=found, folder=folder, programs=programs)
@@ -136,7 +136,7 @@ def newest_first(versions: Iterable[str]) -> list[str]:
 
 
 def _age(version: str) -> tuple[int, int, int, bool, str, int]:
-    """What orders versions; 1.35.0-rc.1 comes before 1.35.0."""
+    """Sort key of a version; 1.35.0-rc.1 comes before 1.35.0."""
     found = VERSION.match(version)
     assert found, version
     stage, _, number = (found[4] or "").partition(".")

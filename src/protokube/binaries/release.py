@@ -1,6 +1,6 @@
-"""Kubernetes' own releases, from the official place or from mirrors of it.
+"""Official releases of Kubernetes, from the official URL or from mirrors.
 
-Every program has its checksum beside it: `/v1.34.1/bin/linux/amd64/kubelet` and `kubelet.sha256`.
+Every binary has a checksum file next to it: `/v1.34.1/bin/linux/amd64/kubelet` and `kubelet.sha256`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from protokube.binaries.download import Absent, Unreachable, text
 from protokube.binaries.kubernetes import KUBERNETES, PROGRAMS
 from protokube.binaries.mirrors import Failed, architecture, checked, digest_at, from_any
 from protokube.binaries.product import VERSION
-from protokube.binaries.telling import Teller
+from protokube.binaries.telling import ProgressReporter
 from protokube.errors import InvalidRequest
 
 OFFICIAL = "https://dl.k8s.io/release"
@@ -22,19 +22,19 @@ OTHER_WAYS = (
 )
 
 
-def download_release(version: str, folder: Path, mirrors: Sequence[str], teller: Teller) -> None:
-    """Put all programs of a version into the folder, each with the right checksum."""
+def download_release(version: str, folder: Path, mirrors: Sequence[str], progress: ProgressReporter) -> None:
+    """Download all binaries of a version into the folder and verify their checksums."""
     order = [checked(each, OFFICIAL) for each in mirrors or (OFFICIAL,)]
     place = f"v{version}/bin/linux/{architecture(KUBERNETES.name)}"
     for name in PROGRAMS:
-        with teller.step(f"{name} {version}"):
-            good = _fetch(order, f"{place}/{name}", version, folder / name, teller)
-        order.sort(key=lambda mirror: mirror != good)  # whoever answered is asked first from now on
+        with progress.step(f"{name} {version}"):
+            good = _fetch(order, f"{place}/{name}", version, folder / name, progress)
+        order.sort(key=lambda mirror: mirror != good)  # from now on, try the mirror that worked first
 
 
-def _fetch(order: Sequence[str], place: str, version: str, target: Path, teller: Teller) -> str:
+def _fetch(order: Sequence[str], place: str, version: str, target: Path, progress: ProgressReporter) -> str:
     try:
-        return from_any(order, place, target, lambda mirror: digest_at(f"{mirror}/{place}.sha256"), teller)
+        return from_any(order, place, target, lambda mirror: digest_at(f"{mirror}/{place}.sha256"), progress)
     except Failed as why:
         if not why.absent:
             raise why.explained(f"{target.name} {version}", OTHER_WAYS) from why
@@ -43,7 +43,7 @@ def _fetch(order: Sequence[str], place: str, version: str, target: Path, teller:
 
 
 def _nearest(version: str, mirrors: Iterable[str]) -> str:
-    """The version that was probably meant, as the mirrors know them."""
+    """Suggest the version that was probably meant, from the mirrors' lists of stable releases."""
     series = version.rpartition(".")[0] if "-" not in version else ".".join(version.split(".")[:2])
     for question, answer in ((f"stable-{series}", f"the newest of {series}"), ("stable", "the newest")):
         for mirror in mirrors:

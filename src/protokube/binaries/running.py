@@ -1,4 +1,4 @@
-"""Run a program that takes long: its output goes to a file, its last line to the screen, and it does not outlive us."""
+"""Run a long-running program: log its output, show its last line as progress, and kill it if we are interrupted."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from protokube.binaries.telling import Teller
+from protokube.binaries.telling import ProgressReporter
 from protokube.errors import TryLater
 
 LAST_LINES = 12
 
 
 class Runner:
-    """Runs what takes long; all of its output is in a file, the last line is told, and none of it outlives us."""
+    """Runs long-running programs; logs all output, reports the last line, and kills the process group on errors."""
 
-    def __init__(self, log: Path, teller: Teller) -> None:
-        self.log, self.teller = log, teller
+    def __init__(self, log: Path, progress: ProgressReporter) -> None:
+        self.log, self.progress = log, progress
         log.write_bytes(b"")
 
     def __call__(self, command: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None) -> None:
@@ -36,14 +36,16 @@ class Runner:
                 for line in child.stdout:
                     log.write(line)
                     last.append(line.rstrip())
-                    self.teller.say(line.strip())
+                    self.progress.say(line.strip())
             except BaseException:
                 for each in started:
                     with contextlib.suppress(ProcessLookupError):
                         os.killpg(each.pid, signal.SIGKILL)
                 raise
         if child.returncode:
-            raise TryLater(f"`{' '.join(command)}` failed", saw="\n".join(last), hint=f"all it said is in {self.log}")
+            raise TryLater(
+                f"`{' '.join(command)}` failed", saw="\n".join(last), hint=f"its full output is in {self.log}"
+            )
 
 
 def _started(command: Sequence[str], folder: Path, environment: Mapping[str, str] | None) -> subprocess.Popen[str]:
@@ -56,15 +58,15 @@ def _started(command: Sequence[str], folder: Path, environment: Mapping[str, str
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
-        # A group of its own: all of it can be ended. No session of its own: a kernel that shares the processors among
-        # sessions would not know how nice it is to whoever started us.
+        # A process group of its own, so that all of it can be killed. Not a session of its own: with autogroup
+        # scheduling, `nice` only counts within one session.
         process_group=0,
     )
 
 
 @contextlib.contextmanager
 def _interrupted_later() -> Iterator[None]:
-    """A child is being made: who were interrupted now would not know whom to end. The interruption comes afterwards."""
+    """Defer signals while a child is started: an interrupt before its pid is known would leave it running."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,7 +1,8 @@
-"""Put a version into the cache, whole or not at all, whoever else does the same and whenever we are killed.
+"""Put a version into the cache atomically, also with concurrent processes and after a kill at any time.
 
-Everything is prepared in a folder that nobody looks at, flushed, and renamed. One at a time: the second of two waits,
-and finds what the first one made. A draft that was left by a kill is gone on with: a download continues where it was.
+Files are prepared in a draft folder that readers ignore, flushed, and renamed. A lock allows one process at a time: the
+second one waits, and then finds the version in the cache. A draft left behind by a kill is reused, so that a download
+resumes.
 """
 
 from __future__ import annotations
@@ -14,18 +15,18 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from protokube.binaries.product import COMPLETE, Product, Release
-from protokube.binaries.telling import Teller
+from protokube.binaries.telling import ProgressReporter
 from protokube.errors import Refused
 
 
 @contextmanager
-def only_one(product: Product, cache: Path, teller: Teller) -> Iterator[Path]:
-    """The cache's shelf, ours alone for as long as this lasts; what cannot be written there is told."""
-    kept = product.shelf(cache)
+def locked(product: Product, cache: Path, progress: ProgressReporter) -> Iterator[Path]:
+    """Lock the product's folder in the cache, and yield it; Refused if the cache cannot be written."""
+    kept = product.versions_folder(cache)
     try:
         kept.mkdir(parents=True, exist_ok=True)
         with (kept / ".lock").open("w") as lock:
-            _wait_for(product, lock.fileno(), teller)
+            _wait_for(product, lock.fileno(), progress)
             yield kept
     except OSError as why:
         raise Refused(
@@ -35,16 +36,16 @@ def only_one(product: Product, cache: Path, teller: Teller) -> Iterator[Path]:
         ) from why
 
 
-def _wait_for(product: Product, lock: int, teller: Teller) -> None:
+def _wait_for(product: Product, lock: int, progress: ProgressReporter) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        with teller.step(f"another one is getting {product.name}: waited for it"):
+        with progress.step(f"waited for another process that gets {product.name}"):
             fcntl.flock(lock, fcntl.LOCK_EX)
 
 
 def draft(kept: Path, version: str) -> Path:
-    """Where a version is prepared; what a former try left there is still there."""
+    """The folder in which a version is prepared; it may have files of an earlier attempt."""
     folder = kept / f".{version}.draft"
     folder.mkdir(exist_ok=True)
     return folder
@@ -52,11 +53,11 @@ def draft(kept: Path, version: str) -> Path:
 
 @contextmanager
 def building(kept: Path, name: str, room: int) -> Iterator[Path]:
-    """An empty folder to build in, gone afterwards; refused where there is too little room for a build."""
+    """An empty build folder, removed afterwards; refused if there is not enough disk space."""
     if (free := shutil.disk_usage(kept).free) < room:
         raise Refused(f"too little room for a build in {kept}", saw=f"{free >> 20} MB", want=f"{room >> 20} MB")
     folder = kept / name
-    shutil.rmtree(folder, ignore_errors=True)  # of a build that was killed
+    shutil.rmtree(folder, ignore_errors=True)  # left by a build that was killed
     folder.mkdir()
     try:
         yield folder
@@ -65,17 +66,17 @@ def building(kept: Path, name: str, room: int) -> Iterator[Path]:
 
 
 def finish(product: Product, prepared: Path, kept: Path, version: str) -> Release:
-    """Give a prepared folder its name, if it is what it is meant to be."""
+    """Check the version of a prepared folder and rename it to its final name."""
     programs = {name: prepared / name for name in product.programs}
     for path in programs.values():
         path.chmod(0o755)
         _flush(path)
-    if (told := product.version(programs[product.programs[0]])) != version:
+    if (found := product.version(programs[product.programs[0]])) != version:
         shutil.rmtree(prepared)
         raise Refused(
-            f"what was got as {product.name} {version} is another version",
-            saw=f"{product.programs[0]} says {told}",
-            hint="get it from elsewhere",
+            f"the files for {product.name} {version} are of another version",
+            saw=f"{product.programs[0]} says {found}",
+            hint="use another mirror or folder",
         )
     for other in prepared.iterdir():
         if other.name not in programs:
@@ -83,7 +84,7 @@ def finish(product: Product, prepared: Path, kept: Path, version: str) -> Releas
     (prepared / COMPLETE).touch()
     _flush(prepared)
     folder = kept / version
-    if folder.exists():  # by hand, or something was taken out of it: find() would not have it
+    if folder.exists():  # made by hand, or incomplete: find() ignored it
         shutil.rmtree(folder)
     prepared.rename(folder)
     _flush(kept)

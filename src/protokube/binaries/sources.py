@@ -1,4 +1,4 @@
-"""What is built from Go modules, and how each of them says which version it is."""
+"""The products that are built from Go modules, and the linker flags that set their version."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from protokube.binaries.kubernetes import KUBERNETES
 from protokube.binaries.product import Product
 
 STAMPED = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
-"""Packages of Kubernetes whose variables say which version this is."""
+"""Packages of Kubernetes whose variables hold the version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A product as the module proxy has it."""
+    """A product as published Go modules."""
 
     product: Product
     modules: tuple[str, ...]
-    """All that are required; of the first one, go.mod is read."""
+    """The required modules; the go.mod of the first one is read."""
     packages: Mapping[str, str]
-    """By program."""
+    """The main package of each program."""
     stamps: Callable[[str, str], Mapping[str, str]]
-    """Variables that the linker sets, by version and commit; a commit that the proxy does not tell is ""."""
+    """Variables that the linker sets, for a version and a commit; the commit is "" if the proxy does not report it."""
     staging: Callable[[str], str] = lambda _: ""
-    """Under which version the modules in a release's own folders are published, if its go.mod does not say it."""
+    """The published version of the release's staging modules, if its go.mod does not have it."""
     tests: frozenset[str] = frozenset()
-    """Programs that are the tests of their package, compiled."""
+    """Programs that are compiled test binaries (`go test -c`)."""
 
     def linker_flags(self, version: str, commit: str) -> str:
-        """The programs without what only a debugger reads, saying what they are."""
+        """Strip debug information, and set the version variables."""
         return " ".join(["-s", "-w", *(f"-X={name}={text}" for name, text in self.stamps(version, commit).items())])
 
 
@@ -44,10 +44,10 @@ def kubernetes_staging(version: str) -> str:
 
 def kubernetes_stamps(version: str, commit: str) -> dict[str, str]:
     major, minor, _ = version.split(".", 2)
-    told = {
+    values = {
         "gitVersion": f"v{version}", "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean", "gitCommit": commit,
     }  # fmt: skip
-    return {f"{package}.{name}": value for package in STAMPED for name, value in told.items()}
+    return {f"{package}.{name}": value for package in STAMPED for name, value in values.items()}
 
 
 KUBERNETES_SOURCE = Source(
@@ -67,7 +67,7 @@ ETCD_SOURCE = Source(
     },
     stamps=lambda _, commit: {"go.etcd.io/etcd/api/v3/version.GitSHA": commit[:7]} if commit else {},
 )
-"""Since 3.5; what its go.mod replaces by folders beside it is published under the same version."""
+"""For 3.5 and later. The modules that its go.mod replaces by local folders are published under the same version."""
 COREDNS_SOURCE = Source(
     product=COREDNS,
     modules=("github.com/coredns/coredns",),

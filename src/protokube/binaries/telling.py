@@ -1,4 +1,4 @@
-"""How long work tells what it does: steps that end with a line, and words in between that the next replaces."""
+"""Progress reports of long-running work: steps that end with a line, and status texts that the next one replaces."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
 
-class Teller(Protocol):
-    """Who is told. The command line's progress is one."""
+class ProgressReporter(Protocol):
+    """Receives progress reports; `cli.shared.progress.Progress` implements it."""
 
     def step(self, text: str) -> AbstractContextManager[object]:
-        """A piece of work, for as long as it takes."""
+        """A context for one piece of work."""
 
     def say(self, text: str) -> None:
-        """What happens right now."""
+        """Show what happens right now."""
 
 
 class Silent:
-    """Tells nobody."""
+    """Discards all progress reports."""
 
     @contextmanager
     def step(self, text: str) -> Iterator[None]:  # noqa: ARG002
         yield
 
     def say(self, text: str) -> None:
-        """Nothing is said."""
+        """Discard the text."""

@@ -17,7 +17,7 @@ from fakes.mirror import Mirror, dead_url, serving
 from fakes.programs import all_of_etcd
 from protokube.binaries.etcd import ETCD
 from protokube.binaries.mirrors import architecture
-from protokube.binaries.obtain import Way, obtain, obtain_anyhow
+from protokube.binaries.obtain import Way, download_or_build, obtain
 from protokube.binaries.product import Release
 from protokube.binaries.telling import Silent
 from protokube.errors import InvalidRequest, ProtokubeError, Refused, TryLater
@@ -137,7 +137,7 @@ def test_where_nobody_answers_other_ways_are_named(tmp_path: Path) -> None:
     ("version", "why"),
     [
         ("3.5.1", "loses data when it is killed"),
-        ("3.4.34", "older than what can be got"),
+        ("3.4.34", "too old to be downloaded or built"),
         ("3.6", "is not a version of etcd"),
     ],
 )
@@ -173,8 +173,8 @@ def test_where_neither_a_release_nor_modules_are_to_be_had_both_reasons_are_told
     go.chmod(0o755)
     monkeypatch.setenv("PATH", f"{go.parent}:/usr/bin:/bin")
 
-    with pytest.raises(TryLater, match=r"etcd 3\.6\.8 is not to be had") as raised:
-        obtain_anyhow(ETCD, VERSION, tmp_path / "cache", [dead_url()], Silent())
+    with pytest.raises(TryLater, match=r"etcd 3\.6\.8 can be neither downloaded nor built") as raised:
+        download_or_build(ETCD, VERSION, tmp_path / "cache", [dead_url()], Silent())
 
     assert "cannot download etcd 3.6.8" in raised.value.saw
     assert "module lookup disabled by GOPROXY=off" in raised.value.saw

@@ -201,12 +201,12 @@ def test_the_build_hears_nothing_of_a_make_around_it_and_needs_no_network(tmp_pa
         "GOCACHE": "/c",
     }
 
-    told = build_settings("1.20.2", tmp_path, around)
+    settings = build_settings("1.20.2", tmp_path, around)
 
-    assert not {"MAKEFLAGS", "MAKELEVEL", "GOPATH"} & set(told)
-    assert (told["PATH"], told["HOME"], told["GOPROXY"]) == ("/bin", str(tmp_path), "off")
-    assert told["GOCACHE"] == str(tmp_path / "go-cache")
-    assert told["KUBE_GIT_VERSION"] == "v1.20.2"
+    assert not {"MAKEFLAGS", "MAKELEVEL", "GOPATH"} & set(settings)
+    assert (settings["PATH"], settings["HOME"], settings["GOPROXY"]) == ("/bin", str(tmp_path), "off")
+    assert settings["GOCACHE"] == str(tmp_path / "go-cache")
+    assert settings["KUBE_GIT_VERSION"] == "v1.20.2"
 
 
 def test_lines_of_packages_become_lines_of_sources_at_the_same_places() -> None:
@@ -262,10 +262,10 @@ words = st.text(alphabet=st.characters(codec="ascii", exclude_categories=["C", "
 
 @given(st.lists(words.map(lambda word: f"http://{word}/")))
 def test_every_place_is_kept_once_and_in_order(places: list[str]) -> None:
-    told = one_line_sources("\n".join(f"deb {place} stable main" for place in places))
+    sources = one_line_sources("\n".join(f"deb {place} stable main" for place in places))
 
-    assert told.splitlines() == [f"deb-src {place} stable main" for place in dict.fromkeys(places)]
-    assert one_line_sources(told) == told
+    assert sources.splitlines() == [f"deb-src {place} stable main" for place in dict.fromkeys(places)]
+    assert one_line_sources(sources) == sources
 
 
 def test_apt_reads_our_lists_in_the_order_of_its_own(tmp_path: Path) -> None:

@@ -113,10 +113,10 @@ def test_lists_that_do_not_know_the_package_are_got_anew_beside_those_of_the_mac
 def test_a_package_that_cannot_be_had_is_told_as_what_it_means(tmp_path: Path) -> None:
     folder(carried(tmp_path / "source"), OLD)
 
-    with pytest.raises(TryLater, match=f"cannot get {PACKAGE}; Kubernetes built without it would be unsafe") as told:
+    with pytest.raises(TryLater, match=f"cannot get {PACKAGE}; Kubernetes built without it would be unsafe") as raised:
         mend(tmp_path / "source", tmp_path / "work", Apt(NEW, failures=2))
 
-    assert (told.value.saw, told.value.hint) == ("unable to locate package", "look into the log")
+    assert (raised.value.saw, raised.value.hint) == ("unable to locate package", "look into the log")
     assert content(carried(tmp_path / "source")) == OLD
 
 

@@ -117,18 +117,18 @@ def test_kubectl_is_asked_in_its_own_way(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         ("#!/bin/sh\necho what\n", "does not say its version"),
         ("#!/bin/sh\necho v1.34.1\nexit 1\n", "does not say its version"),
         ("\x7fELF of another kind of machine", "does not run"),
     ],
 )
-def test_a_program_that_is_none_is_refused(tmp_path: Path, content: str, told: str) -> None:
+def test_a_program_that_is_none_is_refused(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "kubelet").write_text(content)
     (tmp_path / "kubelet").chmod(0o755)
 
-    with pytest.raises(Refused, match=told):
+    with pytest.raises(Refused, match=message):
         KUBERNETES.version(tmp_path / "kubelet")
 
 
@@ -152,9 +152,9 @@ numbers = st.integers(min_value=0, max_value=9999)
 
 @given(st.lists(st.tuples(numbers, numbers, numbers), unique=True))
 def test_newer_means_greater_number_by_number(versions: list[tuple[int, int, int]]) -> None:
-    told = newest_first(".".join(map(str, each)) for each in versions)
+    ordered = newest_first(".".join(map(str, each)) for each in versions)
 
-    assert told == [".".join(map(str, each)) for each in sorted(versions, reverse=True)]
+    assert ordered == [".".join(map(str, each)) for each in sorted(versions, reverse=True)]
 
 
 def test_what_came_before_a_release_is_older_than_it() -> None:

@@ -268,5 +268,5 @@ def test_one_command_builds_each_version_from_where_it_is_to_be_had(go: Go) -> N
 
 
 def test_unverified_is_for_builds_only(tmp_path: Path) -> None:
-    with pytest.raises(ProtokubeError, match="--unverified is about modules"):
+    with pytest.raises(ProtokubeError, match="--unverified needs --build"):
         get_kubernetes("1.36.9", tmp_path, unverified=True)

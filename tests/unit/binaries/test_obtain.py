@@ -81,10 +81,10 @@ def test_two_at_once_download_once(tmp_path: Path) -> None:
         until(lambda: parts(tmp_path))
         until(lambda: all(is_at_the_lock(each) for each in two))
         holding.set()
-        said = [each.communicate(timeout=60)[0] for each in two]
+        output = [each.communicate(timeout=60)[0] for each in two]
 
     assert [each.returncode for each in two] == [0, 0]
-    assert set(said) == {f"Kubernetes {VERSION} is in {tmp_path}/kubernetes/{VERSION}\n".encode()}
+    assert set(output) == {f"Kubernetes {VERSION} is in {tmp_path}/kubernetes/{VERSION}\n".encode()}
     assert mirror.asked_for("kubelet.sha256") == [""]
 
 
@@ -155,7 +155,7 @@ def test_what_the_cache_has_is_not_copied_again(tmp_path: Path) -> None:
 
 
 def test_two_ways_at_once_are_a_mistake(tmp_path: Path) -> None:
-    with pytest.raises(InvalidRequest, match="only one of --from, --mirror and --build"):
+    with pytest.raises(InvalidRequest, match="--from, --mirror and --build exclude each other"):
         get_kubernetes(VERSION, tmp_path, folder=tmp_path, build=True)
 
 
@@ -168,7 +168,7 @@ def test_nothing_asked_for_and_nothing_there_is_told(tmp_path: Path) -> None:
 def test_a_cache_that_cannot_be_written_is_told_with_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file")
 
-    with pytest.raises(Refused, match="cannot keep Kubernetes in") as told:
+    with pytest.raises(Refused, match="cannot keep Kubernetes in") as raised:
         get_kubernetes(VERSION, tmp_path / "cache", folder=a_folder(tmp_path / "usb"))
-    assert "Not a directory" in told.value.saw
-    assert "--cache" in told.value.hint
+    assert "Not a directory" in raised.value.saw
+    assert "--cache" in raised.value.hint

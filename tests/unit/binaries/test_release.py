@@ -46,11 +46,11 @@ def whole(got: Release, cache: Path) -> bool:
 
 def refused(cache: Path, *mirrors: str) -> ProtokubeError:
     """What is told when it cannot be got; then the cache offers nothing."""
-    with pytest.raises(ProtokubeError) as told:
+    with pytest.raises(ProtokubeError) as raised:
         get_kubernetes(VERSION, cache, mirrors=mirrors)
     assert find(None, cache) is None
     assert not (cache / "kubernetes" / VERSION).exists()
-    return told.value
+    return raised.value
 
 
 def test_a_version_is_got_whole_and_asked_for_once(tmp_path: Path, serve: Serve) -> None:
@@ -192,17 +192,17 @@ def test_programs_of_another_version_under_the_name_of_this_one_are_refused(tmp_
 
 
 def test_a_dead_mirror_is_left_for_the_next_and_asked_no_more(tmp_path: Path, serve: Serve) -> None:
-    said: list[str] = []
+    lines: list[str] = []
 
     class Listening(Silent):
         def say(self, text: str) -> None:
-            said.append(text)
+            lines.append(text)
 
     dead, good = dead_url(), serve(Mirror())
 
-    assert whole(get_kubernetes(VERSION, tmp_path, mirrors=[dead, good.url], teller=Listening()), tmp_path)
-    assert sum(f"{dead}: " in line for line in said) == 1
-    assert said.count(f"kubelet from {good.url}: 0 of 0 MB") == 1
+    assert whole(get_kubernetes(VERSION, tmp_path, mirrors=[dead, good.url], progress=Listening()), tmp_path)
+    assert sum(f"{dead}: " in line for line in lines) == 1
+    assert lines.count(f"kubelet from {good.url}: 0 of 0 MB") == 1
 
 
 def test_without_any_mirror_that_answers_the_other_ways_are_told(tmp_path: Path) -> None:

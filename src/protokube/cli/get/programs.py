@@ -89,7 +89,7 @@ def get_programs(
     # a mirror of the environment is there for all downloads; it does not speak against another way
     chosen = mirrors if asked or not (way["folder"] or way["build"]) else ()
     if chosen and asked and version is None:
-        raise InvalidRequest("--mirror says where, and not what", hint=f"name a version, such as {product.example}")
+        raise InvalidRequest("--mirror needs a VERSION", hint=f"name a version, such as {product.example}")
     with ending_like_ctrl_c():
         got = obtain(product, version, cache or CACHE, Way(mirrors=chosen, **way), Progress())
     if output == "json":

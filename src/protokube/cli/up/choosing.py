@@ -11,7 +11,7 @@ from protokube.errors import Problem, ProtokubeError, Refused
 
 if TYPE_CHECKING:
     from protokube.binaries.product import Release
-    from protokube.binaries.telling import Teller
+    from protokube.binaries.telling import ProgressReporter
     from protokube.cli.shared.inputs import Texts
     from protokube.cli.up.before import Made
     from protokube.config.complete import Config
@@ -64,10 +64,10 @@ def find_kubernetes(spec: Spec | None, release: str) -> Release | None:
     return found
 
 
-def find_etcd(spec: Spec, before: Made | None, kubernetes: str, teller: Teller) -> Etcd:
+def find_etcd(spec: Spec, before: Made | None, kubernetes: str, progress: ProgressReporter) -> Etcd:
     """The programs that are here, or are to be had; all etcd clusters of one machine run the same ones."""
     from protokube.binaries.etcd import ETCD
-    from protokube.binaries.obtain import obtain_anyhow
+    from protokube.binaries.obtain import download_or_build
     from protokube.local.bringup import CACHE
     from protokube.local.etcd_choice import Wish, choose
 
@@ -80,10 +80,10 @@ def find_etcd(spec: Spec, before: Made | None, kubernetes: str, teller: Teller) 
     wish = Wish(said="".join(said), made_with=before.etcd if before else "", kubernetes=kubernetes)
     complete_here(spec, wish.named, kubernetes)  # what is wrong with the spec is told before anything is fetched
     mirrors = os.environ.get("PROTOKUBE_ETCD_MIRROR", "").split()
-    return choose(wish, CACHE, lambda version: obtain_anyhow(ETCD, version, CACHE, mirrors, teller))
+    return choose(wish, CACHE, lambda version: download_or_build(ETCD, version, CACHE, mirrors, progress))
 
 
-def find_coredns(config: Config, teller: Teller) -> Path | None:
+def find_coredns(config: Config, progress: ProgressReporter) -> Path | None:
     """The version that the image's name says, downloaded if need be; None, and a warning, if it is not to be had."""
     from protokube.binaries.coredns import COREDNS
     from protokube.binaries.obtain import download
@@ -99,7 +99,7 @@ def find_coredns(config: Config, teller: Teller) -> Path | None:
     version = version_in(dns["image"]) or COREDNS.example
     try:
         mirrors = os.environ.get("PROTOKUBE_COREDNS_MIRROR", "").split()
-        found = COREDNS.find(version, CACHE) or download(COREDNS, version, CACHE, mirrors, teller)
+        found = COREDNS.find(version, CACHE) or download(COREDNS, version, CACHE, mirrors, progress)
     except ProtokubeError as why:
         message = f"a stand-in for CoreDNS {version} knows the addresses of Services, and nothing else: {why.message}"
         hint = f"`protokube get coredns {version} --build` makes it here; then `up` anew"

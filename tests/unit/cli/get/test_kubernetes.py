@@ -106,9 +106,9 @@ def test_an_error_as_data_says_the_same(call: Call, here: Path) -> None:
     [
         (("1.34",), "'1.34' is not a version of Kubernetes"),
         ((VERSION, "--from", "nothing"), "Directory 'nothing' does not exist."),
-        ((VERSION, "--from", ".", "--build"), "only one of --from, --mirror and --build"),
+        ((VERSION, "--from", ".", "--build"), "--from, --mirror and --build exclude each other"),
         ((VERSION, "--from", "."), "there is no kube-apiserver"),
-        ((VERSION, "--mirror", "usb"), "'usb' is no place to download from"),
+        ((VERSION, "--mirror", "usb"), "'usb' is not a URL to download from"),
         (("--bild",), "No such option '--bild'"),
         ((), "there is no Kubernetes in cache yet"),
     ],

@@ -58,9 +58,9 @@ def test_coredns_is_taken_out_of_its_archive(call: Call, here: Path, monkeypatch
     [
         (("etcd",), "there is no etcd in cache yet"),
         (("etcd", "3.6"), "'3.6' is not a version of etcd"),
-        (("etcd", "3.4.34"), "etcd 3.4.34 is older than what can be got"),
+        (("etcd", "3.4.34"), "etcd 3.4.34 is too old to be downloaded or built"),
         (("etcd", "3.5.2"), "that would be etcd 3.5.2, which loses data when it is killed"),
-        (("etcd", "--mirror", "http://mirror.invalid"), "--mirror says where, and not what"),
+        (("etcd", "--mirror", "http://mirror.invalid"), "--mirror needs a VERSION"),
         (("coredns", "one"), "'one' is not a version of CoreDNS"),
     ],
 )
