@@ -82,7 +82,7 @@ class MemoryEtcd:
         raise NotImplementedError
 
 
-class PretendHand:
+class PretendWriteSession:
     def __init__(self, writer: Writer, etcd: MemoryEtcd) -> None:
         self.writer, self.etcd = writer, etcd
         self.api = None
@@ -116,7 +116,7 @@ class PretendGround:
     def __init__(self, etcd: MemoryEtcd | None = None, before: ClusterView | None = None) -> None:
         self.etcd = etcd or MemoryEtcd()
         self.before = before or a_view()
-        self.told: list[tuple[str, dict[str, Any]]] = []
+        self.calls: list[tuple[str, dict[str, Any]]] = []
         self.reactions: dict[str, Callable[[dict[str, Any]], None]] = {}
         self.readable = True
         self.woke: float | None = None
@@ -148,27 +148,27 @@ class PretendGround:
     def glance(self) -> ClusterView:
         return self.look()
 
-    def tell(self, call: str, **arguments: Any) -> Any:
-        self.told.append((call, arguments))
-        if call == "thaw_host":
+    def call(self, method: str, **arguments: Any) -> Any:
+        self.calls.append((method, arguments))
+        if method == "thaw_host":
             self.woke = self._clock
-        if call in self.reactions:
-            self.reactions[call](arguments)
+        if method in self.reactions:
+            self.reactions[method](arguments)
 
     def after(self, seconds: float, transform: Transform) -> None:
         """From then on, the cluster is other than it was."""
         self._events.append((self._clock + seconds, transform))
 
     @contextmanager
-    def writing(self, view: ClusterView, key: str) -> Iterator[PretendHand]:
+    def writing(self, view: ClusterView, key: str) -> Iterator[PretendWriteSession]:
         with Writer(self.etcd, "/drill/", every=0.0005, after_a_failure=0.0005, now=self.now) as writer:
             self._writing = True
-            hand = PretendHand(writer, self.etcd)
+            session = PretendWriteSession(writer, self.etcd)
             if not self.readable:
-                hand.read_back = _no_quorum  # type: ignore[method-assign]
-            yield hand
+                session.read_back = _no_quorum  # type: ignore[method-assign]
+            yield session
 
-    def old(self, host: HostView, client_port: int) -> PretendOld:
+    def old_host(self, host: HostView, client_port: int) -> PretendOld:
         return PretendOld(self)
 
 

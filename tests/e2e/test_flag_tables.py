@@ -9,7 +9,7 @@ from pathlib import Path
 from protokube.binaries.kubernetes import find
 from protokube.binaries.product import Release
 from protokube.local.bringup import CACHE
-from protokube.local.etcd_choice import Wish, choose
+from protokube.local.etcd_choice import Needs, choose
 
 SCRIPT = Path(__file__).parents[2] / "scripts/flags.py"
 
@@ -37,6 +37,6 @@ def test_kubernetes_lists_the_flags_of_our_table() -> None:
 def test_etcd_lists_the_flags_of_our_table() -> None:
     kubernetes = find(None, CACHE)
     assert kubernetes
-    found = choose(Wish(kubernetes=kubernetes.version), CACHE, not_from_elsewhere)
+    found = choose(Needs(kubernetes=kubernetes.version), CACHE, not_from_elsewhere)
     table = f"etcd-{minor(found.version)}"
     assert compared(found.etcd.parent, table) == f"{table} has the same"

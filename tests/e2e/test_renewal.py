@@ -16,7 +16,7 @@ from clusters.real import RealCluster, until
 from e2e.served import served
 from protokube.binaries.kubernetes import find
 from protokube.local.drill import api_writing
-from protokube.local.drill.writer import as_found, lost, turned_back
+from protokube.local.drill.writer import as_found, lost, regressions
 
 LIFE = float(os.environ.get("PROTOKUBE_LIFE", "60"))
 CALM = 180.0
@@ -84,9 +84,9 @@ def test_renewals_are_noticed_by_nobody_who_writes(cluster: RealCluster) -> None
 
     sys.stderr.write(f"\nAPI: {told(api_log)}; etcd: {told(etcd_log)}; ended: {len(seen.ended)}\n")
     assert lost(api_log, there) == ()
-    assert turned_back(api_log) == ()
+    assert regressions(api_log) == ()
     assert lost(etcd_log, as_found(cluster.client().read(etcd_log.prefix))) == ()
-    assert turned_back(etcd_log) == ()
+    assert regressions(etcd_log) == ()
     assert len(api_log.acknowledged) > LIFE
     assert api_log.longest_gap.seconds < LONGEST_GAP
     assert etcd_log.longest_gap.seconds < LONGEST_GAP

@@ -85,7 +85,7 @@ def test_an_adopted_volume_is_ours_after_it_was_unmounted_and_mounted_again(disk
     disk.mount()
 
     assert done == [
-        "closed the creation of main: nothing is founded beside this data",
+        "closed the creation of main: no new etcd cluster is created next to this data",
         "wrote protokube.json on vol-1",
     ]
     identity = read_identity(disk.point)

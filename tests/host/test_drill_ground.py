@@ -93,7 +93,7 @@ def ground(paths: Paths) -> Iterator[LocalGround]:
 
 def test_a_write_through_a_holder_of_old_is_seen_to_be_acknowledged_or_not(old: OldEtcd, ground: LocalGround) -> None:
     """Nobody outside reaches it: its loopback is its own."""
-    host = ground.old(a_host(0, pid=old.inside), old.port)
+    host = ground.old_host(a_host(0, pid=old.inside), old.port)
     with pytest.raises(OSError, match="refused"):
         socket.create_connection(("127.0.0.1", old.port), 1)
 
@@ -116,7 +116,7 @@ def test_a_write_through_a_holder_of_old_is_seen_to_be_acknowledged_or_not(old: 
 
 def test_whoever_tries_to_write_stays_in_its_own_network(old: OldEtcd, ground: LocalGround) -> None:
     before = Path("/proc/thread-self/ns/net").readlink()
-    ground.old(a_host(0, pid=old.inside), old.port).write("/x")
+    ground.old_host(a_host(0, pid=old.inside), old.port).write("/x")
 
     assert Path("/proc/thread-self/ns/net").readlink() == before
 
@@ -124,7 +124,7 @@ def test_whoever_tries_to_write_stays_in_its_own_network(old: OldEtcd, ground: L
 def test_a_host_without_etcd_runs_none(ground: LocalGround) -> None:
     sleeping = subprocess.Popen(["unshare", "--pid", "--fork", "--kill-child", "sleep", "60"])
     try:
-        host = ground.old(a_host(0, pid=only_child(sleeping.pid)), 4001)
+        host = ground.old_host(a_host(0, pid=only_child(sleeping.pid)), 4001)
         assert not host.runs_etcd()
     finally:
         sleeping.kill()
@@ -150,6 +150,6 @@ def test_a_ground_has_a_clock_that_goes_on(ground: LocalGround) -> None:
 
 def test_a_cloud_that_is_not_there_cannot_be_told_anything(ground: LocalGround) -> None:
     with pytest.raises(TryLater, match="does not answer kill_host"):
-        ground.tell("kill_host", host="master-0")
+        ground.call("kill_host", host="master-0")
     assert not ground.look().ready
     assert not ground.glance().daemon.alive

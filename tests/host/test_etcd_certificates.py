@@ -17,7 +17,7 @@ from clusters.etcd import EtcdCluster, acknowledges, answers, eventually, make_c
 from protokube.etcd.deadline import Deadline
 from protokube.etcd.dial import Target, dial
 from protokube.etcd.tls import Trust
-from protokube.local.drill.writer import Writer, as_found, lost, turned_back
+from protokube.local.drill.writer import Writer, as_found, lost, regressions
 from protokube.pki.authority import Authority, make_authority
 from protokube.pki.files import sync_certificates
 from protokube.pki.renewal import LIFETIME, Place, look_every
@@ -204,7 +204,7 @@ def test_certificates_of_half_a_minute_are_renewed_in_time_under_a_writer(
             cluster.wait(name)
         found = as_found(cluster.client().read("short/"))
 
-    assert (lost(log, found), turned_back(log)) == ((), ())
+    assert (lost(log, found), regressions(log)) == ((), ())
     assert log.longest_gap.seconds < SHORT_LIFE, "whoever lets its certificates expire is away for longer"
     assert agents.refused == []
     for name, (first, *rest) in agents.renewed.items():

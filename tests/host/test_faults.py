@@ -21,7 +21,7 @@ import pytest
 
 from clusters.broken_disks import fill_disk_of
 from clusters.real import RealCluster, until
-from protokube.local.drill.writer import WriteLog, as_found, lost, turned_back
+from protokube.local.drill.writer import WriteLog, as_found, lost, regressions
 from protokube.local.host import network
 
 LASTS = float(os.environ.get("PROTOKUBE_FAULT_SECONDS", "15"))
@@ -70,7 +70,7 @@ def written_through(cluster: RealCluster, *members: str) -> Iterator[None]:
         yield
         log: WriteLog = writer.stop()
     assert lost(log, as_found(cluster.client(timeout=10).read(log.prefix))) == ()
-    assert turned_back(log) == ()
+    assert regressions(log) == ()
     gap = log.longest_gap
     assert gap.seconds < LONGEST_GAP, f"nothing was acknowledged for {gap.seconds:.1f} s"
 

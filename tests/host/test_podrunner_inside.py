@@ -16,7 +16,7 @@ import pytest
 from clusters.hosts import Cloud, Host, a_cloud, a_loop_device, a_pod, a_volume, at, eventually, is_mounted_anywhere
 from clusters.pod_runner import a_long_time, sleepers
 from protokube.binaries.product import Release
-from protokube.local.etcd_choice import Wish, choose
+from protokube.local.etcd_choice import Needs, choose
 from protokube.local.host import hosts
 
 CACHE = Path(__file__).resolve().parents[2] / ".cache" / "binaries"
@@ -123,7 +123,7 @@ def brought(host: Host, program: Path) -> Path:
 
 
 def test_real_etcd_runs_as_a_static_pod_and_keeps_its_data_when_it_is_killed(host: Host) -> None:
-    found = choose(Wish(), CACHE, not_from_elsewhere)
+    found = choose(Needs(), CACHE, not_from_elsewhere)
     assert found.etcdctl
     # into the host's own /var: where this repository lies need not be visible inside
     etcd, etcdctl = (brought(host, program) for program in (found.etcd, found.etcdctl))

@@ -175,7 +175,7 @@ def test_up_with_other_members_than_there_are_is_refused_and_changes_nothing(
     said = both.plain.run("up", "--cluster", "plain", *words)
 
     assert said.code == 4
-    assert "plain is there already, and was made with something else" in said.err
+    assert "plain exists already, with a different configuration" in said.err
     assert "etcd members main/a, main/b, main/c" in said.err
     assert f"want: {asked}\n" in said.err
     assert all_that_is(both.plain) == before

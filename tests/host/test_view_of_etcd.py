@@ -118,11 +118,11 @@ def test_a_drill_writes_to_real_etcd_reads_all_of_it_back_and_leaves_nothing(pat
     )
     ground = LocalGround(paths)
     try:
-        with ground.writing(view, "main") as hand:
-            until(lambda: len(hand.writer.log().acknowledged) >= 20, "twenty writes are acknowledged")
-            log = hand.writer.stop()
-            found = hand.read_back()
-            there, absent = hand.landed(next(iter(found))), hand.landed("/nowhere")
+        with ground.writing(view, "main") as session:
+            until(lambda: len(session.writer.log().acknowledged) >= 20, "twenty writes are acknowledged")
+            log = session.writer.stop()
+            found = session.read_back()
+            there, absent = session.landed(next(iter(found))), session.landed("/nowhere")
     finally:
         ground.close()
 

@@ -12,14 +12,15 @@ from protokube.errors import ProtokubeError, Refused, TryLater
 
 
 @click.command("down")
-@click.option("--cluster", "name", default=None, help="Which; needed only if there are several.")
+@click.option("--cluster", "name", default=None, help="The cluster; needed only if there are several.")
 @click.option("--all", "everything", is_flag=True, help="Every local cluster on this machine.")
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How to tell the result.")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="Output format.")
 def down(name: str | None, everything: bool, output: str) -> None:
     """Take the local cloud away, all of it.
 
-    No process, mount, loop device or namespace stays behind. Works also after a crash, when nothing of it runs any
-    more. The data of the cluster is gone afterwards. With --all, one that cannot be removed does not keep the others.
+    No process, mount, loop device or namespace stays behind. Works also after a crash, when none of its processes run.
+    The data of the cluster is deleted. With --all, a cluster that cannot be removed does not prevent the others from
+    being removed.
 
     \b
       protokube down
@@ -33,30 +34,30 @@ def down(name: str | None, everything: bool, output: str) -> None:
     need_root()
     progress = Progress(quiet=output == "json")
     names = clusters() if everything else [one_cluster(name)]
-    told: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     failed: dict[str, Exception] = {}
     for each in names:
         try:
             with progress.step(f"{each}: removed"):
-                told[each] = remove(Paths.of(each))
-        except (ProtokubeError, OSError) as why:  # no reason to keep the others
+                result[each] = remove(Paths.of(each))
+        except (ProtokubeError, OSError) as why:  # still remove the others
             failed[each] = why
     if output == "json":
-        click.echo(json.dumps(told, indent=2))
+        click.echo(json.dumps(result, indent=2))
     else:
-        for each, removed in told.items():
+        for each, removed in result.items():
             click.echo(f"{each}: {', '.join(removed) or 'nothing was there'}")
     if failed:
         raise together(failed)
 
 
 def together(failed: Mapping[str, Exception]) -> Exception:
-    """One error that tells all of them; asking again may help only if it may help with each."""
+    """Combine several errors into one; TryLater only if a retry may help with each."""
     if len(failed) == 1:
         return next(iter(failed.values()))
     kind = TryLater if all(isinstance(each, TryLater) for each in failed.values()) else Refused
     saw = "; ".join(f"{name}: {_sentence(why)}" for name, why in failed.items())
-    hint = "`protokube down --cluster NAME` tells more of one of them"
+    hint = "`protokube down --cluster NAME` shows more about one of them"
     return kind(f"{len(failed)} clusters are still there: {', '.join(failed)}", saw=saw, hint=hint)
 
 

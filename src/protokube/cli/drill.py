@@ -21,7 +21,11 @@ DRILLS = ("kill-master", "lose-volume", "partition", "pause-master", "power-off"
 @click.command()
 @click.argument("name", type=click.Choice(DRILLS))
 @cluster_option
-@click.option("--member", metavar="NAME", help="Whose host, or whose volume: a, main/a, etcd-a. Unsaid: the leader's.")
+@click.option(
+    "--member",
+    metavar="NAME",
+    help="The etcd member whose host or volume is hit: a, main/a, etcd-a.  [default: the leader]",
+)
 @click.option("--timeout", type=Duration(), default="120s", show_default=True, help="How long healing may take.")
 @output_option(default="text", choices=("text", "json"))
 def drill(name: str, cluster: str | None, member: str | None, timeout: float, output: str) -> int:
@@ -34,8 +38,8 @@ def drill(name: str, cluster: str | None, member: str | None, timeout: float, ou
       pause-master  freeze a host, declare it dead, and let it wake up beside its successor
       power-off     kill every host at once; all of them come back with other names and addresses
 
-    Numbered keys are written all the while, and every acknowledged one has to be there afterwards. Exit code 0: every
-    promise was kept; 4: one was broken; 3: the time was up. Stopped half-way, it undoes what it did to a host.
+    Numbered keys are written during the drill, and every acknowledged write must be there afterwards. Exit code 0: all
+    promises were kept; 4: one was broken; 3: timeout. If it is interrupted, it undoes what it did to a host.
 
     \b
       protokube drill kill-master --member b
@@ -58,16 +62,16 @@ def drill(name: str, cluster: str | None, member: str | None, timeout: float, ou
 
 
 def carry_out(name: str, ground: Ground, member: str | None, timeout: float, *, quiet: bool) -> Verdict:
-    """With a polite end, as by `timeout`, what was cut off or frozen is undone as it is after Ctrl-C."""
+    """Run the drill; on SIGTERM, as from `timeout`, undo its faults as after Ctrl-C."""
     from protokube.local.drill.run_drill import run_drill
     from protokube.signals import ending_like_ctrl_c
 
     with ending_like_ctrl_c():
-        return run_drill(name, ground, member, timeout, (lambda _: None) if quiet else tell_step)
+        return run_drill(name, ground, member, timeout, (lambda _: None) if quiet else show_step)
 
 
-def tell_step(step: Step) -> None:
-    """Nobody listening any more is no reason to stop half-way: the verdict goes elsewhere."""
+def show_step(step: Step) -> None:
+    """Show a step on stderr. A closed pipe does not stop the drill: the verdict goes to stdout."""
     from protokube.cli.render.drill import step_line
 
     with suppress(BrokenPipeError):

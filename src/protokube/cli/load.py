@@ -1,4 +1,4 @@
-"""`protokube load`: bring images to a local cluster, without a registry."""
+"""`protokube load`: load images into a local cluster, without a registry."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def files(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The shell itself knows which there are."""
+    """Let the shell complete file names."""
     return [CompletionItem(incomplete, type="file")]
 
 
@@ -43,9 +43,9 @@ def image(images: tuple[str, ...], cluster: str | None, timeout: float, output: 
 
     FILE is an archive as `docker save`, `podman save` or `ctr images export` write it, also compressed by gzip. NAME is
     an image that docker, podman, nerdctl or ctr on this machine has. For clusters of `protokube up --kubelet`: pods
-    find the image by the name that is printed, with `imagePullPolicy: Never` or `IfNotPresent`. A name that is loaded
-    again with other content is replaced; pods that run go on with what they have. Whatever is wrong with any of the
-    images is told at once, and then nothing is loaded.
+    find the image by the name that is printed, with `imagePullPolicy: Never` or `IfNotPresent`. Loading a name again
+    with other content replaces the image; running pods keep the old one. If any image has a problem, all problems are
+    reported and nothing is loaded.
 
     \b
       protokube load image web.tar
@@ -58,7 +58,7 @@ def image(images: tuple[str, ...], cluster: str | None, timeout: float, output: 
     from protokube.cli.shared.root import need_root
     from protokube.local.bringup import CACHE
     from protokube.local.loading import kept
-    from protokube.local.loading.contents import Wrong
+    from protokube.local.loading.contents import ImageProblem
     from protokube.local.loading.load import changes, deliver, found, need_kubelet, need_room
     from protokube.local.node.kubehost import ctr
     from protokube.providers.clients.local import LocalClient
@@ -81,12 +81,12 @@ def image(images: tuple[str, ...], cluster: str | None, timeout: float, output: 
                 step.text = (
                     f"brought to {several(sum(each.state in ('imported', 'unchanged') for each in outcomes), 'host')}"
                 )
-    except Wrong as why:
+    except ImageProblem as why:
         raise Refused(str(why)) from why
     except FileNotFoundError as why:
-        raise Refused(f"{why.filename} went away meanwhile", hint="is somebody taking the cluster down?") from why
-    told = tree(paths.cluster, good, changes(before, good), outcomes)
-    click.echo(json.dumps(told, indent=2) if output == "json" else "\n".join(lines(told)))
+        raise Refused(f"{why.filename} disappeared meanwhile", hint="is somebody taking the cluster down?") from why
+    result = tree(paths.cluster, good, changes(before, good), outcomes)
+    click.echo(json.dumps(result, indent=2) if output == "json" else "\n".join(lines(result)))
     if error := failure(outcomes):
         raise error
 
@@ -96,7 +96,7 @@ def tree(
 ) -> dict[str, Any]:
     """The result as data. Pure."""
     images = [
-        {"name": name, "from": each.said, "exportedBy": each.tool or None, "change": changed[name],
+        {"name": name, "from": each.argument, "exportedBy": each.tool or None, "change": changed[name],
          "archive": f"sha256:{each.kept.sha256}", "bytes": each.size}
         for each in good
         for name in each.kept.names
@@ -105,24 +105,24 @@ def tree(
     return {"cluster": cluster, "images": images, "hosts": hosts}
 
 
-def lines(told: Mapping[str, Any]) -> list[str]:
-    """The result for a person. Pure."""
+def lines(result: Mapping[str, Any]) -> list[str]:
+    """The result as text. Pure."""
     from protokube.cli.render.table import table
 
     words = {
         "imported": "imported",
         "unchanged": "has them already",
-        "gone": "died; its successor brings them in",
+        "gone": "died; its replacement imports them",
         "refused": "its containerd refuses them",
         "failed": "failed",
     }
-    rows = [(each["name"], each["change"], each["from"]) for each in told["images"]]
-    hosts = [(each["host"], words[each["state"]]) for each in told["hosts"]]
+    rows = [(each["name"], each["change"], each["from"]) for each in result["images"]]
+    hosts = [(each["host"], words[each["state"]]) for each in result["hosts"]]
     return [*table(("IMAGE", "STATE", "FROM"), rows), "", *table(("HOST", "STATE"), hosts)]
 
 
 def failure(outcomes: Sequence[Outcome]) -> ProtokubeError | None:
-    """What to say in the end if a host does not have them. Pure."""
+    """The error if a host does not have the images. Pure."""
     failed = [each for each in outcomes if each.state in ("refused", "failed")]
     if not failed:
         return None
@@ -130,5 +130,5 @@ def failure(outcomes: Sequence[Outcome]) -> ProtokubeError | None:
     saw = "; ".join(f"{each.host}: {each.why}" for each in failed)
     if any(each.state == "refused" for each in failed):
         return Refused(message, saw=saw, hint="load the same names from an archive that containerd takes")
-    hint = "the images are kept, and new hosts bring them in; the same command again tries these hosts again"
+    hint = "the images are stored, and new hosts import them; run the same command again to retry these hosts"
     return TryLater(message, saw=saw, hint=hint)

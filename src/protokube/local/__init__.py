@@ -1,4 +1,4 @@
-"""The local cloud: hosts, disks and names on one Linux machine, with the same interfaces as the big ones.
+"""The local cloud: hosts, disks and DNS on one Linux machine, with the same interfaces as the public clouds.
 
-Here the steps of `up` and what it chooses; each room below is one part of the cloud. Not here: the agents inside it.
+This folder has the steps of `up` and its choices; each subpackage is one part of the cloud. The agents are elsewhere.
 """

@@ -1,7 +1,8 @@
-"""Accept a disk that the agents refuse: a person's deliberate way, for one use.
+"""Accept a disk that the agents refuse: a deliberate, one-time override by a person.
 
-Written into the state store, where the master that holds the disk finds it. The figures of an older copy have to be
-those of the disk as its holder reports it: another copy, put in place meanwhile, is not accepted by it.
+The override is written to the state store, where the master that holds the disk reads it. For an older copy it names
+epoch, term and commit, which must match what the holder reports: a different copy that is swapped in meanwhile is not
+accepted.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from protokube.store import NotThere, Store, layout
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OlderCopy:
-    """An older copy, and what a person says about it."""
+    """An older copy of a member's disk, and the override that accepts it."""
 
     volume: str
     member: str
@@ -51,7 +52,7 @@ class OlderCopy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairedDisk:
-    """A disk that broke several times, and that a person calls sound."""
+    """A disk with recorded faults that a person declares repaired."""
 
     volume: str
     member: str
@@ -75,7 +76,7 @@ class RepairedDisk:
 
 
 def find_broken(disk: DiskView, store: Store, cluster: str) -> RepairedDisk:
-    """What is recorded of the disk. Refused if it did not break."""
+    """The recorded faults of the disk. Refused if there are none."""
     key, _, _ = disk.member.partition("/")
     try:
         record = diskfaults.decode(store.read(layout.etcd_disk_faults(cluster, key, disk.id)).data)
@@ -91,7 +92,7 @@ def find_broken(disk: DiskView, store: Store, cluster: str) -> RepairedDisk:
 
 
 def find_older(view: ClusterView, disk: DiskView, figures: Accepted) -> OlderCopy:
-    """What the holder reports of the disk. InvalidRequest if it has other figures, Refused if it is no older copy."""
+    """What the holder reports of the disk. InvalidRequest if the figures differ, Refused if it is not an older copy."""
     reported = [
         mounted.older
         for agent in view.agents
@@ -101,7 +102,7 @@ def find_older(view: ClusterView, disk: DiskView, figures: Accepted) -> OlderCop
     ]
     if not reported:
         raise Refused(
-            f"nobody reports {disk.id} as an older copy of the disk of {disk.member}",
+            f"no agent reports {disk.id} as an older copy of the disk of {disk.member}",
             saw=f"phase {disk.phase or 'unknown'}",
             hint=f"protokube explain volume {disk.id}",
         )
@@ -109,7 +110,7 @@ def find_older(view: ClusterView, disk: DiskView, figures: Accepted) -> OlderCop
     on_disk = Accepted(epoch=older.disk.epoch, term=older.disk.term, commit=older.disk.commit)
     if figures != on_disk:
         raise InvalidRequest(
-            f"{disk.id} has other figures than those named",
+            f"{disk.id} has other figures than those given",
             saw=f"on the disk: {older.disk}",
             want=f"epoch {figures.epoch}, term {figures.term}, commit {figures.commit}",
             hint="name what is on the disk, if that is the copy you mean",

@@ -1,7 +1,7 @@
-"""Read what lies on a mounted volume of the original, and give it an identity of ours.
+"""Read the layout of a mounted volume of the original protokube, and write our identity file to it.
 
-The record is written first, then the identity: cut short in between, nothing may be founded any more, and nothing has
-been started on the volume yet. Asking again finishes it.
+The generation record is closed first, then the identity is written. If it is interrupted in between, no new etcd
+cluster can be founded and nothing runs on the volume yet; running the command again completes it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ETCD = Path("var/etcd")
 MANIFESTS = Path("k8s.io/manifests")
 PATIENCE = 5.0
 MOST = 1024 * 1024
-"""Bytes of a manifest; what is larger is none."""
+"""Bytes; a larger file is not a manifest."""
 
 
 def read_layout(point: Path) -> Layout:
@@ -56,16 +56,16 @@ def _text(file: Path) -> str:
 
 
 def carry_out(decision: Adopt, point: Path, store: Store, cluster: str) -> list[str]:
-    """Write what was decided; says what was changed."""
+    """Carry out the decision; returns what was changed, one line each."""
     done = []
     path = layout.etcd_generation(cluster, decision.generation.etcd_cluster)
     stored = store.read(path)
     if decode(stored.data) != decision.generation:
         before = decode(stored.data)
         if before is None or before.id != decision.generation.id:
-            raise TryLater("the generation record changed meanwhile", hint="the same command again")
+            raise TryLater("the generation record changed meanwhile", hint="run the same command again")
         store.replace(path, encode(decision.generation), stored.version)
-        done.append(f"closed the creation of {before.etcd_cluster}: nothing is founded beside this data")
+        done.append(f"closed the creation of {before.etcd_cluster}: no new etcd cluster is created next to this data")
     if not point.is_dir():
         raise Refused(f"{point} is not there any more", hint="protokube status")
     bounded(

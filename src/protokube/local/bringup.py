@@ -1,7 +1,7 @@
-"""From nothing to a running cluster on this machine: the steps of `up`, each of which may be repeated.
+"""Bring up a cluster on this machine: the steps of `up`, each of them idempotent.
 
-Whatever was begun and cut short is finished by asking again: authorities, founding volumes and generation records are
-made only where there are none, and what is there is never made anew.
+After an interruption, `up` again completes what was begun: authorities, founding volumes and generation records are
+created only where they are missing, and existing ones are never replaced.
 """
 
 from __future__ import annotations
@@ -39,42 +39,42 @@ from protokube.providers.volumes import Volume
 from protokube.store import AlreadyThere, NotThere, Store, layout
 
 AGENT = "protokube"
-"""The certificate by which the agent, and whoever owns the machine, speaks to the API."""
+"""The certificate by which the agent and the operator authenticate to the API server."""
 STORE_INSIDE = "/srv/protokube/store"
 CACHE = Path("/var/cache/protokube")
-"""Programs that were fetched once; no cluster owns them."""
+"""Downloaded binaries, shared by all clusters."""
 DAEMON_PATIENCE = 15.0
 
 
 def tsig_key(store: Store, cluster: str) -> TsigKey:
-    """The key by which agents write names; made once."""
+    """The TSIG key by which agents update DNS; created once."""
     path = layout.secret(cluster, KEY_SECRET)
     made = new_key(f"protokube.{cluster}")
     with contextlib.suppress(AlreadyThere):
         store.create(path, json.dumps({"name": made.name, "secret": made.secret}).encode())
-    told = json.loads(store.read(path).data)
-    return TsigKey(name=told["name"], secret=told["secret"])
+    document = json.loads(store.read(path).data)
+    return TsigKey(name=document["name"], secret=document["secret"])
 
 
 def ensure_authorities(store: Store, wanted: MasterConfig) -> None:
-    """Every authority that signs something, and every key pair, made once and only here: an agent never makes one."""
-    shelf = Shelf(store=store, layout=layout, cluster=wanted.cluster)
-    for name in sorted({told["authority"] for told in wanted.certificates.values()} | set(wanted.key_pairs)):
-        ensure_authority(shelf, name, time.time())
+    """Create every missing CA and key pair. Only done here: an agent never creates one."""
+    keystore = Shelf(store=store, layout=layout, cluster=wanted.cluster)
+    for name in sorted({each["authority"] for each in wanted.certificates.values()} | set(wanted.key_pairs)):
+        ensure_authority(keystore, name, time.time())
 
 
 def write_client(store: Store, paths: Paths, wanted: MasterConfig) -> None:
-    """A certificate for the person who typed `up`."""
+    """Write an etcd client certificate for the operator."""
     folder = client_files.folder(paths)
     private.make_folder(folder)
-    told = CertificateWanted.read({**wanted.certificates[CLIENT], "commonName": "operator"})
+    certificate = CertificateWanted.read({**wanted.certificates[CLIENT], "commonName": "operator"})
     authorities = Authorities(Shelf(store=store, layout=layout, cluster=wanted.cluster))
-    sync_certificates(folder, {"client": told}, authorities, time.time())
-    (folder / "ca.crt").write_bytes((folder / f"{told.authority}.crt").read_bytes())
+    sync_certificates(folder, {"client": certificate}, authorities, time.time())
+    (folder / "ca.crt").write_bytes((folder / f"{certificate.authority}.crt").read_bytes())
 
 
 def start_daemon(paths: Paths) -> bool:
-    """Have the cloud running; say whether it was started now. Raises with the end of its log if it does not come up."""
+    """Start the cloud's daemon if it does not run; return whether it was started. Refused, with the end of its log."""
     client = LocalClient(paths.admin_socket, patience=1.0)
     if answers(client):
         return False
@@ -101,7 +101,7 @@ def answers(client: LocalClient) -> bool:
 
 
 def create_founders(admin: LocalClient, wanted: MasterConfig) -> list[Volume]:
-    """One blank disk for each member; asked again, the cloud returns the same ones."""
+    """Create one blank disk for each member. Idempotent: the cloud returns the existing ones."""
     likes = [
         Volume(
             id="", zone=member.zone or "local", etcd_cluster=etcd.key, member=member.short,
@@ -111,11 +111,11 @@ def create_founders(admin: LocalClient, wanted: MasterConfig) -> list[Volume]:
         for member in etcd.members
     ]  # fmt: skip
     made = admin.call("create_founders", volumes=[asdict(each) for each in likes])
-    return [Volume(**{**told, "members": tuple(told["members"])}) for told in made]
+    return [Volume(**{**volume, "members": tuple(volume["members"])}) for volume in made]
 
 
 def record_generation(store: Store, cluster: str, etcd: EtcdCluster, volumes: Sequence[Volume]) -> Generation:
-    """Written once, before any machine boots; one that is there stays, whatever it says."""
+    """Create the generation record, before any machine boots; an existing record is never overwritten."""
     path = layout.etcd_generation(cluster, etcd.key)
     founders = {each.member: each.id for each in volumes if each.etcd_cluster == etcd.key}
     made = first_generation(etcd.key, etcd.token, founders, uuid.uuid4().hex[:12])
@@ -136,7 +136,7 @@ def record_generation(store: Store, cluster: str, etcd: EtcdCluster, volumes: Se
 
 
 def is_closed(store: Store, wanted: MasterConfig) -> bool:
-    """Whether the creation of every etcd cluster is over."""
+    """Whether the generation record of every etcd cluster is closed, so that no member may be founded any more."""
     for etcd in wanted.etcd:
         try:
             record = decode(store.read(layout.etcd_generation(wanted.cluster, etcd.key)).data)
@@ -148,8 +148,8 @@ def is_closed(store: Store, wanted: MasterConfig) -> bool:
 
 
 def launch_data(wanted: MasterConfig, zone: str) -> str:
-    """What a master's agent finds in /etc/protokube/agent.json: no secrets, for the cloud keeps it."""
-    told: dict[str, Any] = {
+    """The content of a master's /etc/protokube/agent.json. Without secrets, because the cloud stores it."""
+    document: dict[str, Any] = {
         "master": to_tree(wanted),
         "store": f"file://{STORE_INSIDE}",
         "infrastructure": {"kind": "local", "socket": "/run/protokube/cloud.sock"},
@@ -160,11 +160,11 @@ def launch_data(wanted: MasterConfig, zone: str) -> str:
         "units": "local",
         "pki": "/srv/kubernetes",
     }  # fmt: skip
-    return json.dumps(told)
+    return json.dumps(document)
 
 
 def write_launcher(paths: Paths) -> Path:
-    """A folder for the hosts' PATH with this very protokube in it: static pods of ours start it by its name."""
+    """Create a folder for the hosts' PATH with a launcher of this protokube: our static pods start it by its name."""
     folder = paths.root / "bin"
     folder.mkdir(mode=0o755, exist_ok=True)
     text = f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m protokube "$@"\n'
@@ -173,7 +173,7 @@ def write_launcher(paths: Paths) -> Path:
 
 
 def template(launch: str, binaries: Sequence[Path]) -> dict[str, Any]:
-    """What every master of the local cloud is made from."""
+    """The instance template of the masters."""
     command = [sys.executable, "-m", "protokube", "agent"]
     path = os.pathsep.join(
         [*(str(each) for each in binaries), "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]
@@ -187,37 +187,36 @@ def template(launch: str, binaries: Sequence[Path]) -> dict[str, Any]:
     }
 
 
-def set_groups(admin: LocalClient, wanted: MasterConfig, told: Callable[[str], dict[str, Any]]) -> None:
-    """One group for each master, as the configuration has them: a killed one is replaced in its own group."""
+def set_groups(admin: LocalClient, wanted: MasterConfig, template_of: Callable[[str], dict[str, Any]]) -> None:
+    """Create one group of size 1 for each master: a killed master is replaced in its own group."""
     groups = sorted({member.group or "masters" for etcd in wanted.etcd for member in etcd.members})
     for group in groups:
-        admin.call("set_group", name=group, size=1, template=told(group))
+        admin.call("set_group", name=group, size=1, template=template_of(group))
 
 
 def endpoints(admin: LocalClient, etcd: EtcdCluster) -> dict[str, str]:
-    """Client URLs on the user's own loopback, by the name of the member; they stay while members move."""
+    """Client URLs on the machine's loopback, by member name; they stay the same while members move between hosts."""
     wanted = [{"name": member.dns_name, "port": etcd.pod.client_port} for member in etcd.members]
-    ports = {(told["name"], told["port"]): told["local_port"] for told in admin.call("forwards", wanted=wanted)}
+    ports = {(each["name"], each["port"]): each["local_port"] for each in admin.call("forwards", wanted=wanted)}
     return {member.name: f"https://127.0.0.1:{ports[member.dns_name, etcd.pod.client_port]}" for member in etcd.members}
 
 
 def api_server(admin: LocalClient, wanted: MasterConfig) -> str:
-    """The API on the user's own loopback: whichever master serves it now."""
+    """The URL of the API server on the machine's loopback, forwarded to a master that serves it."""
     name = wanted.api_names[0]
-    told = admin.call("forwards", wanted=[{"name": name, "port": wanted.api_port}])
-    (port,) = (each["local_port"] for each in told if (each["name"], each["port"]) == (name, wanted.api_port))
+    forwards = admin.call("forwards", wanted=[{"name": name, "port": wanted.api_port}])
+    (port,) = (each["local_port"] for each in forwards if (each["name"], each["port"]) == (name, wanted.api_port))
     return f"https://127.0.0.1:{port}"
 
 
 def write_kubeconfig(store: Store, paths: Paths, wanted: MasterConfig, server: str) -> Path:
-    """For the person who typed `up`: may do everything, and needs no other file."""
+    """Write a self-contained kubeconfig with full rights for the operator."""
     folder = client_files.folder(paths)
-    told = CertificateWanted.read({**wanted.certificates[AGENT], "commonName": "operator"})
+    wanted_certificate = CertificateWanted.read({**wanted.certificates[AGENT], "commonName": "operator"})
     authorities = Authorities(Shelf(store=store, layout=layout, cluster=wanted.cluster))
-    sync_certificates(folder, {"kubernetes": told}, authorities, time.time())
-    ca, certificate, key = (
-        (folder / name).read_bytes() for name in (f"{told.authority}.crt", "kubernetes.crt", "kubernetes.key")
-    )
+    sync_certificates(folder, {"kubernetes": wanted_certificate}, authorities, time.time())
+    names = (f"{wanted_certificate.authority}.crt", "kubernetes.crt", "kubernetes.key")
+    ca, certificate, key = ((folder / name).read_bytes() for name in names)
     text = by_content(wanted.cluster, server, "operator", ca=ca, certificate=certificate, key=key)
     write_atomic(folder / "kubeconfig", text.encode(), 0o600)
     write_atomic(folder / "api-server", f"{server}\n".encode())
@@ -225,5 +224,5 @@ def write_kubeconfig(store: Store, paths: Paths, wanted: MasterConfig, server: s
 
 
 def dns_address(admin: LocalClient) -> str:
-    """Where the embedded DNS server answers the user."""
+    """The address of the embedded DNS server on the machine's loopback."""
     return f"127.0.0.1:{admin.call('about')['dns_port']}"

@@ -1,4 +1,4 @@
-"""Which cluster a command means: the one it names, or the only one there is."""
+"""The cluster that a command works on: the one it names, or the only one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def clusters() -> list[str]:
 
 
 def _is_cluster(paths: Paths) -> bool:
-    """A folder that is closed to us counts: a cluster of root is, and commands say then that it is not for us."""
+    """A folder that we may not read counts as a cluster of root; the command then fails with a permission error."""
     try:
         return paths.is_ours()
     except PermissionError:

@@ -1,8 +1,8 @@
-"""Which etcd a local cluster runs: the one that its configuration names, or what is on this machine and fits.
+"""Choose the etcd version of a local cluster: the one in its configuration, or a suitable one on this machine.
 
-A cluster that is there stays with its minor version: an older one may not read its data, and a newer one leaves no way
-back. One that is too old for its Kubernetes is taken only where the user names it; etcd 3.5.0 to 3.5.2, which lose data
-when they are killed, never: being killed is what a local cloud is for.
+An existing cluster keeps its minor version: an older one may not read its data, and a newer one prevents a downgrade.
+A version that is too old for its Kubernetes is used only if the user names it. etcd 3.5.0 to 3.5.2 are never used: they
+lose data when they are killed, and a local cloud kills them on purpose.
 """
 
 from __future__ import annotations
@@ -21,78 +21,78 @@ from protokube.spec.version import DEFAULT, Version, parse
 
 PACKAGES = {"etcd": "etcd-server", "etcdctl": "etcd-client"}
 Get = Callable[[str], Release]
-"""Brings a version into the cache, from wherever it is to be had."""
+"""Downloads or builds a version into the cache."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Etcd:
-    """Programs of one version; both may lie in different folders."""
+    """The binaries of one version; they may be in different folders."""
 
     version: str
     etcd: Path
     etcdctl: Path | None = None
-    """None: it is still to be found."""
+    """None until it is found."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """What a cluster needs of its etcd."""
+class Needs:
+    """What decides the etcd version of a cluster."""
 
-    said: str = ""
-    """The version in the spec."""
+    spec_version: str = ""
+    """The version in the spec; empty if the spec has none."""
     made_with: str = ""
-    """The version of a cluster that is there."""
+    """The version that an existing cluster was created with; empty for a new cluster."""
     kubernetes: str = ""
-    """The version of Kubernetes, if it runs one."""
+    """The version of Kubernetes; empty for a cluster without Kubernetes."""
 
     @property
     def named(self) -> str:
-        """What the complete configuration names, if nothing on this machine is in its way."""
-        return self.said or self.made_with or etcd_for(parse(self.kubernetes) or DEFAULT)
+        """The preferred version, which goes into the complete configuration."""
+        return self.spec_version or self.made_with or etcd_for(parse(self.kubernetes) or DEFAULT)
 
 
-def why_not(version: str, wish: Wish) -> str:
-    """Why a version that we came across is not the one, if so. Pure."""
+def why_not(version: str, needs: Needs) -> str:
+    """Why a version found on this machine does not fit; empty if it fits. Pure."""
     found = _parsed(version)
-    if why := why_not_chosen(version, wish):
+    if why := why_not_chosen(version, needs):
         return why
-    if wish.said or not (wish.made_with or wish.kubernetes):
+    if needs.spec_version or not (needs.made_with or needs.kubernetes):
         return ""
-    if wish.made_with:
-        same = found.series == _parsed(wish.made_with).series
-        return "" if same else f"and the cluster was made with {wish.made_with}"
-    kubernetes, named = _parsed(wish.kubernetes), _parsed(wish.named)
+    if needs.made_with:
+        same = found.series == _parsed(needs.made_with).series
+        return "" if same else f"and the cluster was made with {needs.made_with}"
+    kubernetes, named = _parsed(needs.kubernetes), _parsed(needs.named)
     if found.series > named.series:
         return f"and Kubernetes {kubernetes.short} goes with {named.short}"
     return f"and {why}" if (why := too_old(found, kubernetes)) else ""
 
 
-def why_not_chosen(version: str, wish: Wish) -> str:
-    """Why this version is not used although the user names its folder, if so: data is at stake, or the spec differs."""
+def why_not_chosen(version: str, needs: Needs) -> str:
+    """Why a version is refused even if the user chose it: data at risk, or not the spec's version. Empty if allowed."""
     if why := ETCD.why_not(version):
         return why
     found = _parsed(version)
-    if wish.said and found != _parsed(wish.said):
-        return f"and the spec says {wish.said}"
-    if not wish.made_with:
+    if needs.spec_version and found != _parsed(needs.spec_version):
+        return f"and the spec says {needs.spec_version}"
+    if not needs.made_with:
         return ""
-    before = _parsed(wish.made_with)
+    before = _parsed(needs.made_with)
     if found < before:
-        return f"and the cluster was made with {wish.made_with}, which is newer"
+        return f"and the cluster was made with {needs.made_with}, which is newer"
     if (found.major, found.minor) not in ((before.major, before.minor), (before.major, before.minor + 1)):
-        return f"and the cluster was made with {wish.made_with}: etcd goes up one minor version at a time"
+        return f"and the cluster was made with {needs.made_with}: etcd goes up one minor version at a time"
     return ""
 
 
-def best(found: Iterable[Etcd], wish: Wish) -> tuple[Etcd | None, list[str]]:
-    """The one to take, the named one if possible; and why each other one that was passed over is not it. Pure."""
+def best(found: Iterable[Etcd], needs: Needs) -> tuple[Etcd | None, list[str]]:
+    """The best fit, the preferred version if possible; and why the others were rejected. Pure."""
     fitting, passed = [], []
     for each in found:
-        if why := why_not(each.version, wish):
+        if why := why_not(each.version, needs):
             passed.append(f"{each.etcd} is {each.version}, {why}")
         else:
             fitting.append(each)
-    named = _parsed(wish.named)
+    named = _parsed(needs.named)
 
     def nearness(each: Etcd) -> tuple[bool, bool, Version]:
         found = _parsed(each.version)
@@ -105,35 +105,35 @@ def _parsed(text: str) -> Version:
     return parse(text) or Version(0, 0)
 
 
-def choose(wish: Wish, cache: Path, get: Get) -> Etcd:
-    """The etcd to run. Refused if there is none that may be used, and none is to be had."""
+def choose(needs: Needs, cache: Path, get: Get) -> Etcd:
+    """The etcd to run, downloaded or built if need be. Refused if that is not possible."""
     if folder := os.environ.get(ETCD.chosen):
-        return _chosen(Path(folder), wish, cache)
-    if why := why_not_chosen(wish.named, wish):
+        return _chosen(Path(folder), needs, cache)
+    if why := why_not_chosen(needs.named, needs):
         hint = "name another version in the spec, or none"
-        raise Refused(f"etcd {wish.named} cannot be used here", saw=f"{wish.named} is asked for, {why}", hint=hint)
-    kept = ETCD.in_cache(wish.named, cache)
-    found, passed = best([_of(kept)] if kept else _here(cache), wish)  # no other is asked for its version then
+        raise Refused(f"etcd {needs.named} cannot be used here", saw=f"{needs.named} is asked for, {why}", hint=hint)
+    kept = ETCD.in_cache(needs.named, cache)
+    found, passed = best([_of(kept)] if kept else _here(cache), needs)  # no need to run the others
     if found is None:
-        found, more = _from_debian(cache, wish)
+        found, more = _from_debian(cache, needs)
         passed += more
     if found is None:
-        found = _gotten(wish, get, passed)
+        found = _obtained(needs, get, passed)
     return _with_client(found, cache)
 
 
-def _chosen(folder: Path, wish: Wish, cache: Path) -> Etcd:
+def _chosen(folder: Path, needs: Needs, cache: Path) -> Etcd:
     program = folder / "etcd"
     if not program.is_file():
         raise Refused(f"there is no etcd in {folder}", hint=f"correct {ETCD.chosen}, or unset it")
     version = ETCD.version(program)
-    if why := why_not_chosen(version, wish):
+    if why := why_not_chosen(version, needs):
         raise Refused(f"{program} is {version}, {why}", hint=f"correct {ETCD.chosen}, or unset it")
     return _with_client(Etcd(version=version, etcd=program), cache)
 
 
 def _here(cache: Path) -> Iterator[Etcd]:
-    """What is on this machine already, and runs."""
+    """The etcd binaries on this machine that run."""
     for version in ETCD.complete_versions(cache):
         if release := ETCD.in_cache(version, cache):
             yield _of(release)
@@ -157,33 +157,33 @@ def _unpacked(program: str, cache: Path) -> Path:
     return cache / PACKAGES[program] / "usr" / "bin" / program
 
 
-def _from_debian(cache: Path, wish: Wish) -> tuple[Etcd | None, list[str]]:
-    """Of Debian's package; nothing is installed, no service starts."""
+def _from_debian(cache: Path, needs: Needs) -> tuple[Etcd | None, list[str]]:
+    """Unpack Debian's package into the cache; nothing is installed, no service starts."""
     if _unpacked("etcd", cache).is_file():
         return None, []
     try:
         path = unpack(PACKAGES["etcd"], cache) / "usr" / "bin" / "etcd"
-        return best([Etcd(version=ETCD.version(path), etcd=path)], wish)
+        return best([Etcd(version=ETCD.version(path), etcd=path)], needs)
     except ProtokubeError as why:
         return None, [f"Debian's package: {why.message} ({why.saw})" if why.saw else f"Debian's package: {why.message}"]
 
 
-def _gotten(wish: Wish, get: Get, passed: list[str]) -> Etcd:
+def _obtained(needs: Needs, get: Get, passed: list[str]) -> Etcd:
     try:
-        return _of(get(wish.named))
+        return _of(get(needs.named))
     except ProtokubeError as why:
         kind = TryLater if isinstance(why, TryLater) else Refused
         reasons = [*passed, f"{why.message} ({why.saw})" if why.saw else why.message]
         raise kind(
-            f"there is no etcd that can be used: {wish.named} goes with this cluster",
+            f"there is no etcd that can be used: {needs.named} goes with this cluster",
             saw="\n".join(reasons),
-            hint=f"`protokube get etcd {wish.named}` gets it, see its --help; "
-            f"or set {ETCD.chosen} to the folder of one that is to be taken all the same",
+            hint=f"`protokube get etcd {needs.named}` gets it, see its --help; "
+            f"or set {ETCD.chosen} to the folder of another etcd to use it anyway",
         ) from why
 
 
 def _with_client(found: Etcd, cache: Path) -> Etcd:
-    """With the etcdctl that lies beside it, or any: all speak the same language."""
+    """Add the etcdctl next to it, or any other: all versions speak the same API."""
     if found.etcdctl:
         return found
     places = (found.etcd.with_name("etcdctl"), _unpacked("etcdctl", cache), Path(which("etcdctl") or "/nowhere"))

@@ -101,11 +101,11 @@ def test_the_verdict_as_data_holds_all_of_it() -> None:
 
 
 def test_the_help_names_every_drill_with_what_it_does(call: Call) -> None:
-    said = " ".join(call("drill", "--help").out.split())
+    help_text = " ".join(call("drill", "--help").out.split())
 
     assert tuple(values.DRILLS) == DRILLS
     for name, text in values.DRILLS.items():
-        assert f"{name} {text}" in said
+        assert f"{name} {text}" in help_text
 
 
 def test_a_drill_that_there_is_not_is_turned_away(call: Call) -> None:
@@ -130,7 +130,7 @@ def test_a_cluster_that_is_not_ready_is_left_alone(call: Call, state: Path, outp
         answer = call("drill", "power-off", *output)
 
     assert (answer.code, answer.out) == (ExitCode.TRY_LATER, "")
-    assert "a drill begins with a cluster that is ready, and this one is not" in answer.err
+    assert "a drill needs a ready cluster, and this one is not ready" in answer.err
     assert "power_off" not in {each["call"] for each in cloud.asked}
 
 
@@ -154,7 +154,7 @@ from protokube.cli.drill import carry_out
 
 class Ground(PretendGround):
     def sleep(self, seconds):
-        if self.told:
+        if self.calls:
             print("cut", flush=True)
             time.sleep(600)
         super().sleep(seconds)
@@ -163,7 +163,7 @@ ground = Ground()
 try:
     carry_out("partition", ground, "a", 600, quiet=True)
 finally:
-    print([(call, told["down"]) for call, told in ground.told], flush=True)
+    print([(call, arguments["down"]) for call, arguments in ground.calls], flush=True)
 """
 
 
@@ -174,17 +174,19 @@ def test_a_drill_that_is_ended_politely_puts_the_cable_back() -> None:
         assert running.stdout.readline() == "cut\n"
         running.send_signal(signal.SIGTERM)
         try:
-            said, _ = running.communicate(timeout=60)
+            output, _ = running.communicate(timeout=60)
         finally:
             running.kill()
 
-    assert said == "[('cut_host', True), ('cut_host', False)]\n"
+    assert output == "[('cut_host', True), ('cut_host', False)]\n"
     assert running.returncode != 0
 
 
 def test_a_drill_whose_steps_nobody_reads_goes_on_to_its_verdict() -> None:
     ground = PretendGround()
-    ground.reactions["cut_host"] = lambda told: ground.after(0.2, unhealthy("a") if told["down"] else healthy("a"))
+    ground.reactions["cut_host"] = lambda arguments: ground.after(
+        0.2, unhealthy("a") if arguments["down"] else healthy("a")
+    )
     reader, writer = os.pipe()
     os.close(reader)
 
@@ -192,4 +194,4 @@ def test_a_drill_whose_steps_nobody_reads_goes_on_to_its_verdict() -> None:
         verdict = carry_out("partition", ground, "a", 60, quiet=False)
 
     assert verdict.good, verdict
-    assert ground.told[-1] == ("cut_host", {"host": "master-0", "down": False})
+    assert ground.calls[-1] == ("cut_host", {"host": "master-0", "down": False})

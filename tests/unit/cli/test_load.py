@@ -15,7 +15,7 @@ from protokube.local.loading.kept import Kept
 from protokube.local.loading.load import Found
 
 FOUND = Found(
-    said="web.tar", file=Path("web.tar"), tool="", size=7, kept=Kept("abc", {"docker.io/library/web:1": "web:1"})
+    argument="web.tar", file=Path("web.tar"), tool="", size=7, kept=Kept("abc", {"docker.io/library/web:1": "web:1"})
 )
 OUTCOMES = [Outcome("a-1", "imported"), Outcome("b-1", "unchanged"), Outcome("c-1", "gone")]
 
@@ -27,20 +27,20 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_result_names_each_image_and_each_host() -> None:
-    told = tree("dev", [FOUND], {"docker.io/library/web:1": "replaced"}, OUTCOMES)
+    result = tree("dev", [FOUND], {"docker.io/library/web:1": "replaced"}, OUTCOMES)
 
-    assert told["images"] == [
+    assert result["images"] == [
         {"name": "docker.io/library/web:1", "from": "web.tar", "exportedBy": None, "change": "replaced",
          "archive": "sha256:abc", "bytes": 7}
     ]  # fmt: skip
-    assert lines(told) == [
+    assert lines(result) == [
         "IMAGE                    STATE     FROM",
         "docker.io/library/web:1  replaced  web.tar",
         "",
         "HOST  STATE",
         "a-1   imported",
         "b-1   has them already",
-        "c-1   died; its successor brings them in",
+        "c-1   died; its replacement imports them",
     ]
 
 

@@ -143,13 +143,13 @@ def test_no_secret_of_the_store_is_in_anything_that_a_host_is_made_from(store: S
     bringup.ensure_authorities(store, wanted)
     key = bringup.tsig_key(store, wanted.cluster)
 
-    told = bringup.template(bringup.launch_data(wanted, config.cluster["dnsZone"]), [Path("/opt/etcd/bin")])
+    template = bringup.template(bringup.launch_data(wanted, config.cluster["dnsZone"]), [Path("/opt/etcd/bin")])
     if kubelet:
         runtime = Runtime(folders=(), plugins=Path("/cache/cni"), shown=(Path("/cache/images"),), images={})
         kubelets = {group: each["kubelet"] for group, each in config.rendered.items() if group}
         nodes = Nodes(runtime=runtime, kubelets=kubelets, plugin="kubenet", sandbox_image="pause:3")
-        told = nodes.template(told, nodes.wanted(wanted), "master-a", Paths.at(Path("/state/laptop")))
-    text = json.dumps(told)
+        template = nodes.template(template, nodes.wanted(wanted), "master-a", Paths.at(Path("/state/laptop")))
+    text = json.dumps(template)
 
     assert len(secrets_of(store, wanted.cluster)) == 5 + 3, "all there are: private keys, and secrets"
     assert given_away(store, wanted.cluster, text) == []
@@ -178,13 +178,13 @@ def test_the_environment_of_etcdctl_lists_members_in_order(tmp_path: Path) -> No
     paths = Paths.at(tmp_path / "laptop")
     paths.create()
     client_files.folder(paths).mkdir()
-    told = client_files.environment(paths, {"etcd-b": "https://127.0.0.1:2", "etcd-a": "https://127.0.0.1:1"})
+    environment = client_files.environment(paths, {"etcd-b": "https://127.0.0.1:2", "etcd-a": "https://127.0.0.1:1"})
 
-    file = client_files.write_environment(paths, told)
+    file = client_files.write_environment(paths, environment)
 
-    assert told["ETCDCTL_ENDPOINTS"] == "https://127.0.0.1:1,https://127.0.0.1:2"
+    assert environment["ETCDCTL_ENDPOINTS"] == "https://127.0.0.1:1,https://127.0.0.1:2"
     assert "export ETCDCTL_ENDPOINTS=https://127.0.0.1:1,https://127.0.0.1:2\n" in file.read_text()
-    assert "ETCDCTL_API" not in told, "3.4 and later do without, and 3.6 warns of it"
+    assert "ETCDCTL_API" not in environment, "3.4 and later do without, and 3.6 warns of it"
 
 
 def test_hosts_have_this_very_protokube_in_their_path(tmp_path: Path) -> None:
@@ -192,8 +192,8 @@ def test_hosts_have_this_very_protokube_in_their_path(tmp_path: Path) -> None:
     launcher = folder / "protokube"
     before = launcher.stat()
 
-    said = subprocess.run([launcher, "--version"], capture_output=True, text=True, check=True)
-    assert __version__ in said.stdout
+    ran = subprocess.run([launcher, "--version"], capture_output=True, text=True, check=True)
+    assert __version__ in ran.stdout
     assert stat.S_IMODE(before.st_mode) == 0o755
     assert bringup.write_launcher(Paths.at(tmp_path)) == folder
     assert launcher.stat().st_ino == before.st_ino  # hosts have it bound

@@ -1,4 +1,4 @@
 """`protokube get`: configurations from a store; Kubernetes, etcd and CoreDNS into the cache; images.
 
-Not here: how programs are fetched and built (`binaries`).
+Not here: how programs are downloaded and built (`binaries`).
 """

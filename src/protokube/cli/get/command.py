@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from protokube.store import Store
 
 
-def as_said(store: Store, cluster: str) -> list[tuple[str, str]]:
+def spec_as_written(store: Store, cluster: str) -> list[tuple[str, str]]:
     from protokube.store import layout
 
     return [_text(store, layout.config(cluster))]
 
 
 def completed(store: Store, cluster: str) -> list[tuple[str, str]]:
-    """The complete cluster, and the groups it names: what else lies beside them is from another time.
+    """The complete cluster, and the groups that it lists; other groups in the store are outdated.
 
-    A cluster that the original wrote names none; all that lie beside it are its groups.
+    A cluster that kops wrote does not list its groups; then all groups in the store belong to it.
     """
     from protokube.config import document
     from protokube.spec.plain import plain_documents
@@ -45,7 +45,7 @@ def _text(store: Store, path: str) -> tuple[str, str]:
 
 
 class Get(click.Command):
-    """Reads clusters; `get kubernetes`, `get image` and so on are other commands, which stand beside them."""
+    """Reads clusters, and dispatches `get kubernetes`, `get image` and so on to their own commands."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -77,7 +77,7 @@ def _other_command(name: str) -> click.Command | None:
 
 
 def other_things(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-    """For the shell: what can be got beside clusters."""
+    """Shell completion: what `get` can get other than clusters."""
     return [each for each in ("coredns", "etcd", "image", "kubernetes") if each.startswith(incomplete)]
 
 
@@ -89,8 +89,8 @@ def other_things(_: click.Context, __: click.Parameter, incomplete: str) -> list
 def get(cluster: str | None, store_url: str, output: str, as_written: bool) -> None:
     """Read clusters back from a state store.
 
-    Without CLUSTER: the names of the clusters in it. Programs of others: `protokube get kubernetes --help`, and so on
-    for `etcd` and `coredns`; the image of the dns-controller: `protokube get image --help`.
+    Without CLUSTER: the names of the clusters in it. For third-party binaries see `protokube get kubernetes --help`,
+    also `etcd` and `coredns`; for the image of the dns-controller see `protokube get image --help`.
 
     \b
       protokube get --store s3://bucket/clusters
@@ -108,7 +108,7 @@ def get(cluster: str | None, store_url: str, output: str, as_written: bool) -> N
             names = list(layout.clusters(store))
             click.echo(json.dumps(names) if output == "json" else "\n".join(names) or f"no cluster in {store.url}")
             return
-        texts = as_said(store, cluster) if as_written else completed(store, cluster)
+        texts = spec_as_written(store, cluster) if as_written else completed(store, cluster)
     finally:
         store.close()
     if output == "json":

@@ -29,11 +29,11 @@ def product() -> Product:
 def coredns(version: str | None, cache: Path | None, output: str, **way: Any) -> None:
     """Get a version of CoreDNS, which answers pods.
 
-    What PROTOKUBE_COREDNS_BIN names is used as it is. Then comes the cache; only what is not in it is downloaded,
-    copied or built, checked, and put there whole. Without VERSION: what the folder has; else the newest that is here. A
-    build takes some minutes, and needs Go, which is taken from PyPI where none is new enough. `protokube up --kubelet`
-    runs the version that goes with its Kubernetes, and downloads it where it is missing; if that fails, a stand-in
-    answers, which knows the addresses of Services and nothing else.
+    A folder in PROTOKUBE_COREDNS_BIN is used as it is. Otherwise the cache is used; a version that is not in it is
+    downloaded, copied or built, verified, and added atomically. Without VERSION: the version in the --from folder, else
+    the newest on this machine. A build takes some minutes and needs Go, which is downloaded from PyPI if none is new
+    enough. `protokube up --kubelet` runs the version for its Kubernetes, and downloads it if it is missing; if that
+    fails, a substitute runs that resolves only Services.
 
     \b
       protokube get coredns 1.14.2

@@ -29,10 +29,10 @@ def product() -> Product:
 def etcd(version: str | None, cache: Path | None, output: str, **way: Any) -> None:
     """Get the programs of a version of etcd: etcd, etcdctl, etcdutl.
 
-    What PROTOKUBE_ETCD_BIN names is used as it is. Then comes the cache; only what is not in it is downloaded, copied
-    or built, checked, and put there whole. Without VERSION: what the folder has; else the newest that is here. A build
-    takes some minutes, and needs Go, which is taken from PyPI where none is new enough. `protokube up` takes the
-    version that its Kubernetes goes with; etcd 3.4 it takes from Debian.
+    A folder in PROTOKUBE_ETCD_BIN is used as it is. Otherwise the cache is used; a version that is not in it is
+    downloaded, copied or built, verified, and added atomically. Without VERSION: the version in the --from folder, else
+    the newest on this machine. A build takes some minutes and needs Go, which is downloaded from PyPI if none is new
+    enough. `protokube up` uses the version for its Kubernetes; etcd 3.4 is taken from Debian.
 
     \b
       protokube get etcd 3.6.8

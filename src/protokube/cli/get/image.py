@@ -1,4 +1,4 @@
-"""`protokube get image`: the image of the dns-controller, made from what is installed here."""
+"""`protokube get image`: build the image of the dns-controller from what is installed here."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from protokube.cli.shared.options import output_option
 def image(file: Path, output: str) -> None:
     """Make the image of the dns-controller.
 
-    FILE is written as `docker save` would; a file that is there already is left alone. Nothing is downloaded: in the
-    image are the Python that runs this command, protokube, and what it needs for the providers of DNS that are
-    installed here. It needs a machine of the same kind, and nothing else on it.
+    FILE is written in the format of `docker save`; an existing file is not overwritten. Nothing is downloaded: the
+    image has the Python that runs this command, protokube, and its dependencies for the DNS providers that are
+    installed here. It runs on machines of the same architecture and needs nothing else on them.
 
     \b
       protokube get image dns-controller.tar
@@ -37,7 +37,7 @@ def image(file: Path, output: str) -> None:
             raise Refused(f"{file} is there already", hint="another name, or remove it first")
         if not file.parent.is_dir():
             raise Refused(f"there is no folder {file.parent}")
-        file.touch(exist_ok=False)  # before minutes of work, whether it can be written at all
+        file.touch(exist_ok=False)  # check that it can be written, before minutes of work
         file.unlink()
     except OSError as error:
         raise Refused(f"cannot write {file}: {error.strerror}", hint="name another file") from error
@@ -47,7 +47,7 @@ def image(file: Path, output: str) -> None:
         data = images.archive(pythonimage.image(dnscontroller.IMAGE, sorted(extras)))
         write_atomic(file, data)
     if output == "json":
-        told = {"image": dnscontroller.IMAGE, "file": str(file), "bytes": len(data), "providers": providers}
-        click.echo(json.dumps(told, indent=2))
+        result = {"image": dnscontroller.IMAGE, "file": str(file), "bytes": len(data), "providers": providers}
+        click.echo(json.dumps(result, indent=2))
     else:
         click.echo(f"{dnscontroller.IMAGE}, for {' and '.join(providers)}, is in {file} ({size(len(data))})")

@@ -29,10 +29,10 @@ def product() -> Product:
 def kubernetes(version: str | None, cache: Path | None, output: str, **way: Any) -> None:
     """Get the programs of a version of Kubernetes.
 
-    What PROTOKUBE_KUBERNETES_BIN names is used as it is. Then comes the cache; only what is not in it is downloaded,
-    copied or built, checked, and put there whole. A download that was cut off goes on where it was. Without VERSION:
-    what the folder or Debian has; else the newest that is here. A build takes a quarter of an hour on two processors;
-    from modules it needs Go, which is taken from PyPI where none is new enough.
+    A folder in PROTOKUBE_KUBERNETES_BIN is used as it is. Otherwise the cache is used; a version that is not in it is
+    downloaded, copied or built, verified, and added atomically. An interrupted download is resumed. Without VERSION:
+    the version in the --from folder or, with --build, in Debian; else the newest on this machine. A build takes a
+    quarter of an hour on two processors; from modules it needs Go, which is downloaded from PyPI if none is new enough.
 
     \b
       protokube get kubernetes 1.34.1

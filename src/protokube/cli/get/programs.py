@@ -1,4 +1,4 @@
-"""What `protokube get kubernetes` and `protokube get etcd` share: where from, where to, and how to tell it."""
+"""Shared by `protokube get kubernetes`, `etcd` and `coredns`: options, cache and output."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Command = Callable[..., None]
 
 
 def version_argument(find_product: Callable[[], Product]) -> Callable[[Command], Command]:
-    """Which version; the shell completes what the cache holds."""
+    """The VERSION argument; the shell completes versions in the cache."""
 
     def kept_versions(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
         from protokube.binaries.product import CACHE
@@ -32,14 +32,14 @@ def version_argument(find_product: Callable[[], Product]) -> Callable[[Command],
 
 
 def way_options(*, official: str, mirror_variable: str, build: str) -> Callable[[Command], Command]:
-    """Where programs come from; the texts say what is particular to a product."""
+    """The options for where programs come from; the parameters are help texts for one product."""
     options = (
         click.option(
             "--from",
             "folder",
             metavar="DIR",
             type=click.Path(path_type=Path, exists=True, file_okay=False),
-            help="Take the programs from this folder; for machines without a network.",
+            help="Copy the programs from this folder; for machines without a network.",
         ),
         click.option(
             "--mirror",
@@ -48,17 +48,17 @@ def way_options(*, official: str, mirror_variable: str, build: str) -> Callable[
             multiple=True,
             envvar=mirror_variable,
             show_envvar=True,
-            help=f"Download from here instead of {official}; again for a second one, asked if the first fails.",
+            help=f"Download from here instead of {official}; repeat it for mirrors to try if the first one fails.",
         ),
         click.option("--build", is_flag=True, help=build),
         click.option(
-            "--unverified", is_flag=True, help="With --build: use modules that no checksum database vouches for."
+            "--unverified", is_flag=True, help="With --build: use modules that no checksum database has verified."
         ),
         click.option(
             "--cache",
             metavar="DIR",
             type=click.Path(path_type=Path, file_okay=False),
-            help="Where versions are kept.  [default: /var/cache/protokube]",
+            help="The folder of the cache.  [default: /var/cache/protokube]",
         ),
         output_option(default="text", choices=("text", "json")),
     )
@@ -85,10 +85,10 @@ def get_programs(
     from protokube.cli.shared.progress import Progress
 
     context = click.get_current_context()
-    asked = context.get_parameter_source("mirrors") is click.core.ParameterSource.COMMANDLINE
-    # a mirror of the environment is there for all downloads; it does not speak against another way
-    chosen = mirrors if asked or not (way["folder"] or way["build"]) else ()
-    if chosen and asked and version is None:
+    explicit = context.get_parameter_source("mirrors") is click.core.ParameterSource.COMMANDLINE
+    # a mirror from the environment is for all downloads; it does not conflict with --from or --build
+    chosen = mirrors if explicit or not (way["folder"] or way["build"]) else ()
+    if chosen and explicit and version is None:
         raise InvalidRequest("--mirror needs a VERSION", hint=f"name a version, such as {product.example}")
     with ending_like_ctrl_c():
         got = obtain(product, version, cache or CACHE, Way(mirrors=chosen, **way), Progress())

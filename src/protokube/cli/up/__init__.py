@@ -1,4 +1,4 @@
-"""`protokube up`: the spec, the versions, what is there already, and waiting until it is ready.
+"""`protokube up`: choose the spec and the versions, check an existing cluster, and wait until it is ready.
 
-Not here: the steps that make a cluster (`local.bringup`).
+Not here: the steps that create a cluster (`local.bringup`).
 """

@@ -1,7 +1,7 @@
-"""What there is of a cluster already: `up` asked again goes on with it, and refuses what would make it another one.
+"""An existing cluster: `up` run again continues with it, and refuses a configuration that differs too much.
 
-The members of a closed etcd cluster cannot be changed by a spec: a new one would get a blank disk that nobody may found
-anything on, and the cluster would wait for it for ever. So what is asked for is compared before anything is written.
+The members of a closed etcd cluster cannot be changed by a spec: a new member would get a blank disk on which no agent
+may found it, and the cluster would wait for it forever. So the configurations are compared before anything is written.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """What a cluster was made with."""
+class ClusterShape:
+    """The properties of a cluster that `up` cannot change."""
 
     kubernetes: str
-    """Its version, or `none`; nothing while there is no host."""
+    """Its version, or `none`; empty before the first host is created."""
     kubelet: bool
     masters: tuple[str, ...]
-    """By the groups they are in: one host each."""
+    """Their instance groups, with one host each."""
     members: tuple[str, ...]
-    """Of every etcd cluster: `main/a`."""
+    """The members of all etcd clusters: `main/a`."""
     etcd: str = field(default="", compare=False)
-    """Its version; a later one may take its place."""
+    """Its version; not compared, because etcd may be upgraded."""
 
     @staticmethod
-    def of(kubernetes: str, kubelet: bool, members: Iterable[tuple[str, str]], etcd: str = "") -> Made:
-        """`members`: each with the group that may hold it."""
-        told = dict(members)
-        return Made(kubernetes, kubelet, tuple(sorted(set(told.values()))), tuple(sorted(told)), etcd)
+    def of(kubernetes: str, kubelet: bool, members: Iterable[tuple[str, str]], etcd: str = "") -> ClusterShape:
+        """`members`: pairs of a member and the instance group that may hold it."""
+        groups = dict(members)
+        return ClusterShape(kubernetes, kubelet, tuple(sorted(set(groups.values()))), tuple(sorted(groups)), etcd)
 
     def __str__(self) -> str:
         what = "no Kubernetes" if self.kubernetes == "none" else f"Kubernetes {self.kubernetes}"
@@ -49,26 +49,26 @@ def members_of(etcd: Iterable[EtcdCluster]) -> list[tuple[str, str]]:
     return [(f"{each.key}/{member.short}", member.group) for each in etcd for member in each.members]
 
 
-def made_before(cluster: str) -> Made | None:
-    """What is there; None where there is nothing."""
+def existing_cluster(cluster: str) -> ClusterShape | None:
+    """The existing cluster; None if there is none."""
     from protokube.local.base.paths import Paths
     from protokube.local.view.sources import master_config
 
     paths = Paths.of(cluster)
     if not paths.is_ours():
         return None
-    told = master_config(paths, sorted(each.name for each in paths.hosts.glob("*")))
+    config = master_config(paths, sorted(each.name for each in paths.hosts.glob("*")))
     clusters = _etcd_clusters(paths)
     etcd = str(clusters[0].get("version") or "") if clusters else ""
-    if told is None:  # cut short before the first host: there may be disks already
-        members = [each for told in clusters for each in _members_in(told)]
-        return Made.of("", False, members, etcd) if members else None
-    version = told.components[0].image.rpartition(":v")[2] if told.components else "none"
-    return Made.of(version, bool(told.kubelet_kubeconfig), members_of(told.etcd), etcd)
+    if config is None:  # interrupted before the first host; there may be disks already
+        members = [each for etcd_cluster in clusters for each in _members_in(etcd_cluster)]
+        return ClusterShape.of("", False, members, etcd) if members else None
+    version = config.components[0].image.rpartition(":v")[2] if config.components else "none"
+    return ClusterShape.of(version, bool(config.kubelet_kubeconfig), members_of(config.etcd), etcd)
 
 
 def _etcd_clusters(paths: Paths) -> list[Any]:
-    """As the complete configuration has them."""
+    """The etcd clusters in the stored complete configuration."""
     from protokube.spec.plain import plain_documents
     from protokube.store import layout
 
@@ -79,12 +79,12 @@ def _etcd_clusters(paths: Paths) -> list[Any]:
     return []
 
 
-def _members_in(told: Any) -> list[tuple[str, str]]:
-    return [(f"{told['name']}/{each['name']}", each.get("instanceGroup") or "") for each in told["members"]]
+def _members_in(cluster: Any) -> list[tuple[str, str]]:
+    return [(f"{cluster['name']}/{each['name']}", each.get("instanceGroup") or "") for each in cluster["members"]]
 
 
 def kept_spec(cluster: str) -> tuple[Spec, Texts] | None:
-    """What a cluster that is there was made from: it goes on with that where no other spec is given."""
+    """The stored spec of an existing cluster, which is used if no other spec is given."""
     from protokube.local.base.paths import Paths
     from protokube.spec.parse import read
     from protokube.store import layout
@@ -107,8 +107,10 @@ def _kept(paths: Paths, path: str) -> tuple[str, str] | None:
     return file, text_of(data, file)
 
 
-def carried_on(before: Made | None, spec: Spec | None, release: str, kubelet: bool) -> tuple[str, bool]:
-    """The version and the kubelet; what nobody says now is as it was made."""
+def keep_earlier_options(
+    before: ClusterShape | None, spec: Spec | None, release: str, kubelet: bool
+) -> tuple[str, bool]:
+    """The Kubernetes version, and whether to run the kubelet; what is not given keeps its earlier value."""
     if before is None:
         return release, kubelet
     named = spec.cluster.get("kubernetesVersion") if spec else None
@@ -118,21 +120,21 @@ def carried_on(before: Made | None, spec: Spec | None, release: str, kubelet: bo
 
 
 def need_the_same(
-    cluster: str, before: Made | None, now: Made, *, masters: int | None = None, events: bool = False
+    cluster: str, before: ClusterShape | None, now: ClusterShape, *, masters: int | None = None, events: bool = False
 ) -> None:
-    """Half a cluster of another kind helps nobody. `masters`, `events`: what was said beside the spec that is kept."""
+    """Refused if the existing cluster differs. `masters`, `events`: options given in addition to the stored spec."""
     if before is None:
         return
     if not before.kubernetes:
         before = replace(before, kubernetes=now.kubernetes, kubelet=now.kubelet)
-    asked = [str(now)] if now != before else []
+    differences = [str(now)] if now != before else []
     if masters not in (None, len(before.masters)):
-        asked.append(f"--masters {masters}")
+        differences.append(f"--masters {masters}")
     if events and not any(each.startswith("events/") for each in before.members):
-        asked.append("--events")
-    if asked:
+        differences.append("--events")
+    if differences:
         raise Refused(
-            f"{cluster} is there already, and was made with something else", saw=str(before), want="; ".join(asked),
-            hint=f"`protokube up --cluster {cluster}` goes on with what is there; "
-            f"`protokube down --cluster {cluster}` takes it away, with its data, and then `up` makes it anew",
+            f"{cluster} exists already, with a different configuration", saw=str(before), want="; ".join(differences),
+            hint=f"`protokube up --cluster {cluster}` continues with the existing cluster; "
+            f"`protokube down --cluster {cluster}` removes it with its data, and then `up` creates it anew",
         )  # fmt: skip

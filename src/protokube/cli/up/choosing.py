@@ -1,4 +1,4 @@
-"""What `protokube up` goes by: the user's spec or a few lines for what is here, and which Kubernetes."""
+"""The inputs of `protokube up`: the user's spec or a default spec, and the versions of Kubernetes, etcd and CoreDNS."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from protokube.binaries.product import Release
     from protokube.binaries.telling import ProgressReporter
     from protokube.cli.shared.inputs import Texts
-    from protokube.cli.up.before import Made
+    from protokube.cli.up.before import ClusterShape
     from protokube.config.complete import Config
     from protokube.local.etcd_choice import Etcd
     from protokube.spec.parse import Spec
@@ -29,7 +29,7 @@ def need_kubernetes(found: Release | None, *, kubelet: bool) -> None:
 
 
 def read_spec(file: Path) -> tuple[Spec, Texts]:
-    """What the user wrote."""
+    """Read the user's spec."""
     from protokube.cli.shared.inputs import read_specs
     from protokube.spec.parse import read
 
@@ -37,8 +37,8 @@ def read_spec(file: Path) -> tuple[Spec, Texts]:
     return read(texts), texts
 
 
-def read_lines(lines: str) -> tuple[Spec, Texts]:
-    """The few lines that stand for a spec."""
+def read_default_spec(lines: str) -> tuple[Spec, Texts]:
+    """Read the default spec."""
     from protokube.spec.parse import read
 
     texts = [("(the spec of `protokube up`)", lines)]
@@ -46,17 +46,19 @@ def read_lines(lines: str) -> tuple[Spec, Texts]:
 
 
 def find_kubernetes(spec: Spec | None, release: str) -> Release | None:
-    """The programs that are here: of the release that was asked for, of the spec's, or the newest."""
+    """The binaries on this machine: of the requested release, of the spec's version, or the newest."""
     from protokube.binaries.kubernetes import find
     from protokube.local.bringup import CACHE
     from protokube.spec.version import parse
 
     if release == "none":
         return None
-    said = spec.cluster.get("kubernetesVersion") if spec else None
-    if said and release and parse(said) != parse(release):
-        raise Refused(f"the spec is for Kubernetes {said}", saw=f"--kubernetes {release}", hint="leave out one of them")
-    wanted = release or said
+    in_spec = spec.cluster.get("kubernetesVersion") if spec else None
+    if in_spec and release and parse(in_spec) != parse(release):
+        raise Refused(
+            f"the spec is for Kubernetes {in_spec}", saw=f"--kubernetes {release}", hint="leave out one of them"
+        )
+    wanted = release or in_spec
     found = find(wanted, CACHE)
     if found is None and wanted:
         hint = f"`protokube get kubernetes {wanted}` fetches it; --kubernetes none goes without"
@@ -64,27 +66,29 @@ def find_kubernetes(spec: Spec | None, release: str) -> Release | None:
     return found
 
 
-def find_etcd(spec: Spec, before: Made | None, kubernetes: str, progress: ProgressReporter) -> Etcd:
-    """The programs that are here, or are to be had; all etcd clusters of one machine run the same ones."""
+def find_etcd(spec: Spec, before: ClusterShape | None, kubernetes: str, progress: ProgressReporter) -> Etcd:
+    """The etcd binaries, downloaded or built if need be; all etcd clusters of one machine run the same version."""
     from protokube.binaries.etcd import ETCD
     from protokube.binaries.obtain import download_or_build
     from protokube.local.bringup import CACHE
-    from protokube.local.etcd_choice import Wish, choose
+    from protokube.local.etcd_choice import Needs, choose
 
     clusters = spec.cluster.get("etcdClusters") or {}
-    said = sorted({str(told["version"]) for told in clusters.values() if told.get("version")})
-    if len(said) > 1:
+    versions = sorted({str(each["version"]) for each in clusters.values() if each.get("version")})
+    if len(versions) > 1:
         raise Refused(
-            "the etcd clusters of a machine run one version", saw=f"{' and '.join(said)} in the spec", hint="name one"
+            "the etcd clusters of a machine run one version",
+            saw=f"{' and '.join(versions)} in the spec",
+            hint="name one",
         )
-    wish = Wish(said="".join(said), made_with=before.etcd if before else "", kubernetes=kubernetes)
-    complete_here(spec, wish.named, kubernetes)  # what is wrong with the spec is told before anything is fetched
+    needs = Needs(spec_version="".join(versions), made_with=before.etcd if before else "", kubernetes=kubernetes)
+    complete_here(spec, needs.named, kubernetes)  # report problems of the spec before any download
     mirrors = os.environ.get("PROTOKUBE_ETCD_MIRROR", "").split()
-    return choose(wish, CACHE, lambda version: download_or_build(ETCD, version, CACHE, mirrors, progress))
+    return choose(needs, CACHE, lambda version: download_or_build(ETCD, version, CACHE, mirrors, progress))
 
 
 def find_coredns(config: Config, progress: ProgressReporter) -> Path | None:
-    """The version that the image's name says, downloaded if need be; None, and a warning, if it is not to be had."""
+    """CoreDNS in the version of the image's tag, downloaded if need be; None, with a warning, if that fails."""
     from protokube.binaries.coredns import COREDNS
     from protokube.binaries.obtain import download
     from protokube.cli.shared.options import show_warnings
@@ -101,31 +105,31 @@ def find_coredns(config: Config, progress: ProgressReporter) -> Path | None:
         mirrors = os.environ.get("PROTOKUBE_COREDNS_MIRROR", "").split()
         found = COREDNS.find(version, CACHE) or download(COREDNS, version, CACHE, mirrors, progress)
     except ProtokubeError as why:
-        message = f"a stand-in for CoreDNS {version} knows the addresses of Services, and nothing else: {why.message}"
-        hint = f"`protokube get coredns {version} --build` makes it here; then `up` anew"
+        message = f"CoreDNS {version} is not available; a substitute runs that resolves only Services: {why.message}"
+        hint = f"`protokube get coredns {version} --build` builds it here; then run `up` again"
         show_warnings([Problem(path="clusterDNS.image", message=message, hint=hint)])
         return None
     return found.programs["coredns"]
 
 
 def complete_here(spec: Spec, etcd: str, kubernetes: str) -> Config:
-    """What a spec leaves open is as this machine has it: it runs these versions, and must be told what they understand.
+    """Complete a spec with the versions on this machine, because flags depend on the version that runs.
 
-    No version of Kubernetes means that there is none here.
+    An empty `kubernetes` means a cluster without Kubernetes.
     """
     from protokube.config.complete import complete
 
     versions = {"kubernetesVersion": kubernetes} if kubernetes else {}
     clusters = spec.cluster.get("etcdClusters") or {"main": {}}
-    here = {"etcdClusters": {name: {"version": etcd, **told} for name, told in clusters.items()}}
+    here = {"etcdClusters": {name: {"version": etcd, **each} for name, each in clusters.items()}}
     config = complete(replace(spec, cluster={**versions, **spec.cluster, **here}), without_kubernetes=not kubernetes)
     if (cloud := config.cluster["cloud"]) != "local":
         raise Refused(f"the spec is for {cloud}", want="cloud: local", hint="clouds are not built yet: docs/limits.md")
     return config
 
 
-def few_lines(name: str, masters: int, events: bool) -> str:
-    """A spec that leaves the versions to what is here."""
+def default_spec(name: str, masters: int, events: bool) -> str:
+    """A default spec without versions: those on this machine are used."""
     clusters = "".join(f"  - {{name: {key}}}\n" for key in ("main", "events")[: 1 + events])
     return (
         "apiVersion: protokube.io/v1alpha1\nkind: Cluster\n"

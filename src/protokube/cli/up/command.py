@@ -1,4 +1,4 @@
-"""`protokube up`: three masters on one machine, etcd on floating disks, names in DNS, and it heals."""
+"""`protokube up`: a self-healing control plane on one machine: three masters, etcd on floating disks, names in DNS."""
 
 from __future__ import annotations
 
@@ -13,18 +13,25 @@ import click
 from protokube.cli.shared.options import show_warnings
 from protokube.cli.shared.progress import Progress
 from protokube.cli.shared.root import need_root
-from protokube.cli.up.before import Made, carried_on, kept_spec, made_before, members_of, need_the_same
+from protokube.cli.up.before import (
+    ClusterShape,
+    existing_cluster,
+    keep_earlier_options,
+    kept_spec,
+    members_of,
+    need_the_same,
+)
 from protokube.cli.up.choosing import (
     complete_here,
-    few_lines,
+    default_spec,
     find_coredns,
     find_etcd,
     find_kubernetes,
     need_kubernetes,
-    read_lines,
+    read_default_spec,
     read_spec,
 )
-from protokube.cli.up.outside import open_or_close, summary
+from protokube.cli.up.outside import configure_outside, summary
 from protokube.cli.up.waiting import await_nodes, await_quorum, await_ready, for_a_person
 from protokube.errors import InvalidRequest, Refused
 
@@ -32,25 +39,25 @@ from protokube.errors import InvalidRequest, Refused
 @click.command("up")
 @click.argument("spec", required=False, type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--cluster", "name", default="laptop", show_default=True, help="The cluster's name, if no SPEC names it.")
-@click.option("--masters", type=click.IntRange(1, 9), help="How many, if no SPEC says it.  [default: 3]")
-@click.option("--events", is_flag=True, help="A second etcd cluster, for events alone.")
+@click.option("--masters", type=click.IntRange(1, 9), help="Number of masters, without a SPEC.  [default: 3]")
+@click.option("--events", is_flag=True, help="Run a second etcd cluster for events only.")
 @click.option(
     "--kubernetes",
     "release",
     default="",
     metavar="VERSION",
-    help="Which one; `none` for etcd and names alone.  [default: the spec's, or the newest on this machine]",
+    help="The version; `none` for only etcd and DNS.  [default: the spec's, or the newest on this machine]",
 )
-@click.option("--kubelet", is_flag=True, help="Run the real kubelet on containerd: hosts are nodes, and run pods.")
+@click.option("--kubelet", is_flag=True, help="Run the real kubelet on containerd: hosts are nodes that run pods.")
 @click.option(
     "--isolated/--no-isolated",
     default=None,
     envvar="PROTOKUBE_ISOLATED",
     show_envvar=True,
-    help="Whether hosts reach nothing but each other.  [default: as it was; a new cluster has a way outside]",
+    help="Whether hosts reach only each other.  [default: as before; hosts of a new cluster reach the outside]",
 )
-@click.option("--timeout", default=300.0, show_default=True, help="Seconds to wait until it is ready.")
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How to tell the result.")
+@click.option("--timeout", default=300.0, show_default=True, help="Seconds to wait until the cluster is ready.")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="Output format.")
 def up(
     spec: Path | None,
     name: str,
@@ -64,15 +71,15 @@ def up(
 ) -> None:
     """The main job on one machine: a control plane that heals.
 
-    Hosts, disks, names, an etcd quorum on floating disks, and, where its programs are to be had, Kubernetes: see
-    `protokube get kubernetes --help`. Needs root. Everything of it lies in one folder and in namespaces of its own;
-    `protokube down` takes all of it away. Asked again, it goes on where it was, and changes nothing that is in order:
-    what is not said then is as it was said the first time. A cluster that is there keeps its masters, its etcd members
-    and its versions. Its etcd is the one that goes with its Kubernetes, or what this machine has and fits; a folder of
-    your own is named by PROTOKUBE_ETCD_BIN.
+    Creates hosts, disks, DNS names, an etcd quorum on floating disks and, if its binaries are on this machine,
+    Kubernetes: see `protokube get kubernetes --help`. Needs root. All state is in one folder and in separate
+    namespaces; `protokube down` removes all of it. `up` is idempotent: run again, it completes what was interrupted and
+    changes nothing that is in order; options that are not given keep their earlier values. An existing cluster keeps
+    its masters, its etcd members and its versions. Its etcd is the version for its Kubernetes, or a suitable one on
+    this machine; PROTOKUBE_ETCD_BIN names a folder of your own.
 
-    Hosts reach the outside through a process of yours, so that pods can pull images; nothing is put into your own
-    network. With --isolated they reach each other, and nothing else; said on a cluster that runs, it changes that.
+    Hosts reach the outside through a user-space process, so that pods can pull images; your own network is not changed.
+    With --isolated they reach only each other; on a running cluster, the option changes that.
 
     \b
       protokube up
@@ -99,27 +106,27 @@ def up(
         need_root()
         need_tools(executables.missing_tools())
     with progress.step("Kubernetes") as step:
-        said = read_spec(spec) if spec else kept_spec(name)
-        wish = said[0] if said else None
-        if spec and wish:
-            need_one_word(wish.name, name, masters, events=events)
-        before = made_before(wish.name if wish else name)
-        release, kubelet = carried_on(before, wish, release, kubelet)
-        kubernetes = find_kubernetes(wish, release)
+        given = read_spec(spec) if spec else kept_spec(name)
+        parsed = given[0] if given else None
+        if spec and parsed:
+            check_conflicting_options(parsed.name, name, masters, events=events)
+        before = existing_cluster(parsed.name if parsed else name)
+        release, kubelet = keep_earlier_options(before, parsed, release, kubelet)
+        kubernetes = find_kubernetes(parsed, release)
         need_kubernetes(kubernetes, kubelet=kubelet)
         step.text = f"Kubernetes {kubernetes.version}" if kubernetes else "no Kubernetes: etcd and names alone"
     release = kubernetes.version if kubernetes else ""
-    wish, texts = said or read_lines(few_lines(name, masters or 3, events))
+    parsed, texts = given or read_default_spec(default_spec(name, masters or 3, events))
     with progress.step("etcd") as step:
-        etcd = find_etcd(wish, before, release, progress)
+        etcd = find_etcd(parsed, before, release, progress)
         step.text = f"etcd {etcd.version}"
     with progress.step("spec to complete configuration") as step:
-        config = complete_here(wish, etcd.version, release)
+        config = complete_here(parsed, etcd.version, release)
         step.text = f"complete configuration of {config.name}"
     show_warnings(config.warnings)
     paths = Paths.of(config.name)
     wanted = from_config(config, kubernetes=kubernetes is not None, nodes=kubelet)
-    now = Made.of(release or "none", kubelet, members_of(wanted.etcd))
+    now = ClusterShape.of(release or "none", kubelet, members_of(wanted.etcd))
     need_the_same(config.name, before, now, masters=None if spec else masters, events=events and not spec)
     nodes = None
     if kubernetes and kubelet:
@@ -146,13 +153,13 @@ def up(
         zone = config.cluster["dnsZone"]
         admin.call("set_dns", zones=[zone], keys=[{"name": key.name, "secret": key.secret}])
     with progress.step("the way outside") as step:
-        outside = open_or_close(admin, config, isolated)
+        outside = configure_outside(admin, config, isolated)
         step.text = summary(outside)
     with progress.step("disks") as step:
         volumes = bringup.create_founders(admin, wanted)
         for each in wanted.etcd:
             bringup.record_generation(store, wanted.cluster, each, volumes)
-        step.text = f"{len(volumes)} disks, and the record of who may found what"
+        step.text = f"{len(volumes)} disks, and the generation records"
     with progress.step("hosts") as step:
         launch = bringup.launch_data(wanted, zone)
         folders = [bringup.write_launcher(paths), etcd.etcd.parent, *([kubernetes.folder] if kubernetes else [])]
@@ -175,25 +182,25 @@ def up(
     if nodes:
         with progress.step("nodes") as step:
             step.text = f"{await_nodes(progress, paths, len(wanted.etcd[0].members), timeout)} nodes ready"
-    told = {"cluster": config.name, "seconds": round(time.monotonic() - progress.began, 2), "env": variables,
+    result = {"cluster": config.name, "seconds": round(time.monotonic() - progress.began, 2), "env": variables,
             "envFile": str(file), "etcd": etcd.version, "etcdctl": str(etcd.etcdctl), "dns": bringup.dns_address(admin),
             "kubernetes": kubernetes.version if kubernetes else None,
             "kubelet": nodes is not None, "outside": outside,
             "kubectl": str(kubernetes.folder / "kubectl") if kubernetes else None}  # fmt: skip
     if output == "json":
-        click.echo(json.dumps(told, indent=2))
+        click.echo(json.dumps(result, indent=2))
     else:
-        click.echo(next_words(told, wanted.etcd[0].members[0].dns_name))
+        click.echo(next_steps(result, wanted.etcd[0].members[0].dns_name))
     if view.person:
         raise for_a_person(view)
 
 
-def need_one_word(called: str, name: str, masters: int | None, *, events: bool) -> None:
-    """A SPEC says these; an option beside it is not passed over in silence."""
+def check_conflicting_options(called: str, name: str, masters: int | None, *, events: bool) -> None:
+    """InvalidRequest for options that conflict with the SPEC: they must not be ignored silently."""
     typed = click.get_current_context().get_parameter_source("name") is click.core.ParameterSource.COMMANDLINE
     options = {f"--cluster {name}": typed and name != called, "--masters": masters is not None, "--events": events}
-    if beside := [option for option, said in options.items() if said]:
-        raise InvalidRequest(f"{', '.join(beside)}: the spec of {called} says that", hint="say it in the spec")
+    if given := [option for option, is_given in options.items() if is_given]:
+        raise InvalidRequest(f"{', '.join(given)}: the spec of {called} sets that", hint="set it in the spec")
 
 
 def need_tools(missing: list[tuple[str, str]]) -> None:
@@ -204,17 +211,17 @@ def need_tools(missing: list[tuple[str, str]]) -> None:
         )
 
 
-def next_words(told: dict[str, Any], member: str) -> str:
-    server, _, port = told["dns"].rpartition(":")
-    ask = "get nodes" if told.get("kubelet") else "get --raw '/readyz?verbose'"
-    kubectl = f"  {told['kubectl']} {ask}\n" if told["kubectl"] else ""
+def next_steps(result: dict[str, Any], member: str) -> str:
+    server, _, port = result["dns"].rpartition(":")
+    ask = "get nodes" if result.get("kubelet") else "get --raw '/readyz?verbose'"
+    kubectl = f"  {result['kubectl']} {ask}\n" if result["kubectl"] else ""
     return f"""
-{told["cluster"]} is up, after {told["seconds"]} s. What to type next:
+{result["cluster"]} is up, after {result["seconds"]} s. What to type next:
 
   protokube status                     # hosts, disks, members, names, and what is waited for
-  . {told["envFile"]}
-{kubectl}  {told["etcdctl"]} endpoint status -w table
-  {told["etcdctl"]} put hello world && {told["etcdctl"]} get hello
+  . {result["envFile"]}
+{kubectl}  {result["etcdctl"]} endpoint status -w table
+  {result["etcdctl"]} put hello world && {result["etcdctl"]} get hello
   dig +short @{server} -p {port} {member}
   protokube drill kill-master          # kill one, and watch it heal
   protokube down                       # take all of it away"""

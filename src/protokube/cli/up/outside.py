@@ -1,6 +1,6 @@
-"""`up --isolated`: whether hosts of the local cloud reach the outside, as it is said now or was said before.
+"""`up --isolated`: whether hosts of the local cloud reach the outside, as given now or by an earlier `up`.
 
-A cluster without a way outside is a whole cluster, so nothing here ends `up`: where there can be none, it says why.
+A cluster works without outside access, so problems here never fail `up`: they become a warning with the reason.
 """
 
 from __future__ import annotations
@@ -17,51 +17,52 @@ if TYPE_CHECKING:
 OPTION = "--isolated"
 
 
-def carried_on(said: bool | None, before: bool | None) -> bool:
-    """Whether hosts are to be isolated; what nobody says now is as it was, and in the beginning there is a way out."""
-    return bool(before) if said is None else said
+def is_isolated(option: bool | None, before: bool | None) -> bool:
+    """Whether to isolate hosts: the option, else the earlier value; a new cluster is not isolated."""
+    return bool(before) if option is None else option
 
 
-def open_or_close(admin: LocalClient, config: Config, said: bool | None) -> dict[str, Any]:
-    """Have it as it is wanted; what came of it."""
+def configure_outside(admin: LocalClient, config: Config, option: bool | None) -> dict[str, Any]:
+    """Configure outside access; return the resulting state."""
     before = admin.call("about").get("outside")
     if before is None:
-        return _too_old(said)
-    state: dict[str, Any] = admin.call("set_outside", **wish(config, isolated=carried_on(said, before["isolated"])))
+        return _too_old(option)
+    arguments = outside_arguments(config, isolated=is_isolated(option, before["isolated"]))
+    state: dict[str, Any] = admin.call("set_outside", **arguments)
     if not state["isolated"] and not state["reached"]:
         warn(state["why"], "`protokube status` shows when it does")
     return state
 
 
-def wish(config: Config, *, isolated: bool) -> dict[str, Any]:
-    """What the daemon is told."""
+def outside_arguments(config: Config, *, isolated: bool) -> dict[str, Any]:
+    """The arguments of the daemon's `set_outside`."""
     from protokube.local.bringup import CACHE
     from protokube.local.outside import slirp
     from protokube.local.outside.wish import in_one_line
 
     tree = config.cluster
-    told: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "isolated": isolated,
         "pods": ranges(tree.get("podCIDR")),
         "services": ranges(tree.get("serviceClusterIPRange")),
         "domains": [tree["clusterDNSDomain"]] if tree.get("clusterDNSDomain") else [],
     }
     if isolated:
-        return told
+        return arguments
     try:
         program = slirp.obtain(CACHE)
     except ProtokubeError as why:
-        return {**told, "why": in_one_line(why)}
-    return {**told, "program": program.path, "libraries": list(program.libraries)}
+        return {**arguments, "why": in_one_line(why)}
+    return {**arguments, "program": program.path, "libraries": list(program.libraries)}
 
 
-def ranges(told: str | None) -> list[str]:
-    """One range, or one of each family."""
-    return [each.strip() for each in (told or "").split(",") if each.strip()]
+def ranges(cidrs: str | None) -> list[str]:
+    """Split a CIDR list: one range, or one per address family."""
+    return [each.strip() for each in (cidrs or "").split(",") if each.strip()]
 
 
 def summary(state: dict[str, Any]) -> str:
-    """For the step of `up`."""
+    """The text for the progress step of `up`."""
     return "hosts reach the outside" if state["reached"] else "hosts are isolated"
 
 
@@ -69,8 +70,8 @@ def warn(why: str, hint: str) -> None:
     show_warnings([Problem(path=OPTION, message=f"hosts do not reach the outside: {why}", hint=hint)])
 
 
-def _too_old(said: bool | None) -> dict[str, Any]:
+def _too_old(option: bool | None) -> dict[str, Any]:
     why = "the local cloud runs with an older version of protokube"
-    if not said:
-        warn(why, "end its daemon and say `up` again; hosts run on meanwhile")
+    if not option:
+        warn(why, "end its daemon and run `up` again; hosts keep running meanwhile")
     return {"isolated": None, "reached": False, "why": why}

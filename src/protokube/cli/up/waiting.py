@@ -1,4 +1,4 @@
-"""What `protokube up` waits for, saying meanwhile what the agents wait for."""
+"""Wait for quorum, readiness and nodes in `protokube up`, and show what the agents wait for."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from protokube.store import Store
 
 ENOUGH = 15.0
-"""Seconds after which a need for a person ends the waiting. Longer than for `status --wait`: members that start after a
-loss of power may ask for one until the others are back."""
+"""Seconds after which a request for a person ends the wait. Longer than for `status --wait`: after a power loss, a
+member may request one until the others are back."""
 
 
 def await_quorum(
     progress: Progress, paths: Paths, admin: LocalClient, store: Store, wanted: MasterConfig, timeout: float
 ) -> None:
-    """Until the record is closed in the store and on every volume's mark."""
+    """Wait until the generation record is closed in the store, and every volume is marked as formed."""
     from protokube.local.bringup import is_closed
     from protokube.members.generation import FORMED
 
@@ -44,20 +44,20 @@ def await_quorum(
 
 
 def waits(paths: Paths, *kinds: str) -> list[str]:
-    """What the agents say that they wait for, a person's part first."""
+    """What the agents wait for; what needs a person comes first."""
     found = []
     for file in sorted(paths.hosts.glob("*/run/protokube/status.json")):
         try:
-            told = json.loads(file.read_text())
+            status = json.loads(file.read_text())
         except (OSError, ValueError):
             continue
-        notes = [note for kind in kinds or ("needsAPerson", "waiting") for note in told["report"][kind]]
-        found += [f"{told['machine']['name']}: {note.get('about') or note['step']}: {note['text']}" for note in notes]
+        notes = [note for kind in kinds or ("needsAPerson", "waiting") for note in status["report"][kind]]
+        found += [f"{status['machine']['name']}: {note.get('about') or note['step']}: {note['text']}" for note in notes]
     return found
 
 
 def await_ready(progress: Progress, paths: Paths, timeout: float) -> ClusterView:
-    """Until it is ready, or serves and needs a person. Refused if only a person can make it ready."""
+    """Wait until the cluster is ready, or serves but needs a person. Refused if only a person can make it ready."""
     from protokube.cli.render.status import outcome
     from protokube.cli.status import PATIENCE
     from protokube.local.view.cluster import Standing
@@ -69,7 +69,7 @@ def await_ready(progress: Progress, paths: Paths, timeout: float) -> ClusterView
         while outcome(view := looker.look()) is not ExitCode.OK:
             stood = standing.feed(view)
             if view.ready and stood >= PATIENCE:
-                return view  # it serves, and needs a person: the end of `up` says so
+                return view  # it serves but needs a person; `up` reports that at its end
             if stood >= ENOUGH or (view.person and time.monotonic() > end):
                 raise for_a_person(view)
             if time.monotonic() > end:
@@ -82,7 +82,7 @@ def await_ready(progress: Progress, paths: Paths, timeout: float) -> ClusterView
 
 
 def for_a_person(view: ClusterView) -> Refused:
-    """What only a person can do, as the error that ends a command."""
+    """The error for a cluster that needs a person."""
     notes = [each.note for each in view.person]
     state = "it serves, and needs a person" if view.ready else "it needs a person"
     return Refused(
@@ -93,7 +93,7 @@ def for_a_person(view: ClusterView) -> Refused:
 
 
 def await_nodes(progress: Progress, paths: Paths, count: int, timeout: float) -> int:
-    """Until the kubelet of each host is a node that takes pods."""
+    """Wait until the kubelet of each host has registered a Ready node."""
     from protokube.local.base.client_files import kube_api
 
     api, end = kube_api(paths, patience=5.0), time.monotonic() + timeout

@@ -1,4 +1,4 @@
-"""Break something on purpose while a client writes, watch it heal, judge.
+"""Drills: inject one fault while clients write, wait until the cluster recovers, and check the guarantees.
 
 Not here: random faults (`soak/chaos`).
 """

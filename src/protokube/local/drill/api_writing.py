@@ -1,7 +1,7 @@
-"""Writes through the Kubernetes API during a drill: one ConfigMap each, by the name that users have.
+"""Writes through the Kubernetes API during a drill: one ConfigMap per write, to the API server that users connect to.
 
-A ConfigMap's resource version is etcd's revision, so what is judged of writes to etcd is judged of these in the same
-way: what was acknowledged is there, and there is one history.
+The resource version of a ConfigMap is etcd's revision, so these writes are checked like writes to etcd: acknowledged
+writes persist, and revisions only increase.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LABEL = "protokube.io/drill"
 
 
 class ConfigMaps:
-    """Keys as ConfigMaps, all with one label."""
+    """Stores keys as ConfigMaps with one common label."""
 
     def __init__(self, api: KubeApi, drill: str) -> None:
         self._api, self._drill = api, drill
@@ -42,8 +42,8 @@ class ConfigMaps:
         self._api.request("DELETE", MAPS, query={"labelSelector": f"{LABEL}={self._drill}"})
 
 
-class ApiHand:
-    """A writer at work, and reading back what it wrote."""
+class ApiWriteSession:
+    """A running writer, and reading back what it wrote."""
 
     def __init__(self, writer: Writer, maps: ConfigMaps) -> None:
         self.writer, self._maps = writer, maps
@@ -57,8 +57,8 @@ class ApiHand:
 
 
 @contextmanager
-def writing(paths: Paths, drill: str) -> Iterator[ApiHand | None]:
-    """Writes while the context lasts, and removes it all; nothing where there is no Kubernetes."""
+def writing(paths: Paths, drill: str) -> Iterator[ApiWriteSession | None]:
+    """Write while the context lasts, and remove everything at its end; yields None without Kubernetes."""
     hasty, patient_one = (client_files.kube_api(paths, seconds) for seconds in (SECONDS, PATIENCE))
     if hasty is None or patient_one is None:
         yield None
@@ -66,7 +66,7 @@ def writing(paths: Paths, drill: str) -> Iterator[ApiHand | None]:
     maps, patient = ConfigMaps(hasty, drill), ConfigMaps(patient_one, drill)
     try:
         with Writer(maps, f"drill-{drill}-", every=EVERY, after_a_failure=EVERY) as writer:
-            yield ApiHand(writer, patient)
+            yield ApiWriteSession(writer, patient)
     finally:
         with suppress(ProtokubeError):
             patient.remove()

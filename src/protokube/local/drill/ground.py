@@ -1,6 +1,6 @@
-"""Where a drill takes place: the cloud that is told to break something, the cluster that is watched, etcd.
+"""The environment of a drill: the cloud that injects faults, the observed cluster, and etcd.
 
-The Protocol is what the scripts need, so that they can be played on a pretended cluster; `LocalGround` is the real one.
+The scripts use the Protocol `Ground`, so that tests can run them on a fake cluster; `LocalGround` is the real one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from protokube.etcd.client import GatewayEtcd
 from protokube.local.base.paths import Paths
 from protokube.local.base.processes import processes
 from protokube.local.drill import api_writing
-from protokube.local.drill.api_writing import ApiHand
+from protokube.local.drill.api_writing import ApiWriteSession
 from protokube.local.drill.writer import Writer, as_found
 from protokube.local.host import network
 from protokube.local.view.cluster import ClusterView
@@ -29,38 +29,38 @@ from protokube.providers.clients.local import LocalClient
 
 PREFIX = "/protokube/drills/"
 LEASE = 3600
-"""Seconds after which a drill's keys go by themselves, should nobody be left to remove them."""
+"""Seconds; the TTL of a drill's keys, so that they expire if the drill is killed."""
 GLANCE = 0.1
-"""Seconds for members to answer while something else may happen."""
+"""Seconds that members have to answer a quick look."""
 PATIENCE = 30.0
-"""Seconds the cloud may take for what it is told; killing every host takes a while."""
+"""Seconds that a call of the cloud may take; killing every host takes a while."""
 WRITE_SECONDS, READ_SECONDS, OLD_SECONDS = 1.0, 10.0, 3.0
 
 
-class Hand(Protocol):
-    """A writer at work, and reading back what it wrote."""
+class WriteSession(Protocol):
+    """A running writer, and reading back what it wrote."""
 
     @property
     def writer(self) -> Writer: ...
 
     @property
-    def api(self) -> ApiHand | None:
-        """One that writes through the Kubernetes API meanwhile, where there is one."""
+    def api(self) -> ApiWriteSession | None:
+        """A second session that writes through the Kubernetes API, where there is one."""
 
     def read_back(self) -> dict[str, str]:
-        """All that is there now. TryLater without a quorum."""
+        """All keys and values of this session. TryLater without a quorum."""
 
     def landed(self, key: str) -> bool:
-        """Whether a key of somebody else is there. TryLater without a quorum."""
+        """Whether a key that another client tried to write exists. TryLater without a quorum."""
 
 
-class Old(Protocol):
-    """A host that was declared dead and still runs."""
+class OldHost(Protocol):
+    """A host that was declared dead but still runs."""
 
     def runs_etcd(self) -> bool: ...
 
     def write(self, key: str) -> bool:
-        """Try to write through its own etcd, from inside; whether that was acknowledged."""
+        """Try to write through its own etcd, from inside its network; return whether that was acknowledged."""
 
 
 class Ground(Protocol):
@@ -69,18 +69,18 @@ class Ground(Protocol):
     def sleep(self, seconds: float) -> None: ...
 
     def look(self) -> ClusterView:
-        """With every member's answer, however long it takes."""
+        """Observe the cluster; waits for every member's answer."""
 
     def glance(self) -> ClusterView:
-        """At once; who has not answered yet counts as not healthy."""
+        """Observe the cluster quickly; a member that does not answer at once counts as unhealthy."""
 
-    def tell(self, call: str, **arguments: Any) -> Any:
-        """Have the cloud do something."""
+    def call(self, method: str, **arguments: Any) -> Any:
+        """Call a method of the cloud."""
 
     def writing(self, view: ClusterView, key: str) -> Any:
-        """A context in which a Hand writes; what was written is removed at its end."""
+        """A context with a running WriteSession; its keys are removed at the end."""
 
-    def old(self, host: HostView, client_port: int) -> Old: ...
+    def old_host(self, host: HostView, client_port: int) -> OldHost: ...
 
 
 class LocalGround:
@@ -104,11 +104,11 @@ class LocalGround:
     def glance(self) -> ClusterView:
         return self._looker.look(GLANCE)
 
-    def tell(self, call: str, **arguments: Any) -> Any:
-        return self._cloud.call(call, **arguments)
+    def call(self, method: str, **arguments: Any) -> Any:
+        return self._cloud.call(method, **arguments)
 
     @contextmanager
-    def writing(self, view: ClusterView, key: str) -> Iterator[Hand]:
+    def writing(self, view: ClusterView, key: str) -> Iterator[WriteSession]:
         endpoints = {each.name: each.url for each in view.members if each.key == key}
         files = client_files(self.paths)
         etcd = GatewayEtcd(endpoints, files, timeout=WRITE_SECONDS)
@@ -119,15 +119,15 @@ class LocalGround:
                 Writer(etcd, f"{PREFIX}{drill}/", lease=lease) as writer,
                 api_writing.writing(self.paths, drill) as api,
             ):
-                yield _Hand(writer, reader, api)
+                yield _WriteSession(writer, reader, api)
         finally:
-            with suppress(ProtokubeError):  # it ends by itself; a drill that failed says so in other ways
+            with suppress(ProtokubeError):  # the lease expires by itself; a failed drill is reported elsewhere
                 reader.revoke(lease)
             etcd.close()
             reader.close()
 
-    def old(self, host: HostView, client_port: int) -> Old:
-        return _OldHost(host, client_port, self.paths)
+    def old_host(self, host: HostView, client_port: int) -> OldHost:
+        return _LocalOldHost(host, client_port, self.paths)
 
     def close(self) -> None:
         self._looker.close()
@@ -135,7 +135,7 @@ class LocalGround:
 
 
 def take_lock(file: Path) -> int:
-    """One drill at a time: two would each take the other's blows for a broken promise."""
+    """Allow one drill at a time: each of two would take the other's faults for a broken guarantee."""
     lock = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -145,8 +145,8 @@ def take_lock(file: Path) -> int:
     return lock
 
 
-class _Hand:
-    def __init__(self, writer: Writer, reader: GatewayEtcd, api: ApiHand | None) -> None:
+class _WriteSession:
+    def __init__(self, writer: Writer, reader: GatewayEtcd, api: ApiWriteSession | None) -> None:
         self.writer, self._reader, self.api = writer, reader, api
 
     def read_back(self) -> dict[str, str]:
@@ -156,8 +156,8 @@ class _Hand:
         return any(each.key == key for each in self._reader.read(key))
 
 
-class _OldHost:
-    """Asked from inside its own network, where its etcd listens whether or not anybody else can reach it."""
+class _LocalOldHost:
+    """Accessed from inside its own network namespace, where its etcd listens even if nothing else can reach it."""
 
     def __init__(self, host: HostView, client_port: int, paths: Paths) -> None:
         assert host.pid is not None

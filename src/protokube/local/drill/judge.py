@@ -1,7 +1,7 @@
-"""Was every promise kept? From what was recorded to a verdict: pure.
+"""Check a recorded drill against its promises, and return a verdict. Pure.
 
-A promise that is broken is said in a sentence; what merely took too long is not broken, but missing. A drill is good if
-there is neither.
+`broken` lists each broken promise in one sentence; `missing` lists what did not happen in time. A drill is good if both
+are empty.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 
 from protokube.local.drill.listing import list_bytes
 from protokube.local.drill.values import ApiWrites, Timeline, Verdict
-from protokube.local.drill.writer import key_of, lost, turned_back, unexplained
+from protokube.local.drill.writer import key_of, lost, regressions, unexplained
 from protokube.local.view.cluster import ClusterView
 from protokube.members.start import Listed
 
 ONE_ROUND = 12.0
-"""Seconds within which a holder that woke up too late is gone."""
+"""Seconds within which a host that wakes up after a takeover must have stopped its etcd."""
 SHOWN = 5
 
 
@@ -49,7 +49,7 @@ def _unproven(timeline: Timeline) -> Iterator[str]:
     if timeline.api_log is not None and timeline.api_found is None:
         yield "the writes through the Kubernetes API to be read back"
     if timeline.old is not None and not timeline.old.ran:
-        yield f"etcd to be still there on {timeline.old.host} when it woke up: so this proves nothing"
+        yield f"etcd to be still there on {timeline.old.host} when it woke up; without it, the drill proves nothing"
 
 
 def _writes(timeline: Timeline) -> Iterator[str]:
@@ -64,7 +64,7 @@ def _writes(timeline: Timeline) -> Iterator[str]:
 
 
 def _history(timeline: Timeline) -> Iterator[str]:
-    if numbers := turned_back(timeline.log):
+    if numbers := regressions(timeline.log):
         yield f"the revision went back at write {_some(numbers)}: a second history answered"
     ids = {each.cluster_id for each in timeline.before.members if each.key == timeline.key and each.healthy}
     later = {each.cluster_id for each in timeline.after.members if each.key == timeline.key and each.healthy}
@@ -79,7 +79,7 @@ def _gap(timeline: Timeline) -> Iterator[str]:
 
 
 def _membership(timeline: Timeline) -> Iterator[str]:
-    """Judged only once the cluster is ready again: before, a list may be on its way."""
+    """Checked only when the cluster is ready again: before that, a member list may be in transition."""
     if not timeline.after.ready:
         return
     for key in dict.fromkeys(each.key for each in timeline.before.members):
@@ -91,7 +91,7 @@ def _membership(timeline: Timeline) -> Iterator[str]:
 
 
 def _replaced(before: Sequence[Listed], after: Sequence[Listed], name: str | None) -> Iterator[str]:
-    """The same names; the one that was replaced is somebody new, and nobody else is."""
+    """The names are the same; the replaced member has a new id, and no other member changed."""
     was, now = {each.name: each for each in before}, {each.name: each for each in after}
     if set(was) != set(now):
         yield f"the members are {', '.join(sorted(now))}, not {', '.join(sorted(was))} as before"
@@ -128,7 +128,7 @@ def _taken_over(before: ClusterView, after: ClusterView, volume: str) -> Iterato
 
 
 def _hosts(timeline: Timeline) -> Iterator[str]:
-    """A name or an address that comes back could be believed by somebody who remembers it."""
+    """Host names and addresses must not be reused: a client with a stale record would trust the new host."""
     gone = [each for each in timeline.before.hosts if each.name in timeline.promises.gone]
     living = [each for each in timeline.after.hosts if each.alive and not each.dead]
     for host in gone:
@@ -159,15 +159,15 @@ def _limits(timeline: Timeline) -> Iterator[str]:
 
 
 def _api(timeline: Timeline) -> Iterator[str]:
-    """Users know the API and nothing else: it has to answer again, and to have kept what it said was kept."""
+    """Users only see the API: it must answer again, and must have kept every acknowledged write."""
     log, found = timeline.api_log, timeline.api_found
     if log is None:
         return
     if not any(each.answered > timeline.began for each in log.acknowledged):
-        yield "the Kubernetes API acknowledged nothing any more after the first blow"
+        yield "the Kubernetes API acknowledged no write after the first fault"
     if found is not None and (gone := lost(log, found)):
         yield f"{len(gone)} acknowledged writes through the Kubernetes API are lost: {_some(gone)}"
-    if numbers := turned_back(log):
+    if numbers := regressions(log):
         yield f"through the Kubernetes API, the revision went back at write {_some(numbers)}"
 
 

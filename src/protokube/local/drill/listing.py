@@ -1,4 +1,4 @@
-"""A member list in the one form in which equal lists are equal bytes."""
+"""A canonical form of a member list: equal lists have equal bytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from protokube.members.start import Listed
 
 
 def list_tree(listed: Sequence[Listed]) -> list[dict[str, Any]]:
-    """By id, which etcdctl prints in hex."""
+    """Sorted by id, in hex as etcdctl prints it."""
     return [
         {
             "id": f"{each.id:x}",

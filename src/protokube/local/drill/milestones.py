@@ -1,4 +1,4 @@
-"""What a drill waits for, each as a question to one view: pure."""
+"""What a drill waits for: each milestone is a predicate on one view of the cluster. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ API = "api"
 
 
 def after_a_loss(before: ClusterView, hosts: Sequence[str], *, still_running: bool = False) -> list[Milestone]:
-    """Everything that follows when these hosts are gone, until the cluster is as it was."""
+    """The milestones of the recovery after these hosts are lost."""
     volumes = [each for each in before.disks if each.attached_to in hosts]
     members = [each for each in before.members if each.host in hosts]
     found = [] if still_running else [is_dead(each) for each in hosts]
@@ -90,7 +90,7 @@ def is_cut_off(member: MemberView) -> Milestone:
 
 
 def has_peers(member: str, name: str, *, not_on: Collection[str] = (), not_with: str = "") -> Milestone:
-    """Both ways: it calls its peers, and they call it where it lives now."""
+    """Connections in both directions: to its peers, and from its peers to its current host."""
 
     def reached(view: ClusterView) -> str:
         found = view.member(member)
@@ -133,7 +133,7 @@ def is_voter_on_another(volume: DiskView, name: str) -> Milestone:
 
 
 def api_lists_the_living(gone: Collection[str]) -> Milestone:
-    """Exactly the masters that live and, with Kubernetes, serve; a dead one's address leaves."""
+    """The API's DNS name has exactly the masters that are alive and, with Kubernetes, serve; dead ones are removed."""
 
     def reached(view: ClusterView) -> str:
         hosts = [each for each in view.hosts if each.alive and not each.dead and each.name not in gone]

@@ -1,23 +1,23 @@
-"""One drill under way: what it is aimed at, what it has recorded so far, and waiting for what has to follow."""
+"""A running drill: its target, its record so far, and waiting for milestones."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from protokube.local.drill.ground import Ground, Hand
+from protokube.local.drill.ground import Ground, WriteSession
 from protokube.local.drill.values import Milestone, OldHolder, Promises, Reached, Step
 from protokube.local.view.cluster import ClusterView
 from protokube.local.view.values import DiskView, HostView, MemberView
 
 EVERY = 0.05
-"""Seconds between two looks: what is shorter is not seen."""
+"""Seconds between two observations; shorter states are missed."""
 
-Tell = Callable[[Step], None]
+OnStep = Callable[[Step], None]
 
 
 class Overdue(Exception):
-    """The time is up, and these are still waited for."""
+    """The timeout expired before these milestones were reached."""
 
     def __init__(self, missing: Sequence[str]) -> None:
         super().__init__("; ".join(missing))
@@ -25,12 +25,19 @@ class Overdue(Exception):
 
 
 class Run:
-    """Filled by a script."""
+    """The state of one drill; a script fills it."""
 
     def __init__(
-        self, ground: Ground, hand: Hand, before: ClusterView, member: MemberView, *, seconds: float, tell: Tell
+        self,
+        ground: Ground,
+        session: WriteSession,
+        before: ClusterView,
+        member: MemberView,
+        *,
+        seconds: float,
+        on_step: OnStep,
     ) -> None:
-        self.ground, self.hand, self.before, self.member = ground, hand, before, member
+        self.ground, self.session, self.before, self.member = ground, session, before, member
         self.host, self.disk = aim(before, member)
         self.target = f"{self.host.name}, which holds {member.name} on {self.disk.id}"
         self.promises = Promises()
@@ -38,7 +45,7 @@ class Run:
         self.reached: list[Reached] = []
         self.old: OldHolder | None = None
         self.began: float | None = None
-        self._end, self._tell = ground.now() + seconds, tell
+        self._end, self._on_step = ground.now() + seconds, on_step
 
     @property
     def client_port(self) -> int:
@@ -50,12 +57,12 @@ class Run:
         ]
         return int(urls[0].rpartition(":")[2])
 
-    def blow(self, text: str, call: str, **arguments: Any) -> None:
-        """Have the cloud do something; the first one starts the clock."""
+    def inject(self, text: str, call: str, **arguments: Any) -> None:
+        """Inject a fault by a call of the cloud; the first one starts the clock."""
         if self.began is None:
             self.began = self.ground.now()
         at = self.ground.now()
-        self.ground.tell(call, **arguments)
+        self.ground.call(call, **arguments)
         self._step(at, text)
 
     def note(self, text: str) -> None:
@@ -65,14 +72,14 @@ class Run:
         self.ground.sleep(seconds)
 
     def until(self, milestones: Sequence[Milestone]) -> None:
-        """Look until all of them were reached, in whatever order; Overdue when the time is up."""
+        """Observe until all milestones are reached, in any order. Raises Overdue on timeout."""
         left = list(milestones)
         while left:
             view = self.ground.glance()
             for each in [one for one in left if not one.last] or left.copy():
-                if said := each.reached(view):
+                if seen := each.reached(view):
                     left.remove(each)
-                    at = self._step(self.ground.now(), said)
+                    at = self._step(self.ground.now(), seen)
                     self.reached += [Reached(each.kind, at)] * bool(each.kind)
             if left and self.ground.now() > self._end:
                 raise Overdue([each.awaited for each in left])
@@ -82,12 +89,12 @@ class Run:
     def _step(self, at: float, text: str) -> float:
         step = Step(at - (self.began if self.began is not None else at), text)
         self.steps.append(step)
-        self._tell(step)
+        self._on_step(step)
         return step.at
 
 
 def aim(view: ClusterView, member: MemberView) -> tuple[HostView, DiskView]:
-    """The host and the volume of a member that serves."""
+    """The host and the volume of a serving member."""
     host, disk = view.host(member.host), view.disk(member.volume)
     assert host is not None
     assert disk is not None

@@ -1,7 +1,7 @@
-"""Break something on purpose while somebody writes, watch it heal, and judge.
+"""Run one drill: inject a fault while clients write, wait for the recovery, and check the guarantees.
 
-A drill begins only with a cluster that is ready, so that what it finds is its own doing, and ends with one: what was
-frozen or cut off is undone whatever happens. Writing goes on from before the first blow until after the last healing.
+A drill starts only on a ready cluster, so that every finding is caused by the drill. Frozen or disconnected hosts are
+always restored, also after an error. Clients write from before the first fault until after the last milestone.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from protokube.errors import InvalidRequest, ProtokubeError, TryLater
-from protokube.local.drill.api_writing import ApiHand
-from protokube.local.drill.ground import Ground, Hand
+from protokube.local.drill.api_writing import ApiWriteSession
+from protokube.local.drill.ground import Ground, WriteSession
 from protokube.local.drill.judge import judge
 from protokube.local.drill.run import Overdue, Run
 from protokube.local.drill.scripts import SCRIPTS
@@ -20,21 +20,21 @@ from protokube.local.view.values import MemberView
 from protokube.spec.decode import near
 
 WARM_UP, COOL_DOWN = 0.5, 0.5
-"""Seconds of writing before the first blow and after the last milestone."""
+"""Seconds of writing before the first fault and after the last milestone."""
 FIRST_WRITES = 5
 PATIENCE = 5.0
-"""Seconds for the cluster to show that it is ready."""
+"""Seconds to wait for a ready cluster before the drill."""
 
 
 def run_drill(
-    name: str, ground: Ground, member: str | None, seconds: float, tell: Callable[[Step], None] = lambda _: None
+    name: str, ground: Ground, member: str | None, seconds: float, on_step: Callable[[Step], None] = lambda _: None
 ) -> Verdict:
-    """One drill, from a look at whether it may begin to the verdict."""
+    """Run one drill: wait for a ready cluster, run the script, and return the verdict."""
     before = look_until_ready(ground)
     chosen = choose(before, member)
-    with ground.writing(before, chosen.key) as hand:
-        run = Run(ground, hand, before, chosen, seconds=seconds, tell=tell)
-        warm_up(ground, hand)
+    with ground.writing(before, chosen.key) as session:
+        run = Run(ground, session, before, chosen, seconds=seconds, on_step=on_step)
+        warm_up(ground, session)
         missing: tuple[str, ...] = ()
         try:
             SCRIPTS[name](run)
@@ -45,8 +45,8 @@ def run_drill(
                 raise
             missing = (f"{why.message}: {why.saw}" if why.saw else why.message,)
         ground.sleep(COOL_DOWN)
-        log = hand.writer.stop()
-        found = read_back(hand)
+        log = session.writer.stop()
+        found = read_back(session)
         return judge(
             Timeline(
                 drill=name,
@@ -62,26 +62,26 @@ def run_drill(
                 log=log,
                 found=found,
                 old=run.old,
-                api_log=hand.api.writer.stop() if hand.api else None,
-                api_found=read_back(hand.api) if hand.api else None,
+                api_log=session.api.writer.stop() if session.api else None,
+                api_found=read_back(session.api) if session.api else None,
             )
         )
 
 
-def read_back(hand: Hand | ApiHand) -> dict[str, str] | None:
+def read_back(session: WriteSession | ApiWriteSession) -> dict[str, str] | None:
     try:
-        return hand.read_back()
+        return session.read_back()
     except ProtokubeError:
         return None
 
 
 def look_until_ready(ground: Ground) -> ClusterView:
-    """Nothing is broken that is not whole; a busy machine may take a few looks to answer."""
+    """Wait for a ready cluster; TryLater if it is not. On a busy machine, members may answer only after a few tries."""
     end = ground.now() + PATIENCE
     while not (view := ground.look()).ready:
         if ground.now() > end:
             raise TryLater(
-                "a drill begins with a cluster that is ready, and this one is not",
+                "a drill needs a ready cluster, and this one is not ready",
                 saw=view.lacks[0],
                 hint="protokube status --wait",
             )
@@ -89,23 +89,23 @@ def look_until_ready(ground: Ground) -> ClusterView:
     return view
 
 
-def choose(view: ClusterView, asked: str | None) -> MemberView:
-    """The member that was named: `a`, `main/a` or `etcd-a`; the leader of the first etcd cluster if none was."""
-    if asked is None:
+def choose(view: ClusterView, name: str | None) -> MemberView:
+    """The named member (`a`, `main/a` or `etcd-a`); without a name, the leader of the first etcd cluster."""
+    if name is None:
         key = view.members[0].key
         return next(each for each in view.members if each.key == key and each.leader)
     for each in view.members:
-        if asked in (each.member, each.name, each.dns_name, each.member.rpartition("/")[2]):
+        if name in (each.member, each.name, each.dns_name, each.member.rpartition("/")[2]):
             return each
     known = [each.member for each in view.members]
-    raise InvalidRequest(f"there is no member {asked!r}", saw=", ".join(known), hint=near(asked, known))
+    raise InvalidRequest(f"there is no member {name!r}", saw=", ".join(known), hint=near(name, known))
 
 
-def warm_up(ground: Ground, hand: Hand) -> None:
-    """Write a little first, so that there is something to lose."""
+def warm_up(ground: Ground, session: WriteSession) -> None:
+    """Wait for the first acknowledged writes, so that there is something to lose."""
     ground.sleep(WARM_UP)
     for _ in range(100):
-        if sum(each.revision > 0 for each in hand.writer.log().writes) >= FIRST_WRITES:
+        if sum(each.revision > 0 for each in session.writer.log().writes) >= FIRST_WRITES:
             return
         ground.sleep(0.1)
     raise TryLater("not even the first writes were acknowledged", hint="protokube status")

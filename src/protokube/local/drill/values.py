@@ -1,4 +1,4 @@
-"""What a drill records, and what is concluded from it: values only."""
+"""The record of a drill and its verdict. Values only."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DRILLS = {
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Something that was done or seen, and when, in seconds since the first blow."""
+    """Something that was done or observed, in seconds since the first fault."""
 
     at: float
     text: str
@@ -27,19 +27,19 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Milestone:
-    """Something to wait for: says what it saw once it is so, and nothing before."""
+    """Something to wait for; `reached` returns a text once it is reached, and "" before."""
 
     awaited: str
     reached: Callable[[ClusterView], str]
     kind: str = ""
-    """A word by which the verdict finds it, where it has a limit in time."""
+    """A key into `Promises.limits`, for milestones with a time limit."""
     last: bool = False
-    """Believed only after all others: it was so before the blow, too."""
+    """Checked only after all others, because it also held before the fault."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """A milestone with a limit, and when it was reached."""
+    """When a milestone with a time limit was reached."""
 
     kind: str
     at: float
@@ -47,39 +47,39 @@ class Reached:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OldHolder:
-    """What a holder did that woke up after its volume had been taken over."""
+    """What a host did that woke up after its volume had been taken over."""
 
     host: str
     ran: bool
-    """Its etcd was still there right before it woke up; otherwise nothing is proven."""
+    """Whether its etcd still ran right before it woke up; otherwise the drill proves nothing."""
     attempts: int
-    """Writes that were tried through its own etcd."""
+    """Writes attempted through its own etcd."""
     acknowledged: tuple[str, ...]
-    """Keys that its etcd said were written."""
+    """Keys that its etcd acknowledged."""
     landed: tuple[str, ...]
-    """Keys of those attempts that are in the cluster afterwards."""
+    """Attempted keys that exist in the cluster afterwards."""
     gone_after: float | None
-    """Seconds after waking up until none of its etcd processes was left; None if one still was."""
+    """Seconds from waking up until its etcd processes were gone; None if they were not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promises:
-    """What this kind of drill has to keep."""
+    """The guarantees that a drill checks."""
 
     same_list: bool = True
     """The member list is the same afterwards, byte by byte."""
     same_homes: bool = False
-    """Nobody takes anything over: volumes, holders and epochs stay."""
+    """No takeover: volumes, holders and epochs stay."""
     taken_over: tuple[str, ...] = ()
-    """Volumes that another host holds afterwards, with a greater epoch."""
+    """Volumes that another host must hold afterwards, with a higher epoch."""
     replaced: str | None = None
-    """The member that comes back on a new volume, with a new id."""
+    """The member that must return on a new volume, with a new id."""
     gone: tuple[str, ...] = ()
-    """Hosts that do not come back; nor do their addresses."""
+    """Hosts whose names and addresses must not be reused."""
     longest_gap: float | None = None
-    """Seconds without an acknowledged write; None where no quorum survives."""
+    """The longest allowed time without an acknowledged write, in seconds; None where no quorum survives."""
     limits: Mapping[str, float] = field(default_factory=dict)
-    """By kind of milestone: the seconds within which it is reached."""
+    """By kind of milestone: the seconds within which it must be reached."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,21 +88,21 @@ class Timeline:
 
     drill: str
     target: str
-    """In words: which host, member and volume."""
+    """For messages: host, member and volume."""
     key: str
     """The etcd cluster that was written to."""
     promises: Promises
     steps: tuple[Step, ...]
     reached: tuple[Reached, ...]
     missing: tuple[str, ...]
-    """What was still waited for when the time was up."""
+    """Milestones that were not reached before the timeout."""
     began: float
-    """When the first blow fell, on the clock of the writes."""
+    """When the first fault was injected, on the clock of the writes."""
     before: ClusterView
     after: ClusterView
     log: WriteLog
     found: Mapping[str, str] | None
-    """What was read back; None if that could not be done."""
+    """The keys and values that were read back; None if that failed."""
     old: OldHolder | None = None
     api_log: WriteLog | None = None
     """Writes through the Kubernetes API, where there is one."""
@@ -111,7 +111,7 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiWrites:
-    """What became of the writes through the Kubernetes API."""
+    """The results of the writes through the Kubernetes API."""
 
     acknowledged: int
     unanswered: int
@@ -121,7 +121,7 @@ class ApiWrites:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What it comes to."""
+    """The result of a drill."""
 
     drill: str
     target: str
@@ -134,10 +134,10 @@ class Verdict:
     """Acknowledged writes that were read back."""
     longest_gap: float
     gap_began: float
-    """Seconds after the first blow; less than 0 is before it."""
+    """Seconds after the first fault; negative if before it."""
     same_list: bool
     replaced: str | None
-    """The member that had to come back with a new id."""
+    """The member that had to return with a new id."""
     lists: tuple[bytes, bytes]
     """The member list, before and after, as bytes."""
     old: OldHolder | None = None

@@ -1,7 +1,7 @@
-"""Write numbered keys to etcd, one after the other, and remember which were acknowledged, and when.
+"""Write numbered keys to etcd sequentially, and record which were acknowledged, and when.
 
-A write without an answer may stand or not, so its number is never used again; only what was acknowledged has to be
-there afterwards. One writer alone sees whether there is one history: each of its writes has a greater revision.
+A write without a reply may or may not have taken effect, so its number is not reused; only acknowledged writes must be
+there afterwards. A single writer detects a split history: the revisions of its writes must increase.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class Write:
     number: int
     sent: float
     answered: float
-    """When the answer came, or when it was given up."""
+    """When the reply arrived, or when the attempt failed."""
     revision: int
-    """0: nobody acknowledged it."""
+    """0 if it was not acknowledged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A time in which nothing was acknowledged."""
+    """A period without an acknowledged write."""
 
     began: float
     seconds: float
@@ -43,7 +43,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteLog:
-    """All attempts, in their order."""
+    """All attempts, in order."""
 
     prefix: str
     began: float
@@ -56,14 +56,14 @@ class WriteLog:
 
     @property
     def longest_gap(self) -> Gap:
-        """Between two answers, from the start to the first, or from the last to the end."""
+        """Between two acknowledgements, from the start to the first one, or from the last one to the end."""
         times = [self.began, *(each.answered for each in self.acknowledged), self.ended]
         gaps = [Gap(before, after - before) for before, after in itertools.pairwise(times)]
         return max(gaps, key=lambda gap: gap.seconds)
 
 
 def key_of(prefix: str, number: int) -> str:
-    """Keys in the order of their numbers."""
+    """The key of a write; keys sort by number."""
     return f"{prefix}{number:08d}"
 
 
@@ -72,20 +72,20 @@ def value_of(number: int) -> str:
 
 
 def lost(log: WriteLog, found: Mapping[str, str]) -> tuple[int, ...]:
-    """Acknowledged numbers that are not there, or not with what was written."""
+    """Numbers of acknowledged writes that are missing or have another value."""
     return tuple(
         each.number for each in log.acknowledged if found.get(key_of(log.prefix, each.number)) != value_of(each.number)
     )
 
 
 def unexplained(log: WriteLog, found: Mapping[str, str]) -> tuple[str, ...]:
-    """Keys below our prefix that we never sent."""
+    """Keys below our prefix that we never wrote."""
     sent = {key_of(log.prefix, each.number) for each in log.writes}
     return tuple(sorted(set(found) - sent))
 
 
-def turned_back(log: WriteLog) -> tuple[int, ...]:
-    """Acknowledged numbers whose revision is not greater than that of the one before: another history answered."""
+def regressions(log: WriteLog) -> tuple[int, ...]:
+    """Numbers of acknowledged writes whose revision did not increase: the replies are from two histories."""
     pairs = itertools.pairwise(log.acknowledged)
     return tuple(after.number for before, after in pairs if after.revision <= before.revision)
 
@@ -95,14 +95,14 @@ def as_found(pairs: Sequence[KeyValue]) -> dict[str, str]:
 
 
 class Put(Protocol):
-    """The far side: etcd itself, or something in front of it."""
+    """Something that stores keys: etcd, or the Kubernetes API."""
 
     def put(self, key: str, value: str, lease: int = 0, /) -> int:
-        """The revision of the write; an error of ours if nobody acknowledged it."""
+        """Write a key; return its revision. Raises ProtokubeError if it is not acknowledged."""
 
 
 class Writer:
-    """Writes in a thread of its own until it is stopped."""
+    """Writes in a background thread until it is stopped."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class Writer:
         self.stop()
 
     def stop(self) -> WriteLog:
-        """Let the last write end; what was written."""
+        """Wait for the last write to end, and return the log."""
         self._stop.set()
         self._thread.join()
         return self.log()

@@ -1,4 +1,4 @@
-"""Images that a person brings to a local cluster: judged, kept for hosts to come, imported where hosts run.
+"""Images that a user loads into a local cluster: validated, stored for future hosts, imported on running hosts.
 
-Not here: images that are made here (`local.image`).
+Not here: images that are built here (`local.image`).
 """

@@ -1,8 +1,8 @@
-"""What an archive of images holds, judged by its own JSON before anything is changed. Pure.
+"""Validate an image archive by its own JSON, before anything is changed. Pure.
 
-Two forms are known, as containerd reads them: an OCI layout (`oci-layout`, `index.json`, `blobs/`), else the older one
-of `docker save` (`manifest.json`). An archive that has both is an OCI layout. Whatever is missing, damaged or for
-another kind of machine is a problem in words; all problems of an archive come out at once.
+Supports the two formats that containerd reads: an OCI layout (`oci-layout`, `index.json`, `blobs/`), else the older
+format of `docker save` (`manifest.json`). An archive with both is treated as an OCI layout. Missing or damaged content
+and a wrong platform are problems; all problems of an archive are reported at once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from protokube.local.loading.contents import Contents, Wrong
+from protokube.local.loading.contents import Contents, ImageProblem
 from protokube.local.loading.names import BadName, normalise
 
 LAYOUT, INDEX, MANIFEST = "oci-layout", "index.json", "manifest.json"
@@ -21,33 +21,33 @@ CONTAINERD_NAME, REF_NAME = "io.containerd.image.name", "org.opencontainers.imag
 NAMELESS = "save it by its name, not by its id: `docker save NAME`, `podman save NAME`, `ctr images export FILE NAME`"
 SHA256 = "blobs/sha256/"
 DEEPEST = 4
-"""Indexes within indexes; more is no image of anybody."""
+"""Levels of nested indexes; no real image has more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What is in it, and what is wrong with it."""
+    """The names in an archive, and its problems."""
 
     names: Mapping[str, str]
-    """By the name that the kubelet asks for, the name that containerd gives it at import."""
+    """By the full name that the kubelet requests: the name that containerd uses at import."""
     problems: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """An image and the names it has in the archive, as they are written there."""
+    """One image: its names, as written in the archive, and its problems."""
 
     names: tuple[str, ...]
     problems: tuple[str, ...]
 
 
 def judge(contents: Contents, machine: str) -> Verdict:
-    """`machine` is the architecture here, as images call it: `amd64`."""
+    """Validate an archive for an architecture as images name it: `amd64`."""
     names: dict[str, str] = {}
     problems: list[str] = []
     try:
         images = list(_layout(contents, machine) if LAYOUT in contents.members else _saved(contents, machine))
-    except Wrong as why:
+    except ImageProblem as why:
         return Verdict(names={}, problems=(str(why),))
     for image in images:
         problems += image.problems
@@ -62,16 +62,16 @@ def judge(contents: Contents, machine: str) -> Verdict:
 
 
 def _imported_as(name: str, contents: Contents) -> str:
-    """containerd spells out the names of `docker save`, and takes those of a layout as they are."""
+    """containerd normalises the names of `docker save`, and keeps those of an OCI layout."""
     return name if LAYOUT in contents.members else normalise(name)
 
 
 def _saved(contents: Contents, machine: str) -> Iterator[Named]:
     if MANIFEST not in contents.members:
-        raise Wrong(f"not an archive of images: there is neither {LAYOUT} nor {MANIFEST} in it")
+        raise ImageProblem(f"not an archive of images: there is neither {LAYOUT} nor {MANIFEST} in it")
     entries = _json(contents, MANIFEST)
     if not isinstance(entries, list) or not all(_is_saved(entry) for entry in entries):
-        raise Wrong(f"{MANIFEST} is not what `docker save` writes")
+        raise ImageProblem(f"{MANIFEST} is not what `docker save` writes")
     for entry in entries:
         yield Named(tuple(entry.get("RepoTags") or ()), tuple(_wrong_with_saved(contents, entry, machine)))
 
@@ -90,15 +90,15 @@ def _wrong_with_saved(contents: Contents, entry: Mapping[str, Any], machine: str
     yield from (f"{what}: its layer {path} is not in the archive" for path in layers if path not in contents.members)
     try:
         config = _json(contents, entry["Config"])
-    except Wrong as why:
+    except ImageProblem as why:
         yield f"{what}: {why}"
         return
     yield from _wrong_platform(what, config, machine)
     match config:
         case {"rootfs": {"diff_ids": [*ids]}} if len(ids) == len(layers):
-            for path, told in zip(layers, ids, strict=True):
+            for path, diff_id in zip(layers, ids, strict=True):
                 member = contents.members.get(path)
-                if member and not member.compressed and told != f"sha256:{member.sha256}":
+                if member and not member.compressed and diff_id != f"sha256:{member.sha256}":
                     yield f"{what}: its layer {path} is damaged"
 
 
@@ -108,7 +108,7 @@ def _layout(contents: Contents, machine: str) -> Iterator[Named]:
         case {"manifests": [*entries]} if all(isinstance(entry, dict) for entry in entries):
             pass
         case _:
-            raise Wrong(f"{INDEX} is not the index of an OCI layout")
+            raise ImageProblem(f"{INDEX} is not the index of an OCI layout")
     blobs = {path: member for path, member in contents.members.items() if path.startswith(SHA256)}
     damaged = [path for path, member in sorted(blobs.items()) if path != f"{SHA256}{member.sha256}"]
     yield Named((), tuple(f"{path} is damaged" for path in damaged))
@@ -122,14 +122,14 @@ def _layout(contents: Contents, machine: str) -> Iterator[Named]:
 
 
 def _whole(reference: str) -> str:
-    """The reference of a layout is a name, or a tag alone, which names nothing."""
+    """The reference of a layout is a full name, or only a tag, which is not a name."""
     return reference if any(letter in reference for letter in "/:@") else ""
 
 
 def _wrong_with_blob(
     contents: Contents, entry: Mapping[str, Any], what: str, machine: str, deeper: int
 ) -> Iterator[str]:
-    """A manifest, or an index of manifests for several architectures, of which ours is needed and no other."""
+    """Problems of a manifest, or of the manifest for our architecture in a multi-architecture index."""
     try:
         tree = _blob(contents, entry)
         match tree:
@@ -147,7 +147,7 @@ def _wrong_with_blob(
                         yield f"{what}: its layer {layer.get('digest')} is not in the archive"
             case _:
                 yield f"{what}: {_path(entry)} is no manifest of an image"
-    except Wrong as why:
+    except ImageProblem as why:
         yield f"{what}: {why}"
 
 
@@ -179,14 +179,14 @@ def _blob(contents: Contents, entry: Mapping[str, Any]) -> Any:
 def _json(contents: Contents, path: str) -> Any:
     member = contents.members.get(_followed(contents, path))
     if member is None:
-        raise Wrong(f"{path} is not in the archive")
+        raise ImageProblem(f"{path} is not in the archive")
     try:
         return json.loads(member.data or b"")
     except (ValueError, RecursionError):
-        raise Wrong(f"{path} is not JSON") from None
+        raise ImageProblem(f"{path} is not JSON") from None
 
 
 def _followed(contents: Contents, path: str) -> str:
-    """Older archives of `docker save` have a layer that images share once, and links to it."""
+    """Resolve a link: older `docker save` archives store a shared layer once, and link to it."""
     target = contents.links.get(path)
     return posixpath.normpath(posixpath.join(posixpath.dirname(path), target)) if target else path

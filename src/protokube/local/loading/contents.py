@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
-class Wrong(Exception):
-    """One problem, in words."""
+class ImageProblem(Exception):
+    """A problem with an image or an archive, as a message for the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Member:
     data: bytes | None = None
     """Its content, if it may be JSON."""
     compressed: bool = False
-    """Then its digest is not the one of what is in it."""
+    """If so, `sha256` is not the digest of the uncompressed content."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,4 +31,4 @@ class Contents:
     size: int
     members: Mapping[str, Member]
     links: Mapping[str, str] = field(default_factory=dict)
-    """Where links lead, by path."""
+    """Link targets by path."""

@@ -1,7 +1,7 @@
-"""Bring archives that are kept already into every host that runs, all hosts at once.
+"""Import stored archives on every running host, on all hosts concurrently.
 
-Whoever calls this has put them into the folder first. So a host that starts later brings them in by itself. One that
-starts just now says when it has, by a mark which is waited for: two imports at once could leave the older content.
+The caller stores the archives first, so a host that starts later imports them by itself. A host that is just starting
+writes a marker file when its own import is done. We wait for it: two concurrent imports could leave the older content.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from protokube.local.loading.kept import Kept
 from protokube.providers.clients.local import LocalClient
 
 State = Literal["imported", "unchanged", "gone", "refused", "failed"]
-"""`refused`: by a containerd that answers; asking again does not help. `failed`: it may."""
+"""`refused`: containerd works and rejects the image, so a retry does not help. `failed`: a retry may help."""
 EVERY = 0.2
 SECONDS_TO_ANSWER = 10.0
 Row = Mapping[str, Any]
@@ -32,7 +32,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one host."""
+    """The result for one host."""
 
     host: str
     state: State
@@ -40,23 +40,23 @@ class Outcome:
 
 
 class Gone(Exception):
-    """The host is dead; its successor brings the images in when it starts."""
+    """The host is dead; its replacement imports the images when it starts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """To the hosts of one cluster."""
+    """Imports archives on the hosts of one cluster."""
 
     paths: Paths
     admin: LocalClient
     program: Path
-    """`ctr`, which is at the same place inside."""
+    """The path of `ctr`, which is the same inside the hosts."""
     archives: Sequence[Kept]
     ends: float
-    """On the monotonic clock."""
+    """The deadline, on the monotonic clock."""
 
     def to_all(self) -> list[Outcome]:
-        """Whoever is there now; sorted by name."""
+        """Import on all current hosts; sorted by host name."""
         names = sorted(str(row["name"]) for row in with_kubelet(self.paths, living(self.admin)))
         with ThreadPoolExecutor(max(len(names), 1), thread_name_prefix="load") as pool:
             return list(pool.map(self.to_one, names))
@@ -77,7 +77,7 @@ class Delivery:
             return Outcome(host, "failed", getattr(why, "message", "") or str(why))
 
     def _import(self, ctr: Ctr) -> bool:
-        """Whether that changed anything."""
+        """Import all archives; return whether any image changed."""
         changed = False
         for each in self.archives:
             names = list(each.names)
@@ -89,7 +89,10 @@ class Delivery:
 
     @contextmanager
     def _entered(self, host: str) -> Iterator[Ctr]:
-        """Once its own images are there. A pid may go to somebody else, an open namespace stays what it is."""
+        """Wait until the host has imported its own images, and enter its mount namespace.
+
+        The namespace is held open: a pid may be reused, an open namespace stays the same.
+        """
         while True:
             row = next((row for row in living(self.admin) if row["name"] == host), None)
             if row is None or (row["pid"] and not row["running"]):
@@ -133,7 +136,7 @@ def living(admin: LocalClient) -> list[Row]:
 
 
 def with_kubelet(paths: Paths, rows: Sequence[Row]) -> list[Row]:
-    """Those that run containerd. Refused, with what to do, where none does."""
+    """The hosts that run containerd. Refused if none does."""
     found = [row for row in rows if (paths.host(row["name"]) / str(RUNTIME_CONFIG).lstrip("/")).exists()]
     if not rows:
         raise TryLater(f"no host of {paths.cluster} runs yet", hint="protokube status")

@@ -1,8 +1,8 @@
-"""The folder of a cluster's loaded images: one archive for each content, and an index of which name is whose.
+"""The folder of a cluster's loaded images: archives by content, and an index that maps names to archives.
 
-A host that starts imports what the index lists, in its order. Later entries win, as they do at import. An archive stays
-as long as one of its names is its own. Each step leaves a folder that can be read: archives come before the index that
-lists them, and go after it.
+A starting host imports the archives in the order of the index, so later entries win. An archive is kept as long as at
+least one name refers to it. The folder is consistent after every step: archives are written before the index that lists
+them, and removed after it.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from pathlib import Path
 from protokube.errors import Refused, TryLater
 from protokube.host.files import draft, flush_folder, write_atomic
 from protokube.local.base import private
-from protokube.local.loading.contents import Wrong
+from protokube.local.loading.contents import ImageProblem
 from protokube.local.loading.reading import CHUNK, uncompressed
 
 INDEX, LOCK = "index.json", ".lock"
 SPARE = 256 * 1024 * 1024
-"""Bytes that stay free: etcd's disks may lie on the same file system."""
+"""Bytes to keep free: etcd's disks may be on the same file system."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """One archive in the folder."""
+    """One archive in the folder, and its image names."""
 
     sha256: str
     names: Mapping[str, str]
-    """By the name that the kubelet asks for, the name that containerd gives it at import."""
+    """By the full name that the kubelet requests: the name that containerd uses at import."""
 
     @property
     def file(self) -> str:
@@ -44,12 +44,12 @@ class Kept:
 
 
 def owners(kept: Sequence[Kept]) -> dict[str, str]:
-    """Whose each name is in the end."""
+    """By name: the digest of the archive that provides it; later archives win."""
     return {name: each.sha256 for each in kept for name in each.names}
 
 
 def plan(observed: Sequence[Kept], new: Sequence[Kept]) -> tuple[Kept, ...]:
-    """What is to be kept: new archives last, and none of whose names nothing is left. Pure."""
+    """The archives to keep: new ones last, without those that no name refers to any more. Pure."""
     owned = owners(observed)
     coming = {each.sha256: each for each in new if any(owned.get(name) != each.sha256 for name in each.names)}
     full = [*(each for each in observed if each.sha256 not in coming), *coming.values()]
@@ -58,21 +58,21 @@ def plan(observed: Sequence[Kept], new: Sequence[Kept]) -> tuple[Kept, ...]:
 
 
 def read_index(folder: Path) -> tuple[Kept, ...]:
-    """Nothing, where nothing was ever loaded. Wrong if it is not an index of ours."""
+    """The stored archives; empty if nothing was ever loaded. ImageProblem if the index is invalid."""
     try:
         data = (folder / INDEX).read_bytes()
     except FileNotFoundError:
         return ()
     try:
-        told = json.loads(data)
-        return tuple(Kept(str(each["sha256"]), dict(each["names"])) for each in told["archives"])
+        document = json.loads(data)
+        return tuple(Kept(str(each["sha256"]), dict(each["names"])) for each in document["archives"])
     except (ValueError, KeyError, TypeError) as error:
-        raise Wrong(f"{folder / INDEX} is not an index of images; remove it, and load them again") from error
+        raise ImageProblem(f"{folder / INDEX} is not an index of images; remove it, and load them again") from error
 
 
 @contextmanager
 def locked(folder: Path, seconds: float) -> Iterator[None]:
-    """One `load` at a time: of two that bring the same name the later one has to win on every host."""
+    """Lock the folder: of two `load` commands with the same name, the later one must win on every host."""
     private.make_folder(folder)
     handle = private.open_file(folder / LOCK, os.O_RDWR)
     try:
@@ -93,7 +93,7 @@ def locked(folder: Path, seconds: float) -> Iterator[None]:
 
 
 def keep(folder: Path, wanted: Sequence[tuple[Path, Kept]]) -> tuple[Kept, ...]:
-    """Have the archives in the folder and in its index; the caller holds the lock."""
+    """Copy the archives into the folder and update its index; the caller holds the lock."""
     chosen = plan(read_index(folder), [kept for _, kept in wanted])
     try:
         for file, kept in wanted:
@@ -109,7 +109,7 @@ def keep(folder: Path, wanted: Sequence[tuple[Path, Kept]]) -> tuple[Kept, ...]:
 
 
 def need_room(folder: Path, wanted: int) -> None:
-    """Refuse what would fill the file system."""
+    """Refused if there is not enough disk space."""
     free = shutil.disk_usage(folder).free
     if free < wanted + SPARE:
         raise Refused(
@@ -121,7 +121,7 @@ def need_room(folder: Path, wanted: int) -> None:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what the index does not list: archives that were replaced, and what a `load` that was killed left."""
+    """Remove files that the index does not list: replaced archives, and leftovers of a killed `load`."""
     listed = {each.file for each in read_index(folder)} | {INDEX, LOCK}
     for each in folder.iterdir():
         if each.name not in listed:
@@ -130,7 +130,7 @@ def sweep(folder: Path) -> None:
 
 
 def _copy(file: Path, place: Path, sha256: str) -> None:
-    """Whole and flushed, or not at all."""
+    """Copy a file atomically, uncompressed and flushed."""
     digest = hashlib.sha256()
     with draft(place, None) as unfinished:
         with (
@@ -143,7 +143,7 @@ def _copy(file: Path, place: Path, sha256: str) -> None:
             copy.flush()
             os.fsync(copy.fileno())
         if digest.hexdigest() != sha256:
-            raise Wrong(f"{file} changed while it was read")
+            raise ImageProblem(f"{file} changed while it was read")
         unfinished.replace(place)
 
 

@@ -1,7 +1,7 @@
-"""Load images into a local cluster: read and judge all of them, keep them, and bring them to the hosts that run.
+"""Load images into a local cluster: validate all of them, store them, and import them on the running hosts.
 
-Nothing is changed before everything that was asked for is found good. From then on each step may be cut short and asked
-for again.
+Nothing is changed before all images are valid. From then on each step is idempotent and can be repeated after an
+interruption.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from protokube.local.base.paths import Paths
 from protokube.local.image.images import ARCHITECTURES
 from protokube.local.loading import exports, kept
 from protokube.local.loading.archive import judge
-from protokube.local.loading.contents import Wrong
+from protokube.local.loading.contents import ImageProblem
 from protokube.local.loading.delivery import Delivery, Outcome, living, with_kubelet
 from protokube.local.loading.kept import Kept
 from protokube.local.loading.reading import read_archive
@@ -30,7 +30,7 @@ Change = Literal["loaded", "replaced", "already there"]
 
 
 class BadImages(InvalidRequest):
-    """Everything that is wrong with what was asked for."""
+    """All problems of all requested images."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         count = len(problems)
@@ -43,34 +43,34 @@ class BadImages(InvalidRequest):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """One archive that is good."""
+    """One valid archive."""
 
-    said: str
-    """What the person asked for."""
+    argument: str
+    """The file or image name as the user gave it."""
     file: Path
     tool: str
-    """That exported it; empty for a file."""
+    """The tool that exported it; empty for a file."""
     size: int
     kept: Kept
 
 
 def machine() -> str:
-    """The architecture of this machine, as images call it."""
+    """The architecture of this machine, as images name it."""
     return ARCHITECTURES.get(os.uname().machine, os.uname().machine)
 
 
 @contextmanager
-def found(said: Sequence[str], folder: Path) -> Iterator[list[Found]]:
-    """Every archive, judged; what had to be exported lies in a draft in `folder` meanwhile. BadImages if any is bad."""
+def found(arguments: Sequence[str], folder: Path) -> Iterator[list[Found]]:
+    """Validate all archives; exported ones are in `folder` while the context lasts. BadImages if any is invalid."""
     problems: list[Problem] = []
     good: list[Found] = []
     with tempfile.TemporaryDirectory(prefix=".export-", dir=folder) as draft:
-        for number, each in enumerate(dict.fromkeys(said)):
+        for number, each in enumerate(dict.fromkeys(arguments)):
             try:
                 good.append(_find(each, Path(draft) / f"{number}.tar"))
             except BadImages as bad:
                 problems += bad.problems
-            except Wrong as why:
+            except ImageProblem as why:
                 problems.append(Problem(path=each, message=str(why)))
         problems += contradictions(good)
         if problems:
@@ -78,24 +78,24 @@ def found(said: Sequence[str], folder: Path) -> Iterator[list[Found]]:
         yield good
 
 
-def _find(said: str, export: Path) -> Found:
+def _find(argument: str, export: Path) -> Found:
     tool = ""
-    file = Path(said)
-    if not exports.is_file(said):
-        tool, file = exports.export(said, machine(), export), export
+    file = Path(argument)
+    if not exports.is_file(argument):
+        tool, file = exports.export(argument, machine(), export), export
     elif not file.exists():
-        raise Wrong("there is no such file")
+        raise ImageProblem("there is no such file")
     elif not file.is_file():
-        raise Wrong("not a file: a folder, a device or a pipe, and it has to be read twice")
+        raise ImageProblem("not a file: a folder, a device or a pipe, and it has to be read twice")
     contents = read_archive(file)
     verdict = judge(contents, machine())
     if verdict.problems:
-        raise BadImages([Problem(path=said, message=each) for each in verdict.problems])
-    return Found(said=said, file=file, tool=tool, size=contents.size, kept=Kept(contents.sha256, verdict.names))
+        raise BadImages([Problem(path=argument, message=each) for each in verdict.problems])
+    return Found(argument=argument, file=file, tool=tool, size=contents.size, kept=Kept(contents.sha256, verdict.names))
 
 
 def contradictions(good: Sequence[Found]) -> list[Problem]:
-    """One name in two archives of different content: which of them is meant? Pure."""
+    """Problems for every name that two archives have with different content. Pure."""
     first: dict[str, Found] = {}
     problems = []
     for each in good:
@@ -103,34 +103,34 @@ def contradictions(good: Sequence[Found]) -> list[Problem]:
             other = first.setdefault(name, each)
             if other.kept.sha256 != each.kept.sha256:
                 problems.append(
-                    Problem(path=each.said, message=f"{name} is in {other.said} as well, with other content")
+                    Problem(path=each.argument, message=f"{name} is in {other.argument} as well, with other content")
                 )
     return problems
 
 
 def changes(before: Sequence[Kept], good: Sequence[Found]) -> Mapping[str, Change]:
-    """By name, what loading these does to what is kept. Pure."""
+    """By name, how loading these archives changes the stored images. Pure."""
     owned = kept.owners(before)
-    told: dict[str, Change] = {}
+    result: dict[str, Change] = {}
     for each in good:
         for name in each.kept.names:
             was = owned.get(name)
-            told[name] = "loaded" if was is None else "already there" if was == each.kept.sha256 else "replaced"
-    return told
+            result[name] = "loaded" if was is None else "already there" if was == each.kept.sha256 else "replaced"
+    return result
 
 
 def need_room(paths: Paths, good: Sequence[Found], hosts: int) -> None:
-    """For the archives, and in each host for a copy and what is unpacked from it."""
+    """Check disk space for the archives, and on each host for a copy and its unpacked content."""
     new = [each.size for each in good if not (paths.images / each.kept.file).exists()]
     kept.need_room(paths.images, sum(new) * (1 + 2 * hosts))
 
 
 def need_kubelet(paths: Paths, admin: LocalClient) -> int:
-    """How many hosts run it; Refused if none does."""
+    """How many hosts run the kubelet; Refused if none does."""
     return len(with_kubelet(paths, living(admin)))
 
 
 def deliver(paths: Paths, admin: LocalClient, ctr: Path, good: Sequence[Found], seconds: float) -> list[Outcome]:
-    """To every host that runs, of each content once."""
+    """Import on every running host, each distinct archive once."""
     archives = list({each.kept.sha256: each.kept for each in good}.values())
     return Delivery(paths, admin, ctr, archives, time.monotonic() + seconds).to_all()

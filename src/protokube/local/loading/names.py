@@ -1,7 +1,7 @@
-"""Names of images as containerd and the kubelet spell them out. Pure.
+"""Normalise image names as containerd and the kubelet do. Pure.
 
-The kubelet asks for `busybox` as `docker.io/library/busybox:latest`, and containerd looks that up letter by letter: an
-image that is kept under the short name is never found. The rules are those of the Go package distribution/reference.
+The kubelet requests `busybox` as `docker.io/library/busybox:latest`, and containerd compares names exactly: an image
+stored under the short name is never found. The rules are those of the Go package distribution/reference.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 REGISTRY, OFFICIAL = "docker.io", "library/"
-"""Where a name without a registry is looked for, and whose images there need no folder."""
+"""The default registry, and the default repository prefix in it."""
 FORMER_REGISTRY = "index.docker.io"
 LATEST = "latest"
 LONGEST = 255
@@ -24,11 +24,11 @@ _IDENTITY = re.compile(r"[a-f0-9]{64}")
 
 
 class BadName(ValueError):
-    """Not the name of an image."""
+    """Not a valid image name."""
 
 
 def normalise(name: str) -> str:
-    """`busybox` becomes `docker.io/library/busybox:latest`; what is complete stays. BadName if it names no image."""
+    """`busybox` becomes `docker.io/library/busybox:latest`; full names stay. BadName if it is invalid."""
     if _IDENTITY.fullmatch(name):
         raise BadName(f"{name!r} is the id of an image, not a name")
     rest, at, digest = name.partition("@")
@@ -50,7 +50,7 @@ def normalise(name: str) -> str:
 
 
 def _split(name: str) -> tuple[str, str]:
-    """The registry and the rest: a first part without a dot or a port is a folder of the default registry."""
+    """Split into registry and rest: a first part without a dot or a port belongs to the default registry."""
     first, slash, rest = name.partition("/")
     if not slash or (not re.search(r"[.:]", first) and first != "localhost" and first == first.lower()):
         return REGISTRY, name

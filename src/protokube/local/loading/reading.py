@@ -1,6 +1,7 @@
-"""Read an archive of images from end to end: what is in it, each file's digest, and its own.
+"""Read an image archive: its files, the digest of each, and the digest of the archive.
 
-One pass over a stream, since an archive may be compressed and larger than memory. Only what may be JSON is held.
+One streaming pass, because an archive may be compressed and larger than memory. Only possible JSON files are kept in
+memory.
 """
 
 from __future__ import annotations
@@ -15,19 +16,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from protokube.local.loading.contents import Contents, Member, Wrong
+from protokube.local.loading.contents import Contents, ImageProblem, Member
 
 GZIP, ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 COMPRESSIONS = {ZSTANDARD: "zstd", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
-"""Those that Python 3.11 or containerd cannot read."""
+"""Formats that Python 3.11 or containerd cannot read."""
 LARGEST_JSON = 4 * 1024 * 1024
-"""Bytes; containerd itself takes no manifest that is larger."""
+"""Bytes; containerd accepts no larger manifest."""
 CHUNK = 1024 * 1024
 FAULTS = (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, UnicodeDecodeError)
 
 
 class Hashed:
-    """A stream that counts and digests what is read from it."""
+    """A stream that counts and hashes what is read from it."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream, self._digest, self.size = stream, hashlib.sha256(), 0
@@ -45,13 +46,13 @@ class Hashed:
 
 @contextmanager
 def uncompressed(file: Path) -> Iterator[IO[bytes]]:
-    """The archive without the compression around it. Wrong if it cannot be read."""
+    """Open an archive, decompressed. ImageProblem if its compression is not supported."""
     with file.open("rb") as plain:
         head = plain.read(8)
         plain.seek(0)
         for magic, name in COMPRESSIONS.items():
             if head.startswith(magic):
-                raise Wrong(f"compressed by {name}; decompress it first, or use gzip")
+                raise ImageProblem(f"compressed by {name}; decompress it first, or use gzip")
         if head.startswith(GZIP):
             with gzip.GzipFile(fileobj=plain) as stream:
                 yield stream  # type: ignore[misc]  # it reads as any other
@@ -60,14 +61,14 @@ def uncompressed(file: Path) -> Iterator[IO[bytes]]:
 
 
 def read_archive(file: Path) -> Contents:
-    """Wrong if it is no archive, or ends too early."""
+    """Read an archive. ImageProblem if it is not a tar archive, or is truncated."""
     try:
         with uncompressed(file) as stream:
             return _read(Hashed(stream))
     except FAULTS as why:
-        raise Wrong(f"not an archive, or not a whole one: {why}") from why
+        raise ImageProblem(f"not an archive, or not a whole one: {why}") from why
     except OSError as why:
-        raise Wrong(f"cannot be read: {why.strerror or why}") from why
+        raise ImageProblem(f"cannot be read: {why.strerror or why}") from why
 
 
 def _read(stream: Hashed) -> Contents:

@@ -21,7 +21,7 @@ from protokube.errors import ProtokubeError
 from protokube.local.host import cgroups
 from protokube.local.image.ctr import LOADED, NAMESPACE, RUNTIME_CONFIG, SOCKET, Ctr, import_archive
 from protokube.local.loading import kept
-from protokube.local.loading.contents import Wrong
+from protokube.local.loading.contents import ImageProblem
 
 __all__ = [
     "CTR",
@@ -161,7 +161,7 @@ def import_loaded(folder: Path) -> None:
     """
     try:
         loaded = kept.read_index(folder)
-    except (OSError, Wrong) as why:
+    except (OSError, ImageProblem) as why:
         _log_error("loaded images", why)
         return
     for each in loaded:

@@ -51,19 +51,19 @@ def test_only_what_changed_is_written(call: Call, store: str, here: Path) -> Non
     kept(call, store, "spec.yaml")
     (here / "spec.yaml").write_text(a_cluster() + "---\n" + a_group("role: Node\nminSize: 3"))
 
-    told = {path: what for what, path in map(str.split, kept(call, store, "spec.yaml").out.splitlines())}
+    states = {path: what for what, path in map(str.split, kept(call, store, "spec.yaml").out.splitlines())}
 
-    assert told["dev.example.com/instancegroup/nodes"] == "written"
-    assert told["dev.example.com/instancegroup/master-us-east-1a"] == "unchanged"
+    assert states["dev.example.com/instancegroup/nodes"] == "written"
+    assert states["dev.example.com/instancegroup/master-us-east-1a"] == "unchanged"
 
 
 def test_as_data_the_paths_and_the_store_are_told(call: Call, store: str) -> None:
     answer = call("complete", MINIMAL, "--store", store, "-o", "json")
 
-    told = json.loads(answer.out)
-    assert told["store"] == store
-    assert told["paths"]["dev.example.com/cluster.spec"] == "written"
-    assert set(told["paths"].values()) == {"written"}
+    result = json.loads(answer.out)
+    assert result["store"] == store
+    assert result["paths"]["dev.example.com/cluster.spec"] == "written"
+    assert set(result["paths"].values()) == {"written"}
 
 
 def test_what_was_kept_is_the_cluster_complete_with_its_groups(call: Call, store: str) -> None:
@@ -85,8 +85,8 @@ def test_what_comes_out_completes_to_itself_and_goes_in_unchanged(call: Call, st
     (here / "back.yaml").write_text(call("get", NAME, "--store", store).out)
 
     assert call("complete", "back.yaml").out == (here / "back.yaml").read_text()
-    told = kept(call, store, "back.yaml").out.splitlines()
-    assert [line.split()[0] for line in told] == [*["unchanged"] * 6, "written"]
+    lines = kept(call, store, "back.yaml").out.splitlines()
+    assert [line.split()[0] for line in lines] == [*["unchanged"] * 6, "written"]
 
 
 def test_as_data_the_same_documents_come_out(call: Call, store: str) -> None:
@@ -115,9 +115,9 @@ def test_several_files_come_out_as_one_text_that_says_the_same(call: Call, store
 
 def test_the_users_own_text_as_data(call: Call, store: str) -> None:
     kept(call, store, MINIMAL)
-    told = json.loads(call("get", "dev.example.com", "--store", store, "--as-written", "-o", "json").out)
+    result = json.loads(call("get", "dev.example.com", "--store", store, "--as-written", "-o", "json").out)
 
-    assert told["items"] == [yaml.safe_load(Path(MINIMAL).read_text())]
+    assert result["items"] == [yaml.safe_load(Path(MINIMAL).read_text())]
 
 
 def test_a_group_that_left_the_spec_does_not_come_out(call: Call, store: str, here: Path) -> None:
@@ -213,12 +213,12 @@ def test_a_cluster_that_the_original_kept_comes_out_with_all_groups_beside_it(ca
     assert [each["kind"] for each in yaml.safe_load_all(answer.out)] == ["Cluster", "InstanceGroup"]
 
 
-@pytest.mark.parametrize(("data", "told"), [(b"\xff\xfe", "not UTF-8 text"), (b"a: [", "not valid YAML")])
-def test_a_store_that_was_damaged_is_told_with_the_path(call: Call, tmp_path: Path, data: bytes, told: str) -> None:
+@pytest.mark.parametrize(("data", "message"), [(b"\xff\xfe", "not UTF-8 text"), (b"a: [", "not valid YAML")])
+def test_a_store_that_was_damaged_is_told_with_the_path(call: Call, tmp_path: Path, data: bytes, message: str) -> None:
     (tmp_path / "dev.example.com").mkdir()
     (tmp_path / "dev.example.com" / "cluster.spec").write_bytes(data)
 
     answer = call("get", "dev.example.com", "--store", str(tmp_path))
 
     assert (answer.code, answer.out) == (ExitCode.INVALID, "")
-    assert f"  dev.example.com/cluster.spec:1: {told}" in answer.err
+    assert f"  dev.example.com/cluster.spec:1: {message}" in answer.err

@@ -16,9 +16,9 @@ IMAGE = f"protokube/dns-controller:{__version__}"
 def test_an_archive_is_written_that_bears_the_name_of_the_manifests(call: Call, here: Path) -> None:
     answer = call("get", "image", "ours.tar", "-o", "json")
 
-    told = json.loads(answer.out)
+    result = json.loads(answer.out)
     assert (answer.code, answer.err) == (ExitCode.OK, "")
-    assert told == {
+    assert result == {
         "image": IMAGE, "file": "ours.tar", "bytes": (here / "ours.tar").stat().st_size,
         "providers": ["aws-route53", "rfc2136"],
     }  # fmt: skip

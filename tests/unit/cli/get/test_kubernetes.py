@@ -97,8 +97,8 @@ def test_an_error_as_data_says_the_same(call: Call, here: Path) -> None:
         answer = process("get", "kubernetes", VERSION, "--cache", "c", "--mirror", poor.url, "-o", "json", cwd=here)
 
     assert answer.code == ExitCode.INVALID
-    told = json.loads(answer.err[answer.err.index("{") :])
-    assert told["hint"] == "did you mean 1.34.0, the newest of 1.34?"
+    error = json.loads(answer.err[answer.err.index("{") :])
+    assert error["hint"] == "did you mean 1.34.0, the newest of 1.34?"
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,15 @@ from builders.command import Call
 from builders.config import completed
 from protokube.agent.launchdata import from_config
 from protokube.agent.wanted import to_tree
-from protokube.cli.up.before import Made, carried_on, kept_spec, made_before, members_of, need_the_same
-from protokube.cli.up.choosing import complete_here, few_lines, read_lines, read_spec
+from protokube.cli.up.before import (
+    ClusterShape,
+    existing_cluster,
+    keep_earlier_options,
+    kept_spec,
+    members_of,
+    need_the_same,
+)
+from protokube.cli.up.choosing import complete_here, default_spec, read_default_spec, read_spec
 from protokube.errors import ExitCode, Refused
 from protokube.local.base.paths import Paths
 from protokube.spec.parse import Spec
@@ -29,49 +36,49 @@ def _state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PROTOKUBE_STATE", str(tmp_path))
 
 
-def made(kubernetes: str = "none", masters: int = 3, *, kubelet: bool = False, events: bool = False) -> Made:
+def made(kubernetes: str = "none", masters: int = 3, *, kubelet: bool = False, events: bool = False) -> ClusterShape:
     keys = ("main", "events")[: 1 + events]
-    return Made.of(
+    return ClusterShape.of(
         kubernetes, kubelet, [(f"{key}/{each}", f"master-{each}") for key in keys for each in "abc"[:masters]]
     )
 
 
-def hosts_made_with(masters: int = 3, **told: Any) -> None:
+def hosts_made_with(masters: int = 3, **fields: Any) -> None:
     wanted = from_config(completed(cloud="local", masters=masters, kubernetesVersion="1.34.1", name="dev"))
     Paths.of("dev").create()
     file = Paths.of("dev").host("master-a-1") / "etc/protokube/agent.json"
     file.parent.mkdir(parents=True)
-    file.write_text(json.dumps({"master": to_tree(replace(wanted, **told))}))
+    file.write_text(json.dumps({"master": to_tree(replace(wanted, **fields))}))
 
 
 def begun(masters: int, *, events: bool = False, more: str = "") -> None:
     """Cut short after the configuration was written, before the first host."""
-    spec, texts = read_lines(few_lines("dev", masters, events) + more)
+    spec, texts = read_default_spec(default_spec("dev", masters, events) + more)
     paths = Paths.of("dev")
     paths.create()
     put_config(FileStore(paths.store), complete_here(spec, "3.4.23", ""), texts)
 
 
 def test_what_the_hosts_of_a_cluster_were_made_with_is_read_off_them() -> None:
-    assert made_before("dev") is None
+    assert existing_cluster("dev") is None
     hosts_made_with(kubelet_kubeconfig="/var/lib/kubelet/kubeconfig")
-    assert made_before("dev") == made("1.34.1", kubelet=True)
+    assert existing_cluster("dev") == made("1.34.1", kubelet=True)
 
 
 def test_hosts_without_kubernetes_are_told_apart() -> None:
     hosts_made_with(masters=1, components=())
-    assert made_before("dev") == made("none", masters=1)
+    assert existing_cluster("dev") == made("none", masters=1)
 
 
 def test_before_the_first_host_the_members_are_those_that_disks_may_be_there_for() -> None:
     begun(3, events=True)
-    assert made_before("dev") == made("", events=True)
+    assert existing_cluster("dev") == made("", events=True)
 
 
 def test_the_members_of_a_configuration_are_compared_with_those_of_hosts_and_of_the_store_alike() -> None:
-    spec, _ = read_lines(few_lines("dev", 3, events=True))
+    spec, _ = read_default_spec(default_spec("dev", 3, events=True))
     wanted = from_config(complete_here(spec, "3.4.23", ""), kubernetes=False)
-    assert Made.of("none", False, members_of(wanted.etcd)) == made(events=True)
+    assert ClusterShape.of("none", False, members_of(wanted.etcd)) == made(events=True)
 
 
 def test_a_cluster_goes_on_with_the_spec_it_was_made_from() -> None:
@@ -93,37 +100,37 @@ def test_a_cluster_goes_on_with_the_spec_it_was_made_from() -> None:
 def test_a_cluster_is_not_made_half_into_another() -> None:
     need_the_same("dev", None, made("1.34.1", kubelet=True))
     need_the_same("dev", made(), made())
-    with pytest.raises(Refused, match="made with something else") as refused:
+    with pytest.raises(Refused, match="exists already, with a different configuration") as refused:
         need_the_same("dev", made(masters=1), made("1.34.1", masters=1, kubelet=True))
     assert (refused.value.saw, refused.value.want) == (
         "no Kubernetes, the built-in pod runner, masters master-a, etcd members main/a",
         "Kubernetes 1.34.1, the real kubelet, masters master-a, etcd members main/a",
     )
-    assert "`protokube up --cluster dev` goes on with what is there" in refused.value.hint
-    assert "`protokube down --cluster dev` takes it away, with its data" in refused.value.hint
+    assert "`protokube up --cluster dev` continues with the existing cluster" in refused.value.hint
+    assert "`protokube down --cluster dev` removes it with its data" in refused.value.hint
 
 
 @pytest.mark.parametrize("now", [made(), made(masters=1, events=True)])
-def test_a_spec_with_other_members_than_there_are_is_refused(now: Made) -> None:
-    with pytest.raises(Refused, match="dev is there already") as refused:
+def test_a_spec_with_other_members_than_there_are_is_refused(now: ClusterShape) -> None:
+    with pytest.raises(Refused, match="dev exists already") as refused:
         need_the_same("dev", made(masters=1), now)
     assert refused.value.want == str(now)
 
 
 def test_members_of_the_same_names_in_other_groups_are_other_masters() -> None:
-    moved = Made.of("none", False, [(each, "elsewhere") for each in made().members])
-    with pytest.raises(Refused, match="dev is there already"):
+    moved = ClusterShape.of("none", False, [(each, "elsewhere") for each in made().members])
+    with pytest.raises(Refused, match="dev exists already"):
         need_the_same("dev", made(), moved)
 
 
 def test_before_the_first_host_the_version_may_still_change_but_the_members_may_not() -> None:
     need_the_same("dev", made(""), made("1.34.1", kubelet=True))
-    with pytest.raises(Refused, match="dev is there already"):
+    with pytest.raises(Refused, match="dev exists already"):
         need_the_same("dev", made("", masters=1), made("1.34.1"))
 
 
 def test_options_that_ask_for_something_else_than_there_is_are_refused_together() -> None:
-    with pytest.raises(Refused, match="dev is there already") as refused:
+    with pytest.raises(Refused, match="dev exists already") as refused:
         need_the_same("dev", made(masters=1), made(masters=1), masters=3, events=True)
     assert refused.value.want == "--masters 3; --events"
 
@@ -151,19 +158,19 @@ def a_spec(folder: Path, fields: str) -> Spec:
 def test_version_and_kubelet_are_carried_on_with_a_spec_and_without(tmp_path: Path) -> None:
     before = made("1.34.1", kubelet=True)
     for spec in (None, a_spec(tmp_path, "")):
-        assert carried_on(before, spec, "", kubelet=False) == ("1.34.1", True)
-        assert carried_on(before, spec, "1.34.1", kubelet=False) == ("1.34.1", True)
-        assert carried_on(None, spec, "", kubelet=False) == ("", False)
-        assert carried_on(made(), spec, "", kubelet=False) == ("none", False)
+        assert keep_earlier_options(before, spec, "", kubelet=False) == ("1.34.1", True)
+        assert keep_earlier_options(before, spec, "1.34.1", kubelet=False) == ("1.34.1", True)
+        assert keep_earlier_options(None, spec, "", kubelet=False) == ("", False)
+        assert keep_earlier_options(made(), spec, "", kubelet=False) == ("none", False)
 
 
 def test_a_version_that_is_asked_for_now_is_not_hidden_by_the_old_one(tmp_path: Path) -> None:
     before = made("1.34.1", kubelet=True)
     named = a_spec(tmp_path, ", kubernetesVersion: 1.35.0")
-    assert carried_on(before, None, "1.35.0", kubelet=False) == ("1.35.0", True)
-    assert carried_on(before, named, "", kubelet=False) == ("", True)
-    assert carried_on(before, None, "none", kubelet=False) == ("none", False)
-    assert carried_on(made("none"), named, "", kubelet=False) == ("none", False)
+    assert keep_earlier_options(before, None, "1.35.0", kubelet=False) == ("1.35.0", True)
+    assert keep_earlier_options(before, named, "", kubelet=False) == ("", True)
+    assert keep_earlier_options(before, None, "none", kubelet=False) == ("none", False)
+    assert keep_earlier_options(made("none"), named, "", kubelet=False) == ("none", False)
 
 
 @pytest.mark.parametrize(
@@ -177,9 +184,9 @@ def test_an_option_beside_a_spec_that_says_it_is_not_passed_over(
     call: Call, tmp_path: Path, options: list[str], named: str
 ) -> None:
     spec = tmp_path / "spec.yaml"
-    spec.write_text(few_lines("mine", 3, events=False))
+    spec.write_text(default_spec("mine", 3, events=False))
 
     answer = call("up", str(spec), "--kubernetes", "none", *options)
 
     assert answer.code == ExitCode.INVALID
-    assert f"error: {named}: the spec of mine says that" in answer.err
+    assert f"error: {named}: the spec of mine sets that" in answer.err

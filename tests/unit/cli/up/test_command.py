@@ -12,14 +12,14 @@ from protokube.binaries.product import Release
 from protokube.binaries.telling import Silent
 from protokube.cli.up.choosing import (
     complete_here,
-    few_lines,
+    default_spec,
     find_etcd,
     find_kubernetes,
     need_kubernetes,
-    read_lines,
+    read_default_spec,
     read_spec,
 )
-from protokube.cli.up.command import need_tools, next_words
+from protokube.cli.up.command import need_tools, next_steps
 from protokube.cli.up.waiting import is_ready, waits
 from protokube.config.complete import Config
 from protokube.errors import InvalidSpec, Refused
@@ -27,8 +27,8 @@ from protokube.local.base.paths import Paths
 
 
 def the_few_lines(name: str = "laptop", masters: int = 3, *, events: bool = False) -> Config:
-    said, _ = read_lines(few_lines(name, masters, events))
-    return complete_here(said, "3.4.23", "")
+    spec, _ = read_default_spec(default_spec(name, masters, events))
+    return complete_here(spec, "3.4.23", "")
 
 
 def a_spec(folder: Path, fields: str) -> Path:
@@ -62,14 +62,14 @@ def test_a_name_that_cannot_be_one_is_a_problem_and_not_a_surprise() -> None:
 
 
 def test_a_spec_for_another_cloud_is_refused(tmp_path: Path) -> None:
-    said, _ = read_spec(a_spec(tmp_path, "cloud: aws, zones: [us-east-1a]"))
+    spec, _ = read_spec(a_spec(tmp_path, "cloud: aws, zones: [us-east-1a]"))
     with pytest.raises(Refused, match="is for aws"):
-        complete_here(said, "3.4.23", "")
+        complete_here(spec, "3.4.23", "")
 
 
 def test_a_spec_that_names_no_versions_is_for_the_programs_that_are_here(tmp_path: Path) -> None:
-    said, texts = read_spec(a_spec(tmp_path, "cloud: local"))
-    tree = complete_here(said, "3.4.23", "1.20.2").cluster
+    spec, texts = read_spec(a_spec(tmp_path, "cloud: local"))
+    tree = complete_here(spec, "3.4.23", "1.20.2").cluster
 
     assert tree["kubernetesVersion"] == "1.20.2"
     assert tree["kubeAPIServer"]["image"].endswith(":v1.20.2")
@@ -79,8 +79,8 @@ def test_a_spec_that_names_no_versions_is_for_the_programs_that_are_here(tmp_pat
 
 def test_versions_that_a_spec_names_are_kept(tmp_path: Path) -> None:
     fields = "cloud: local, kubernetesVersion: 1.28.1, etcdClusters: [{name: main, version: 3.5.9}, {name: events}]"
-    said, _ = read_spec(a_spec(tmp_path, fields))
-    tree = complete_here(said, "3.5.9", "1.28.1").cluster
+    spec, _ = read_spec(a_spec(tmp_path, fields))
+    tree = complete_here(spec, "3.5.9", "1.28.1").cluster
 
     assert tree["kubernetesVersion"] == "1.28.1"
     assert {name: etcd["version"] for name, etcd in tree["etcdClusters"].items()} == {
@@ -91,9 +91,9 @@ def test_versions_that_a_spec_names_are_kept(tmp_path: Path) -> None:
 
 def test_etcd_clusters_of_two_versions_are_refused_because_a_host_has_one_program(tmp_path: Path) -> None:
     fields = "cloud: local, etcdClusters: [{name: main, version: 3.5.9}, {name: events, version: 3.6.8}]"
-    said, _ = read_spec(a_spec(tmp_path, fields))
+    spec, _ = read_spec(a_spec(tmp_path, fields))
     with pytest.raises(Refused, match="run one version") as refused:
-        find_etcd(said, None, "", Silent())
+        find_etcd(spec, None, "", Silent())
     assert refused.value.saw == "3.5.9 and 3.6.8 in the spec"
 
 
@@ -101,9 +101,9 @@ def test_etcd_clusters_of_two_versions_are_refused_because_a_host_has_one_progra
 def test_a_wrong_version_in_a_spec_is_told_with_its_place_before_anything_is_fetched(
     version: str, tmp_path: Path
 ) -> None:
-    said, _ = read_spec(a_spec(tmp_path, f"cloud: local, etcdClusters: [{{name: main, version: {version}}}]"))
+    spec, _ = read_spec(a_spec(tmp_path, f"cloud: local, etcdClusters: [{{name: main, version: {version}}}]"))
     with pytest.raises(InvalidSpec) as raised:
-        find_etcd(said, None, "", Silent())
+        find_etcd(spec, None, "", Silent())
     assert [each.path for each in raised.value.problems] == ["etcdClusters.main.version"]
 
 
@@ -111,20 +111,20 @@ def test_an_etcd_that_the_user_names_and_is_too_old_runs_with_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(ETCD.chosen, str(all_of_etcd(tmp_path / "own", "3.4.23")))
-    said, _ = read_spec(a_spec(tmp_path, "cloud: local, kubernetesVersion: 1.36.4"))
+    spec, _ = read_spec(a_spec(tmp_path, "cloud: local, kubernetesVersion: 1.36.4"))
 
-    found = find_etcd(said, None, "1.36.4", Silent())
-    config = complete_here(said, found.version, "1.36.4")
+    found = find_etcd(spec, None, "1.36.4", Silent())
+    config = complete_here(spec, found.version, "1.36.4")
 
     assert found.version == "3.4.23"
     assert "etcd 3.4.23 does not answer progress requests" in config.warnings[0].message
-    assert complete_here(said, found.version, "").warnings == ()
+    assert complete_here(spec, found.version, "").warnings == ()
 
 
 def test_a_bad_spec_is_told_with_all_that_is_wrong_as_if_nothing_were_filled_in(tmp_path: Path) -> None:
-    said, _ = read_spec(a_spec(tmp_path, "cloud: local, mastres: 3, etcdClusters: 7"))
+    spec, _ = read_spec(a_spec(tmp_path, "cloud: local, mastres: 3, etcdClusters: 7"))
     with pytest.raises(InvalidSpec) as raised:
-        complete_here(said, "3.4.23", "1.20.2")
+        complete_here(spec, "3.4.23", "1.20.2")
     assert [each.path for each in raised.value.problems] == ["etcdClusters", "mastres"]
 
 
@@ -146,7 +146,7 @@ def test_a_version_that_a_spec_names_and_nobody_has_is_refused_and_not_silently_
 
 
 def test_the_few_lines_are_a_spec_a_person_could_have_written() -> None:
-    assert few_lines("dev", 1, events=False).splitlines()[0] == "apiVersion: protokube.io/v1alpha1"
+    assert default_spec("dev", 1, events=False).splitlines()[0] == "apiVersion: protokube.io/v1alpha1"
 
 
 def test_every_missing_program_is_named_at_once_with_its_package() -> None:
@@ -173,7 +173,7 @@ def test_what_agents_wait_for_is_read_from_their_status_and_half_a_file_is_no_ha
 
 
 def test_the_last_words_say_what_to_type_next() -> None:
-    told = {
+    result = {
         "cluster": "laptop",
         "seconds": 4.2,
         "envFile": "/state/env",
@@ -182,11 +182,11 @@ def test_the_last_words_say_what_to_type_next() -> None:
         "kubectl": "/opt/kubectl",
     }
 
-    said = next_words(told, "etcd-a.internal.laptop")
+    text = next_steps(result, "etcd-a.internal.laptop")
 
-    assert "laptop is up, after 4.2 s" in said
-    assert "dig +short @127.0.0.1 -p 5353 etcd-a.internal.laptop" in said
-    assert "protokube down" in said
+    assert "laptop is up, after 4.2 s" in text
+    assert "dig +short @127.0.0.1 -p 5353 etcd-a.internal.laptop" in text
+    assert "protokube down" in text
 
 
 def test_a_kubelet_needs_a_kubernetes_to_be_taken_from(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`up --isolated`: what is said now, what was said before, and what can be had."""
+"""`up --isolated`: the option, the earlier value, and what is possible."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from builders.config import completed
 from builders.view import FakeCloud
-from protokube.cli.up.outside import carried_on, open_or_close, ranges, summary, wish
+from protokube.cli.up.outside import configure_outside, is_isolated, outside_arguments, ranges, summary
 from protokube.errors import Refused
 from protokube.local.outside.wish import in_one_line
 from protokube.providers.clients.local import LocalClient
@@ -18,7 +18,7 @@ CONFIG = completed(cloud="local", masters=1, kubernetesVersion="1.34.1", name="d
 
 
 @pytest.mark.parametrize(
-    ("said", "before", "isolated"),
+    ("option", "before", "isolated"),
     [
         (None, None, False),
         (None, True, True),
@@ -27,12 +27,12 @@ CONFIG = completed(cloud="local", masters=1, kubernetesVersion="1.34.1", name="d
         (False, True, False),
     ],
 )
-def test_what_nobody_says_now_is_as_it_was(said: bool | None, before: bool | None, isolated: bool) -> None:
-    assert carried_on(said, before) is isolated
+def test_what_nobody_says_now_is_as_it_was(option: bool | None, before: bool | None, isolated: bool) -> None:
+    assert is_isolated(option, before) is isolated
 
 
 def test_the_daemon_is_told_what_is_the_clusters_own() -> None:
-    assert wish(CONFIG, isolated=True) == {
+    assert outside_arguments(CONFIG, isolated=True) == {
         "isolated": True, "pods": ["100.96.0.0/11"], "services": ["100.64.0.0/13"], "domains": ["cluster.local"],
     }  # fmt: skip
     assert ranges("100.96.0.0/11, fd00::/48") == ["100.96.0.0/11", "fd00::/48"]
@@ -43,9 +43,9 @@ def test_an_error_fits_into_one_line() -> None:
     assert in_one_line(Refused("no tun", saw="nothing", hint="modprobe tun")) == "no tun (nothing); modprobe tun"
 
 
-def asked(tmp_path: Path, said: bool | None, **answers: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def asked(tmp_path: Path, option: bool | None, **answers: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     with FakeCloud(tmp_path / "admin.sock", answers) as cloud:
-        state = open_or_close(LocalClient(cloud.path), CONFIG, said)
+        state = configure_outside(LocalClient(cloud.path), CONFIG, option)
         return state, [each for each in cloud.asked if each["call"] == "set_outside"]
 
 
@@ -53,17 +53,17 @@ def test_a_cluster_that_was_isolated_stays_so_and_nobody_is_warned(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     state = {"isolated": True, "reached": False, "why": "it was asked for"}
-    told, (call,) = asked(tmp_path, None, about={"outside": state}, set_outside=state)
-    assert told == state
+    outcome, (call,) = asked(tmp_path, None, about={"outside": state}, set_outside=state)
+    assert outcome == state
     assert call["isolated"] is True
-    assert summary(told) == "hosts are isolated"
+    assert summary(outcome) == "hosts are isolated"
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize(("said", "warned"), [(True, False), (False, True), (None, True)])
+@pytest.mark.parametrize(("option", "warned"), [(True, False), (False, True), (None, True)])
 def test_a_daemon_of_a_former_version_is_left_as_it_is(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], said: bool | None, warned: bool
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: bool | None, warned: bool
 ) -> None:
-    told, calls = asked(tmp_path, said, about={"pid": 1})
-    assert (told["reached"], calls) == (False, [])
+    outcome, calls = asked(tmp_path, option, about={"pid": 1})
+    assert (outcome["reached"], calls) == (False, [])
     assert ("older version" in capsys.readouterr().err) is warned

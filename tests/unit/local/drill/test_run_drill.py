@@ -36,13 +36,13 @@ def written(*numbers: int) -> dict[str, str]:
 
 
 def a_timeline(**changes: Any) -> Timeline:
-    told = Timeline(
+    timeline = Timeline(
         drill="kill-master", target="master-0", key="main",
         promises=Promises(taken_over=("vol-aaaa",), gone=("master-0",), longest_gap=5.0, limits={"api": 15.0}),
         steps=(Step(0.0, "killed master-0"),), reached=(Reached("api", 6.0),), missing=(), began=0.0, before=BEFORE,
         after=AFTER, log=a_log(1, 2, 3), found=written(1, 2, 3),
     )  # fmt: skip
-    return replace(told, **changes)
+    return replace(timeline, **changes)
 
 
 OLD = OldHolder(host="master-0", ran=True, attempts=3, acknowledged=(), landed=(), gone_after=0.4)
@@ -148,7 +148,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "the Kubernetes API never answered again": (
         {"api_log": a_log(1, 2), "api_found": written(1, 2), "began": 50.0},
-        "the Kubernetes API acknowledged nothing any more after the first blow",
+        "the Kubernetes API acknowledged no write after the first fault",
     ),
     "another history answered through the Kubernetes API": (
         {"api_log": WriteLog(prefix="/d/", began=0, ended=1, writes=(Write(1, 0, 0.1, 9), Write(2, 0.1, 0.2, 3))),
@@ -200,7 +200,9 @@ def test_writes_that_could_not_be_read_back_are_awaited_not_lost() -> None:
 def test_an_old_holder_without_etcd_before_it_woke_up_proves_nothing() -> None:
     verdict = judge(a_timeline(old=replace(OLD, ran=False)))
 
-    assert verdict.missing == ("etcd to be still there on master-0 when it woke up: so this proves nothing",)
+    assert verdict.missing == (
+        "etcd to be still there on master-0 when it woke up; without it, the drill proves nothing",
+    )
 
 
 def test_a_cut_cable_lets_nobody_take_anything_over() -> None:
@@ -245,10 +247,10 @@ def test_the_list_of_the_other_etcd_cluster_has_to_stay_whatever_happens_to_this
         return replace(view, members=(*view.members, *events), generations={"main": record, "events": record})
 
     promises = Promises(same_list=False, replaced="etcd-a")
-    told = a_timeline(promises=promises, before=both(BEFORE, 0xA2), after=both(replaced(0xEE), 0xFF))
+    timeline = a_timeline(promises=promises, before=both(BEFORE, 0xA2), after=both(replaced(0xEE), 0xFF))
 
-    assert judge(told).broken == ("the member list of events is not the same as before",)
-    assert judge(replace(told, after=both(replaced(0xEE), 0xA2))).good
+    assert judge(timeline).broken == ("the member list of events is not the same as before",)
+    assert judge(replace(timeline, after=both(replaced(0xEE), 0xA2))).good
 
 
 def test_a_gap_is_told_from_the_first_blow_on() -> None:
@@ -384,12 +386,12 @@ def heals(ground: PretendGround, *, after: float = 1.0) -> None:
 def test_a_killed_master_is_waited_for_until_its_successor_serves() -> None:
     ground = PretendGround()
     heals(ground)
-    told: list[Step] = []
-    verdict = run_drill("kill-master", ground, "a", 60, told.append)
+    steps: list[Step] = []
+    verdict = run_drill("kill-master", ground, "a", 60, steps.append)
 
     assert verdict.good, verdict
-    assert ground.told == [("kill_host", {"host": "master-0"})]
-    assert tuple(told) == verdict.steps
+    assert ground.calls == [("kill_host", {"host": "master-0"})]
+    assert tuple(steps) == verdict.steps
     assert [each.text for each in verdict.steps][:3] == [
         "killed master-0",
         "master-0 is dead",
@@ -425,7 +427,7 @@ def test_a_drill_does_not_begin_with_a_cluster_that_is_not_ready() -> None:
         run_drill("kill-master", ground, None, 60)
 
     assert caught.value.saw == "the creation of main is not closed yet"
-    assert ground.told == []
+    assert ground.calls == []
 
 
 def test_a_drill_does_not_begin_where_not_even_the_first_writes_are_acknowledged() -> None:
@@ -433,7 +435,7 @@ def test_a_drill_does_not_begin_where_not_even_the_first_writes_are_acknowledged
     with pytest.raises(TryLater, match="not even the first writes"):
         run_drill("kill-master", ground, None, 60)
 
-    assert ground.told == []
+    assert ground.calls == []
 
 
 def test_when_the_time_is_up_what_is_still_waited_for_is_said() -> None:
@@ -466,8 +468,8 @@ def test_a_paused_master_is_thawed_beside_its_successor_and_removed_at_the_end()
     heals(ground)
     verdict = run_drill("pause-master", ground, "a", 60)
 
-    assert [call for call, _ in ground.told] == ["freeze_host", "declare_dead", "thaw_host", "kill_host"]
-    assert ground.told[1][1] == {"host": "master-0", "kill": False}
+    assert [call for call, _ in ground.calls] == ["freeze_host", "declare_dead", "thaw_host", "kill_host"]
+    assert ground.calls[1][1] == {"host": "master-0", "kill": False}
     assert verdict.good, verdict
     assert verdict.old is not None
     assert (verdict.old.ran, verdict.old.acknowledged, verdict.old.landed) == (True, (), ())
@@ -482,7 +484,7 @@ def test_an_old_holder_that_acknowledges_or_lands_or_stays_breaks_a_promise() ->
     verdict = run_drill("pause-master", ground, "a", 60)
 
     assert len(verdict.broken) == 4  # the fourth: keys that nobody of us wrote
-    assert ground.told[-1] == ("kill_host", {"host": "master-0"})
+    assert ground.calls[-1] == ("kill_host", {"host": "master-0"})
 
 
 def test_a_paused_master_whose_volume_nobody_takes_is_removed_all_the_same() -> None:
@@ -490,16 +492,18 @@ def test_a_paused_master_whose_volume_nobody_takes_is_removed_all_the_same() -> 
     verdict = run_drill("pause-master", ground, "a", 2)
 
     assert "vol-aaaa to be attached to a successor" in verdict.missing
-    assert [call for call, _ in ground.told] == ["freeze_host", "declare_dead", "kill_host"]
+    assert [call for call, _ in ground.calls] == ["freeze_host", "declare_dead", "kill_host"]
 
 
 def test_the_cable_is_put_back_and_the_member_comes_back() -> None:
     ground = PretendGround()
-    ground.reactions["cut_host"] = lambda told: ground.after(0.2, unhealthy("a") if told["down"] else healthy("a"))
+    ground.reactions["cut_host"] = lambda arguments: ground.after(
+        0.2, unhealthy("a") if arguments["down"] else healthy("a")
+    )
     verdict = run_drill("partition", ground, "a", 60)
 
     assert verdict.good, verdict
-    assert ground.told == [
+    assert ground.calls == [
         ("cut_host", {"host": "master-0", "down": True}),
         ("cut_host", {"host": "master-0", "down": False}),
     ]
@@ -512,13 +516,13 @@ def test_the_cable_is_put_back_also_if_the_cut_was_never_seen() -> None:
     verdict = run_drill("partition", ground, "a", 1)
 
     assert verdict.missing == ("etcd-a to be cut off",)
-    assert ground.told[-1] == ("cut_host", {"host": "master-0", "down": False})
+    assert ground.calls[-1] == ("cut_host", {"host": "master-0", "down": False})
 
 
 def test_a_lost_volume_comes_back_as_another_one() -> None:
     ground = PretendGround()
 
-    def lose(told: dict[str, Any]) -> None:
+    def lose(arguments: dict[str, Any]) -> None:
         def gone(view: ClusterView) -> ClusterView:
             return unhealthy("a")(replace(view, disks=view.disks[1:]))
 
@@ -529,7 +533,7 @@ def test_a_lost_volume_comes_back_as_another_one() -> None:
             members = tuple(replace(each, leader_id=0xA1) for each in members)
             return connected(replace(view, disks=(a_disk("a", id="vol-new"), *view.disks), members=members))
 
-        assert told == {"volume": "vol-aaaa"}
+        assert arguments == {"volume": "vol-aaaa"}
         ground.after(0.1, gone)
         ground.after(3.0, new)
 
@@ -598,7 +602,7 @@ def test_a_cloud_that_fails_after_the_first_blow_costs_the_drill_but_not_the_ver
 
     assert verdict.missing == ("the local cloud does not answer thaw_host: timed out",)
     assert verdict.broken == ()
-    assert ground.told[-1] == ("kill_host", {"host": "master-0"})
+    assert ground.calls[-1] == ("kill_host", {"host": "master-0"})
 
 
 def test_a_single_master_may_be_away_for_as_long_as_it_takes() -> None:

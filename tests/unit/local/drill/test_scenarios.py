@@ -54,7 +54,7 @@ def reacting(drill: str, healed: float) -> PretendGround:
     """A cluster in which the blow of this drill hits at once, and which is whole again so many seconds later."""
     ground = PretendGround()
 
-    def react(told: dict[str, Any]) -> None:
+    def react(arguments: dict[str, Any]) -> None:
         match drill:
             case "kill-master" | "pause-master":
                 ground.after(0.0, dead(0))
@@ -67,7 +67,9 @@ def reacting(drill: str, healed: float) -> PretendGround:
                 ground.after(0.0, lost_volume)
                 ground.after(healed, new_volume)
             case _:
-                ground.after(0.0 if told["down"] else healed, unhealthy("a") if told["down"] else healthy("a"))
+                ground.after(
+                    0.0 if arguments["down"] else healed, unhealthy("a") if arguments["down"] else healthy("a")
+                )
 
     ground.reactions[BLOWS[drill]] = react
     return ground
@@ -101,10 +103,10 @@ def test_every_drill_on_a_cluster_that_does_not_heal_ends_in_time_and_says_what_
 def test_what_was_frozen_or_cut_is_undone_also_when_nothing_heals(drill: str) -> None:
     ground = reacting(drill, 1e9)
     run_drill(drill, ground, "a", 3)
-    told = [call for call, _ in ground.told]
+    methods = [call for call, _ in ground.calls]
 
-    assert told.count("freeze_host") <= told.count("kill_host")
-    cuts = [arguments["down"] for call, arguments in ground.told if call == "cut_host"]
+    assert methods.count("freeze_host") <= methods.count("kill_host")
+    cuts = [arguments["down"] for call, arguments in ground.calls if call == "cut_host"]
     assert cuts in ([], [True, False])
 
 
@@ -116,7 +118,7 @@ UNDONE: dict[str, tuple[str, dict[str, Any]]] = {
 
 def undone(drill: str, ground: PretendGround) -> bool:
     """Undone once, and nothing was done to anybody afterwards."""
-    return ground.told.count(UNDONE[drill]) == 1 and ground.told[-1] == UNDONE[drill]
+    return ground.calls.count(UNDONE[drill]) == 1 and ground.calls[-1] == UNDONE[drill]
 
 
 @pytest.mark.parametrize("drill", UNDONE)
@@ -127,29 +129,29 @@ def test_what_was_frozen_or_cut_is_undone_whichever_line_nobody_could_be_told(
     lines = len(run_drill(drill, reacting(drill, 2.0), "a", 60).steps)
     assert lines > 4
     for last in range(lines):
-        ground, said = reacting(drill, 2.0), iter(range(lines))
+        ground, numbers = reacting(drill, 2.0), iter(range(lines))
 
-        def tell(_: Step, last: int = last, said: Iterator[int] = said) -> None:
-            if next(said) == last:
+        def on_step(_: Step, last: int = last, numbers: Iterator[int] = numbers) -> None:
+            if next(numbers) == last:
                 raise error
 
         with pytest.raises(error):
-            run_drill(drill, ground, "a", 60, tell)
-        assert undone(drill, ground), (last, ground.told)
+            run_drill(drill, ground, "a", 60, on_step)
+        assert undone(drill, ground), (last, ground.calls)
 
 
 @pytest.mark.parametrize(("drill", "blow"), [("partition", "cut_host"), ("pause-master", "freeze_host")])
 def test_a_blow_that_hit_before_its_answer_was_waited_for_in_vain_is_undone(drill: str, blow: str) -> None:
     ground = reacting(drill, 2.0)
 
-    def hit(told: dict[str, Any]) -> None:
-        if told.get("down", True):
+    def hit(arguments: dict[str, Any]) -> None:
+        if arguments.get("down", True):
             raise KeyboardInterrupt
 
     ground.reactions[blow] = hit
     with pytest.raises(KeyboardInterrupt):
         run_drill(drill, ground, "a", 60)
-    assert ground.told[0][0] == blow
+    assert ground.calls[0][0] == blow
     assert undone(drill, ground)
 
 
@@ -157,9 +159,9 @@ def test_a_drill_that_is_stopped_before_its_first_blow_does_nothing_to_anybody()
     class Stopped(PretendGround):
         aimed = False
 
-        def old(self, host: HostView, client_port: int) -> PretendOld:
+        def old_host(self, host: HostView, client_port: int) -> PretendOld:
             self.aimed = True
-            return super().old(host, client_port)
+            return super().old_host(host, client_port)
 
         def now(self) -> float:
             if self.aimed:
@@ -169,7 +171,7 @@ def test_a_drill_that_is_stopped_before_its_first_blow_does_nothing_to_anybody()
     ground = Stopped()
     with pytest.raises(KeyboardInterrupt):
         run_drill("pause-master", ground, "a", 60)
-    assert ground.told == []
+    assert ground.calls == []
 
 
 @pytest.mark.parametrize("drill", DRILLS)
@@ -219,9 +221,9 @@ def test_a_time_without_writes_that_is_too_long_for_an_election_breaks_a_promise
     ground.etcd = MemoryEtcd(lambda _: "away" if silent[0] and ground.now() < 113.0 else "kept")
     react = ground.reactions["kill_host"]
 
-    def kill(told: dict[str, Any]) -> None:
+    def kill(arguments: dict[str, Any]) -> None:
         silent[0] = True
-        react(told)
+        react(arguments)
 
     ground.reactions["kill_host"] = kill
     verdict = run_drill("kill-master", ground, "a", 60)
@@ -241,8 +243,8 @@ def test_the_address_of_a_dead_master_has_to_leave_in_time() -> None:
 
     react = ground.reactions["kill_host"]
 
-    def kill(told: dict[str, Any]) -> None:
-        react(told)
+    def kill(arguments: dict[str, Any]) -> None:
+        react(arguments)
         ground.after(1.0, stale)
         ground.after(20.0, connected)
 
@@ -380,7 +382,7 @@ def not_ready() -> list[Callable[[ClusterView], ClusterView]]:
 @pytest.mark.parametrize("drill", DRILLS)
 def test_no_drill_begins_with_a_cluster_that_is_not_whole(drill: str, number: int) -> None:
     ground = PretendGround(before=not_ready()[number](a_view()))
-    with pytest.raises(Exception, match="begins with a cluster that is ready"):
+    with pytest.raises(Exception, match="needs a ready cluster"):
         run_drill(drill, ground, None, 60)
 
-    assert ground.told == []
+    assert ground.calls == []

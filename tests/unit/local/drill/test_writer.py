@@ -18,7 +18,7 @@ from protokube.local.drill.writer import (
     as_found,
     key_of,
     lost,
-    turned_back,
+    regressions,
     unexplained,
     value_of,
 )
@@ -79,7 +79,7 @@ def test_a_revision_that_goes_back_betrays_a_second_history() -> None:
     etcd = MemoryEtcd(lambda number: "back" if number == 6 else "kept")
     log = run_until(etcd, 8)
 
-    assert turned_back(log) == (6,)
+    assert regressions(log) == (6,)
 
 
 def test_the_lease_goes_with_every_write() -> None:
@@ -125,14 +125,14 @@ def test_a_gap_is_the_time_without_an_answer_also_at_both_ends(writes: list[Writ
 
 
 LOGS = st.lists(st.tuples(st.floats(0.001, 2.0), st.booleans()), max_size=40).map(
-    lambda told: [
+    lambda pauses: [
         Write(
             number + 1,
-            sum(each for each, _ in told[:number]),
-            sum(each for each, _ in told[: number + 1]),
+            sum(each for each, _ in pauses[:number]),
+            sum(each for each, _ in pauses[: number + 1]),
             ok * (number + 1),
         )
-        for number, (_, ok) in enumerate(told)
+        for number, (_, ok) in enumerate(pauses)
     ]
 )
 
@@ -165,7 +165,7 @@ def test_a_history_turns_back_exactly_where_a_revision_is_not_greater(revisions:
     log = a_log(*(Write(number + 1, 0.0, 0.0, revision) for number, revision in enumerate(revisions)))
     back = {number + 2 for number, revision in enumerate(revisions[1:]) if revision <= revisions[number]}
 
-    assert set(turned_back(log)) == back
+    assert set(regressions(log)) == back
 
 
 def test_a_value_that_somebody_changed_counts_as_lost() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from protokube.local.image.images import Image, archive
 from protokube.local.loading.archive import CONTAINERD_NAME, REF_NAME, Verdict, judge
-from protokube.local.loading.contents import Wrong
+from protokube.local.loading.contents import ImageProblem
 from protokube.local.loading.reading import read_archive
 from unit.local.loading.archives import ELSEWHERE, LAYER, MACHINE, Layout, contents, digest, packed, saved
 
@@ -107,7 +107,7 @@ def test_a_compressed_layer_is_left_to_containerd(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "said"),
+    ("files", "message"),
     [
         ({"hello": b"world"}, "neither oci-layout nor manifest.json"),
         ({"manifest.json": b"{}"}, "not what `docker save` writes"),
@@ -120,9 +120,11 @@ def test_a_compressed_layer_is_left_to_containerd(tmp_path: Path) -> None:
         ({**saved("web:1"), "c.json": b"{}"}, "unknown/unknown"),
     ],
 )
-def test_what_is_no_archive_of_images_is_refused_in_words(tmp_path: Path, files: dict[str, bytes], said: str) -> None:
+def test_what_is_no_archive_of_images_is_refused_in_words(
+    tmp_path: Path, files: dict[str, bytes], message: str
+) -> None:
     found = verdict(tmp_path, files)
-    assert said in "; ".join(found.problems)
+    assert message in "; ".join(found.problems)
 
 
 def test_everything_that_is_wrong_with_an_archive_comes_out_at_once(tmp_path: Path) -> None:
@@ -143,7 +145,7 @@ def test_archives_of_our_own_are_good_compressed_or_not(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
         (b"", "not a whole one"),
         (b"hello world\n" * 100, "not a whole one"),
@@ -152,9 +154,9 @@ def test_archives_of_our_own_are_good_compressed_or_not(tmp_path: Path) -> None:
         (b"\xfd7zXZ....", "compressed by xz"),
     ],
 )
-def test_a_file_that_is_no_archive_is_refused_in_words(tmp_path: Path, data: bytes, said: str) -> None:
+def test_a_file_that_is_no_archive_is_refused_in_words(tmp_path: Path, data: bytes, message: str) -> None:
     (tmp_path / "file").write_bytes(data)
-    with pytest.raises(Wrong, match=said):
+    with pytest.raises(ImageProblem, match=message):
         read_archive(tmp_path / "file")
 
 
@@ -172,7 +174,7 @@ def test_an_archive_that_was_cut_short_is_never_taken_for_a_whole_one(
         file.write_bytes(cut)
         try:
             found = judge(read_archive(file), MACHINE)
-        except Wrong:
+        except ImageProblem:
             return
     assert found.problems
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from protokube.local.loading.contents import Wrong
+from protokube.local.loading.contents import ImageProblem
 from protokube.local.loading.exports import TOOLS, export, is_file
 
 HAS_IT = """#!/bin/sh
@@ -66,7 +66,7 @@ def test_the_first_tool_that_has_the_image_exports_it(tools: Path, tmp_path: Pat
 
 def test_if_none_has_it_the_error_says_what_each_said(tools: Path, tmp_path: Path) -> None:
     install(tools, HAS_IT_NOT, "docker", "ctr")
-    with pytest.raises(Wrong) as wrong:
+    with pytest.raises(ImageProblem) as wrong:
         export("web", "amd64", tmp_path / "out.tar")
     assert str(wrong.value) == (
         "no such file, and no tool of this machine has that image: docker says: no such image: docker looked; "
@@ -76,6 +76,6 @@ def test_if_none_has_it_the_error_says_what_each_said(tools: Path, tmp_path: Pat
 
 def test_what_can_be_neither_a_file_nor_an_image_is_not_asked_for(tools: Path, tmp_path: Path) -> None:
     install(tools, HAS_IT, "docker")
-    with pytest.raises(Wrong, match="neither a file nor the name of an image"):
+    with pytest.raises(ImageProblem, match="neither a file nor the name of an image"):
         export("--all", "amd64", tmp_path / "out.tar")
     assert not (tmp_path / "told").exists()

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protokube.errors import Refused, TryLater
-from protokube.local.loading.contents import Wrong
+from protokube.local.loading.contents import ImageProblem
 from protokube.local.loading.kept import INDEX, LOCK, Kept, keep, locked, need_room, owners, plan, read_index
 from unit.local.loading.archives import digest
 
@@ -83,14 +83,14 @@ def test_an_archive_is_kept_without_the_compression_around_it(tmp_path: Path) ->
 def test_a_file_that_changed_since_it_was_judged_is_not_kept_and_what_was_there_stays(tmp_path: Path) -> None:
     images = loaded(tmp_path, "one", "web:1")
     (tmp_path / "file").write_text("changed")
-    with pytest.raises(Wrong, match="changed while it was read"), locked(images, 1):
+    with pytest.raises(ImageProblem, match="changed while it was read"), locked(images, 1):
         keep(images, [(tmp_path / "file", kept("two", "web:1"))])
     assert (there(images), read_index(images)) == (["one"], (kept("one", "web:1"),))
 
 
 def test_of_two_loads_the_second_waits_for_the_first_and_says_so_in_the_end(tmp_path: Path) -> None:
-    said = "another `protokube load image` is at work"
-    with locked(tmp_path, 1), pytest.raises(TryLater, match=said), locked(tmp_path, 0.2):
+    message = "another `protokube load image` is at work"
+    with locked(tmp_path, 1), pytest.raises(TryLater, match=message), locked(tmp_path, 0.2):
         pass
     with locked(tmp_path, 0):
         pass
@@ -105,7 +105,7 @@ def test_what_would_fill_the_disk_is_refused_with_the_numbers(tmp_path: Path) ->
 
 def test_an_index_of_somebody_else_is_no_index(tmp_path: Path) -> None:
     (tmp_path / INDEX).write_text("[]")
-    with pytest.raises(Wrong, match="not an index of images"):
+    with pytest.raises(ImageProblem, match="not an index of images"):
         read_index(tmp_path)
 
 
