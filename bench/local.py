@@ -1,4 +1,4 @@
-"""The local cloud beside the same thing done by hand: up to quorum, a killed master, an idle agent."""
+"""The local cloud compared with a hand-written shell script: time to quorum, a killed master, an idle agent."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RATIO, GAP = 2.0, 5.0
 
 
 def byhand() -> dict[str, float]:
-    """Seconds for the shell script: until three members answer, and until a killed one answers again elsewhere."""
+    """Seconds that the shell script takes until three members answer, and until a killed one answers elsewhere."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         environment = {
             **os.environ,
@@ -52,7 +52,7 @@ def byhand() -> dict[str, float]:
 
 @contextmanager
 def cluster(kubernetes: str = "none") -> Iterator[tuple[Paths, float]]:
-    """A cluster of our own, and the seconds it took."""
+    """A new cluster, and the seconds that `up` took."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         environment = {
             **os.environ,
@@ -84,19 +84,19 @@ def measure_up(byhands: Sequence[dict[str, float]], ours: Sequence[float]) -> bo
 
 
 def measure_healing(byhands: Sequence[dict[str, float]]) -> bool:
-    """A killed master, as the drill tells it, beside the same by hand."""
+    """A killed master, measured by the drill, compared with the shell script."""
     with cluster() as (paths, _):
         environment = {**os.environ, "PROTOKUBE_STATE": str(paths.root.parent)}
         command = [*COMMAND, "drill", "kill-master", "-o", "json"]
-        told = [
+        verdicts = [
             json.loads(subprocess.run(command, env=environment, capture_output=True, check=True).stdout)
             for _ in range(ROUNDS)
         ]
     dead, attached, healthy, connected = (
-        statistics.median(_at(each, words) for each in told)
+        statistics.median(_at(each, words) for each in verdicts)
         for words in (" is dead", " is attached to ", " is healthy on ", "peers are connected")
     )
-    gap = statistics.median(each["writes"]["longestGap"] for each in told)
+    gap = statistics.median(each["writes"]["longestGap"] for each in verdicts)
     print(
         f"killed master: dead {dead:.2f} s, volume attached {attached:.2f} s, member healthy {healthy:.2f} s", end=", "
     )
@@ -111,7 +111,7 @@ def measure_healing(byhands: Sequence[dict[str, float]]) -> bool:
 
 
 def measure_api() -> bool:
-    """The Kubernetes API by its name, ten requests a second, while a master is killed."""
+    """The Kubernetes API through its DNS name, ten requests a second, while a master is killed."""
     found = find(None)
     if found is None:
         print("API during a killed master: not measured, there is no Kubernetes on this machine")
@@ -142,7 +142,7 @@ def _at(verdict: dict[str, Any], words: str) -> float:
 
 
 def measure_idle() -> bool:
-    """An agent that has nothing to do, for a thousand rounds: as the soak measures it."""
+    """An idle agent for a thousand rounds, as the soak measures it."""
     outcome = idling.run(Budget(None))
     for line in outcome.measured:
         print(f"idle: {line}")
@@ -156,7 +156,7 @@ def main() -> bool:
         print("local: not measured, needs root")
         return True
     byhands, ours = [], []
-    for _ in range(ROUNDS):  # by turns, so that both meet the same machine
+    for _ in range(ROUNDS):  # alternating, so that both see the same load on the machine
         byhands.append(byhand())
         with cluster() as (_, took):
             ours.append(took)

@@ -1,4 +1,4 @@
-"""Time whole commands against `python -c pass`, interleaved in one run, so that the ratios survive a noisy machine."""
+"""Time whole commands against `python -c pass`, interleaved in one run: ratios are stable even on a noisy machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a person waits: `protokube --help` and a cold `protokube complete`, beside a bare interpreter."""
+"""Start-up time: `protokube --help` and a cold `protokube complete`, compared with a bare interpreter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a soak may last, and what a section of it came to."""
+"""The time budget of a soak, and the outcome of a section."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 
 class Budget:
-    """The time that is left; without a limit there is always some."""
+    """The remaining time; unlimited without a limit."""
 
     def __init__(self, minutes: float | None) -> None:
         self._end = None if minutes is None else time.monotonic() + minutes * 60
@@ -26,13 +26,13 @@ class Budget:
 
 @dataclass
 class Outcome:
-    """What one section did and found."""
+    """The result of one section."""
 
     wanted: int
-    """Rounds that were asked for."""
+    """Requested rounds."""
     done: int = 0
     found: list[str] = field(default_factory=list)
-    """Promises that were broken."""
+    """Broken promises."""
     measured: list[str] = field(default_factory=list)
 
     @property
@@ -47,8 +47,8 @@ class Outcome:
 @dataclass(frozen=True)
 class Section:
     name: str
-    says: str
-    """What it runs, in words."""
+    description: str
+    """What it runs, for the output."""
     run: Callable[[Budget], Outcome]
 
 

@@ -1,4 +1,4 @@
-"""Each drill twenty times on one cluster, by the command a user has; every verdict must be good."""
+"""Run each drill twenty times on one cluster through `protokube drill`; every verdict must be good."""
 
 from __future__ import annotations
 
@@ -35,16 +35,17 @@ def run(budget: Budget) -> Outcome:
 
 
 def drill(cluster: RealCluster, name: str, took: list[float]) -> str:
-    """Why its verdict is bad; nothing if it is good."""
+    """Run one drill; return why its verdict is bad, or "" if it is good."""
     cluster.until_ready(180)
-    said = cluster.run("drill", name, "--cluster", cluster.name, "--timeout", "180s", "--output", "json", seconds=400)
-    if not said.out:
-        return f"exit code {said.code}: {said.err[-1000:]}"
-    verdict = json.loads(said.out)
-    if said.code != 0:
-        told = [f"broken: {each}" for each in verdict["broken"]] + [f"waited for {x}" for x in verdict["waitingFor"]]
+    ran = cluster.run("drill", name, "--cluster", cluster.name, "--timeout", "180s", "--output", "json", seconds=400)
+    if not ran.out:
+        return f"exit code {ran.code}: {ran.err[-1000:]}"
+    verdict = json.loads(ran.out)
+    if ran.code != 0:
+        problems = [f"broken: {each}" for each in verdict["broken"]]
+        problems += [f"waited for {each}" for each in verdict["waitingFor"]]
         steps = [f"{step['seconds']:.1f} s {step['text']}" for step in verdict["steps"]]
-        return f"exit code {said.code}: {'; '.join(told)} [{'; '.join(steps)}]"
+        return f"exit code {ran.code}: {'; '.join(problems)} [{'; '.join(steps)}]"
     took.append(max((step["seconds"] for step in verdict["steps"]), default=0.0))
     return ""
 

@@ -1,7 +1,7 @@
-"""A thousand idle rounds of real agents: what they cost, and whether their memory grows.
+"""A thousand idle rounds of real agents: their CPU time and calls, and whether their memory grows.
 
-Two hosts of one cluster are watched: the agent of one is as it comes, for memory and time; the other one's sockets are
-counted, by Python's own audit events, for what an idle round asks of the provider and of the name server.
+Two hosts of one cluster are observed: one runs an unmodified agent, for memory and CPU time; the other one counts its
+socket calls by Python's audit events, for the calls of an idle round to the provider and the DNS server.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ runpy.run_module("protokube", run_name="__main__")
 
 @dataclass(frozen=True)
 class Agent:
-    """The agent of one host, seen from outside."""
+    """The agent of one host, observed from outside."""
 
     cluster: RealCluster
     host: str
@@ -81,13 +81,13 @@ class Agent:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def calls(self) -> dict[str, int]:
-        time.sleep(1.1)  # told twice a second
-        told: dict[str, int] = json.loads((self._run / "calls.json").read_text())
-        return told
+        time.sleep(1.1)  # written twice a second
+        counts: dict[str, int] = json.loads((self._run / "calls.json").read_text())
+        return counts
 
 
 def next_round(cluster: RealCluster, *agents: Agent) -> None:
-    """Have the cloud tell everybody who watches it that something changed, though nothing did."""
+    """Trigger a round: the cloud sends a change event to all watchers although nothing changed."""
     before = {each: each.round for each in agents}
     cluster.admin.call("api_down", seconds=0)
     for each in agents:

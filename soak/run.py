@@ -1,13 +1,13 @@
-"""Everything `make soak` runs: what must always hold, for hours instead of seconds.
+"""Everything `make soak` runs: checks of the guarantees, for hours instead of seconds.
 
     python soak/run.py                     all of it
     python soak/run.py wiped drills        these sections
-    python soak/run.py --minutes 30        as much as fits, and it says what was cut short
+    python soak/run.py --minutes 30        as much as fits; reports what was cut short
     python soak/run.py chaos               random faults until interrupted; not part of "all of it"
     python soak/run.py chaos --seed 17 --steps 12      the same faults again
-    python soak/run.py clock               the clock of this machine jumps; only if it is named
+    python soak/run.py clock               the clock of this machine jumps; only if named
 
-Ends with 1 if a promise was broken, and with 0 otherwise.
+Exits with 1 if a promise was broken, and with 0 otherwise.
 """
 
 from __future__ import annotations
@@ -37,41 +37,41 @@ from soak.versions import VERSIONS_SECTION  # noqa: E402
 ALL = (WIPED, HISTORIES, COMPARISONS, DRILLS_SECTION, FAULTS, RENEWALS, RSS, DOWN, VERSIONS_SECTION, CONFORMANCE)
 SECTIONS = {each.name: each for each in ALL}
 BY_NAME = ("chaos", "clock")
-"""Sections that run only if they are named: they do not end by themselves, or touch the whole machine."""
+"""Sections that run only if they are named: they do not end by themselves, or affect the whole machine."""
 
 
 def read_arguments(parser: argparse.ArgumentParser, arguments: list[str]) -> tuple[list[Section], float | None]:
     names = ", ".join([*SECTIONS, *BY_NAME])
     parser.add_argument("sections", nargs="*", metavar="SECTION", help=names)
-    parser.add_argument("--minutes", type=float, help="stop after this long, and say what was cut short")
+    parser.add_argument("--minutes", type=float, help="stop after this time, and report what was cut short")
     more = parser.add_argument_group("chaos and clock")
-    more.add_argument("--seed", type=int, help="the first seed; drawn if not given")
+    more.add_argument("--seed", type=int, help="the first seed (random)")
     more.add_argument("--steps", type=int, help=f"steps with each seed ({PER_SEED}); without --minutes, one seed only")
     more.add_argument("--faults", metavar="KIND,...", default=",".join(KINDS), help=", ".join(KINDS))
-    more.add_argument("--masters", type=int, default=3, help="how many (3)")
+    more.add_argument("--masters", type=int, default=3, help="number of masters (3)")
     more.add_argument("--logs", type=Path, metavar="FOLDER", help="copy the logs of clusters that failed into it")
-    asked = parser.parse_args(arguments)
-    if unknown := [name for name in asked.sections if name not in (*SECTIONS, *BY_NAME)]:
+    parsed = parser.parse_args(arguments)
+    if unknown := [name for name in parsed.sections if name not in (*SECTIONS, *BY_NAME)]:
         parser.error(f"there is no section {unknown[0]}; there are {names}")
     try:
-        kinds = read_kinds(asked.faults)
+        kinds = read_kinds(parsed.faults)
     except ValueError as why:
         parser.error(str(why))
-    options = Options(seed=asked.seed, steps=asked.steps, kinds=kinds, masters=asked.masters, logs=asked.logs)
+    options = Options(seed=parsed.seed, steps=parsed.steps, kinds=kinds, masters=parsed.masters, logs=parsed.logs)
     known = {**SECTIONS, "chaos": chaos(options), "clock": clock(options)}
-    return [known[name] for name in asked.sections or SECTIONS], asked.minutes
+    return [known[name] for name in parsed.sections or SECTIONS], parsed.minutes
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="soak/run.py", description="What must always hold, for hours.")
+    parser = argparse.ArgumentParser(prog="soak/run.py", description="Check the guarantees for hours.")
     chosen, minutes = read_arguments(parser, arguments)
     if os.geteuid() != 0:
         parser.error("the local cloud needs root")
     budget = Budget(minutes)
     for each in chosen:
-        say(f"will run {each.name}: {each.says}")
+        say(f"will run {each.name}: {each.description}")
     outcomes = {each.name: soak(each, budget) for each in chosen}
-    say("what came of it:")
+    say("results:")
     for name, outcome in outcomes.items():
         say(f"  {name}: {outcome}")
         for line in outcome.measured:

@@ -1,4 +1,4 @@
-"""Sections that are tests of the suite, run longer: each round is one run of pytest with larger numbers."""
+"""Sections that run tests of the test suite for longer: each round is one run of pytest with larger parameters."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from soak.budget import Budget, Outcome, Section, say
 
 ROOT = Path(__file__).resolve().parent.parent
 TIDYING = 120.0
-"""Seconds for a run that is cut short to take its clusters down."""
+"""Seconds that an interrupted run has to take its clusters down."""
 
 
 def pytest(budget: Budget, files: Sequence[str], **variables: str) -> tuple[bool, str]:
-    """Whether it came to its end in time, and what it found; interrupted as by a keyboard, so that it tidies up."""
+    """Run pytest; return whether it ended in time, and its failures. On timeout it gets SIGINT, to clean up."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files]
     with subprocess.Popen(
         command, cwd=ROOT, env={**os.environ, **variables}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as running:
         try:
-            said, _ = running.communicate(timeout=budget.left)
+            output, _ = running.communicate(timeout=budget.left)
         except subprocess.TimeoutExpired:
             running.send_signal(signal.SIGINT)
             running.communicate(timeout=TIDYING)
             return False, ""
-    return True, "" if running.returncode == 0 else said[-4000:]
+    return True, "" if running.returncode == 0 else output[-4000:]
 
 
-def suite(name: str, says: str, times: int, files: Sequence[str], **variables: str) -> Section:
+def suite(name: str, description: str, times: int, files: Sequence[str], **variables: str) -> Section:
     def run(budget: Budget) -> Outcome:
         outcome = Outcome(times)
         for number in range(1, times + 1):
@@ -44,7 +44,7 @@ def suite(name: str, says: str, times: int, files: Sequence[str], **variables: s
             say(f"{name}: round {number} of {times}{f': BROKEN: {found}' if found else '' if ended else ': cut short'}")
         return outcome
 
-    return Section(name, says, run)
+    return Section(name, description, run)
 
 
 WIPED = suite(

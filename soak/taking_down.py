@@ -1,4 +1,4 @@
-"""Everything of a cluster killed at once, then `down`: ten times, and the machine is as before."""
+"""Kill all processes of a cluster at once, then run `down`: ten times, and nothing is left on the machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from soak.budget import Budget, Outcome, Section, say
 
 TIMES = 10
 KINDS = ("named networks", "links", "loop devices", "mounts")
-"""Compared for the whole machine; processes are counted one by one, since others start some all the time."""
+"""Compared for the whole machine. Processes are checked by pid instead: other programs start some all the time."""
 
 
 def run(budget: Budget) -> Outcome:
@@ -31,7 +31,7 @@ def run(budget: Budget) -> Outcome:
 
 
 def once() -> list[str]:
-    """What is new on the machine afterwards and names neither our folder nor our switch: somebody else's."""
+    """One round; returns what is new on the machine but does not belong to the cluster."""
     before = machine()
     with RealCluster() as cluster:
         cluster.up()
@@ -39,8 +39,8 @@ def once() -> list[str]:
         for pid, _ in census.processes:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        said = cluster.run("down", "--cluster", cluster.name)
-        assert said.code == 0, said.err
+        ran = cluster.run("down", "--cluster", cluster.name)
+        assert ran.code == 0, ran.err
         census.nothing_is_left()
     ours = (str(cluster.state), cluster.paths.switch, "links: ")
     left = new_since(before)

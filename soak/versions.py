@@ -1,4 +1,4 @@
-"""The control plane and the kubelet tests on each version of Kubernetes that we support, oldest first."""
+"""The control plane and kubelet tests on each supported version of Kubernetes, oldest first."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from soak.budget import Budget, Outcome, Section, say
 from soak.suites import pytest
 
 VERSIONS = ("1.20.2", "1.28.15", "1.32.2", "1.34.10")
-"""The newest one is what `make e2e` runs on. Of 1.32 the one that module proxies serve all modules of."""
+"""Without the newest, on which `make e2e` runs. 1.32.2 is a patch release of which module proxies serve all modules."""
 FILES = ("tests/e2e/test_control_plane.py", "tests/e2e/test_kubelet.py")
 BUILT_ETCD = {"3.5": "3.5.35"}
-"""Built instead of the one that the configuration names, which the checksum database does not know all of."""
+"""Built instead of the configured version, for which the checksum database does not have all modules."""
 
 
 def get(version: str) -> str:
-    """Have a version and an etcd for it; the folder of its programs."""
+    """Build a version and its etcd into the cache; return the folder of its binaries."""
     named = etcd_for(parse(version) or DEFAULT)
     etcd = BUILT_ETCD.get(named.rpartition(".")[0], named)
     if not etcd.startswith("3.4."):  # that one is Debian's

@@ -1,8 +1,8 @@
-"""One seed on one cluster: step after step, with clients calling and everything watched, until something is broken.
+"""Run one seed on one cluster, step after step, with clients and invariant checks, until something is broken.
 
-A step applies its faults, takes them back, and waits until the cluster is whole again. Where a fault allows it, the
-cluster may refuse a member instead, if `status` tells why; then the tester plays the person. After every step the
-clients pause and all histories are checked.
+A step applies its faults, undoes them, and waits until the cluster has recovered. For some faults the cluster may
+refuse a member instead, if `status` gives an allowed cause; then the tester does what a person would do. After every
+step the clients pause, and all histories are checked.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from soak.chaos.tally import Tally
 from soak.chaos.watch import Watch
 
 TRIED = (ProtokubeError, AssertionError, OSError)
-"""What commands, faults and waiting may end with."""
+"""The exceptions that commands, faults and waits may raise."""
 PERSON_AFTER = 10.0
-"""Seconds for which a refusal has to last before the person acts on it."""
+"""Seconds that a refusal has to last before the tester acts as the person."""
 REJOIN = "15s"
-"""For how long etcd's list has to lack a member that was removed by hand: five minutes would be most of a run."""
+"""How long a manually removed member stays out before it rejoins; the default, five minutes, is too long here."""
 FIRST = 120.0
-"""Seconds for a new cluster to be whole."""
+"""Seconds for a new cluster to become healthy."""
 
 
 class Broken(Exception):
@@ -62,14 +62,14 @@ class Campaign:
         self._revisions = Revisions()
 
     def run(self) -> str:
-        """What is broken, with everything that is needed to see it again; nothing if all was kept."""
+        """A report of what is broken, with how to reproduce it; empty if nothing is."""
         self.tally.seeds.append(self.seed)
         broken = ""
         try:
             with RealCluster() as cluster:
                 try:
                     broken = self._run_on(cluster)
-                except KeyboardInterrupt:  # no failure: leaving by it, the cluster would show every log
+                except KeyboardInterrupt:  # not a failure: if it left the context, the cluster would print every log
                     self.interrupted = True
         except (AssertionError, ProtokubeError) as why:  # it left something behind
             broken = "\n".join([broken or f"seed {self.seed}", f"the cluster could not be taken down: {why}"])
@@ -135,7 +135,7 @@ class Campaign:
         self._sleep(step.calm)
 
     def _apply(self, step: Step, stack: ExitStack) -> None:
-        """All faults of a step, each for its time; the stack takes back what was begun, whatever happens."""
+        """Apply all faults of a step, each for its duration; the stack undoes what was begun, also after an error."""
         start = time.monotonic()
         ends = []
         for number, fault in enumerate(step.faults):
@@ -159,7 +159,7 @@ class Campaign:
             raise Broken(f"the person could not help: {why}") from why
 
     def _until_whole(self, faults: Sequence[Fault], bound: float) -> str:
-        """Empty once the cluster is whole; the cause that it gives if it refuses what the faults may be refused for."""
+        """Wait until the cluster is healthy, and return ""; or return the cause of a refusal that the faults allow."""
         end = time.monotonic() + bound
         refused_since: float | None = None
         was_whole = False
@@ -181,7 +181,7 @@ class Campaign:
             self._sleep(0.5)
 
     def _check(self) -> None:
-        """The histories of all registers up to now."""
+        """Check the histories of all registers so far."""
         self._clients.pause()
         self._clients.read_everything()
         operations = self._clients.take()
@@ -201,7 +201,7 @@ class Campaign:
         self._clients.resume()
 
     def _sleep(self, seconds: float) -> None:
-        """Ends early once something is broken."""
+        """Sleep; raises Broken as soon as something is broken."""
         if self._watch.alarm.wait(max(seconds, 0.0)):
             raise Broken("; ".join(self._watch.found))
 
@@ -236,12 +236,12 @@ class Campaign:
 
 
 def is_whole(view: ClusterView) -> bool:
-    """Ready, and no agent asks for a person."""
+    """Ready, and no agent needs a person."""
     return view.ready and not view.person
 
 
 def causes(view: ClusterView, faults: Sequence[Fault], *, person_only: bool) -> Iterator[str]:
-    """What agents say that a fault may rightfully be refused for."""
+    """The notes of agents that match an allowed cause of the faults."""
     notes = view.person if person_only else (*view.person, *view.waits)
     for each in notes:
         text = f"{each.note.about}: {each.note.text} {each.note.saw}".strip()
@@ -250,7 +250,7 @@ def causes(view: ClusterView, faults: Sequence[Fault], *, person_only: bool) -> 
 
 
 def show(view: ClusterView) -> str:
-    """What a person would read in `status`."""
+    """A summary of what `status` shows."""
     notes = [f"{each.host} waits: {each.note.about} {each.note.text}" for each in view.waits]
     notes += [f"{each.host} needs a person: {each.note.about} {each.note.text}" for each in view.person]
     notes += [f"{each.host} has a bug: {each.note.text}" for each in view.bugs]

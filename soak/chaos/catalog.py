@@ -1,4 +1,4 @@
-"""Every kind of fault, by name; and which of them the cluster is known to survive."""
+"""Every kind of fault, by name, and those that the cluster is known to survive."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ KINDS: dict[str, type[Fault]] = {
 }  # fmt: skip
 
 OF_THE_MACHINE: dict[str, type[Fault]] = {MachineClock.kind: MachineClock}
-"""What everything else on the machine notices, too: only in a section of its own."""
+"""Faults that affect the whole machine: only in a section of their own."""
 
 SURVIVED = (
     "kill", "freeze", "freeze-etcd", "freeze-agent", "kill-etcd", "kill-agent", "partition", "power-off", "sleeper",
@@ -48,4 +48,4 @@ SURVIVED = (
     "store-away", "store-read-only", "swapped-tags", "stripped-tags", "clone", "older-copy", "agent-clock",
     "removed-member",
 )  # fmt: skip
-"""What every build has to survive: the end-to-end tests run these. A kind that was mended is added here."""
+"""What every build has to survive: the end-to-end tests run these. Add a kind here once it is fixed."""

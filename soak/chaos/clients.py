@@ -1,6 +1,6 @@
-"""Clients that call registers all the time, each through one member, and record what came of every call.
+"""Clients that call registers continuously, each through one member, and record the result of every call.
 
-They pause only between two calls, so while they pause every call has a reply or is unknown: a place to cut the history.
+They pause only between two calls. So during a pause every call has a reply or is unknown, and the history can be cut.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from soak.chaos.registers import SECONDS, NoReply, NotDone, Registers
 PER_MEMBER = 2
 KEYS = tuple(f"/chaos/register-{number}" for number in range(5))
 BETWEEN, AFTER_A_FAILURE = 0.05, 0.2
-"""Seconds between two calls of one client: together they leave a machine of two cores room for the cluster."""
+"""Seconds between two calls of one client: slow enough to leave CPU time for the cluster on two cores."""
 KINDS = (Kind.READ, Kind.READ, Kind.WRITE, Kind.CAS)
 
 
@@ -35,7 +35,7 @@ class Intent:
 
 
 class Client(threading.Thread):
-    """One of them."""
+    """One client thread."""
 
     def __init__(self, name: str, registers: Registers, seed: str, running: threading.Event) -> None:
         super().__init__(name=name, daemon=True)
@@ -68,7 +68,7 @@ class Client(threading.Thread):
         self._registers.close()
 
     def take(self) -> list[Operation]:
-        """What was recorded since the last time."""
+        """The operations recorded since the last call."""
         with self._lock:
             taken, self._operations = self._operations, []
         return taken
@@ -114,7 +114,7 @@ class Client(threading.Thread):
 
 
 class Clients:
-    """All of them; a context in which they run."""
+    """All clients; a context in which they run."""
 
     def __init__(self, endpoints: Mapping[str, str], tls: TlsFiles, seed: int) -> None:
         self._running = threading.Event()
@@ -145,7 +145,7 @@ class Clients:
         self._running.set()
 
     def read_everything(self) -> None:
-        """Every key through every member, while nothing else is under way: the last word on what was lost."""
+        """Read every key through every member while no other call is in flight: this shows lost writes."""
         for each in self._clients[::PER_MEMBER]:
             for key in KEYS:
                 each.call(Intent(Kind.READ, key))

@@ -1,7 +1,7 @@
-"""What a fault is: a small value, drawn by a seeded generator, that can be applied, undone and described.
+"""The base class of faults: a value, drawn by a seeded generator, that can be applied, undone and described.
 
-Some faults end rightfully with a member that is refused until a person acts. Such a fault names the causes that
-`status` may give for that, and knows what the person does.
+After some faults it is correct that a member is refused until a person acts. Such a fault has patterns of the causes
+that `status` may give, and implements what the person does.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from soak.chaos.field import Field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """One fault, aimed at one member; at none in particular if that is empty."""
+    """One fault, aimed at one member; at none if `member` is empty."""
 
     member: str = ""
     lasts: float = 0.0
@@ -26,18 +26,18 @@ class Fault:
     kind: ClassVar[str]
     shortest: ClassVar[float] = 0.0
     longest: ClassVar[float] = 0.0
-    """Between these two lies how long it lasts; 0 for what only the cluster can heal."""
+    """The range of `lasts`; 0 for faults that only the cluster can heal."""
     heals: ClassVar[float] = 120.0
-    """Seconds after `undo` within which the cluster is ready again; generous, for a busy machine."""
+    """Seconds after `undo` within which the cluster must be ready again; generous, for a busy machine."""
     alone: ClassVar[bool] = False
-    """Never together with another one: both at once would be more than a cluster can survive."""
+    """Never combined with another fault: both at once would be more than a cluster can survive."""
     aimed: ClassVar[bool] = True
     causes: ClassVar[tuple[str, ...]] = ()
-    """Patterns of what `status` says if the member stays refused; without any, it has to heal by itself."""
+    """Patterns of the text in `status` if the member stays refused; without any, the cluster must heal by itself."""
 
     @classmethod
     def draw(cls, chance: random.Random, members: Sequence[str]) -> Self:
-        """Depends on nothing but the generator and the names of the members."""
+        """Draw a fault; depends only on the generator and the member names."""
         member = chance.choice(list(members)) if cls.aimed else ""
         return cls(member=member, lasts=cls.lasting(chance))
 
@@ -46,14 +46,14 @@ class Fault:
         return round(chance.uniform(cls.shortest, cls.longest), 1)
 
     def apply(self, field: Field) -> None:
-        """Do it. May raise for what is not there to be hit; the step then fails."""
+        """Inject the fault. May raise if its target does not exist; then the step fails."""
         raise NotImplementedError
 
     def undo(self, field: Field) -> None:
-        """Take it back, also after an `apply` that was cut short. Nothing, for what only the cluster can heal."""
+        """Undo the fault, also after an interrupted `apply`. Does nothing for faults that only the cluster can heal."""
 
     def mend(self, field: Field) -> None:
-        """What the person does about a refused member."""
+        """Do what a person does about a refused member."""
         raise NotImplementedError
 
     def describe(self) -> str:

@@ -1,4 +1,4 @@
-"""Faults of what is around the hosts: the cloud's API, tags, names, the state store, an agent's clock."""
+"""Faults outside the hosts: the cloud's API, tags, DNS, the state store, an agent's clock."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ INSIDE = "/srv/protokube/store"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiDown(Fault):
-    """The cloud hangs up on every host."""
+    """The cloud's API closes every host's connections."""
 
     kind: ClassVar[str] = "api-down"
     shortest: ClassVar[float] = 3.0
@@ -43,7 +43,7 @@ class ApiDown(Fault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SilentDns(Fault):
-    """No reply of the name server reaches any host."""
+    """No reply of the DNS server reaches any host."""
 
     kind: ClassVar[str] = "silent-dns"
     shortest: ClassVar[float] = 3.0
@@ -71,7 +71,7 @@ class WrongName(Fault):
     """`etcd-a.internal`, `api.internal`, without the cluster's zone."""
     kind: ClassVar[str] = "wrong-dns"
     heals: ClassVar[float] = member_names.READ_EVERY + 60
-    """Agents read names that they believe to be right only so often."""
+    """Agents re-read names that they believe to be correct only every READ_EVERY seconds."""
 
     @classmethod
     def draw(cls, chance: random.Random, members: Sequence[str]) -> Self:
@@ -116,7 +116,7 @@ class StoreAway(Fault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreReadOnly(Fault):
-    """The state store can be read and not written, on every host that runs now."""
+    """The state store is read-only on every running host."""
 
     kind: ClassVar[str] = "store-read-only"
     shortest: ClassVar[float] = 3.0
@@ -131,15 +131,15 @@ class StoreReadOnly(Fault):
 
     def _remount(self, field: Field, mode: str) -> None:
         for host in field.cluster.hosts():
-            with suppress(StopIteration, ProtokubeError):  # it is dying at this moment
+            with suppress(StopIteration, ProtokubeError):  # the host may be terminating
                 field.cluster.inside(host["name"], "mount", "-o", f"remount,bind,{mode}", INSIDE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrippedTags(Fault):
-    """A volume loses its tags, so no list has it, and gets them back later.
+    """A volume loses its tags, so that it is not listed, and gets them back later.
 
-    After a while without it the cluster makes a new volume; then the old one that comes back is one too many, and a
+    After a while without it the cluster creates a new volume; then the old one that returns is a duplicate, and a
     person removes it.
     """
 
@@ -216,12 +216,12 @@ time.time = now
 sys.argv = ["protokube", "agent"]
 runpy.run_module("protokube", run_name="__main__")
 """
-"""The agent itself on a machine with another time of day; timeouts use the monotonic clock, which stays right."""
+"""Runs the agent with a shifted wall clock; timeouts use the monotonic clock, which stays correct."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentClock(Fault):
-    """The host of a member is replaced by one whose agent has a wrong clock; later the clock is set right."""
+    """The host of a member is replaced by one whose agent has a wrong clock; later the clock is corrected."""
 
     hours: float = 1.0
     kind: ClassVar[str] = "agent-clock"

@@ -1,7 +1,7 @@
 """Faults of disks and their file systems: lost, full, read-only, failing, hanging.
 
-The kernel here has no device mapper to inject errors with. A loop device can be moved to a window that its image does
-not reach, so the block layer answers EIO to everything, and back again.
+The kernel here has no device mapper to inject errors. Instead, the offset of a loop device is set beyond the end of its
+image, so that the block layer returns EIO for everything, and later set back.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class LostDisk(Fault):
 
 
 class _HealsUnlessRepeated(Fault):
-    """A disk that breaks is mounted anew, and given to another host; it is refused the third time within an hour.
+    """A broken disk is remounted, or moved to another host; it is refused the third time within an hour.
 
-    Then the person calls it sound.
+    Then the person declares it repaired.
     """
 
     __slots__ = ()
@@ -55,7 +55,7 @@ class _HealsUnlessRepeated(Fault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOnly(_HealsUnlessRepeated):
-    """The file system of a volume gives up, as after an error of the disk, or somebody makes it read-only."""
+    """The file system of a volume aborts, as after a disk error, or is remounted read-only."""
 
     way: str = ABORT
     kind: ClassVar[str] = "read-only"
@@ -79,7 +79,7 @@ class ReadOnly(_HealsUnlessRepeated):
             until(lambda: self._is_remounted(field), f"the volume of {self.member} is read-only")
 
     def _is_remounted(self, field: Field) -> bool:
-        """The kernel lets nobody do it while a file is open for writing, so etcd has to be dead for a moment."""
+        """The kernel refuses to remount while a file is open for writing, so etcd is killed first."""
         send(field.etcd_of(field.host_of(self.member)), signal.SIGKILL)
         return self._mount(field, "remount,ro").returncode == 0
 
@@ -118,8 +118,8 @@ class IoErrors(_HealsUnlessRepeated):
 class HungDisk(_HealsUnlessRepeated):
     """Every write and every flush of a disk hangs for a while, and then all of them succeed.
 
-    The file system is frozen. Whoever writes to it cannot even be killed meanwhile, as with a disk that does not
-    answer; and since the tester has it open, it cannot be unmounted either.
+    The file system is frozen. A process that writes to it cannot even be killed meanwhile, as with a disk that does not
+    respond; and because the tester has it open, it cannot be unmounted either.
     """
 
     kind: ClassVar[str] = "hung-disk"
@@ -137,7 +137,7 @@ class HungDisk(_HealsUnlessRepeated):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Full(Fault):
-    """Not one block is left in the file system of a volume, for a while."""
+    """The file system of a volume has no free block for a while."""
 
     kind: ClassVar[str] = "full"
     shortest: ClassVar[float] = 3.0

@@ -1,4 +1,4 @@
-"""Faults of hosts and of their processes: killed, frozen, cut off, or asleep while others take over."""
+"""Faults of hosts and their processes: killed, frozen, disconnected, or asleep while others take over."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from soak.chaos.fault import Fault
 from soak.chaos.field import Field, send
 
 ONE_ROUND = 30.0
-"""Seconds within which a host that woke up too late has stopped its etcd, on a busy machine."""
+"""Seconds within which a host that wakes up after a takeover must have stopped its etcd, on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kill(Fault):
-    """Pull the plug of a host; its group starts another."""
+    """Kill a host; its group starts another."""
 
     kind: ClassVar[str] = "kill"
 

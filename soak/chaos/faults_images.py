@@ -1,7 +1,7 @@
-"""Faults that put another image in the place of a disk: an older copy of itself, or a copy of a sibling.
+"""Faults that replace the image of a disk: by an older copy of itself, or by a copy of another member's disk.
 
-The right image is put aside; if the member is refused, the person puts it back. A member that the cluster healed by
-itself must not get it back: by then the right image would be an older copy, too.
+The original image is kept; if the member is refused, the person restores it. If the cluster healed by itself, it must
+not be restored: by then the original image would be an older copy, too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DRAFT = ".draft"
 
 @contextmanager
 def another_disk(field: Field, member: str) -> Iterator[Path]:
-    """Yield the place for an image, and put what is there in the end in the place of the member's disk."""
+    """Yield the path for a new image; at the end, replace the member's disk by it."""
     image = Path(field.volume(member)["image"])
     draft = image.with_suffix(DRAFT)
     try:
@@ -35,7 +35,7 @@ def another_disk(field: Field, member: str) -> Iterator[Path]:
 
 
 class _AnotherDisk(Fault):
-    """The person puts the right disk back."""
+    """The person restores the original disk."""
 
     __slots__ = ()
 

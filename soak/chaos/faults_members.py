@@ -1,4 +1,4 @@
-"""Faults by a person's hand in etcd's own member list."""
+"""Manual changes of etcd's member list."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ CHANGING = 60.0
 class RemovedMember(Fault):
     """A member is removed from etcd's list, as with `etcdctl member remove`.
 
-    The first time it rejoins by itself. The second time within a day is taken to be meant, and the person who did not
-    mean it adds it again.
+    The first time it rejoins by itself. The second time within a day is taken to be intended, and the person, who did
+    not intend it, adds it again.
     """
 
     kind: ClassVar[str] = "removed-member"

@@ -1,4 +1,4 @@
-"""The cluster under test, as faults reach it: hosts, processes, mounts and images by member, from outside."""
+"""The cluster under test, as faults access it from outside: hosts, processes, mounts and images by member."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from protokube.providers.dns.keys import TsigKey
 from protokube.providers.dns.rfc2136 import Rfc2136Dns
 
 KEPT = ".kept"
-"""The suffix of an image that was put aside; beside the images, so that it goes with the cluster."""
+"""The suffix of a kept original image; it is next to the images, so that it is removed with the cluster."""
 
 
 class Field:
-    """One cluster, and what faults have put aside to undo themselves."""
+    """One cluster, and what faults have saved in order to undo themselves."""
 
     def __init__(self, cluster: RealCluster, sleep: Callable[[float], None] = time.sleep) -> None:
         self.cluster, self.paths, self.admin = cluster, cluster.paths, cluster.admin
         self.sleep = sleep
-        """Ends early, by an exception, once something is found."""
+        """Raises an exception as soon as something is broken."""
         self.saved: dict[object, Any] = {}
         """By fault: what it needs to undo itself."""
 
@@ -44,7 +44,7 @@ class Field:
         return str(until(lambda: self.volume(member)["attached_to"], f"a host holds the volume of {member}"))
 
     def pid_of(self, host: str) -> int:
-        """Of the first process of a host; ProcessLookupError if it does not run."""
+        """The pid of a host's init process; ProcessLookupError if the host does not run."""
         for each in self.admin.call("hosts"):
             if each["name"] == host and each["running"]:
                 return int(each["pid"])
@@ -74,7 +74,7 @@ class Field:
         return dict(min(found, key=lambda each: each["attached_to"] is None))
 
     def mount_point(self, member: str) -> Path:
-        """Where the volume is mounted in its host, seen from outside."""
+        """The mount point of the volume in its host, as a path from outside."""
         volume = self.volume(member)
         return Path(f"/proc/{self.pid_of(volume['attached_to'])}/root/mnt/master-{volume['id']}")
 
@@ -87,7 +87,7 @@ class Field:
 
     @contextmanager
     def powered_off(self, *members: str) -> Iterator[list[Path]]:
-        """Kill the hosts of these members and keep their successors away; yields their images, which are not in use."""
+        """Kill the hosts of these members and pause their groups; yields the images of their disks, now unused."""
         volumes = [self.volume(member) for member in members]
         images = [Path(each["image"]) for each in volumes]
         self.admin.call("pause_group")
@@ -101,19 +101,19 @@ class Field:
             self.admin.call("resume_group")
 
     def put_back(self, *members: str) -> None:
-        """Restore the images that were put aside, as a person with a backup does."""
+        """Restore the kept original images, as a person with a backup does."""
         with self.powered_off(*members) as images:
             for image in images:
                 if kept(image).exists():
                     kept(image).replace(image)
 
     def discard(self) -> None:
-        """Remove what was put aside and is not needed any more."""
+        """Remove kept images that are no longer needed."""
         for each in self.paths.disks.glob(f"*{KEPT}"):
             each.unlink()
 
     def change_tags(self, change: Callable[[sqlite3.Connection], None]) -> None:
-        """Edit the table of volumes behind the cloud's back, as an operator does in a console."""
+        """Edit the volumes in the cloud's database directly, as an operator edits tags in a console."""
         connection = sqlite3.connect(self.paths.database, timeout=10)
         try:
             with connection:
@@ -138,7 +138,7 @@ def program(pid: int) -> str:
 
 
 def is_agent(pid: int) -> bool:
-    """However it was started: with another clock, the module is run by a script."""
+    """Whether a process is an agent, also one that AgentClock starts by a script."""
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
@@ -162,7 +162,7 @@ def copy_image(source: Path, target: Path) -> None:
 
 @contextmanager
 def at_rest(point: Path) -> Iterator[None]:
-    """A file system with everything on its disk and nothing under way, as a snapshot of a cloud finds it."""
+    """Freeze a file system while the context lasts: everything is flushed, as in a cloud's snapshot."""
     folder = hold_still(point)
     try:
         yield
@@ -171,7 +171,7 @@ def at_rest(point: Path) -> Iterator[None]:
 
 
 def hold_still(point: Path) -> int:
-    """Freeze a file system; the open folder by which it can be thawed, also after its mounts are gone."""
+    """Freeze a file system; returns an open folder that can be used to thaw it, even after it is unmounted."""
     folder = os.open(point, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.ioctl(folder, FREEZE, struct.pack("I", 0))

@@ -1,7 +1,7 @@
 """Operations on registers as their clients recorded them.
 
-An operation without a reply is `UNKNOWN`: it may take effect at any later time, or never. That is why it has no end.
-Every value that is written is unique in its history, so a value that is read names the operation that wrote it.
+An operation without a reply is `UNKNOWN`: it may take effect at any later time, or never, so it has no end. Every
+written value is unique in its history, so a value that is read identifies the operation that wrote it.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Kind(Enum):
 class Result(Enum):
     OK = "ok"
     FAIL = "fail"
-    """Certainly not carried out."""
+    """Certainly had no effect."""
     UNKNOWN = "unknown"
-    """Sent, and no reply."""
+    """Sent, but without a reply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class Operation:
     swapped: bool = False
     """Whether a compare-and-swap with a reply took effect."""
     revision: int = 0
-    """At which the value that was written or seen was written, as the member that replied counts; 0 for no value."""
+    """The revision that wrote the value, as reported by the member that replied; 0 for no value."""
 
     @property
     def observed(self) -> tuple[Value, ...]:

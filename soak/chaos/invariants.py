@@ -1,7 +1,7 @@
-"""What must hold at every moment, judged from one look after the other. Pure.
+"""Invariants that must always hold, checked on a sequence of observations. Pure.
 
-A look is not taken at one instant: what seems to be doubled may be the old one going and the new one coming. So most
-rules ask for the same thing in two looks running.
+An observation is not atomic: an apparent duplicate may be an old process that ends while a new one starts. So most
+rules require the same finding in two consecutive observations.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from itertools import combinations
 
 WINDOW = 60.0
 MOST_ROUNDS = 300
-"""Of one agent within a window: a round every ten seconds, and one for each event."""
+"""Rounds of one agent within a window: one every ten seconds, and one for each event."""
 MOST_STARTS = 8
-"""Of etcd on one volume of one host within a window."""
+"""Starts of etcd on one volume of one host within a window."""
 LONGEST_LIE = 15.0
-"""Seconds for which `status` may say ready while no member answers."""
+"""Seconds that `status` may report ready while no member answers."""
 LONGEST_SILENCE = 45.0
-"""Seconds for which a volume may be held and not served without a reason given."""
+"""Seconds that a volume may be attached but not served without a reason."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Process:
-    """A process; a pid alone is used again."""
+    """A process with its start time, because pids are reused."""
 
     pid: int
     started: int
@@ -32,7 +32,7 @@ class Process:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Etcd:
-    """A running etcd, known by the volume that holds its data."""
+    """A running etcd, identified by the volume with its data."""
 
     host: str
     volume: str
@@ -43,30 +43,30 @@ class Etcd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """What was seen from outside, at about the same time."""
+    """One observation of the cluster from outside."""
 
     at: float
     mounts: frozenset[tuple[str, str]] = frozenset()
-    """Volume and host, for every volume whose disk a host can reach through a mount."""
+    """Pairs of a volume and a host that has it mounted."""
     devices: Mapping[str, int] = field(default_factory=dict)
-    """By volume: how many devices show its disk."""
+    """By volume: how many block devices are backed by its disk."""
     etcds: frozenset[Etcd] = frozenset()
-    """On hosts that were not declared dead."""
+    """The etcd processes on hosts that were not declared dead."""
     rounds: Mapping[str, int] = field(default_factory=dict)
     """By host: the number of its agent's last round."""
     ready: bool = False
     answered: float = 0.0
-    """When a client of etcd last had a reply."""
+    """When a client of etcd last received a reply."""
     calling: bool = True
     """Whether clients are calling at all."""
     bugs: frozenset[str] = frozenset()
     """Unexpected errors in agents."""
     unexplained: frozenset[str] = frozenset()
-    """Members that a living host holds and does not serve, without a reason."""
+    """Members whose volume is attached to a live host but not served, without a reason."""
 
 
 class Judge:
-    """Remembers just enough of earlier looks."""
+    """Checks observations; remembers only what it needs of earlier ones."""
 
     def __init__(self) -> None:
         self._before = Look(at=0.0)
@@ -77,7 +77,7 @@ class Judge:
         self._reported: set[str] = set()
 
     def feed(self, look: Look) -> list[str]:
-        """What this look shows to be broken, each thing once."""
+        """The invariants that this observation shows to be broken; each is reported once."""
         found = [
             *self._doubled(look),
             *self._flapping(look),
@@ -112,7 +112,7 @@ class Judge:
     def _flapping(self, look: Look) -> Iterator[str]:
         for host, number in look.rounds.items():
             seen = self._rounds[host]
-            if seen and number < seen[-1][1]:  # a new agent counts from the start
+            if seen and number < seen[-1][1]:  # a new agent starts counting at 1
                 seen.clear()
             seen.append((look.at, number))
             while look.at - seen[0][0] > WINDOW:

@@ -1,11 +1,11 @@
-"""Is a history of one register linearizable? The search of Wing and Gong with Lowe's memoization.
+"""Check that the history of one register is linearizable: Wing and Gong's search with Lowe's memoization.
 
 The hard part is calls without a reply: each may take effect at any later time or never, so a plain search doubles with
-every one of them. Values are unique, which removes the choice: a call whose value was observed took effect, before the
-observation returned; one whose value was never observed makes no difference to any reply, and is left out.
+every one of them. Unique values remove that choice: a call whose value was observed took effect before the observation
+returned; a call whose value was never observed does not affect any reply, and is left out.
 
-What remains is complete, so it can be cut wherever no call is under way. Each piece maps the values that the register
-may hold before it to those that it may hold afterwards. A history that comes in parts is checked part by part:
+The remaining history is complete, so it can be cut wherever no call is in flight. Each piece maps the values that the
+register may hold before it to those that it may hold afterwards. A history that comes in parts is checked part by part:
 `Register` carries the possible values and the calls that may still take effect.
 """
 
@@ -18,13 +18,13 @@ from math import inf
 from soak.chaos.history import Kind, Operation, Result, Value
 
 MOST_CONFIGURATIONS = 2_000_000
-"""Of one piece; a few calls at a time stay far below."""
+"""The limit for one piece; a few concurrent calls stay far below it."""
 SHOWN = 12
 
 
 @dataclass(frozen=True, slots=True)
 class NotLinearizable:
-    """No order explains what was seen."""
+    """No order of the calls explains the replies."""
 
     why: str
     around: tuple[Operation, ...] = ()
@@ -37,7 +37,7 @@ class NotLinearizable:
 
 
 class TooLarge(Exception):
-    """The search was given up: nothing is proven either way."""
+    """The search exceeded its limit: undecided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,8 @@ class Register:
     def feed(self, part: Sequence[Operation], *, most: int = MOST_CONFIGURATIONS) -> Register | NotLinearizable:
         """Check the next part; every call of it has returned, or is unknown. Raises TooLarge."""
         start = min((each.invoked for each in part), default=0.0)
-        # a pending call that took effect before the cut, unseen, was the last to do so: after the cut is the same
+        # a pending call that took effect before the cut, unobserved, was the last one to do so; moving it after the
+        # cut makes no difference
         carried = [replace(each, invoked=min(each.invoked, start)) for each in self.pending]
         operations = [*carried, *(each for each in part if each.result is not Result.FAIL)]
         known = {each.new: each for each in operations if each.new is not None}
@@ -75,7 +76,7 @@ class Register:
 
 
 def settle(operations: Iterable[Operation]) -> tuple[list[Operation], list[Operation]]:
-    """Calls that took effect or returned, each with an end; and calls whose effect was not observed."""
+    """Split into calls that took effect or returned, each with an end, and calls whose effect was not observed."""
     certain = [each for each in operations if each.result is Result.OK]
     unknown = {each.new: each for each in operations if each.result is Result.UNKNOWN and each.kind is not Kind.READ}
     seen_by: dict[Value, float] = {}
@@ -133,7 +134,10 @@ def final_values(piece: Sequence[Operation], values: Iterable[Value], most: int)
 
 
 def may_be_next(piece: Sequence[Operation], done: int) -> Iterator[int]:
-    """Calls that no call which is not ordered yet returned before; the piece is sorted by invocation."""
+    """Calls that may be linearized next: no other remaining call returned before they were invoked.
+
+    The piece is sorted by invocation.
+    """
     first = first_missing(done)
     earliest = inf
     candidates = []
@@ -152,7 +156,7 @@ def first_missing(done: int) -> int:
 
 
 def step(operation: Operation, value: Value) -> tuple[bool, Value]:
-    """Whether a register with this value can answer so, and its value afterwards."""
+    """Whether a register with this value allows the reply, and its value afterwards."""
     if operation.kind is Kind.WRITE:
         return True, operation.new
     if operation.kind is Kind.CAS and operation.swapped:

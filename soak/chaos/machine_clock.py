@@ -1,8 +1,8 @@
-"""The clock of this very machine is wrong for a while, under a cluster that is watched: `make soak SOAK=clock`.
+"""Set the clock of this machine wrong for a while, under an observed cluster: `make soak SOAK=clock`.
 
-Everything on the machine sees it, so it is a section of its own and never part of another. What is hard is to set the
-clock right again whatever ends us: a child measures the true time by the monotonic clock, which cannot be set, and
-puts it back when its standard input is closed, which the kernel does if nothing else does.
+It affects everything on the machine, so it is a section of its own and never part of another. The hard part is to
+restore the clock however we end: a child process tracks the true time by the monotonic clock, which cannot be set, and
+restores the clock when its standard input is closed; the kernel closes it even if we are killed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from soak.chaos.field import Field
 
 HOUR = 3600.0
 JUMPS = (60.0, -60.0, HOUR, -HOUR, 24 * HOUR)
-"""Seconds. Further back than the cluster is old, its certificates are not valid yet; it heals afterwards."""
+"""Seconds. If the clock is before the cluster's creation, its certificates are not valid yet; it heals afterwards."""
 GUARD = """
 import signal, sys, time
 for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -60,7 +60,7 @@ class MachineClock(Fault):
 
 
 def guard() -> subprocess.Popen[str]:
-    """A process that knows the time from now on, and sets the clock to it at the end of its input."""
+    """Start a process that tracks the true time, and restores the clock at the end of its input."""
     started = subprocess.Popen(
         [sys.executable, "-c", GUARD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
     )

@@ -1,4 +1,4 @@
-"""What a run is asked for, and how to ask for it again."""
+"""The options of a run, and the command that repeats it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 from soak.chaos.catalog import KINDS
 
 PER_SEED = 12
-"""Steps with one seed, unless asked otherwise: then comes a new cluster with the next one."""
+"""Default number of steps with one seed; then the next seed runs on a new cluster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """All of it but the time limit."""
+    """All options except the time limit."""
 
     section: str = "chaos"
     seed: int | None = None
@@ -22,14 +22,14 @@ class Options:
     kinds: Sequence[str] = field(default_factory=lambda: tuple(KINDS))
     masters: int = 3
     logs: Path | None = None
-    """Where the logs of a seed that failed are copied to."""
+    """The folder to which the logs of a failed seed are copied."""
 
     @property
     def per_seed(self) -> int:
         return self.steps or PER_SEED
 
     def replay(self, seed: int, steps: int) -> str:
-        """The command that does the same again, as far as the schedule goes."""
+        """The command that repeats the same schedule."""
         words = [self.section, f"--seed {seed}", f"--steps {steps}"]
         chosen = self.section == "chaos" and set(self.kinds) != set(KINDS)
         words += [f"--faults {','.join(self.kinds)}"] if chosen else []
@@ -38,7 +38,7 @@ class Options:
 
 
 def read_kinds(text: str) -> tuple[str, ...]:
-    """`kill,freeze`; ValueError names what there is not."""
+    """Parse `kill,freeze`; ValueError names an unknown kind."""
     kinds = tuple(each.strip() for each in text.split(",") if each.strip())
     if unknown := [each for each in kinds if each not in KINDS]:
         raise ValueError(f"there is no fault {unknown[0]}; there are {', '.join(KINDS)}")

@@ -1,7 +1,7 @@
-"""Registers in etcd: read, write, compare-and-swap through one member, and whether each was carried out.
+"""Registers in etcd: read, write, compare-and-swap through one member, and whether each took effect.
 
-A failed compare-and-swap reads the value in the same transaction, so it says what it found; the checker needs that.
-Every read is linearizable, as etcd's are unless asked otherwise.
+A failed compare-and-swap reads the value in the same transaction, because the checker needs it. Every read is
+linearizable, which is etcd's default.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Found(NamedTuple):
 
 
 class NotDone(Exception):
-    """The call was certainly not carried out."""
+    """The call certainly had no effect."""
 
 
 class NoReply(Exception):
-    """The call may have been carried out, or may be later."""
+    """The call may have taken effect, or may do so later."""
 
 
 class Registers(GatewayEtcd):
@@ -50,7 +50,7 @@ class Registers(GatewayEtcd):
         return _written(self._call("/v3/kv/put", _put(key, value)), value)
 
     def swap(self, key: str, expected: Value, new: str) -> tuple[bool, Found]:
-        """Whether it took effect, and what is there now."""
+        """Compare-and-swap; returns whether it took effect, and the current value."""
         wanted = {
             "compare": [_is(key, expected)],
             "success": [{"request_put": _put(key, new)}],

@@ -1,7 +1,7 @@
-"""Do all members count the same revisions? Pure.
+"""Check that all members report the same revisions. Pure.
 
-Members that replay one log on top of different data hold the same values in the end, and histories of values have an
-explanation. Their revisions differ: a value is written once, so it has one revision, whichever member is asked.
+Members that replay one log on top of different data end with the same values, and their histories are linearizable. But
+their revisions differ: a value is written once, so every member must report the same revision for it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from soak.chaos.history import Operation, Result
 
 @dataclass
 class Revisions:
-    """Of every value that was written or seen."""
+    """The revision of every value that was written or read."""
 
     known: dict[str, Operation] = field(default_factory=dict)
 
     def feed(self, operations: Iterable[Operation]) -> str:
-        """The first contradiction, in words; empty if there is none."""
+        """A message about the first contradiction; empty if there is none."""
         for each in operations:
             if each.result is not Result.OK or each.held is None:
                 continue

@@ -1,6 +1,6 @@
-"""Which faults come when: decided by the seed alone, so that a failure can be played again. Pure.
+"""The schedule of faults: determined by the seed alone, so that a failure can be replayed. Pure.
 
-Kinds are dealt like cards: each comes up once before any comes up twice, so a short run meets most of them.
+Kinds are drawn without replacement: each occurs once before any occurs twice, so a short run has most of them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from soak.chaos.fault import Fault
 
 TOGETHER = 0.3
-"""How often a fault that may have company gets some."""
+"""The probability that a fault is combined with a second one, where allowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +22,13 @@ class Step:
     number: int
     faults: tuple[Fault, ...]
     later: float = 0.0
-    """Seconds after the first at which the second one comes."""
+    """Seconds between the first fault and the second."""
     calm: float = 1.0
-    """Seconds of nothing afterwards."""
+    """Seconds without faults afterwards."""
 
     @property
     def bound(self) -> float:
-        """Seconds to heal within."""
+        """Seconds within which the cluster must heal."""
         return max(each.heals for each in self.faults) + 30 * (len(self.faults) - 1)
 
     def __str__(self) -> str:
@@ -37,7 +37,7 @@ class Step:
 
 
 def steps(seed: int, kinds: Mapping[str, type[Fault]], members: Sequence[str]) -> Iterator[Step]:
-    """Without end; the same for the same arguments."""
+    """An infinite sequence of steps; the same for the same arguments."""
     chance = random.Random(seed)
     deck: list[str] = []
     number = 0
@@ -55,7 +55,7 @@ def steps(seed: int, kinds: Mapping[str, type[Fault]], members: Sequence[str]) -
 def company(
     first: Fault, kinds: Mapping[str, type[Fault]], members: Sequence[str], chance: random.Random
 ) -> Fault | None:
-    """A second fault of another kind, aimed at another member; the numbers drawn do not depend on the outcome."""
+    """A second fault of another kind on another member, or None; always draws the same count of random numbers."""
     wanted = chance.random() < TOGETHER
     others = [kind for kind in sorted(kinds) if kind != first.kind and not kinds[kind].alone]
     if not others:

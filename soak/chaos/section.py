@@ -1,4 +1,4 @@
-"""`make soak SOAK=chaos`: seed after seed until the time is up or a signal comes."""
+"""`make soak SOAK=chaos`: seed after seed until the time is up or a signal arrives."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def chaos(options: Options) -> Section:
 
 
 def clock(options: Options) -> Section:
-    """One seed, unless a time is asked for: a machine should not have a wrong clock for ever."""
+    """One seed unless a time limit is given: a machine should not have a wrong clock indefinitely."""
     chosen = replace(options, section="clock", kinds=tuple(OF_THE_MACHINE), steps=options.steps or PER_SEED)
-    says = "the clock of this machine jumps and jumps back; everything on the machine notices"
-    return Section("clock", says, lambda budget: run(chosen, budget))
+    description = "the clock of this machine jumps and jumps back; everything on the machine notices"
+    return Section("clock", description, lambda budget: run(chosen, budget))
 
 
 def run(options: Options, budget: Budget) -> Outcome:
-    """One seed if a number of steps is asked for and no time; else seed after seed."""
+    """One seed if the number of steps is given without a time limit; else seed after seed."""
     tally, outcome = Tally(), Outcome(0)
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1, 100_000)
     say(f"{options.section}: the first seed is {seed}")
@@ -52,14 +52,14 @@ def run(options: Options, budget: Budget) -> Outcome:
 
 
 def shortened(report: str) -> str:
-    """What is broken and how to see it again; the steps were shown when it was found."""
+    """What is broken and how to replay it; the steps were printed when it was found."""
     first, *_, last = report.splitlines()
     return f"{first}; {last}"
 
 
 @contextmanager
 def interrupted_once() -> Iterator[None]:
-    """The first signal ends the run; later ones must not end what it takes back and takes down."""
+    """The first signal ends the run; later ones are ignored, so that they do not interrupt the clean-up."""
 
     def end(_number: int, _frame: FrameType | None) -> None:
         for each in SIGNALS:

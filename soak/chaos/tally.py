@@ -1,4 +1,4 @@
-"""What a run came to: seeds, operations, faults by kind, and how long each kind took to heal."""
+"""The statistics of a run: seeds, operations, faults by kind, and how long each kind took to heal."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Tally:
     """By result: ok, fail, unknown."""
     faults: Counter[str] = field(default_factory=Counter)
     healing: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    """By kind, or by both kinds of a step with two: seconds."""
+    """Seconds by kind, or by both kinds of a step with two faults."""
     refused: Counter[str] = field(default_factory=Counter)
-    """By kind: how often a person was needed, and rightly so."""
+    """By kind: how often a person was needed, as allowed."""
     undecided: int = 0
-    """Histories whose check was given up."""
+    """Histories whose check exceeded its limit."""
     looks: int = 0
 
     def lines(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Looks at a cluster from outside every second, by /proc, /sys and the files of agents, and keeps what is broken."""
+"""Observe a cluster from outside every second, by /proc, /sys and the agents' files, and record broken invariants."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DATA = Path("/var/etcd/data")
 
 
 class Watch:
-    """A context in which the cluster is watched."""
+    """A context in which the cluster is observed."""
 
     def __init__(self, field: Field, clients: Clients) -> None:
         self.found: list[str] = []
@@ -50,12 +50,12 @@ class Watch:
         self._looker.close()
 
     def look(self) -> ClusterView:
-        """As `status` sees it."""
+        """The view that `status` has."""
         return self._looker.look()
 
     def _run(self) -> None:
         while not self._over.wait(EVERY):
-            with suppress(ProtokubeError, OSError):  # the cloud is busy, or a process ended between two questions
+            with suppress(ProtokubeError, OSError):  # the cloud is busy, or a process ended between two reads
                 self.report(*self._judge.feed(self._see()))
                 self.looks += 1
 
@@ -91,7 +91,7 @@ class Watch:
         )
 
     def _crashes(self) -> Iterator[str]:
-        """A thread that died says so in the log of its agent and nowhere else."""
+        """Tracebacks in the agents' logs: a crashed thread is reported nowhere else."""
         for log in self._field.paths.hosts.glob("*/var/log/protokube.service.log"):
             with suppress(OSError):
                 with log.open(errors="replace") as file:
@@ -105,7 +105,7 @@ class Watch:
 def _etcd(
     pid: int, host: str, devices: Mapping[tuple[int, int], loops.Loop], volumes: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[Etcd]:
-    """One, if this process is etcd with its data on a disk of ours."""
+    """Yields one Etcd if this process is etcd with its data on a disk of the cluster."""
     if program(pid) != "etcd":
         return
     with suppress(OSError):
@@ -118,7 +118,7 @@ def _etcd(
 
 
 def unexplained(view: ClusterView) -> Iterator[str]:
-    """Members whose volume a living host holds and does not serve, and whose agent gives no reason for it."""
+    """Members whose volume is attached to a live host but not served, and whose agent gives no reason."""
     agents = {each.host: each for each in view.agents}
     for disk in view.disks:
         host, agent = view.host(disk.attached_to), agents.get(disk.attached_to or "")
@@ -136,7 +136,7 @@ def gives_a_reason(agent: AgentView, member: str, volume: str) -> bool:
 
 
 def last_line_of_traceback(text: str) -> str:
-    """The error itself: the first line after the last traceback that is not indented."""
+    """The error line: the first line of the last traceback that is not indented."""
     start = max(text.rfind(each) for each in CRASHES)
     lines = text[start:].splitlines()[1:]
     return next((line for line in lines if line and not line.startswith((" ", "Traceback"))), lines[0] if lines else "")

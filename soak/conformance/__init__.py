@@ -1,1 +1,1 @@
-"""The official conformance suite of Kubernetes against a local cluster: built, given its images, run, judged."""
+"""Build and run the official conformance suite of Kubernetes on a local cluster, and evaluate the results."""

@@ -1,4 +1,4 @@
-"""One run of the suite: choose tests, bring a cluster up, load images, run, and run once more what failed."""
+"""One run of the suite: choose tests, bring a cluster up, load images, run the tests, and rerun failed ones."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from soak.conformance.specs import Spec, Verdict, chosen, is_serial, judge, lost
 from soak.conformance.suite import obtain_suite
 
 REPORTS = Path(__file__).resolve().parent.parent.parent / "build" / "conformance"
-"""Where everything that is written is kept, unless somebody says otherwise."""
+"""The default folder for reports and logs."""
 LONGEST = 6 * 3600.0
-"""Seconds for a run that nobody limits."""
+"""Seconds for a run without a time limit."""
 EVERY = 30.0
 """Seconds between two lines of progress."""
 
@@ -29,14 +29,14 @@ EVERY = 30.0
 class Options:
     focus: str
     reports: Path
-    """Where everything that is written is kept."""
+    """The folder for reports and logs."""
     skip: str = ""
     serial: bool = False
-    """Whether tests that need the cluster for themselves run, too."""
+    """Whether to also run serial tests, which need the cluster for themselves."""
     drill: str = ""
-    """A drill that is repeated meanwhile."""
+    """A drill that is repeated during the run."""
     cluster: str = ""
-    """A local cluster that is there; else one of its own."""
+    """An existing local cluster; empty for a new one."""
     kubernetes: str | None = None
     masters: int = 3
     processes: int = 4
@@ -47,7 +47,7 @@ class Options:
 class Result:
     verdict: Verdict
     drills: Sequence[str]
-    """What each drill said."""
+    """The result of each drill, for the report."""
     broken: Sequence[str]
     """Promises that drills found broken."""
 
@@ -76,7 +76,7 @@ def open_suite(kubernetes: Release, options: Options) -> Suite:
 
 
 def _first(suite: Suite, names: Sequence[str], where: Target, budget: Budget) -> list[Spec]:
-    """Those that may run side by side, then those that may not."""
+    """Run the parallel tests, then the serial ones."""
     together, alone = [name for name in names if not is_serial(name)], [name for name in names if is_serial(name)]
     found = _step(suite, together, where, "parallel", suite.processes, budget)
     return found + _step(suite, alone, where, "serial", 1, budget)
@@ -85,7 +85,7 @@ def _first(suite: Suite, names: Sequence[str], where: Target, budget: Budget) ->
 def _second(
     suite: Suite, names: Sequence[str], first: Sequence[Spec], where: Target, budget: Budget, *, under_fire: bool
 ) -> list[Spec]:
-    """What failed, once more and alone; of what failed under fire, only what lost a request, and after the fire."""
+    """Rerun failed tests one at a time. If drills ran, only those that failed by a lost request, without drills now."""
     broken = [spec for spec in first if spec.is_run and not spec.is_passed and spec.name in names]
     again = [spec.name for spec in broken if not under_fire or lost_a_request(spec)]
     return _step(suite, again, where, "again", 1, budget)
@@ -104,4 +104,4 @@ def _step(suite: Suite, names: Sequence[str], where: Target, label: str, process
             say(f"{label}: {ended} of {len(names)} have ended")
 
     seconds = LONGEST if budget.left is None else budget.left
-    return suite.run(names, where, label, processes=processes, seconds=seconds, told=show)
+    return suite.run(names, where, label, processes=processes, seconds=seconds, on_progress=show)

@@ -1,6 +1,6 @@
-"""A certificate that signs itself, for a test server whose clients do not check it: always the same one.
+"""A self-signed certificate for a test server whose clients do not verify it; always the same one.
 
-Its key can be derived by everybody. An image with it is the same, bit for bit, whenever it is made.
+Its key is derived from its name and not secret. So an image that contains it is reproducible, bit for bit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A cluster for the suite: brought up with kubelets, given the suite's images; or one of the user's own, as it is."""
+"""A cluster for the suite: a new one with kubelets, or an existing one; loads the suite's images."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ SECONDS_TO_LOAD = 600.0
 
 @contextmanager
 def opened(name: str, masters: int) -> Iterator[RealCluster]:
-    """The local cluster of this name, which stays; without a name one of our own, gone afterwards."""
+    """The existing local cluster of this name, which is kept; without a name a new one, removed afterwards."""
     if name:
         paths = Paths.of(name)
         cluster = RealCluster(name, paths.root.parent)
-        said = cluster.run("status", "--cluster", name, "--output", "json")
-        assert said.out, said.err
+        ran = cluster.run("status", "--cluster", name, "--output", "json")
+        assert ran.out, ran.err
         yield cluster
         return
     with KubeletCluster() as own:
@@ -43,13 +43,13 @@ def target(cluster: RealCluster, kubernetes: Release, *, loses_nodes: bool) -> T
 
 
 def load_images(cluster: RealCluster, suite: Suite) -> list[str]:
-    """Bring every image that can be made to all hosts; the names of those that cannot."""
+    """Load every image that can be built onto all hosts; return the names of those that cannot."""
     named = suite.images()
     made = images.can_be_made(named)
     parts = images.Parts.find(suite.release, CACHE)
     archives = [images.keep(name, parts) for name in made]
     words = ["load", "image", *map(str, archives), "--cluster", cluster.name, "--output", "json"]
-    said = cluster.run(*words, seconds=SECONDS_TO_LOAD)
-    assert said.code == 0, said.err
-    say(f"{len(json.loads(said.out)['images'])} images are on every host")
+    ran = cluster.run(*words, seconds=SECONDS_TO_LOAD)
+    assert ran.code == 0, ran.err
+    say(f"{len(json.loads(ran.out)['images'])} images are on every host")
     return sorted(set(named) - set(made) - {name for name in named if name.startswith(images.FOREIGN)})

@@ -1,4 +1,4 @@
-"""Drills on a cluster while something else runs on it, one after the other until it ends."""
+"""Run drills on a cluster, one after the other, while the tests run."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any, Self
 from clusters.real import RealCluster
 
 PAUSE = 5.0
-"""Seconds between two drills: a client may use what has healed."""
+"""Seconds between two drills, in which clients can use the healed cluster."""
 
 
 class Drills:
-    """Use it as a context: no drill begins after its end, and the last one is waited for."""
+    """A context in which drills run; its exit waits for the last one."""
 
     def __init__(self, cluster: RealCluster, name: str) -> None:
         self.cluster, self.name = cluster, name
@@ -38,14 +38,14 @@ class Drills:
 
     def _run(self) -> None:
         while not self._over.wait(PAUSE):
-            said = self.cluster.run(
+            ran = self.cluster.run(
                 "drill", self.name, "--cluster", self.cluster.name, "--timeout", "240s", "--output", "json", seconds=500
             )
-            verdict: dict[str, Any] = json.loads(said.out) if said.out else {"broken": [said.err[-500:]], "steps": []}
+            verdict: dict[str, Any] = json.loads(ran.out) if ran.out else {"broken": [ran.err[-500:]], "steps": []}
             healed = max((step["seconds"] for step in verdict["steps"]), default=0.0)
-            self.verdicts.append(f"{self.name}: exit code {said.code}, healed after {healed:.1f} s")
-            if said.code != 0:
-                self.broken += [f"{self.name}: {each}" for each in verdict["broken"] or [f"exit code {said.code}"]]
+            self.verdicts.append(f"{self.name}: exit code {ran.code}, healed after {healed:.1f} s")
+            if ran.code != 0:
+                self.broken += [f"{self.name}: {each}" for each in verdict["broken"] or [f"exit code {ran.code}"]]
             ready = self.cluster.run(
                 "status", "--cluster", self.cluster.name, "--wait", "--timeout", "240s", seconds=300
             )

@@ -1,4 +1,4 @@
-"""Run specs of the suite against a cluster, several at a time, and read what came of them."""
+"""Run specs of the suite against a cluster, several at a time, and read their results."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ DOT = "•".encode()
 SECONDS_TO_LIST = 120.0
 SCRATCH = "tmp"
 FOREIGN = ("AWS_", "GINKGO", "KUBE", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")
-"""How variables begin that would change what the suite does."""
+"""Prefixes of environment variables that would change what the suite does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A cluster as the suite knows it."""
+    """The cluster that the suite runs against."""
 
     kubeconfig: Path
     kubectl: Path
     nodes: int
     loses_nodes: bool = False
-    """Whether nodes come and go meanwhile; else every test waits at its end until all of them are ready."""
+    """Whether nodes are replaced during the run; otherwise every test waits at its end until all nodes are ready."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
-    """The suite of one version, and where it keeps what it writes."""
+    """The suite of one version, and the folder for its output."""
 
     release: Release
     folder: Path
@@ -46,7 +46,7 @@ class Suite:
         return self._ask("--list-images").split()
 
     def specs(self) -> list[Spec]:
-        """All specs there are, none of them run."""
+        """List all specs without running them."""
         with tempfile.TemporaryDirectory(prefix="specs-", dir=self.folder) as place:
             report = Path(place) / "report.json"
             self._ask("--ginkgo.dry-run", f"--ginkgo.json-report={report}", "--kubeconfig=", "--provider=skeleton")
@@ -60,9 +60,9 @@ class Suite:
         *,
         processes: int,
         seconds: float,
-        told: Callable[[int], None] = lambda _: None,
+        on_progress: Callable[[int], None] = lambda _: None,
     ) -> list[Spec]:
-        """Run these; `told` hears how many have ended. All that is written is in the folder, by the label."""
+        """Run these specs; `on_progress` gets the number of finished ones. Output is in a subfolder named `label`."""
         place = self.folder / label
         place.mkdir(parents=True, exist_ok=True)
         report = place / "report.json"
@@ -93,7 +93,7 @@ class Suite:
                     log.write(piece)
                     log.flush()
                     ended += piece.count(DOT)
-                    told(ended)
+                    on_progress(ended)
             except BaseException:
                 os.killpg(running.pid, signal.SIGTERM)
                 raise
@@ -114,7 +114,7 @@ class Suite:
 
 
 def _environment(scratch: Path) -> dict[str, str]:
-    """The suite leaves files where it may write for a while."""
+    """The suite leaves temporary files behind, so TMPDIR is a folder of ours."""
     scratch.mkdir(exist_ok=True)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
     return {**kept, "TMPDIR": str(scratch)}

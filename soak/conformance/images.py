@@ -1,7 +1,8 @@
-"""The images that the suite's pods run, under their official names, made of Go modules and of packages of Debian's.
+"""The images that the suite's pods run, under their official names, built from Go modules and Debian packages.
 
-What is tested is Kubernetes, not these images: each has the programs that the tests call, where they call them. The
-suite itself says which ones it uses; one that cannot be made here is named, and the tests that need it do not count.
+Kubernetes is tested, not these images: each has the programs that the tests call, at the paths where they call them.
+The suite itself lists the images that it uses. An image that cannot be built here is reported, and tests that need it
+do not count.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ TOOLS = {
     "libc-bin": ("usr/bin/getent",),
     "nginx": ("usr/sbin/nginx",),
 }
-"""Programs by the package of Debian's that has them."""
+"""Programs by the Debian package that has them."""
 CALLED = {"nc.openbsd": "nc"}
 SHELL = "/bin/sh"
 AGNHOST_TOOLS = ("curl", "bind9-dnsutils", "netcat-openbsd", "iproute2", "iperf", "libc-bin")
@@ -39,7 +40,7 @@ PEOPLE = {
     "/etc/group": "root:x:0:\nnobody:x:65534:\nuser-defined-in-image:x:1000:\n"
     "group-defined-in-image:x:50000:user-defined-in-image\n",
 }
-"""The last ones are asked for by name in a test about groups that an image defines."""
+"""A test about groups defined in an image uses the last entries by name."""
 FOLDERS = {"/tmp": 0o1777, "/root": 0o700, "/home": 0o755, "/var/run": 0o755}
 NGINX = """user root;
 daemon off;
@@ -57,7 +58,7 @@ WELCOME = "<!DOCTYPE html>\n<html><head><title>Welcome to nginx!</title></head><
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What images are made of."""
+    """What images are built from."""
 
     suite: Release
     etcd: Path
@@ -78,7 +79,7 @@ class Parts:
 
 
 def tools(parts: Parts, *packages: str) -> dict[str, Path]:
-    """Programs of packages in `/usr/bin`, with all libraries that they need."""
+    """Programs of packages, for `/usr/bin`, with all libraries that they need."""
     found: dict[str, Path] = {}
     for name in packages:
         package = unpack_whole(name, parts.cache)
@@ -100,14 +101,14 @@ def base(name: str, parts: Parts) -> Image:
 
 
 def with_tools(image: Image, more: Mapping[str, Path]) -> Image:
-    """Tools take the place of busybox's own of the same name."""
+    """Add tools; they replace busybox applets of the same name."""
     names = {Path(path).name for path in more}
     links = {path: target for path, target in image.links.items() if Path(path).name not in names}
     return replace(image, files={**image.files, **more}, links=links)
 
 
 def of_busybox(name: str, parts: Parts) -> Image:
-    """A test wants the very words of its shell about a file system that is read-only: by its path it is busybox's."""
+    """`/bin/sh` is busybox: a test expects the exact error of its shell for a read-only file system."""
     plain = base(name, parts)
     return replace(plain, links={**plain.links, SHELL: "busybox", "/usr/bin/sh": "bash"}, command=("sh",))
 
@@ -126,7 +127,7 @@ def of_agnhost(name: str, parts: Parts) -> Image:
     certificate, key = self_signed("localhost", "127.0.0.1", "::1")
     return replace(
         image,
-        # a second name, by which tests prove that an entry point can be replaced
+        # a second name, which tests use as a replaced entry point
         links={**image.links, "/agnhost-2": "agnhost"},
         texts={**plain.texts, "/localhost.crt": certificate, "/localhost.key": key},
         folders={**plain.folders, "/uploads": 0o755},
@@ -136,14 +137,14 @@ def of_agnhost(name: str, parts: Parts) -> Image:
 
 
 def of_picture(name: str, parts: Parts) -> Image:
-    """A web server that tells which picture it shows."""
+    """A web server that reports which picture it serves."""
     image, picture = of_agnhost(name, parts), f"{short(name)}.jpg"
     texts = {**image.texts, "/data.json": f'{{"image": "{picture}"}}\n', f"/{picture}": ""}
     return replace(image, texts=texts, command=("test-webserver",))
 
 
 def of_names(name: str, parts: Parts) -> Image:
-    """What looks names up by the C library, and asks name servers."""
+    """Tools for name resolution by the C library and by DNS queries."""
     return replace(with_tools(base(name, parts), tools(parts, "bind9-dnsutils", "libc-bin")), command=("sh",))
 
 
@@ -189,7 +190,7 @@ MAKERS: Mapping[str, Callable[[str, Parts], Image]] = {
 }
 """By the last part of an image's name, without its tag."""
 FOREIGN = ("gcr.io/k8s-authenticated-test/", "invalid.registry.k8s.io/")
-"""Names that are not to be had on purpose: tests look at what happens then."""
+"""Names that are unavailable on purpose, for tests of failed pulls."""
 
 
 def short(name: str) -> str:
@@ -201,5 +202,5 @@ def can_be_made(names: Iterable[str]) -> list[str]:
 
 
 def keep(name: str, parts: Parts) -> Path:
-    """The archive of an image, made where it is not there yet."""
+    """The archive of an image, built if it does not exist yet."""
     return images.keep(MAKERS[short(name)](name, parts), parts.cache / "images")

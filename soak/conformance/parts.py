@@ -1,4 +1,4 @@
-"""Parts of the conformance suite that have a name, as regular expressions over the names of its tests."""
+"""Named parts of the conformance suite, as regular expressions over the names of its tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ELSEWHERE = (
     r"\[sig-storage\] (?:CSIInlineVolumes|CSINodes|CSIStorageCapacity|StorageClasses|Volume\w+)",
 )
 API = rf"(?:\[sig-api-machinery\](?!.*(?:{NEED_PODS}))|{'|'.join(ELSEWHERE)}){CONFORMANCE}"
-"""What speaks to API servers alone: no pod of it can be lost with a machine."""
+"""Tests that only use the API server: they have no pods that could be lost with a machine."""
 MACHINERY = rf"\[sig-api-machinery\]{CONFORMANCE}"
 CHOSEN = (
     r"\[sig-api-machinery\] Watchers",
@@ -41,5 +41,5 @@ CHOSEN = (
     r"\[sig-apps\] Job should (?:delete a job|manage the lifecycle|create pods for an Indexed)",
 )
 SUBSET = rf"(?!.*\[Slow\])(?:{'|'.join(CHOSEN)}){CONFORMANCE}"
-"""A quarter of the whole in some minutes: part of the end-to-end tests."""
+"""A quarter of the suite, in some minutes: part of the end-to-end tests."""
 PARTS = {"api": API, "machinery": MACHINERY, "subset": SUBSET, "whole": WHOLE}

@@ -1,4 +1,4 @@
-"""The verdict for a person, and as data. Pure."""
+"""The verdict as text and as data. Pure."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ LONGEST = 300
 
 
 def render(verdict: Verdict, drills: Sequence[str] = ()) -> str:
-    """What failed and why comes last: it is what a person looks for."""
+    """Failures come last, because they matter most to the reader."""
     lines = [f"  {group}: {count}" for group, count in by_group(verdict.passed).items()]
-    told = [f"{len(verdict.passed)} passed", *lines]
-    told += ["", f"{len(verdict.not_run)} not run"]
+    output = [f"{len(verdict.passed)} passed", *lines]
+    output += ["", f"{len(verdict.not_run)} not run"]
     reasons = Counter(verdict.not_run.values())
-    told += [f"  {count}: {_short(reason)}" for reason, count in reasons.most_common()]
+    output += [f"  {count}: {_short(reason)}" for reason, count in reasons.most_common()]
     if drills:
-        told += ["", f"{len(drills)} drills meanwhile", *(f"  {each}" for each in drills)]
-        told += ["", f"{len(verdict.retried)} lost a request that a client's retry would have saved, and passed then"]
-        told += [f"  {name}\n      {_short(why)}" for name, why in sorted(verdict.retried.items())]
-    told += ["", f"{len(verdict.failed)} failed"]
-    told += [f"  {name}\n      {_short(why)}" for name, why in sorted(verdict.failed.items())]
+        output += ["", f"{len(drills)} drills meanwhile", *(f"  {each}" for each in drills)]
+        output += ["", f"{len(verdict.retried)} lost a request that a client's retry would have saved, and passed then"]
+        output += [f"  {name}\n      {_short(why)}" for name, why in sorted(verdict.retried.items())]
+    output += ["", f"{len(verdict.failed)} failed"]
+    output += [f"  {name}\n      {_short(why)}" for name, why in sorted(verdict.failed.items())]
     ran = len(verdict.passed) + len(verdict.retried) + len(verdict.failed)
-    return "\n".join([*told, "", f"{len(verdict.passed)} of {ran} that ran passed ({verdict.share:.1%})"])
+    return "\n".join([*output, "", f"{len(verdict.passed)} of {ran} that ran passed ({verdict.share:.1%})"])
 
 
 def by_group(names: Iterable[str]) -> Mapping[str, int]:

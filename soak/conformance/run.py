@@ -1,12 +1,12 @@
 """The official conformance suite of Kubernetes on a local cluster: `make conformance`.
 
-    make conformance                                     all tests of the suite that run side by side
+    make conformance                                     all parallel tests of the suite
     make conformance PART=api                            those of one part only
     make conformance FOCUS='sig-apps.*Deployment'        by a regular expression over their names
     make conformance PART=api DRILL=kill-master          masters die meanwhile
     make conformance CONFORMANCE="--serial --minutes 90"
 
-Ends with 0 if nothing failed, and with 1 if a test failed or a drill found a promise broken.
+Exits with 0 if nothing failed, and with 1 if a test failed or a drill found a broken promise.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ def read_arguments(arguments: list[str]) -> tuple[Options, float | None]:
     parser = argparse.ArgumentParser(
         prog="soak/conformance/run.py", description="The official conformance suite of Kubernetes on a local cluster."
     )
-    parser.add_argument("--part", choices=sorted(PARTS), help="a part of the suite that has a name")
-    parser.add_argument("--focus", metavar="REGEX", help=f"which tests, by their names ({WHOLE})")
-    parser.add_argument("--skip", metavar="REGEX", default="", help="which of those not")
+    parser.add_argument("--part", choices=sorted(PARTS), help="a named part of the suite")
+    parser.add_argument("--focus", metavar="REGEX", help=f"the tests to run, by name ({WHOLE})")
+    parser.add_argument("--skip", metavar="REGEX", default="", help="the tests to leave out, by name")
     parser.add_argument("--serial", action="store_true", help="also tests that need the cluster for themselves")
-    parser.add_argument("--drill", choices=("", *DRILLS), default="", help="repeat this drill meanwhile")
-    parser.add_argument("--cluster", metavar="NAME", default="", help="a local cluster that is there (one of its own)")
-    parser.add_argument("--kubernetes", metavar="VERSION", help="which one (the newest on this machine)")
-    parser.add_argument("--masters", type=int, default=3, help="of its own cluster (3)")
+    parser.add_argument("--drill", choices=("", *DRILLS), default="", help="repeat this drill during the run")
+    parser.add_argument("--cluster", metavar="NAME", default="", help="an existing local cluster (a new one)")
+    parser.add_argument("--kubernetes", metavar="VERSION", help="the version (the newest on this machine)")
+    parser.add_argument("--masters", type=int, default=3, help="masters of a new cluster (3)")
     parser.add_argument("--processes", type=int, default=4, help="tests at a time (4)")
-    parser.add_argument("--reports", type=Path, default=REPORTS, help="where all that is written is kept (%(default)s)")
+    parser.add_argument("--reports", type=Path, default=REPORTS, help="the folder for reports and logs (%(default)s)")
     parser.add_argument("--minutes", type=float, help="stop after this long")
-    asked = vars(parser.parse_args(arguments))
-    part, focus, minutes = asked.pop("part"), asked.pop("focus"), asked.pop("minutes")
+    parsed = vars(parser.parse_args(arguments))
+    part, focus, minutes = parsed.pop("part"), parsed.pop("focus"), parsed.pop("minutes")
     if part and focus:
         parser.error("--part and --focus both say which tests: name one of them")
-    for name, text in (("--focus", focus or ""), ("--skip", asked["skip"])):
+    for name, text in (("--focus", focus or ""), ("--skip", parsed["skip"])):
         try:
             re.compile(text)
         except re.error as why:
             parser.error(f"{name} {text!r} is no regular expression: {why}")
-    return Options(focus=PARTS[part] if part else focus or WHOLE, **asked), minutes
+    return Options(focus=PARTS[part] if part else focus or WHOLE, **parsed), minutes
 
 
 def main(arguments: list[str]) -> int:
@@ -63,7 +63,7 @@ def main(arguments: list[str]) -> int:
         say("error: the local cloud needs root")
         return 1
     try:
-        with ending_like_ctrl_c():  # its cluster is taken down also where a `timeout` ends it
+        with ending_like_ctrl_c():  # take the cluster down also on SIGTERM, as from `timeout`
             result = run(options, Budget(minutes))
     except (AssertionError, ProtokubeError) as why:
         say(f"error: {why}")

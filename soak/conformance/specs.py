@@ -1,7 +1,7 @@
-"""What the suite consists of, which of it runs, and what came of it: from the reports that Ginkgo writes. Pure.
+"""The specs of the suite, which of them run, and their results, from Ginkgo's reports. Pure.
 
-A spec is one test of the suite. One that was not run has a reason, always: it is not in the chosen part, it says itself
-why it skips, or an image of it cannot be had here.
+A spec is one test of the suite. A spec that was not run always has a reason: it is not in the chosen part, it skips
+itself with a message, or one of its images is not available here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ SERIAL = re.compile(r"\[(Serial|Disruptive)\]")
 PASSED, SKIPPED, PENDING = "passed", "skipped", "pending"
 UNPULLED = re.compile(r'(?:Failed to pull image|Back-off pulling image|pulling image) \\?"([^"\\]+)')
 UNREACHED = re.compile(r'Failed to pull image \\?"([^"\\]+)\\?".*failed to do request')
-"""A test that insists on a registry, though every host has the image."""
+"""Matches a test that pulls from a registry although every host has the image."""
 TRANSIENT = re.compile(
     "|".join(
         (
@@ -28,21 +28,21 @@ TRANSIENT = re.compile(
         )
     )
 )  # fmt: skip
-"""How a request ends whose server goes away: a client that sends it once more gets its answer from another one."""
+"""Errors of a request whose server goes away: a client that retries gets its reply from another server."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
-    """One test, and what came of it."""
+    """One test and its result."""
 
     name: str
     state: str
-    """In words of Ginkgo's: passed, failed, timedout, panicked, interrupted, aborted, skipped, pending."""
+    """Ginkgo's state: passed, failed, timedout, panicked, interrupted, aborted, skipped, pending."""
     seconds: float = 0.0
     message: str = ""
     """Why it failed or skipped."""
     output: str = ""
-    """What it wrote meanwhile."""
+    """Its log output."""
 
     @property
     def is_passed(self) -> bool:
@@ -61,24 +61,24 @@ class Spec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What a whole run came to."""
+    """The result of a whole run."""
 
     passed: Sequence[str]
     retried: Mapping[str, str]
-    """A request or a watch of it was lost while a machine was killed, and it passed afterwards; with the reason."""
+    """Tests that lost a request or a watch when a machine was killed, and passed when rerun; with the reason."""
     failed: Mapping[str, str]
     not_run: Mapping[str, str]
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def share(self) -> float:
-        """Of what ran, how much passed."""
+        """The share of run tests that passed."""
         ran = len(self.passed) + len(self.retried) + len(self.failed)
         return len(self.passed) / ran if ran else 0.0
 
 
 def read_report(document: Any) -> list[Spec]:
-    """The specs of a report; what is not a test of its own (set-up, clean-up) counts only if it failed."""
+    """The specs of a report; set-up and clean-up nodes are included only if they failed."""
     found = []
     for suite in document:
         for each in suite.get("SpecReports") or ():
@@ -109,12 +109,12 @@ def is_serial(name: str) -> bool:
 
 
 def pattern(names: Iterable[str]) -> str:
-    """A focus that means exactly these: Ginkgo compares it with the name of the whole suite before a spec's own."""
+    """A focus that matches exactly these specs; Ginkgo matches it against the suite's name plus the spec's name."""
     return f"({'|'.join(re.escape(name) for name in sorted(names))})$"
 
 
 def chosen(specs: Iterable[Spec], focus: str, skip: str, *, serial: bool) -> tuple[list[str], dict[str, str]]:
-    """Of what is in focus: the names of those to run, and the others with the reason."""
+    """Of the specs in focus: the names to run, and the others with the reason."""
     run: list[str] = []
     left: dict[str, str] = {}
     for name in sorted({spec.name for spec in specs if re.search(focus, spec.name)}):
@@ -128,17 +128,17 @@ def chosen(specs: Iterable[Spec], focus: str, skip: str, *, serial: bool) -> tup
 
 
 def image_not_had(spec: Spec, unavailable: Iterable[str]) -> str:
-    """Why a spec waited in vain for an image that cannot be had here; "" if that is not why it failed."""
-    told = f"{spec.message}\n{spec.output}"
-    if missing := set(UNPULLED.findall(told)) & set(unavailable):
+    """Which unavailable image made a spec fail; "" if it failed for another reason."""
+    text = f"{spec.message}\n{spec.output}"
+    if missing := set(UNPULLED.findall(text)) & set(unavailable):
         return f"image not to be had: {min(missing)}"
-    if insisted := set(UNREACHED.findall(told)):
+    if insisted := set(UNREACHED.findall(text)):
         return f"it pulls from a registry, and none is reached: {min(insisted)}"
     return ""
 
 
 def lost_a_request(spec: Spec) -> bool:
-    """Whether it failed by an error that a second try of the same request would not have seen."""
+    """Whether it failed by an error that a retry of the same request would have avoided."""
     return TRANSIENT.search(spec.message) is not None
 
 
@@ -153,7 +153,7 @@ def judge(
 ) -> Verdict:
     """The verdict on these specs.
 
-    `second` are those that failed, run again. Only under fire does a second try count, and only for lost requests.
+    `second` are the reruns of failed specs. A rerun counts only if drills ran (`under_fire`) and a request was lost.
     """
     images, again = set(unavailable), {spec.name: spec for spec in second if spec.is_run}
     seen = {spec.name: spec for spec in first}
@@ -174,14 +174,14 @@ def judge(
         elif under_fire and lost_a_request(spec) and (other := again.get(name)) and other.is_passed:
             retried[name] = spec.message
         else:
-            failed[name] = _told(spec, again.get(name))
+            failed[name] = _failure(spec, again.get(name))
     for spec in seen.values():  # set-up and clean-up of the whole suite
         if spec.name not in names and spec.is_run and not spec.is_passed:
-            failed[spec.name] = _told(spec, None)
+            failed[spec.name] = _failure(spec, None)
     seconds = {spec.name: spec.seconds for spec in seen.values() if spec.is_run}
     return Verdict(passed=tuple(passed), retried=retried, failed=failed, not_run=not_run, seconds=seconds)
 
 
-def _told(spec: Spec, again: Spec | None) -> str:
+def _failure(spec: Spec, again: Spec | None) -> str:
     second = "" if again is None else "; passed when run again" if again.is_passed else "; failed again"
     return f"{spec.state}: {spec.message}{second}"

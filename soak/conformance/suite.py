@@ -1,7 +1,7 @@
-"""The suite itself, and the programs that its images are made of: built from the Go modules of one Kubernetes release.
+"""The suite, and the programs in its images: built from the Go modules of one Kubernetes release.
 
-The same wrapper module as for Kubernetes' own programs builds them, so the suite is that of exactly this version.
-Run as a program, it has the suite of a version in the cache: `python soak/conformance/suite.py 1.36.4`.
+They are built by the same wrapper module as Kubernetes' own binaries, so the suite has exactly this version.
+Run as a program, it builds the suite of a version into the cache: `python soak/conformance/suite.py 1.36.4`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ SUITE_SOURCE = Source(
 
 
 def obtain_suite(version: str, progress: ProgressReporter, cache: Path = CACHE) -> Release:
-    """The suite of this version in the cache."""
+    """Have the suite of this version in the cache."""
     found = SUITE.find(version, cache)
     return found or build_from_modules(SUITE_SOURCE, version, cache, progress, sums=SUMS)
 

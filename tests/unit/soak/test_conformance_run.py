@@ -39,7 +39,7 @@ def test_a_part_is_known_by_its_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--part", "api", "--focus", "x"], "name one of them"),
         (["--part", "apis"], "invalid choice"),
@@ -48,8 +48,8 @@ def test_a_part_is_known_by_its_name() -> None:
         (["--drill", "kill-everybody"], "invalid choice"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_meant_is_refused(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as refused:
         read_arguments(words)
     assert refused.value.code == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
