@@ -135,7 +135,7 @@ class Judge:
             return
         self._ready_since = look.at if self._ready_since is None else self._ready_since
         if look.at - max(self._ready_since, look.answered) > LONGEST_LIE:
-            yield f"`status` says ready for {LONGEST_LIE:g} s while no member answers anybody"
+            yield f"`status` says ready for {LONGEST_LIE:g} s while no member answers any client"
 
     def _silent(self, look: Look) -> Iterator[str]:
         self._silent_since = {each: self._silent_since.get(each, look.at) for each in look.unexplained}

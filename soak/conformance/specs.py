@@ -131,7 +131,7 @@ def image_not_had(spec: Spec, unavailable: Iterable[str]) -> str:
     """Which unavailable image made a spec fail; "" if it failed for another reason."""
     text = f"{spec.message}\n{spec.output}"
     if missing := set(UNPULLED.findall(text)) & set(unavailable):
-        return f"image not to be had: {min(missing)}"
+        return f"image not available: {min(missing)}"
     if insisted := set(UNREACHED.findall(text)):
         return f"it pulls from a registry, and none is reached: {min(insisted)}"
     return ""

@@ -152,16 +152,16 @@ def copy_folder(
 
 
 def _check(path: Path) -> None:
-    beside = path.with_name(f"{path.name}.sha256")
-    if not beside.exists():
+    checksum_file = path.with_name(f"{path.name}.sha256")
+    if not checksum_file.exists():
         return
-    promised = re.match(r"[0-9a-f]*", beside.read_text("ascii", "replace").strip().lower())
+    promised = re.match(r"[0-9a-f]*", checksum_file.read_text("ascii", "replace").strip().lower())
     with path.open("rb") as file:
         came = hashlib.file_digest(file, "sha256").hexdigest()
     if promised is None or promised[0] != came:
         raise Refused(
             f"{path} is not what its checksum promises",
             saw=f"sha256 {came}",
-            want=f"{promised[0] if promised else 'a checksum'}, from {beside.name}",
+            want=f"{promised[0] if promised else 'a checksum'}, from {checksum_file.name}",
             hint="get a new copy of the folder",
         )

@@ -55,7 +55,7 @@ def test_what_is_left_out_says_why() -> None:
 def test_a_test_that_waits_for_an_image_that_cannot_be_had_is_not_run_and_not_failed() -> None:
     spec = Spec(name="a", state="failed", message="timed out", output=f'Failed to pull image "{MISSING}": not found')
     verdict = judge(["a"], [spec], unavailable=[MISSING])
-    assert verdict.not_run == {"a": f"image not to be had: {MISSING}"}
+    assert verdict.not_run == {"a": f"image not available: {MISSING}"}
     assert judge(["a"], [spec], unavailable=["another"]).failed == {"a": "failed: timed out"}
 
 

@@ -109,7 +109,7 @@ class TestReady:
     def test_while_nobody_has_a_reply_is_broken_after_a_while(self) -> None:
         looks = [Look(at=at, ready=True, answered=5.0) for at in range(60)]
 
-        assert judged(*looks) == [f"`status` says ready for {LONGEST_LIE:g} s while no member answers anybody"]
+        assert judged(*looks) == [f"`status` says ready for {LONGEST_LIE:g} s while no member answers any client"]
 
     def test_just_after_a_time_without_replies_is_fine(self) -> None:
         looks = [Look(at=at, ready=at > 50, answered=5.0) for at in range(60)]

@@ -60,7 +60,7 @@ def _writes(timeline: Timeline) -> Iterator[str]:
     if gone := lost(timeline.log, timeline.found):
         yield f"{len(gone)} acknowledged writes are lost: {_some(gone)}"
     if strange := unexplained(timeline.log, timeline.found):
-        yield f"{len(strange)} keys are there that nobody wrote: {_some(strange)}"
+        yield f"{len(strange)} keys are there that were never written: {_some(strange)}"
 
 
 def _history(timeline: Timeline) -> Iterator[str]:
@@ -96,7 +96,7 @@ def _replaced(before: Sequence[Listed], after: Sequence[Listed], name: str | Non
     if set(was) != set(now):
         yield f"the members are {', '.join(sorted(now))}, not {', '.join(sorted(was))} as before"
     elif name in was and was[name].id == now[name].id:
-        yield f"{name} has its old id on a new volume: it must have joined as somebody new"
+        yield f"{name} has its old id on a new volume: it must have joined as a new member"
     changed = sorted(each for each in was if each != name and each in now and now[each] != was[each])
     if changed:
         yield f"{', '.join(changed)} changed in the member list, though only {name} was replaced"
@@ -110,7 +110,7 @@ def _homes(timeline: Timeline) -> Iterator[str]:
             yield f"the epoch of {disk.id} went down from {was.epoch} to {disk.epoch}"
         moved = was is not None and (disk.attached_to, disk.epoch) != (was.attached_to, was.epoch)
         if timeline.promises.same_homes and moved:
-            yield f"{disk.id} was taken over by {disk.attached_to}, though nobody was dead"
+            yield f"{disk.id} was taken over by {disk.attached_to}, though no host was dead"
     for volume in timeline.promises.taken_over:
         yield from _taken_over(before, after, volume)
 

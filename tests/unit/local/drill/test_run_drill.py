@@ -87,7 +87,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "a write is lost": ({"found": written(1, 3)}, "1 acknowledged writes are lost: 2"),
     "a write is there that nobody made": (
         {"found": written(1, 2, 3, 9)},
-        "1 keys are there that nobody wrote: /d/00000009",
+        "1 keys are there that were never written: /d/00000009",
     ),
     "nothing was acknowledged": ({"log": a_log(), "found": {}}, "not one write was acknowledged"),
     "the revision went back": (
@@ -208,7 +208,7 @@ def test_an_old_holder_without_etcd_before_it_woke_up_proves_nothing() -> None:
 def test_a_cut_cable_lets_nobody_take_anything_over() -> None:
     verdict = judge(a_timeline(promises=Promises(same_homes=True)))
 
-    assert verdict.broken == ("vol-aaaa was taken over by master-3, though nobody was dead",)
+    assert verdict.broken == ("vol-aaaa was taken over by master-3, though no host was dead",)
     assert judge(a_timeline(promises=Promises(same_homes=True), after=BEFORE)).good
 
 
@@ -223,7 +223,7 @@ def test_a_replaced_member_has_its_old_name_and_a_new_id() -> None:
 
     assert judge(a_timeline(promises=promises, after=replaced(0xEE))).good
     assert judge(a_timeline(promises=promises, after=replaced(0xA0))).broken == (
-        "etcd-a has its old id on a new volume: it must have joined as somebody new",
+        "etcd-a has its old id on a new volume: it must have joined as a new member",
     )
     assert judge(a_timeline(promises=promises, after=replaced(0xEE, **{"etcd-b": 0xEF}))).broken == (
         "etcd-b changed in the member list, though only etcd-a was replaced",

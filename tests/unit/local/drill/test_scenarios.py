@@ -263,7 +263,7 @@ def test_a_cut_host_whose_volume_was_taken_meanwhile_is_a_broken_promise() -> No
     ground.after(3.0, taken_over("a", 3))
     verdict = run_drill("partition", ground, "a", 60)
 
-    assert "vol-aaaa was taken over by master-3, though nobody was dead" in verdict.broken
+    assert "vol-aaaa was taken over by master-3, though no host was dead" in verdict.broken
 
 
 def test_a_replaced_volume_on_which_the_member_has_its_old_id_is_a_broken_promise() -> None:
@@ -277,7 +277,7 @@ def test_a_replaced_volume_on_which_the_member_has_its_old_id_is_a_broken_promis
     ground.after(2.0, old_id)
     verdict = run_drill("lose-volume", ground, "a", 60)
 
-    assert verdict.broken == ("etcd-a has its old id on a new volume: it must have joined as somebody new",)
+    assert verdict.broken == ("etcd-a has its old id on a new volume: it must have joined as a new member",)
 
 
 # Whatever the order in which things heal.
