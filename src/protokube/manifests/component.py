@@ -9,18 +9,15 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
+from protokube.manifests.path_flags import READ, WRITTEN
 from protokube.manifests.text import as_yaml
 
 PROGRAMS = "/usr/local/bin"
-READ = re.compile(r"(file|config|certificate|authority|key|dir)$")
-"""Names of flags whose values are files or folders to be read; `--authorization-always-allow-paths` has other paths."""
-WRITTEN = re.compile(r"^audit-log-path$")
-"""The component writes there, and gets the folder to itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,9 +140,9 @@ def reads(told: ComponentPod) -> Iterator[str]:
     return _paths(told.flags, READ)
 
 
-def _paths(flags: Mapping[str, Any], which: re.Pattern[str]) -> Iterator[str]:
+def _paths(flags: Mapping[str, Any], which: Collection[str]) -> Iterator[str]:
     """The files that some flags name; two may share a flag, as `certificate,key` do."""
     for name, value in flags.items():
-        if which.search(name):
+        if name in which:
             for each in value if isinstance(value, list) else [value]:
                 yield from (part for part in re.split("[,:]", str(each)) if part.startswith("/"))
