@@ -1,1 +1,1 @@
-"""What keeps the cluster right once its API answers: it watches objects and carries out what they ask for."""
+"""Controllers: watch objects of the cluster's API and reconcile what they ask for."""

@@ -1,4 +1,4 @@
-"""How long to wait before something is tried again, so that many who fail together do not return together."""
+"""Exponential back-off with full jitter, so that clients that fail together do not retry together."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 
 FIRST, MOST = 0.05, 30.0
 LASTING = 10.0
-"""Seconds after which a success counts as one: what breaks right after it began has not helped."""
+"""Seconds for which an attempt must last to reset the back-off; one that breaks earlier counts as a failure."""
 
 
 def ceiling(failures: int, *, first: float = FIRST, most: float = MOST) -> float:
@@ -15,13 +15,13 @@ def ceiling(failures: int, *, first: float = FIRST, most: float = MOST) -> float
 
 
 class Backoff:
-    """Waits of one thing that is tried again and again; anything between nothing and a ceiling that doubles."""
+    """The back-off of one operation: a random wait between zero and a ceiling that doubles."""
 
     def __init__(self, *, first: float = FIRST, most: float = MOST, lasting: float = LASTING) -> None:
         self._first, self._most, self._lasting = first, most, lasting
         self._failures = 0
 
     def wait(self, lived: float = 0.0) -> float:
-        """Seconds, after something that went well for as long as `lived`."""
+        """Seconds until the next attempt; `lived` is how long the last one worked."""
         self._failures = 1 if lived >= self._lasting else self._failures + 1
         return random.uniform(0, ceiling(self._failures, first=self._first, most=self._most))  # noqa: S311 no secret

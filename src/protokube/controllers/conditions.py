@@ -1,4 +1,4 @@
-"""Conditions of an object, as everybody in Kubernetes reads them: one for each type, changed only if there is news."""
+"""Status conditions of an object, by the Kubernetes API conventions: one per type, changed only if it differs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal
 Tree = dict[str, Any]
 Status = Literal["True", "False", "Unknown"]
 MESSAGE_LIMIT = 32768
-"""What the API server takes."""
+"""The API server accepts no longer message."""
 
 
 def with_condition(
@@ -21,22 +21,22 @@ def with_condition(
     now: str,
     generation: int | None = None,
 ) -> list[Tree]:
-    """All conditions with this one among them; equal to what was observed if there is nothing new.
+    """All conditions with this one set; equal to `observed` if nothing changes.
 
-    The time of the last transition is that of a change of the status: another message is no transition.
+    `lastTransitionTime` moves only when the status changes, not for another reason or message.
     """
-    told: Tree = {"type": type, "status": status, "reason": reason, "message": message[:MESSAGE_LIMIT]}
+    condition: Tree = {"type": type, "status": status, "reason": reason, "message": message[:MESSAGE_LIMIT]}
     if generation is not None:
-        told["observedGeneration"] = generation
+        condition["observedGeneration"] = generation
     found = [dict(each) for each in observed]
     old = next((each for each in found if each.get("type") == type), None)
     if old is None:
-        return [*found, told | {"lastTransitionTime": now}]
+        return [*found, condition | {"lastTransitionTime": now}]
     unchanged = old.get("status") == status and "lastTransitionTime" in old
-    told["lastTransitionTime"] = old["lastTransitionTime"] if unchanged else now
+    condition["lastTransitionTime"] = old["lastTransitionTime"] if unchanged else now
     if generation is None:
         old.pop("observedGeneration", None)
-    new = old | told  # what others keep there stays
+    new = old | condition  # fields that others added stay
     return [new if each is old else each for each in found]
 
 

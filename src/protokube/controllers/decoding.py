@@ -1,4 +1,4 @@
-"""Which objects a controller wants to know about, and what of each: everything else is forgotten while it is read."""
+"""Which objects a controller lists and watches, and which of their fields it decodes; it never keeps the rest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ W = TypeVar("W")  # an object as it comes over the wire
 
 
 class Stale(TryLater):
-    """What we know may have a hole, and only a complete list closes it."""
+    """The cache may have missed changes; only a complete relist repairs it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,19 +28,19 @@ class Kind(Generic[T]):
     path: str
     """`/api/v1/pods`"""
     read: Callable[[bytes | msgspec.Raw], T | None]
-    """What to keep of an object; None keeps nothing of it, not even its name."""
+    """Decode what to keep of an object; None if the cache should not hold it at all."""
     query: Mapping[str, str] = field(default_factory=dict)
     """`{"fieldSelector": ...}`"""
 
 
 def reader(of: type[W], keep: Callable[[W], T | None]) -> Callable[[bytes | msgspec.Raw], T | None]:
-    """`Kind.read`, by a struct that has only the fields that are needed, and a choice."""
+    """Make a `Kind.read`: decode into a struct with only the needed fields, then `keep` a value of it or None."""
     decode = msgspec.json.Decoder(of).decode
     return lambda content: keep(decode(content))
 
 
 class Meta(msgspec.Struct, gc=False):
-    """What every object has."""
+    """The metadata that every object has."""
 
     name: str = ""
     namespace: str = ""
@@ -61,14 +61,14 @@ class _ListMeta(msgspec.Struct, gc=False):
 
 
 class Page(msgspec.Struct):
-    """A part of a list."""
+    """One page of a list."""
 
     metadata: _ListMeta
     items: list[msgspec.Raw] | None = None
 
 
 class Line(msgspec.Struct):
-    """What a watch tells."""
+    """One event of a watch."""
 
     type: str
     object: msgspec.Raw
@@ -83,7 +83,7 @@ def page_of(content: bytes) -> Page:
 
 
 def pages(get: Callable[[Mapping[str, str]], bytes]) -> Iterator[Page]:
-    """A list from its first page to its last, each as `get` has it for a query."""
+    """Page through a list; `get` fetches one page for its query parameters."""
     token = ""
     while True:
         page = page_of(get({"limit": PAGE} | ({"continue": token} if token else {})))

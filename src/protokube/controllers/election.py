@@ -1,7 +1,7 @@
-"""Take part in an election by a Lease: of several that run, one leads.
+"""Leader election over a Lease: of several replicas, one leads.
 
-`leading()` is the truth of the moment and asks nobody. It is on the clock that also runs while a machine sleeps, so a
-process that was frozen knows at once when it wakes; `gained` and `lost` are told a little later, by the thread.
+`leading()` is exact at any moment and makes no request. It uses the clock that also runs while the machine sleeps, so a
+process that was frozen knows at once when it wakes. The thread calls `gained` and `lost` a little later.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces"
 log = logging.getLogger(__name__)
 
 
-class Server(Protocol):
-    """What is asked of `protokube.kube.session.Session`."""
+class LeaseApi(Protocol):
+    """Read and write Leases; `protokube.kube.session.Session` implements it."""
 
     def get(self, path: str, *, patience: float | None = None) -> bytes: ...
     def create(self, path: str, body: bytes, *, patience: float | None = None) -> bytes: ...
@@ -43,11 +43,11 @@ def boottime() -> float:
 
 
 class Election:
-    """One candidate for the Lease `namespace/name`. One thread runs it; any may ask."""
+    """One candidate for the Lease `namespace/name`. One thread runs it; any thread may call the other methods."""
 
     def __init__(
         self,
-        server: Server,
+        server: LeaseApi,
         namespace: str,
         name: str,
         *,
@@ -62,7 +62,7 @@ class Election:
         self._candidate = Candidate(self.identity, duration=duration)
         self._duration = duration
         self._tree: dict[str, Any] = {}
-        self._told = False
+        self._announced = False
         self._trouble = ""
 
     def leading(self) -> bool:
@@ -76,19 +76,19 @@ class Election:
         return self._trouble
 
     def run(self, stop: threading.Event) -> None:
-        """Until `stop` is set; then the Lease is free for the next."""
+        """Run until `stop` is set, then release the Lease for the next leader."""
         while not stop.is_set():
             trouble = self._guarded(self._step)
             if trouble != self._trouble:
                 self._trouble = trouble
                 if trouble:
                     log.warning("lease %s/%s: %s", self._namespace, self._name, trouble)
-            self._guarded(self._tell)
-            early, late = (1 - JITTER, 1.0) if self._told else (1.0, 1 + JITTER)
+            self._guarded(self._announce)
+            early, late = (1 - JITTER, 1.0) if self._announced else (1.0, 1 + JITTER)
             stop.wait(self._candidate.wait(boottime()) * random.uniform(early, late))  # noqa: S311  # no secret
-            self._guarded(self._tell)
+            self._guarded(self._announce)
         self._guarded(self._release)
-        self._guarded(self._tell)
+        self._guarded(self._announce)
 
     def _guarded(self, work: Callable[[], None]) -> str:
         return guarded(f"lease {self._namespace}/{self._name}", work)
@@ -103,18 +103,18 @@ class Election:
 
     def _write(self, wish: Lease) -> None:
         sent = boottime()
-        self._candidate.failed()  # until the answer is here, nobody knows
+        self._candidate.failed()  # until the response arrives, the outcome is unknown
         self._candidate.wrote(self._put(wish), sent)
 
     def _release(self) -> None:
         if (wish := self._candidate.resign()) is not None:
             self._put(wish)
 
-    def _tell(self) -> None:
+    def _announce(self) -> None:
         leading = self.leading()
-        if leading == self._told:
+        if leading == self._announced:
             return
-        self._told = leading
+        self._announced = leading
         log.info("lease %s/%s: %s", self._namespace, self._name, "we lead" if leading else "we no longer lead")
         (self._gained if leading else self._lost)()
 
@@ -133,24 +133,24 @@ class Election:
                 raise
             self._tree = {}
             return None
-        return self._understood(answer)
+        return self._parsed(answer)
 
     def _put(self, wish: Lease) -> Lease:
-        """By creation if there is none; both fail if another was first."""
+        """Create the Lease if there is none, else replace it; both fail if another candidate wrote first."""
         tree = tree_of(self._tree, wish, self._namespace, self._name, dt.datetime.now(dt.UTC))
         body = json.dumps(tree).encode()
         if wish.version:
             answer = self._server.replace(f"{self._path}/{self._name}", body, patience=self._patience())
         else:
             answer = self._server.create(self._path, body, patience=self._patience())
-        return self._understood(answer)
+        return self._parsed(answer)
 
-    def _understood(self, answer: bytes) -> Lease:
+    def _parsed(self, answer: bytes) -> Lease:
         try:
             tree = json.loads(answer)
             lease = lease_of(tree)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise TryLater(f"what the API server says is no Lease: {answer[:100].decode(errors='replace')}") from error
+            raise TryLater(f"the API server's reply is no Lease: {answer[:100].decode(errors='replace')}") from error
         self._tree = tree
         return lease
 
@@ -166,7 +166,7 @@ def lease_of(tree: dict[str, Any]) -> Lease:
 
 
 def tree_of(base: dict[str, Any], wish: Lease, namespace: str, name: str, now: dt.datetime) -> dict[str, Any]:
-    """The Lease as the API wants it; labels and such that others put there stay. Times are for people only."""
+    """The Lease object to send; labels and other fields that others set stay. Its times are for people only."""
     stamp = now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     old = base.get("spec") or {}
     taken = stamp if old.get("holderIdentity") != wish.holder else old.get("acquireTime", stamp)

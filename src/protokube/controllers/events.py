@@ -1,4 +1,4 @@
-"""Tell the owners of objects what became of them, by Events. Nobody waits for it, and if it fails, nothing happens."""
+"""Write Kubernetes Events from a background thread. Best effort: callers never wait, and a failed write is dropped."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from functools import partial
 from typing import Any, Protocol
 
 from protokube.controllers.guard import guarded
-from protokube.controllers.telling import Memory, News, Told
+from protokube.controllers.telling import EventCorrelator, News, WrittenEvent
 from protokube.kube.client import ApiError
 
 WAITING = 1000
-"""News that wait to be written; what comes on top is lost."""
+"""Size of the queue; news that does not fit is dropped."""
 MESSAGE_LIMIT = 1024
-"""What the API server takes."""
+"""The API server accepts no longer message."""
 
 log = logging.getLogger(__name__)
 
 
-class Server(Protocol):
-    """What is asked of `protokube.kube.session.Session`."""
+class EventApi(Protocol):
+    """Create and patch Events; `protokube.kube.session.Session` implements it."""
 
     def create(self, path: str, body: bytes) -> bytes: ...
     def patch(self, path: str, body: bytes) -> bytes: ...
 
 
 class Events:
-    """Events of one component. `tell` returns at once; one thread runs it and writes."""
+    """The Events of one component. `tell` queues and returns at once; one thread calls `run`, which writes."""
 
-    def __init__(self, server: Server, component: str, host: str = "") -> None:
+    def __init__(self, server: EventApi, component: str, host: str = "") -> None:
         self._server = server
         self._source = {"component": component} | ({"host": host} if host else {})
         self._waiting: queue.Queue[News | None] = queue.Queue(WAITING)
-        self._memory = Memory()
+        self._correlator = EventCorrelator()
 
     def tell(self, news: News) -> None:
         try:
@@ -47,14 +47,14 @@ class Events:
             log.debug("too much news at once: %s", news)
 
     def wake(self) -> None:
-        """Whoever waits looks whether it is to stop."""
+        """Make `run` check its `stop` event."""
         try:
             self._waiting.put_nowait(None)
         except queue.Full:
-            return  # it is not waiting
+            return  # `run` has work, so it checks anyway
 
     def run(self, stop: threading.Event) -> None:
-        """Until `stop` is set and `wake` was called."""
+        """Run until `stop` is set and `wake` was called."""
         while not stop.is_set():
             if (news := self._waiting.get()) is None:
                 continue
@@ -63,26 +63,26 @@ class Events:
 
     def _write(self, news: News) -> None:
         now = time.monotonic()
-        if not self._memory.may_tell(news.about, now):
+        if not self._correlator.allow(news.about, now):
             return
-        told = self._memory.already(news, now)
-        if told is not None and self._count_up(news, told):
+        written = self._correlator.recent(news, now)
+        if written is not None and self._count_up(news, written):
             return
         name = f"{news.about.name}.{secrets.token_hex(8)}"
         self._server.create(_folder(news), json.dumps(event_tree(news, name, self._source, _stamp())).encode())
-        self._memory.note(news, Told(name, 1, now))
+        self._correlator.note(news, WrittenEvent(name, 1, now))
 
-    def _count_up(self, news: News, told: Told) -> bool:
-        count = told.count + 1
+    def _count_up(self, news: News, written: WrittenEvent) -> bool:
+        count = written.count + 1
         try:
             body = {"count": count, "lastTimestamp": _stamp()}
-            self._server.patch(f"{_folder(news)}/{told.name}", json.dumps(body).encode())
+            self._server.patch(f"{_folder(news)}/{written.name}", json.dumps(body).encode())
         except ApiError as error:
             if error.status != 404:
                 raise
-            self._memory.forget(news)  # the API server forgot it first
+            self._correlator.forget(news)  # the API server has expired it
             return False
-        self._memory.note(news, Told(told.name, count, told.first))
+        self._correlator.note(news, WrittenEvent(written.name, count, written.first))
         return True
 
 
@@ -106,7 +106,7 @@ def event_tree(news: News, name: str, source: dict[str, str], stamp: str) -> dic
 
 
 def _namespace(news: News) -> str:
-    return news.about.namespace or "default"  # where Events of objects without a namespace belong
+    return news.about.namespace or "default"  # Events of cluster-scoped objects belong there
 
 
 def _folder(news: News) -> str:

@@ -11,7 +11,7 @@ log = logging.getLogger(__name__)
 
 
 def guarded(what: str, work: Callable[[], None]) -> str:
-    """Do it; what went wrong, in words, or nothing."""
+    """Call `work`; return what went wrong, in words, or an empty string."""
     try:
         work()
     except ProtokubeError as why:

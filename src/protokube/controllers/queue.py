@@ -1,7 +1,7 @@
-"""Work by keys: however often a key is added, it waits once, and two threads never work on the same one.
+"""Deduplicating work queue, one worker per key.
 
-`Pending` decides, by the times it is told, and is pure; `Queue` gives it threads and a clock. A key that is added while
-somebody works on it is worked on again afterwards: the work may have read what was there before.
+`Pending` decides and is pure: callers pass the time. `Queue` adds threads and a clock. A key that is added while a
+worker has it is processed once more afterwards: the worker may have read the state before the change.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Pending(Generic[Key]):
         self._busy: set[Key] = set()
         self._again: set[Key] = set()
         self._due: dict[Key, float] = {}
-        self._heap: list[tuple[float, int, Key]] = []  # also entries that are no longer meant
+        self._heap: list[tuple[float, int, Key]] = []  # may hold outdated entries; `_due` has the valid times
         self._count = 0
         self._failures: dict[Key, int] = {}
 
@@ -41,14 +41,14 @@ class Pending(Generic[Key]):
             self._ready[key] = None
 
     def add_at(self, key: Key, due: float) -> None:
-        """The earliest time that was asked for counts."""
+        """Add the key at a later time; of several requested times the earliest counts."""
         if due < self._due.get(key, float("inf")):
             self._due[key] = due
             self._count += 1
             heapq.heappush(self._heap, (due, self._count, key))
 
     def take(self, now: float) -> Key | None:
-        """A key to work on; it is ours until `done`."""
+        """The next key to work on; no other worker gets it until `done`."""
         while (due := self.next_due()) is not None and due <= now:
             _, _, key = heapq.heappop(self._heap)
             del self._due[key]
@@ -61,7 +61,7 @@ class Pending(Generic[Key]):
         return key
 
     def done(self, key: Key, now: float, *, failed: bool, again: float | None = None) -> float | None:
-        """When it is to be worked on again, in seconds; a failure waits longer each time."""
+        """Seconds until the key is due again, or None; failures back off exponentially."""
         self._busy.remove(key)
         self._failures[key] = self._failures.get(key, 0) + 1 if failed else 0
         if failed:
@@ -76,7 +76,7 @@ class Pending(Generic[Key]):
         return again
 
     def next_due(self) -> float | None:
-        """When the first of the keys that wait for their time is due."""
+        """When the first of the delayed keys is due."""
         while self._heap and self._due.get(self._heap[0][2]) != self._heap[0][0]:
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else None
@@ -86,10 +86,10 @@ class Pending(Generic[Key]):
 
 
 class Queue(Generic[Key]):
-    """Threads that work. Any number may `run`; any may add."""
+    """The work queue for threads. Any number of threads may call `run`, and any thread may add keys."""
 
     def __init__(self, name: str, work: Callable[[Key], float | None]) -> None:
-        """`work` says after how many seconds it wants the key again; None: when it is added."""
+        """`work` returns the seconds after which to requeue the key; None: only when it is added again."""
         self._name, self._work = name, work
         self._pending: Pending[Key] = Pending()
         self._woken = threading.Condition()
@@ -105,12 +105,12 @@ class Queue(Generic[Key]):
             self._woken.notify()
 
     def wake(self) -> None:
-        """Whoever waits looks whether it is to stop."""
+        """Make the workers check their `stop` event."""
         with self._woken:
             self._woken.notify_all()
 
     def run(self, stop: threading.Event) -> None:
-        """Until `stop` is set and `wake` was called."""
+        """Work until `stop` is set and `wake` was called."""
         while (key := self._next(stop)) is not None:
             self._do(key)
 
@@ -118,7 +118,7 @@ class Queue(Generic[Key]):
         with self._woken:
             while not stop.is_set():
                 if (key := self._pending.take(time.monotonic())) is not None:
-                    if self._pending.is_ready():  # one call may wake one thread only, for keys that fell due together
+                    if self._pending.is_ready():  # keys may fall due together, and a notify wakes one thread only
                         self._woken.notify()
                     return key
                 due = self._pending.next_due()

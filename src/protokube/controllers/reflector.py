@@ -1,9 +1,9 @@
-"""Know all objects of one kind, and whether that knowledge is good: who deletes by it must be sure that it is whole.
+"""List and watch one kind; report whether the cache is complete. A caller that deletes must be sure that it is.
 
-A complete list, page by page, then a watch from the list's version. The hard thing is to notice every way in which a
-watch can lie: it goes silent, breaks within a line, jumps over a part of the history, comes from a server that was set
-back. Whatever is odd ends in a new complete list, each further one later than the last; nothing is ever forgotten
-because a list failed.
+A complete list, page by page, then a watch from the list's resourceVersion. The hard part is to detect every way in
+which a watch can be wrong: it goes silent, breaks off within a line, skips a part of the history, or comes from a
+server that was restored from a backup. Anything unexpected leads to a complete relist, with back-off. A list that fails
+removes nothing from the cache.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ SILENCE = 75.0
 PAGE_SIZE = 500
 RELIST_EVERY = 10.0
 WATCH_SECONDS = (240, 300)
-"""How long a watch is asked to last: not the same for all, or all come back at once."""
+"""The range of the watches' timeoutSeconds: random, so that not all watches reconnect at once."""
 SHORT = 1.0
-"""Seconds without a watch that are not worth telling."""
+"""Seconds without a watch that are not worth reporting."""
 STOPPED = "stopped"
 
 log = logging.getLogger(__name__)
@@ -42,8 +42,8 @@ class Lines(Protocol):
     def hang_up(self) -> None: ...
 
 
-class Server(Protocol):
-    """What is asked of `protokube.kube.session.Session`."""
+class WatchApi(Protocol):
+    """List and watch; `protokube.kube.session.Session` implements it."""
 
     def get(self, path: str, query: Mapping[str, str]) -> bytes: ...
     def watch(self, path: str, query: Mapping[str, str], *, silence: float) -> AbstractContextManager[Lines]: ...
@@ -51,28 +51,28 @@ class Server(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot(Generic[T]):
-    """What is known at one moment; it does not change any more."""
+    """An immutable copy of the cache at one moment."""
 
     items: Mapping[str, T]
     """By `namespace/name`, or name."""
     lists: int
-    """Complete lists so far."""
+    """Number of complete lists so far."""
     listed_at: float | None
-    """When the last complete list was asked for, on the monotonic clock: all in it is at least as new."""
+    """When the last complete list was requested, on the monotonic clock: everything in it is at least as new."""
     total: int
     """Objects in that list, kept or not."""
     in_touch: bool
-    """There was a list, and what happens since reaches us."""
+    """There was a complete list, and the watch has followed all changes since."""
     trouble: str
-    """Why we are not in touch, in words."""
+    """Why `in_touch` is False, in words."""
 
 
 class Reflector(Generic[T]):
-    """The objects of one kind. One thread runs it; any may ask."""
+    """The cache of one kind. One thread runs it; any thread may call `snapshot` and `relist`."""
 
     def __init__(
         self,
-        server: Server,
+        server: WatchApi,
         kind: Kind[T],
         changed: Callable[[], None] = lambda: None,
         *,
@@ -89,11 +89,11 @@ class Reflector(Generic[T]):
         self._frozen: Mapping[str, T] | None = MappingProxyType({})
         self._lists, self._total = 0, 0
         self._listed_at: float | None = None
-        self._version = ""  # where the watch goes on; empty: nowhere, list first
-        self._misses = 0  # watches in a row that told nothing
+        self._version = ""  # the resourceVersion to watch from; empty: list first
+        self._misses = 0  # watches in a row that brought nothing
         self._heard = self._opened = 0.0
         self._trouble = "not listed yet"
-        self._wanted = False  # somebody asked for a list
+        self._wanted = False  # a relist was requested
         self._watch: Lines | None = None
 
     def snapshot(self) -> Snapshot[T]:
@@ -113,18 +113,18 @@ class Reflector(Generic[T]):
             )
 
     def relist(self) -> None:
-        """A complete list soon, also if all seems well: for who wants a second look before deleting."""
+        """Request a complete list soon, even if the cache seems fine: callers check again before they delete."""
         with self._lock:
-            watch = None if self._wanted else self._watch  # once is enough: the next watch knows
+            watch = None if self._wanted else self._watch  # end the watch once: the next one sees `_wanted`
             self._wanted = True
         if watch is not None:
             watch.hang_up()
 
     def run(self, stop: threading.Event) -> None:
-        """Until `stop` is set and the session is closed: a watch that is open ends only by the latter."""
+        """Run until `stop` is set and the session is closed: only the latter ends an open watch."""
         while not stop.is_set():
             self._opened = time.monotonic()
-            trouble = guarded(self._kind.name, lambda: self._turn(stop))
+            trouble = guarded(self._kind.name, lambda: self._list_and_watch(stop))
             if trouble and not stop.is_set():
                 self._out_of_touch(trouble)
             wait = self._backoff.wait(time.monotonic() - self._opened)
@@ -133,13 +133,13 @@ class Reflector(Generic[T]):
             stop.wait(wait)
         self._out_of_touch(STOPPED)
 
-    def _turn(self, stop: threading.Event) -> None:
-        """List if there is a reason to, then watch for as long as it goes."""
+    def _list_and_watch(self, stop: threading.Event) -> None:
+        """List if needed, then watch until it ends."""
         try:
             while not stop.is_set():
                 if not self._version or (self._wanted and not self._until_relist()):
                     self._list(stop)
-                    self._opened = time.monotonic()  # a long list is no success that lasted
+                    self._opened = time.monotonic()  # the time of a slow list must not reset the back-off
                 if not self._follow(stop):
                     return
         except Stale:
@@ -147,7 +147,7 @@ class Reflector(Generic[T]):
             raise
 
     def _until_relist(self) -> float:
-        """Seconds for which nobody gets another list."""
+        """Seconds until the next relist is allowed."""
         due = (self._listed_at or 0.0) + self._relist_every
         return max(0.0, due - time.monotonic())
 
@@ -180,12 +180,12 @@ class Reflector(Generic[T]):
         self._changed()
 
     def _follow(self, stop: threading.Event) -> bool:
-        """Watch; whether somebody ended it because a list is wanted."""
+        """Watch; return whether it ended because a relist was requested."""
         seconds = random.randint(*WATCH_SECONDS)  # noqa: S311  # no secret
-        if hurried := self._wanted:  # not yet: the server ends the watch when it is time
+        if hurried := self._wanted:  # no relist is allowed yet: let the server end the watch when it is
             seconds = min(seconds, int(self._until_relist()) + 1)
-        told = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds)}
-        query = {**self._kind.query, **told, "resourceVersion": self._version}
+        options = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds)}
+        query = {**self._kind.query, **options, "resourceVersion": self._version}
         try:
             with self._server.watch(self._kind.path, query, silence=self._silence) as watch:
                 with self._lock:
@@ -214,10 +214,10 @@ class Reflector(Generic[T]):
                 self._watch = None
 
     def _count_miss(self, why: TryLater) -> None:
-        """A watch was silent or refused once: try it again. Twice in a row: it may be because of our version.
+        """Retry a watch that was silent or refused once. After twice in a row our resourceVersion may be the cause.
 
-        A server that was set back waits for versions to come, and one that cannot read a version may call it an error
-        of its own. One that is not there at all says nothing about our version.
+        A server that was restored from a backup waits for versions that are yet to come, and one that cannot read a
+        version may report an internal error. A server that does not answer at all says nothing about our version.
         """
         if self._watch is not None or not isinstance(why, NoAnswer):
             self._misses += 1
@@ -228,8 +228,8 @@ class Reflector(Generic[T]):
     def _take(self, content: bytes) -> None:
         line = line_of(content)
         if line.type not in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK"):
-            said = bytes(line.object)[:300].decode(errors="replace")
-            raise Stale(f"the watch of {self._kind.name} said {line.type}: {said}")
+            excerpt = bytes(line.object)[:300].decode(errors="replace")
+            raise Stale(f"the watch of {self._kind.name} said {line.type}: {excerpt}")
         meta = meta_of(line.object)
         self._misses, self._heard = 0, time.monotonic()
         if not meta.resourceVersion or _goes_back(self._version, meta.resourceVersion):
@@ -263,6 +263,6 @@ class Reflector(Generic[T]):
             self._changed()
 
 
-def _goes_back(seen: str, told: str) -> bool:
-    """Versions are words by contract; where both are numbers, they only grow."""
-    return seen.isdecimal() and told.isdecimal() and int(told) < int(seen)
+def _goes_back(seen: str, received: str) -> bool:
+    """Resource versions are opaque strings by contract; where both are numbers, they only grow."""
+    return seen.isdecimal() and received.isdecimal() and int(received) < int(seen)

@@ -1,7 +1,7 @@
-"""What of the news about objects becomes an Event, a higher count of one, or nothing. Pure; times are told.
+"""Deduplicate and rate-limit Events: news becomes an Event, a higher count of one, or nothing. Pure: callers pass time.
 
-Events are for people. The same news within an hour is one Event with a count, and an object that has news all the time
-does not fill the cluster's database with them.
+Events are for people. The same news within an hour is one Event with a count. A token bucket per object keeps an object
+with constant news from filling etcd with Events.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 TOGETHER = 3600.0
-"""Seconds for which the same news is the same Event; the API server itself forgets Events after an hour."""
+"""Seconds for which the same news counts up one Event; the API server itself expires Events after an hour."""
 BURST, REFILL = 10, 60.0
-"""Events that one object may have at once, and seconds until it may have one more."""
+"""Token bucket of one object: its size, and seconds until it gains one token."""
 REMEMBERED = 4096
 
 K = TypeVar("K")
@@ -38,44 +38,44 @@ class News:
     about: Regarding
     type: Literal["Normal", "Warning"]
     reason: str
-    """One word in capitals and small letters, such as `RecordRefused`."""
+    """One CamelCase word, such as `RecordRefused`."""
     message: str
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """An Event that there is."""
+class WrittenEvent:
+    """An Event that exists in the API."""
 
     name: str
     count: int
     first: float
 
 
-class Memory:
-    """What was told already: no more of it than fits."""
+class EventCorrelator:
+    """Remembers recent Events and each object's token bucket, in bounded memory."""
 
     def __init__(self) -> None:
-        self._told: OrderedDict[News, Told] = OrderedDict()
+        self._written: OrderedDict[News, WrittenEvent] = OrderedDict()
         self._spent: OrderedDict[Regarding, tuple[float, float]] = OrderedDict()  # how many, as of when
 
-    def may_tell(self, about: Regarding, now: float) -> bool:
-        """Whether the object has an Event left; it is spent."""
+    def allow(self, about: Regarding, now: float) -> bool:
+        """Whether the object may have one more Event; if so, this takes the token."""
         spent, when = self._spent.pop(about, (0.0, now))
         spent = max(0.0, spent - (now - when) / REFILL)
         may = spent + 1 <= BURST
         _put(self._spent, about, (spent + may, now))
         return may
 
-    def already(self, news: News, now: float) -> Told | None:
-        """The Event of the same news, if it is young enough to count up."""
-        told = self._told.get(news)
-        return told if told is not None and now - told.first < TOGETHER else None
+    def recent(self, news: News, now: float) -> WrittenEvent | None:
+        """The Event with the same news, if it is young enough to count up."""
+        written = self._written.get(news)
+        return written if written is not None and now - written.first < TOGETHER else None
 
-    def note(self, news: News, told: Told) -> None:
-        _put(self._told, news, told)
+    def note(self, news: News, written: WrittenEvent) -> None:
+        _put(self._written, news, written)
 
     def forget(self, news: News) -> None:
-        self._told.pop(news, None)
+        self._written.pop(news, None)
 
 
 def _put(kept: OrderedDict[K, V], key: K, value: V) -> None:

@@ -12,27 +12,27 @@ READY = {"type": "Ready", "status": "True", "reason": "Fine", "message": "all is
 OTHER = {"type": "Theirs", "status": "Unknown", "special": 1}
 
 
-def told(observed: list[dict[str, Any]], status: Status, message: str = "all is well") -> list[dict[str, Any]]:
+def updated(observed: list[dict[str, Any]], status: Status, message: str = "all is well") -> list[dict[str, Any]]:
     return with_condition(observed, type="Ready", status=status, reason="Fine", message=message, now=NOW)
 
 
 def test_a_new_condition_joins_the_others() -> None:
-    assert told([OTHER], "True") == [OTHER, {**READY, "lastTransitionTime": NOW}]
+    assert updated([OTHER], "True") == [OTHER, {**READY, "lastTransitionTime": NOW}]
 
 
 def test_the_same_again_changes_nothing_so_nothing_need_be_written() -> None:
-    assert told([READY, OTHER], "True") == [READY, OTHER]
+    assert updated([READY, OTHER], "True") == [READY, OTHER]
 
 
 def test_another_message_is_no_transition_and_another_status_is_one() -> None:
-    assert told([READY], "True", "better")[0]["lastTransitionTime"] == THEN
-    assert told([READY], "False")[0]["lastTransitionTime"] == NOW
+    assert updated([READY], "True", "better")[0]["lastTransitionTime"] == THEN
+    assert updated([READY], "False")[0]["lastTransitionTime"] == NOW
 
 
 def test_it_says_which_generation_it_is_about() -> None:
     made = with_condition([READY], type="Ready", status="True", reason="R", message="", now=NOW, generation=3)
     assert made[0]["observedGeneration"] == 3
-    assert "observedGeneration" not in told(made, "True")[0]
+    assert "observedGeneration" not in updated(made, "True")[0]
 
 
 def test_a_condition_can_be_taken_away() -> None:

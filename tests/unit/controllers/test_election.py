@@ -54,10 +54,10 @@ def test_a_lease_that_somebody_made_by_hand_can_be_read() -> None:
 
 
 def test_who_cannot_reach_the_server_does_not_lead_and_a_callback_that_fails_ends_nothing(tmp_path: Path) -> None:
-    told = list[str]()
+    announcements = list[str]()
 
     def fails() -> None:
-        told.append("we lead")
+        announcements.append("we lead")
         raise ZeroDivisionError
 
     made = tree_of({}, wish("", version="7"), "space", "name", NOW)
@@ -80,7 +80,7 @@ def test_who_cannot_reach_the_server_does_not_lead_and_a_callback_that_fails_end
             mine = tree_of(made, wish(election.identity, "8"), "space", "name", NOW)
             # a Lease that nobody holds, then our write of it, however often it is written
             says(*((200, {}, json.dumps(tree).encode()) for tree in (made, mine)))
-            until(lambda: told and election.leading(), "it leads")
+            until(lambda: announcements and election.leading(), "it leads")
             says(nonsense)
             until(lambda: not election.leading(), "nothing it hears later is a renewal")
             assert thread.is_alive()

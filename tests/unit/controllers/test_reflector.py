@@ -120,7 +120,7 @@ def test_each_change_is_told_and_what_concerns_nobody_is_not(server: WatchServer
     server.put("a", size=1)
     with running(server, tmp_path) as it:
         it.settle()
-        told = len(it.calls)
+        calls_before = len(it.calls)
         server.put("boring", size=0)
         server.put("boring", size=0)
         server.put("a", size=1)
@@ -128,7 +128,7 @@ def test_each_change_is_told_and_what_concerns_nobody_is_not(server: WatchServer
         server.remove("boring")
         server.put("a", size=2)
         it.settle()
-        assert len(it.calls) == told + 1
+        assert len(it.calls) == calls_before + 1
         assert server.lists() == 1
 
 
@@ -266,11 +266,11 @@ def test_an_event_that_comes_twice_changes_nothing(server: WatchServer, tmp_path
         it.settle()
         server.put("a", size=1)
         it.settle()
-        told = len(it.calls)
+        calls_before = len(it.calls)
         server.say(server.history[-1][1])
         server.put("b", size=1)
         it.settle()
-        assert len(it.calls) == told + 1
+        assert len(it.calls) == calls_before + 1
         assert server.lists() == 1
 
 

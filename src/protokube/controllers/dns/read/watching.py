@@ -12,7 +12,7 @@ from protokube.controllers.decoding import Kind, reader
 from protokube.controllers.dns import NodeTarget, Source
 from protokube.controllers.dns.read.agentnames import AgentNames, Lease, Names, Told, told_by
 from protokube.controllers.dns.read.reading import read_ingress, read_node, read_pod, read_service
-from protokube.controllers.reflector import Reflector, Server, Snapshot
+from protokube.controllers.reflector import Reflector, Snapshot, WatchApi
 from protokube.records.api import LEASE
 
 CORE, NETWORKING = "/api/v1", "/apis/networking.k8s.io/v1"
@@ -40,12 +40,18 @@ class Watching:
     """One reflector for each kind; `look` at any time, from any thread."""
 
     def __init__(
-        self, server: Server, changed: Callable[[], None], *, namespace: str = "", ingresses: bool = False, **told: Any
+        self,
+        server: WatchApi,
+        changed: Callable[[], None],
+        *,
+        namespace: str = "",
+        ingresses: bool = False,
+        **options: Any,
     ) -> None:
         inside = f"/namespaces/{namespace}" if namespace else ""
 
         def of(name: str, path: str, read: Callable[[Any], T | None], **query: str) -> Reflector[T]:
-            return Reflector(server, Kind(name=name, path=path, read=read, query=query), changed, **told)
+            return Reflector(server, Kind(name=name, path=path, read=read, query=query), changed, **options)
 
         self._sources: dict[str, Reflector[Source]] = {
             "pod": of("pods", f"{CORE}{inside}/pods", read_pod),
