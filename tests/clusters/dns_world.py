@@ -16,7 +16,7 @@ from builders.dns_objects import Document, read_object
 from builders.owners import marks_of
 from protokube.controllers.dns import NodeTarget, Source
 from protokube.controllers.dns.controller import Controller, Round
-from protokube.controllers.dns.decide.desired import Asked, desired, source_of
+from protokube.controllers.dns.decide.desired import RequestedValue, desired, source_of
 from protokube.controllers.dns.decide.whole import whole
 from protokube.controllers.dns.decide.zonerules import Rule
 from protokube.controllers.dns.read.agentnames import Names
@@ -82,7 +82,7 @@ class Cluster:
     lies: int = 0
     """So many more lists leave them out."""
     frozen: tuple[dict[str, Known], float] | None = None
-    """What was told last, and when: nothing has been heard since."""
+    """The last list, and when: the watch has been silent since."""
     answers: bool = True
     agents: Names = field(default_factory=Names)
     ever: set[Triple] = field(default_factory=set)
@@ -105,7 +105,7 @@ class Cluster:
         """Where its node is not known, a pod may have an address that it must not publish otherwise."""
         self.ever |= {_triple(one) for one in (*self.asked(), *self.asked(nodes=False))}
 
-    def asked(self, *, nodes: bool = True) -> tuple[Asked, ...]:
+    def asked(self, *, nodes: bool = True) -> tuple[RequestedValue, ...]:
         found = self.objects.values()
         sources = [each.source for each in found if each.source and not each.node]
         return desired(sources, [each.node for each in found if each.node and nodes]).asked
@@ -115,7 +115,7 @@ class Cluster:
 
     def fall_silent(self) -> None:
         if self.frozen is None:
-            self.frozen = self._told(), self.now
+            self.frozen = self._listed(), self.now
 
     def heal(self) -> None:
         self.frozen, self.answers, self.lies, self.hidden = None, True, 0, set()
@@ -130,15 +130,15 @@ class Cluster:
         routed = whole(items, (PUBLIC, PRIVATE), (), reserved=reserved, members=members)
         return {zone: {(want.name, want.type, want.value) for want in wants} for zone, wants in routed.wants.items()}
 
-    def _told(self) -> dict[str, Known]:
+    def _listed(self) -> dict[str, Known]:
         return {key: each for key, each in self.objects.items() if key not in self.hidden}
 
     def look(self) -> Seen:
-        told, since = self.frozen or (self._told(), self.now)
+        listed, since = self.frozen or (self._listed(), self.now)
         in_touch = self.frozen is None or (self.answers and self.now - since < SILENCE)
         return Seen(
-            sources={key: each.source for key, each in told.items() if each.source and not each.node},
-            nodes={each.node.name: each.node for each in told.values() if each.node},
+            sources={key: each.source for key, each in listed.items() if each.source and not each.node},
+            nodes={each.node.name: each.node for each in listed.values() if each.node},
             agents=self.agents,
             ready=True,
             whole=in_touch,
@@ -175,7 +175,7 @@ class Cluster:
     def who_has(self, name: str, address: str) -> str:
         """A list made now lies as the other one does."""
         self._asked_for("node/all")
-        return next((key for key, each in self._told().items() if each.node and address in _addresses(each.node)), "")
+        return next((key for key, each in self._listed().items() if each.node and address in _addresses(each.node)), "")
 
     def holders(self) -> set[str]:
         """The addresses that anybody has who can answer for the API."""
@@ -195,7 +195,7 @@ def _addresses(node: NodeTarget) -> tuple[str, ...]:
     return *node.internal, *node.external
 
 
-def _triple(one: Asked) -> Triple:
+def _triple(one: RequestedValue) -> Triple:
     return one.want.name, one.want.type, one.want.value
 
 
@@ -323,12 +323,12 @@ class World:
     def start(self, owner: str, *, leader: bool, **policy: Any) -> Replica:
         """A process with an empty memory."""
         leads, cluster = Leads(leader), self.clusters[owner]
-        told: dict[str, Any] = {"owner": owner, "grace": GRACE} | policy
+        options: dict[str, Any] = {"owner": owner, "grace": GRACE} | policy
         controller = Controller(
             watching=cluster,
             election=leads,
             zones=Zones(GivenZones(self.wires[owner]), self.rules),
-            policy=Policy(**told),
+            policy=Policy(**options),
             objects=lambda: cluster,
             clock=lambda: self.now,
         )

@@ -49,7 +49,7 @@ class Removal:
         """Since when it is missed; now, if that is new."""
         return min(self.absent_since.get(line, self.now), self.now)
 
-    def ripe_at(self, line: Owned) -> float:
+    def grace_ends(self, line: Owned) -> float:
         """The moment from which it may go."""
         return self.now if line in self.exempt else self.since(line) + self.grace
 

@@ -75,7 +75,7 @@ class Outcome:
     passed: set[Mark] = field(default_factory=set)
     """Their values stay, for another object."""
     absent: dict[Owned, float] = field(default_factory=dict)
-    ripe_at: list[float] = field(default_factory=list)
+    grace_ends: list[float] = field(default_factory=list)
     """When those that wait may go."""
     left: set[Left] = field(default_factory=set)
     settled: bool = False
@@ -157,13 +157,13 @@ def _outcome(at: AtName, removal: Removal, too_many: str, news: set[tuple[str, s
 
 def _may_go(outcome: Outcome, line: Owned, removal: Removal, too_many: str) -> bool:
     """Whether a value that nobody asks for goes now. What the agents left is marked first, for everybody to see."""
-    ripe_at = removal.ripe_at(line)
+    grace_ends = removal.grace_ends(line)
     if line.mark.by == INHERITED and line.mark not in outcome.at.ours:
-        ripe_at = removal.now + max(removal.grace, MARK_FIRST)
+        grace_ends = removal.now + max(removal.grace, MARK_FIRST)
     else:
         outcome.absent[line] = removal.since(line)
-    if ripe_at > removal.now:
-        outcome.ripe_at.append(ripe_at)
+    if grace_ends > removal.now:
+        outcome.grace_ends.append(grace_ends)
         told = f"{line.mark.type} {line.mark.value}"
         outcome.leave("waits", f"{told} is asked for by nobody and goes after the grace time", line.mark.by)
         return False

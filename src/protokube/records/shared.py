@@ -77,7 +77,7 @@ def plan_shared(
         passed=tuple(Owned(o.at.name, mark) for o in outcomes for mark in sorted(o.passed)),
         left=tuple(sorted([*told, *(left for outcome in outcomes for left in outcome.left)])),
         absent=absent,
-        look_again_at=min((at for outcome in outcomes for at in outcome.ripe_at), default=None),
+        look_again_at=min((at for outcome in outcomes for at in outcome.grace_ends), default=None),
         owned=owned,
     )
 

@@ -49,25 +49,25 @@ def documents(draw: st.DrawFn, owner: str) -> Document:
     own = f"own.{owner}.example.com"
     asked = ",".join(draw(names)).replace("OWN", own) if draw(st.integers(0, 9)) else None
     views = draw(st.sampled_from(("internal_names", "external_names")))
-    told: dict[str, Any] = {views: asked, "created": draw(created)}
+    fields: dict[str, Any] = {views: asked, "created": draw(created)}
     name = f"o{draw(small)}"
     match draw(st.sampled_from(("pod", "pod", "node", "balancer", "alias", "port", "ingress"))):
         case "pod":
-            told["deleted"] = draw(st.sampled_from((None, None, None, "2026-01-03T00:00:00Z")))
+            fields["deleted"] = draw(st.sampled_from((None, None, None, "2026-01-03T00:00:00Z")))
             addresses = draw(st.lists(address, min_size=draw(seldom_none), max_size=2, unique=True))
-            return a_pod(name, addresses=addresses, node=f"n{draw(small)}", **told)
+            return a_pod(name, addresses=addresses, node=f"n{draw(small)}", **fields)
         case "node":
             role = {f"node-role.kubernetes.io/{draw(st.sampled_from(('node', 'master')))}": ""}
             internal, external = (draw(st.lists(address, min_size=draw(seldom_none), max_size=2)) for _ in "ab")
-            return a_node(f"n{draw(small)}", internal=internal, external=external, labels=role, **told)
+            return a_node(f"n{draw(small)}", internal=internal, external=external, labels=role, **fields)
         case "balancer":
             points = [{"ip": each} for each in draw(st.lists(address, min_size=draw(seldom_none), max_size=2))]
-            return a_service(name, "LoadBalancer", *points, **told)
+            return a_service(name, "LoadBalancer", *points, **fields)
         case "alias":
-            told[views] = own  # a CNAME stands alone: who is first among clusters is not what is asked here
-            return a_service(name, "LoadBalancer", {"hostname": f"lb{draw(small)}.example.net"}, **told)
+            fields[views] = own  # a CNAME stands alone: who is first among clusters is not what is asked here
+            return a_service(name, "LoadBalancer", {"hostname": f"lb{draw(small)}.example.net"}, **fields)
         case "port":
-            return a_service(name, "NodePort", **told)
+            return a_service(name, "NodePort", **fields)
         case _:
             points = [{"ip": each} for each in draw(st.lists(address, max_size=1))]
             hosts = [each for each in (asked or "").split(",") if each]

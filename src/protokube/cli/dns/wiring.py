@@ -148,11 +148,11 @@ def wire(asked: Asked, provider: OpenZones, rules: Sequence[str]) -> Parts:
 
 def _beside(asked: Asked, session: Session, tells: list[Tell]) -> Iterator[Beside]:
     if asked.events and not asked.alone:
-        from protokube.controllers.dns.tell.events import event_teller
+        from protokube.controllers.dns.tell.events import event_reporter
         from protokube.controllers.events import Events
 
         events = Events(session, "protokube-dns-controller", socket.gethostname())
-        tells.append(event_teller(events))
+        tells.append(event_reporter(events))
         yield events
     if asked.conditions and not asked.alone:
         from protokube.controllers.dns.tell.conditions import Conditions

@@ -1,7 +1,7 @@
-"""Records from annotations: what objects ask for stands in DNS, and nothing else is ever lost.
+"""Publish DNS records for annotated objects, and never remove a record that is not ours.
 
-Nodes are targets: other objects ask for the addresses of a node or of all nodes of a role. Everything here that decides
-is a function of the values in this file.
+Nodes are targets: other objects ask for the addresses of a node or of all nodes of a role. Every decision in this
+package is a pure function of the values in this file.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 View = Literal["internal", "external"]
-"""Who is to see a record: machines inside, or everybody."""
+"""Who sees a record: machines inside the network, or everybody."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Value:
-    """What a record can hold: an address, or another name (CNAME)."""
+    """A value of a record: an address (A, AAAA), or another name (CNAME)."""
 
     type: str
     value: str
@@ -23,7 +23,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True, order=True)
 class NodeAlias:
-    """The addresses of a node, or of every node of a role, whatever they are at the time."""
+    """The current addresses of a node, or of every node of a role."""
 
     kind: Literal["name", "role"]
     which: str
@@ -32,7 +32,7 @@ class NodeAlias:
 
 @dataclass(frozen=True, slots=True, order=True)
 class HostAddress:
-    """An address that a pod says it has of its node; it counts unless that node is known and has others."""
+    """An address of its node that a pod reports; ignored if the node is known and reports only others."""
 
     type: str
     value: str
@@ -41,38 +41,38 @@ class HostAddress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """One name that an object asks for, and what it is to answer."""
+    """One DNS name that an object asks for, and its target."""
 
     name: str
     view: View
     target: Value | NodeAlias | HostAddress | None
-    """None: the object has nothing to answer with yet."""
+    """None: the object has no address yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """All we keep of an object that asks for something."""
+    """What the cache keeps of an object that asks for a name."""
 
     key: str
     """`pod/kube-system/web-1`"""
     created: str
-    """As the API server writes it: who was there first keeps a name that only one can have."""
+    """The creationTimestamp, as the API server writes it: the oldest object wins a name that only one can have."""
     uid: str
     asks: tuple[Ask, ...]
     wrong: tuple[str, ...] = ()
-    """What cannot be carried out, in words for the object's owner."""
+    """What cannot be published, in words for the object's owner."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeTarget:
-    """All we keep of a node."""
+    """What the cache keeps of a node."""
 
     name: str
     internal: tuple[str, ...]
     external: tuple[str, ...]
     roles: tuple[str, ...]
     source: Source | None = None
-    """What it asks for itself, and what is wrong with it."""
+    """What the node itself asks for, and what is wrong with it."""
 
     def addresses(self, view: View) -> tuple[str, ...]:
         return self.internal if view == "internal" else self.external
@@ -83,7 +83,7 @@ class Problem:
     """Something that an object asks for and does not get, and why, in words for its owner."""
 
     source: str
-    """Its key."""
+    """The key of the object."""
     name: str
-    """The DNS name; empty if it is about the object itself."""
+    """The DNS name; empty if the problem is about the object itself."""
     why: str

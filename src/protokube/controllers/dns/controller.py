@@ -1,8 +1,7 @@
-"""The round of the dns-controller: see, decide, look again, write, tell.
+"""The reconcile round of the dns-controller: observe, decide, confirm, write, report.
 
-A round decides from everything that is known and remembers nothing that matters: killed at any moment and started
-anywhere else, it goes on where it was. It comes at once when an object changes, and by itself only when something has
-to be looked at again.
+A round decides from the whole cache and keeps no state that matters: killed at any moment and started anywhere else, it
+continues where it was. A change of an object triggers a round at once; otherwise one runs only when a recheck is due.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ from protokube.records.zones import Zone
 log = logging.getLogger(__name__)
 
 GATHER = 0.05
-"""Seconds in which changes that come together are taken together: one write for a pod that changes thrice."""
+"""Seconds for which changes are gathered into one round: one write for a pod that changes three times."""
 LONGEST = 60.0
 SOON = 1.0
 RELIST_FIRST, RELIST_MOST = 10.0, 600.0
-"""Seconds until lists are asked for again that still lack an object which is there: the first time, and at most."""
+"""Back-off of relists while a list still lacks an object that exists: the first wait and the longest, in seconds."""
 
 
 class Watches(Protocol):
@@ -47,20 +46,20 @@ class Leads(Protocol):
     def leading(self) -> bool: ...
 
     def holder(self) -> str:
-        """Who leads, as far as we know."""
+        """The current leader, as far as we know."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Round:
-    """What one round saw and did."""
+    """What one round observed and did."""
 
     waits: str = ""
-    """Why nothing was done at all."""
+    """Why the round did nothing at all."""
     seen: Seen | None = None
     routed: Routed | None = None
     zones: list[Outcome] = field(default_factory=list)
     left_alone: Sequence[tuple[Zone, str]] = ()
-    """Zones that are not ours to write to."""
+    """Zones that we do not manage, each with the reason."""
     look_again_at: float | None = None
 
     @property
@@ -72,7 +71,7 @@ Tell = Callable[[Round], None]
 
 
 class Controller:
-    """`run` in one thread; `wake` from any."""
+    """One thread calls `run`; any thread may call `wake`."""
 
     def __init__(
         self,
@@ -100,9 +99,9 @@ class Controller:
         while not stop.is_set():
             self._woken.clear()
             pause = LONGEST
-            wrong = guarded("dns-controller", lambda: self._told(self.round()))
+            wrong = guarded("dns-controller", lambda: self._report(self.round()))
             if wrong and wrong != before:
-                log.warning("a round came to nothing, and is tried again: %s", wrong)
+                log.warning("a round failed and is retried: %s", wrong)
             before = wrong
             if wrong:
                 pause = SOON
@@ -111,7 +110,7 @@ class Controller:
             if self._woken.wait(pause):
                 stop.wait(GATHER)
 
-    def _told(self, done: Round) -> None:
+    def _report(self, done: Round) -> None:
         self._next = done.look_again_at
         for tell in self._tells:
             tell(done)
@@ -123,7 +122,7 @@ class Controller:
             holder = self._election.holder()
             return Round(seen=seen, waits=f"{holder} leads" if holder else "nobody leads yet", look_again_at=now + SOON)
         try:
-            managed = self._zones.managed(now)  # also before all objects are listed: it is done by the time they are
+            managed = self._zones.managed(now)  # before the objects are listed too: both then load at the same time
         except (TryLater, Refused) as why:
             return Round(seen=seen, waits=f"the zones cannot be listed: {why.message}", look_again_at=now + 10 * SOON)
         if not seen.ready:
@@ -142,14 +141,14 @@ class Controller:
         self._works = {zone: work for zone, work in self._works.items() if zone in routed.wants}
         for zone, wants in routed.wants.items():
             done.zones.append(self._settle(zone, wants, sight, now))
-        self._relist(any(doubt.lists_lie for outcome in done.zones for doubt in outcome.doubts.values()), now)
-        missed = self._zones.miss() if routed.homeless else None
+        self._relist(any(doubt.lists_stale for outcome in done.zones for doubt in outcome.doubts.values()), now)
+        missed = self._zones.miss() if routed.without_zone else None
         times = [seen.agents.ends_at, missed, *(outcome.look_again_at for outcome in done.zones)]
         done.look_again_at = min((each for each in times if each is not None), default=None)
         return done
 
     def _settle(self, zone: Zone, wants: Sequence[Want], sight: Sight, now: float) -> Outcome:
-        """What keeps one zone from being opened keeps no other one waiting."""
+        """Reconcile one zone; one that cannot be opened does not delay the others."""
         if zone not in self._works:
             try:
                 view = self._zones.open(zone)
@@ -158,9 +157,9 @@ class Controller:
             self._works[zone] = ZoneWork(zone, view, self._policy, self._election.leading)
         return self._works[zone].settle(wants, sight, now)
 
-    def _relist(self, lists_lie: bool, now: float) -> None:
-        """Lists that stay as they are, whatever is asked for, are read more and more seldom: they cost the server."""
-        if not lists_lie:
+    def _relist(self, lists_stale: bool, now: float) -> None:
+        """Relist with back-off while the lists stay wrong: each complete list is expensive for the API server."""
+        if not lists_stale:
             self._relists, self._relist_at = 0, now
         elif now >= self._relist_at:
             self._watching.relist()

@@ -175,34 +175,36 @@ def test_a_zone_that_cannot_be_opened_is_told_and_stops_no_other_one() -> None:
 
 
 def test_why_a_round_came_to_nothing_is_logged_once_for_each_reason(caplog: pytest.LogCaptureFixture) -> None:
-    cluster, told = Cluster("a"), list[Round]()
+    cluster, rounds = Cluster("a"), list[Round]()
 
     def odd(done: Round) -> None:
-        told.append(done)
-        raise TryLater("who is told has trouble" if len(told) < 4 else "who is told has another trouble")
+        rounds.append(done)
+        raise TryLater("who is told has trouble" if len(rounds) < 4 else "who is told has another trouble")
 
     controller, stop = a_controller(cluster, given(MemoryDns("example.com")), odd), threading.Event()
     thread = threading.Thread(target=controller.run, args=(stop,))
     thread.start()
     try:
         for count in range(1, 6):
-            until(lambda count=count: len(told) >= count, "it goes on")  # type: ignore[misc]
+            until(lambda count=count: len(rounds) >= count, "it goes on")  # type: ignore[misc]
             controller.wake()
     finally:
         stop.set()
         controller.wake()
         thread.join(20)
-    said = [each.getMessage().rpartition(": ")[2] for each in caplog.records if "came to nothing" in each.getMessage()]
-    assert said == ["who is told has trouble", "who is told has another trouble"]
+    messages = [
+        each.getMessage().rpartition(": ")[2] for each in caplog.records if "a round failed" in each.getMessage()
+    ]
+    assert messages == ["who is told has trouble", "who is told has another trouble"]
 
 
 def test_it_runs_when_it_is_woken_and_goes_on_after_a_bug() -> None:
     """Threads: a round for whoever wakes it, until it is stopped."""
-    cluster, told = Cluster("a"), list[Round]()
+    cluster, rounds = Cluster("a"), list[Round]()
 
     def odd(done: Round) -> None:
-        told.append(done)
-        if len(told) == 1:
+        rounds.append(done)
+        if len(rounds) == 1:
             raise TryLater("who is told has trouble")
 
     dns = MemoryDns("example.com")
@@ -210,7 +212,7 @@ def test_it_runs_when_it_is_woken_and_goes_on_after_a_bug() -> None:
     thread = threading.Thread(target=controller.run, args=(stop,))
     thread.start()
     try:
-        until(lambda: len(told) >= 2, "it goes on")
+        until(lambda: len(rounds) >= 2, "it goes on")
         cluster.put(SERVICE)
         controller.wake()
         until(dns.list_records, "what came stands")

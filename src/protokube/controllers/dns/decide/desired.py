@@ -1,7 +1,7 @@
-"""From what objects ask for to the values that names are to have: aliases become the addresses of nodes.
+"""From what objects ask for to the values that names should have: resolves aliases to the addresses of nodes.
 
-Nothing is decided here between two objects that cannot both have their way: whether they meet at one name is known only
-once it is known which zone each goes to.
+Conflicts between two objects are not resolved here but in `settle`: whether two requests meet is known only after
+`routing` has chosen the zone of each.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from protokube.records.owners import Want
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Asked:
+class RequestedValue:
     """One value for a name in one view."""
 
     want: Want
     view: View
     created: str
-    """When the object that asks was made."""
+    """When the requesting object was created."""
 
     @property
     def source(self) -> str:
@@ -31,36 +31,35 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desired:
-    """All that all objects ask for, sorted."""
+    """Everything that all objects ask for, sorted."""
 
-    asked: tuple[Asked, ...]
+    asked: tuple[RequestedValue, ...]
     inside: frozenset[str]
-    """Names that some object asks for in the internal view, also where there is no value for them at the moment."""
+    """Names that an object asks for in the internal view, also those without a value at the moment."""
     problems: tuple[Problem, ...]
     pending: tuple[Problem, ...]
-    """What will be carried out as soon as there is something to answer with: nothing is wrong yet."""
+    """Requests that wait for an address: nothing is wrong yet."""
 
     @property
     def wants(self) -> tuple[Want, ...]:
-        """Of both views, before it is settled who gets what."""
+        """Of both views, before conflicts are settled."""
         return tuple(one.want for one in self.asked)
 
 
 @dataclass(frozen=True, slots=True)
 class Nodes:
-    """Nodes, to be found as aliases do."""
+    """Nodes, indexed for the lookup of aliases."""
 
     by_name: Mapping[str, NodeTarget]
     by_role: Mapping[str, tuple[NodeTarget, ...]]
 
 
 def desired(sources: Iterable[Source], nodes: Iterable[NodeTarget]) -> Desired:
-    """What names are to answer. A node that asks for something itself need not be among the sources; if it is, that
-    counts."""
+    """The values that names should have. A node's own requests come with `nodes`; a source with the same key wins."""
     known = index(nodes)
     every = {node.source.key: node.source for node in known.by_name.values() if node.source is not None}
     every |= {source.key: source for source in sources}
-    asked: set[Asked] = set()
+    asked: set[RequestedValue] = set()
     problems: set[Problem] = set()
     pending: set[Problem] = set()
     for source in every.values():
@@ -90,32 +89,32 @@ def index(nodes: Iterable[NodeTarget]) -> Nodes:
     return Nodes(by_name, {role: tuple(having) for role, having in by_role.items()})
 
 
-def values_of(source: Source, ask: Ask, nodes: Nodes) -> Iterator[Asked]:
-    """The values that one ask comes to at the moment."""
+def values_of(source: Source, ask: Ask, nodes: Nodes) -> Iterator[RequestedValue]:
+    """The values that one request resolves to at the moment."""
     target = ask.target
     if isinstance(target, Value):
-        yield _asked(source, ask, target.type, target.value, source.key)
+        yield _requested(source, ask, target.type, target.value, source.key)
     elif isinstance(target, HostAddress):
         if not _leaked(target, nodes):
-            yield _asked(source, ask, target.type, target.value, source.key)
+            yield _requested(source, ask, target.type, target.value, source.key)
     elif isinstance(target, NodeAlias):
         for node in _meant(target, nodes):
             by = key if (key := f"node/{node.name}") == source.key else f"{source.key}>{key}"
             for address in node.addresses(target.view):
-                yield _asked(source, ask, address_type(address), address, by)
+                yield _requested(source, ask, address_type(address), address, by)
 
 
 def source_of(by: str) -> str:
-    """The object that asked, without the node whose address it got."""
+    """The key of the requesting object, without the node whose address it got."""
     return by.partition(">")[0]
 
 
-def _asked(source: Source, ask: Ask, type: str, value: str, by: str) -> Asked:  # noqa: A002
-    return Asked(Want(name=ask.name, type=type, value=value, by=by), ask.view, source.created)
+def _requested(source: Source, ask: Ask, type: str, value: str, by: str) -> RequestedValue:  # noqa: A002
+    return RequestedValue(Want(name=ask.name, type=type, value=value, by=by), ask.view, source.created)
 
 
-def _order(one: Asked) -> tuple[str, ...]:
-    """That of the fields themselves; a tuple of words sorts many times faster, and there may be 100,000."""
+def _order(one: RequestedValue) -> tuple[str, ...]:
+    """The same order as that of the fields; a tuple of strings sorts many times faster, and there may be 100,000."""
     want = one.want
     return want.name, want.type, want.value, want.by, one.view, one.created
 
@@ -128,7 +127,7 @@ def _meant(alias: NodeAlias, nodes: Nodes) -> tuple[NodeTarget, ...]:
 
 
 def _leaked(address: HostAddress, nodes: Nodes) -> bool:
-    """Whether an address is of another network of the node. One that names no address at all contradicts nobody."""
+    """Whether the address is not one of its node's; a node that is unknown or reports no address does not count."""
     node = nodes.by_name.get(address.node)
     return node is not None and bool(node.internal) and address.value not in node.internal
 
@@ -142,8 +141,8 @@ def _why_nothing(target: Value | NodeAlias | HostAddress, nodes: Nodes) -> str:
         if not meant:
             return f"there is no node {'of the role ' if target.kind == 'role' else ''}{target.which}"
         if not any(node.addresses(target.view) for node in meant):
-            nobody = (
+            lacking = (
                 f"no node of the role {target.which} has" if target.kind == "role" else f"node {target.which} lacks"
             )
-            return f"{nobody} an {target.view} address"
+            return f"{lacking} an {target.view} address"
     return ""

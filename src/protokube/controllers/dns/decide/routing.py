@@ -1,8 +1,8 @@
-"""Which zone each value goes to.
+"""Route each value to its zones.
 
-A name can be that of two zones: a private one hides the public one from the machines inside. So what is external goes
-into the public zone, and also into the private one unless that name has an answer of its own there; what is internal
-goes into the private one. Where there is only one zone, both views meet in it, and the values stand side by side.
+Two zones can have the same name: a private one hides the public one from the machines inside. So external values go
+into the public zone, and also into the private one unless that name has internal values of its own; internal values go
+into the private zone. If there is only one zone, it holds the values of both views side by side.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from protokube.controllers.dns import Problem
-from protokube.controllers.dns.decide.desired import Asked, Desired
+from protokube.controllers.dns.decide.desired import Desired, RequestedValue
 from protokube.controllers.dns.decide.settle import settle
 from protokube.controllers.dns.decide.zonerules import Managed
 from protokube.controllers.dns.read.agentnames import is_member
@@ -21,39 +21,39 @@ from protokube.records.zones import Horizon, Zone, horizon_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Routed:
-    """What each managed zone is to hold of ours, also where that is nothing."""
+    """Our values for each managed zone, including zones that get none."""
 
     wants: dict[Zone, tuple[Want, ...]]
     problems: tuple[Problem, ...]
     reserved: tuple[Problem, ...]
-    """What was asked for at names that belong to the agents: nothing is wrong, they answer there themselves."""
+    """Requests for names that the agents manage: nothing is wrong, the agents publish these names themselves."""
     pending: tuple[Problem, ...]
-    homeless: frozenset[str] = frozenset()
-    """Names that no zone of ours holds."""
+    without_zone: frozenset[str] = frozenset()
+    """Names that lie in no managed zone."""
 
 
 def route(
     wanted: Desired, managed: Managed, *, reserved: Collection[str] = (), members: Collection[str] = ()
 ) -> Routed:
-    """Give every value to the zones that it belongs to, and settle there who gets which name.
+    """Assign every value to its zones, and settle conflicts within each zone.
 
-    `reserved` are the names that the agents look after now, `members` those of etcd members, which are always theirs.
+    `reserved` are the names that the agents manage now; `members` those of etcd members, which are always theirs.
     """
-    into: dict[Zone, list[Asked]] = {zone: [] for zone in managed.zones}
+    into: dict[Zone, list[RequestedValue]] = {zone: [] for zone in managed.zones}
     problems = set(wanted.problems)
     kept: set[Problem] = set()
-    homeless: set[str] = set()
+    without_zone: set[str] = set()
     theirs = frozenset(reserved)
     for one in wanted.asked:
         name = one.want.name
         if members and is_member(name, members):
-            problems.add(Problem(source=one.source, name=name, why="this is a name of etcd's, and nobody else's"))
+            problems.add(Problem(source=one.source, name=name, why="this name is reserved for an etcd member"))
         elif name in theirs:
             kept.add(Problem(source=one.source, name=name, why="the masters' agents answer for this name themselves"))
         elif (horizon := horizon_of(name, managed.horizons)) is None:
             why = f"no zone we manage holds {name} (rules: {', '.join(map(str, managed.rules)) or 'none'})"
             problems.add(Problem(source=one.source, name=name, why=why))
-            homeless.add(name)
+            without_zone.add(name)
         else:
             for zone in _zones(one, horizon, wanted.inside):
                 into[zone].append(one)
@@ -66,11 +66,11 @@ def route(
         problems=tuple(sorted(problems)),
         reserved=tuple(sorted(kept)),
         pending=wanted.pending,
-        homeless=frozenset(homeless),
+        without_zone=frozenset(without_zone),
     )
 
 
-def _zones(one: Asked, horizon: Horizon, inside: Collection[str]) -> Iterator[Zone]:
+def _zones(one: RequestedValue, horizon: Horizon, inside: Collection[str]) -> Iterator[Zone]:
     public, private = horizon.public, horizon.private
     if public is None or private is None:
         yield from horizon.zones

@@ -1,4 +1,4 @@
-"""The whole decision in one function: from objects and zones to what each zone is to hold."""
+"""The whole decision in one function: from objects and zones to the values that each zone should hold."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Which zones of a provider's are ours to write to.
+"""Choose which zones of a provider we manage.
 
 A rule names a zone (`example.com`), an id (`*/ID`), both (`example.com/ID`), or everything (`*`). For each zone name,
-the zones that a rule names win over those that only `*` covers. What is left must be clear: one zone, or a public and a
-private one, which are two sides of one name. Anything else is left alone: a guess would write where nobody looks.
+the zones that a rule names win over those that only `*` covers. The result must be unambiguous: one zone, or a public
+and a private one of the same name. Otherwise all zones of that name are left alone: a guess could write to a zone that
+no resolver asks.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from protokube.records.zones import Horizon, Zone
 
 ID = re.compile(r"[!-~]+")
 ID_PREFIX = re.compile(r"^/?hostedzone/")
-"""Route 53 writes it in front of an id in some places and not in others."""
+"""Route 53 puts this prefix in front of an id in some responses and not in others."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Rule:
-    """Empty stands for any."""
+    """Which zones to manage; an empty field matches any."""
 
     name: str = ""
     id: str = ""
@@ -53,7 +54,7 @@ class Managed:
 
 
 def parse_rules(texts: Iterable[str]) -> tuple[Rule, ...]:
-    """The rules, sorted, each once; none at all is `*`. Raises InvalidRequest with everything that is wrong."""
+    """The rules, sorted, without duplicates; no rule at all means `*`. Raises InvalidRequest with every error."""
     rules: set[Rule] = set()
     wrong: list[str] = []
     for text in ",".join(texts).split(","):
@@ -87,7 +88,7 @@ def _parse(text: str) -> Rule | str:
 
 
 def choose(zones: Collection[Zone], rules: Sequence[Rule]) -> Managed:
-    """The zones to manage. A rule that does not fit leaves it to the others; no rule at all is `*`."""
+    """The zones to manage. A rule that matches no zone has no effect; no rule at all means `*`."""
     horizons: dict[str, Horizon] = {}
     left: list[tuple[Zone, str]] = []
     explicit = [rule for rule in rules if not rule.wildcard]

@@ -1,4 +1,4 @@
 """From the Kubernetes API to what objects ask for: list, watch, decode, and read annotations.
 
-Not here: which records follow from it (`decide`), and anything that a zone says (`write`).
+Not here: which records follow from it (`decide`), and the contents of zones (`write`).
 """

@@ -1,7 +1,7 @@
-"""Whose the names of the API are: the agents', for as long as they renew a Lease that says so.
+"""Names of the API that the masters' agents manage: reserved for them while they renew a Lease that lists them.
 
-Whether it is renewed is seen by its changing, on our own clock: the clocks of two machines are never compared. What we
-cannot see counts as renewed, since the agents look after these names without any API.
+We detect a renewal by a change of the Lease, on our own clock: the clocks of two machines are never compared. While we
+cannot watch the Lease it counts as renewed, since the agents manage these names without the API.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from protokube.records.api import LEASE_MEMBERS, LEASE_NAMES, LEASE_SECONDS
 from protokube.records.names import normalise, problem
 
 MEMBER = "etcd-"
-"""How the names of members begin."""
+"""Prefix of the DNS names of etcd members."""
 
 
 class _Annotations(msgspec.Struct, frozen=True, gc=False):
@@ -38,8 +38,8 @@ class Lease(msgspec.Struct, frozen=True, gc=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What the agents' Lease says."""
+class AgentLease:
+    """The content of the agents' Lease."""
 
     names: frozenset[str]
     renewed: str
@@ -48,60 +48,63 @@ class Told:
     """The names of etcd members."""
 
 
-def told_by(lease: Lease) -> Told:
-    said, spec = lease.metadata.annotations or _Annotations(), lease.spec or _Spec()
-    return Told(
-        _names(said.names), spec.renewed or "", float(spec.seconds or LEASE_SECONDS), members=_names(said.members)
+def agent_lease(lease: Lease) -> AgentLease:
+    annotations, spec = lease.metadata.annotations or _Annotations(), lease.spec or _Spec()
+    return AgentLease(
+        _names(annotations.names),
+        spec.renewed or "",
+        float(spec.seconds or LEASE_SECONDS),
+        members=_names(annotations.members),
     )
 
 
-def _names(said: str | None) -> frozenset[str]:
-    names = [name for piece in (said or "").split(",") if (name := piece.strip()) and not problem(name)]
+def _names(text: str | None) -> frozenset[str]:
+    names = [name for piece in (text or "").split(",") if (name := piece.strip()) and not problem(name)]
     return frozenset(map(normalise, names))
 
 
 def is_member(name: str, members: Collection[str]) -> bool:
-    """Whether a name is that of an etcd member, or of one that may come beside those that there are."""
+    """Whether a name belongs to an etcd member, or could belong to one that is added to the same domain later."""
     label, _, rest = name.partition(".")
-    beside = label.startswith(MEMBER) and any(each.partition(".")[2] == rest for each in members)
-    return beside or name in members
+    possible = label.startswith(MEMBER) and any(each.partition(".")[2] == rest for each in members)
+    return possible or name in members
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
-    """Names that are the agents' now, and names that were and may be taken over."""
+    """Names that the agents manage now, and names that they gave up and that we may take over."""
 
     reserved: frozenset[str] = frozenset()
     left: frozenset[str] = frozenset()
     members: frozenset[str] = frozenset()
-    """Those of etcd members, which nobody takes over."""
+    """Names of etcd members; we never take these over."""
     ends_at: float | None = None
-    """When the Lease ends if it is not renewed."""
+    """When the Lease expires if it is not renewed."""
     renewed: str = ""
-    """When it was renewed last, as it says itself, by a clock that is not ours."""
+    """The renewTime of the Lease, by another machine's clock."""
 
 
 class AgentNames:
-    """Looks at the Lease again and again."""
+    """Follows the Lease, and decides which names are reserved."""
 
     def __init__(self) -> None:
-        self._told: Told | None = None
+        self._last: AgentLease | None = None
         self._members: frozenset[str] = frozenset()
-        """Also of a Lease that was there once: members do not go with it."""
+        """Kept when the Lease is deleted: the members still exist."""
         self._changed_at = 0.0
 
-    def look(self, told: Told | None, *, in_touch: bool, now: float) -> Names:
-        self._members = (told.members if told else frozenset()) or self._members
-        return replace(self._look(told, in_touch=in_touch, now=now), members=self._members)
+    def look(self, lease: AgentLease | None, *, in_touch: bool, now: float) -> Names:
+        self._members = (lease.members if lease else frozenset()) or self._members
+        return replace(self._look(lease, in_touch=in_touch, now=now), members=self._members)
 
-    def _look(self, told: Told | None, *, in_touch: bool, now: float) -> Names:
-        if told is None:
+    def _look(self, lease: AgentLease | None, *, in_touch: bool, now: float) -> Names:
+        if lease is None:
             if in_touch:
-                self._told = None
+                self._last = None
                 return Names()
-            return Names(reserved=self._told.names if self._told else frozenset())
-        if not in_touch or told != self._told:  # a Lease that we do not hear of may well be renewed
-            self._told, self._changed_at = told, now
-        if now - self._changed_at < told.seconds:
-            return Names(reserved=told.names, ends_at=self._changed_at + told.seconds)
-        return Names(left=told.names)
+            return Names(reserved=self._last.names if self._last else frozenset())
+        if not in_touch or lease != self._last:  # a Lease that we cannot watch may be renewed
+            self._last, self._changed_at = lease, now
+        if now - self._changed_at < lease.seconds:
+            return Names(reserved=lease.names, ends_at=self._changed_at + lease.seconds)
+        return Names(left=lease.names)

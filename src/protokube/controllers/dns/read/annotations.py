@@ -1,7 +1,7 @@
-"""What people write into annotations, and the addresses that machines report, in the one form our records know.
+"""Parse names from annotations and addresses from objects, and normalise them.
 
-It is other people's text: every piece that cannot be used is left out and told, and the rest counts. What is told is
-short, whatever was written.
+This is untrusted text: an entry that cannot be used is left out and reported, and the rest counts. Reports are short,
+whatever the text.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ from protokube.records.names import LONGEST_NAME, normalise, normalise_address, 
 from protokube.records.owners import LABEL, mark_name
 
 MOST_NAMES = 1000
-"""Of one object; an annotation has room for ten times as many, and each becomes records."""
-MOST_TOLD, LONGEST_TOLD = 10, 80
+"""Names of one object; an annotation has room for ten times as many, and each one becomes records."""
+MOST_WRONGS, LONGEST_SHOWN = 10, 80
 RECENT, LONGEST_ADDRESS = 1024, 64
-"""Names and addresses that are remembered, none of them long: the pods of one name come one after the other."""
+"""Cache size and longest cached address: pods with the same name follow one another, so parsing is cached."""
 VIEWS: tuple[View, ...] = ("internal", "external")
 
 
 @dataclass(slots=True)
 class Wrongs:
-    """Collects what is wrong with an object: each once, and no more than anybody reads."""
+    """Collects what is wrong with an object, without duplicates; `all` cuts the list to a readable length."""
 
-    told: dict[str, None] = field(default_factory=dict)
+    found: dict[str, None] = field(default_factory=dict)
 
     def add(self, why: str) -> None:
-        self.told.setdefault(why)
+        self.found.setdefault(why)
 
     def all(self) -> tuple[str, ...]:
-        told, more = list(self.told)[:MOST_TOLD], len(self.told) - MOST_TOLD
-        return (*told, f"and {more} more like these") if more > 0 else tuple(told)
+        found, more = list(self.found)[:MOST_WRONGS], len(self.found) - MOST_WRONGS
+        return (*found, f"and {more} more like these") if more > 0 else tuple(found)
 
 
 def names_by_view(annotations: Annotations | None, wrongs: Wrongs) -> dict[View, tuple[str, ...]]:
-    """The names that the annotations ask for; a view that is not asked for is not there."""
+    """The names that the annotations ask for, by view; a view without names is left out."""
     if annotations is None:
         return {}
     texts = {view: getattr(annotations, view) or "" for view in VIEWS}
@@ -70,7 +70,7 @@ def _usable(texts: Iterable[str], wrongs: Wrongs) -> Iterator[str]:
 
 @lru_cache(RECENT)
 def _name(text: str) -> tuple[str, str]:
-    """A name in its one form, or why it cannot be published."""
+    """The normalised name, or why it cannot be published."""
     if why := problem(text):
         return "", why
     name = normalise(text)
@@ -105,25 +105,25 @@ def is_address(text: str) -> bool:
 
 @lru_cache(RECENT)
 def _address(text: str) -> tuple[str, str]:
-    """An address in its one form, or why nobody else can reach a machine by it."""
+    """The normalised address, or why other machines cannot reach it."""
     try:
         normal = normalise_address(text)
     except Refused as refused:
         return "", f"it is no address; {refused.want} is wanted"
     address = ipaddress.ip_address(normal)
     if address.is_loopback:
-        return "", "it is of one machine only"
+        return "", "it is a loopback address"
     if address.is_link_local:
-        return "", "it is of one link only"
+        return "", "it is a link-local address"
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
         return "", "it is an IPv4 address written as IPv6"
-    return intern(normal), "it is of everybody" if normal == "255.255.255.255" else ""
+    return intern(normal), "it is the broadcast address" if normal == "255.255.255.255" else ""
 
 
 def shown(text: str) -> str:
-    """Other people's text, short, and with nothing in it that a terminal obeys."""
+    """Untrusted text, shortened and without control characters."""
     return ascii(shorten(text))
 
 
 def shorten(text: str) -> str:
-    return text if len(text) <= LONGEST_TOLD else f"{text[:LONGEST_TOLD]}..."
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."

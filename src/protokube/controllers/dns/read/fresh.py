@@ -1,4 +1,4 @@
-"""Single objects, asked for at this very moment, of the cluster that we know and of no other."""
+"""Read single objects from the API server without the cache, and only if it still serves the same cluster."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ from protokube.kube.client import ApiError, NoAnswer
 from protokube.records.names import address_type
 
 ORIGIN = f"{CORE}/namespaces/kube-system"
-"""It is there from a cluster's first moment to its last, so its uid is that of the cluster."""
+"""This namespace exists for the whole life of a cluster, so its uid identifies the cluster."""
 API_SERVERS = f"{CORE}/namespaces/default/endpoints/kubernetes"
-"""One object, kept up by the API servers themselves: the address of each of them."""
+"""One object, which the API servers themselves maintain: the address of each of them."""
 
 
-class Server(Protocol):
+class ObjectApi(Protocol):
+    """Read objects and lists; `protokube.kube.session.Session` implements it."""
+
     def get(self, path: str, query: Mapping[str, str] | None = None) -> bytes: ...
 
 
@@ -37,16 +39,16 @@ class _Origin(msgspec.Struct):
     metadata: _Identified
 
 
-def cluster_id(server: Server) -> str:
-    """What no two clusters share."""
+def cluster_id(server: ObjectApi) -> str:
+    """An id that is unique to the cluster."""
     found: _Origin = _decoded(_Origin, server.get(ORIGIN), ORIGIN)
     return found.metadata.uid
 
 
 class FreshObjects:
-    """Implements `confirm.Objects` for one round: the first question makes sure that it is still the same cluster."""
+    """Implements `confirm.Objects` for one round; the first read verifies that it is still the same cluster."""
 
-    def __init__(self, server: Server, cluster: str) -> None:
+    def __init__(self, server: ObjectApi, cluster: str) -> None:
         self._server, self._cluster = server, cluster
         self._same, self._silent = False, ""
         self._lists: dict[str, list[Any]] = {}
@@ -75,10 +77,10 @@ class FreshObjects:
     def serves(self, address: str) -> bool:
         found: Endpoints | None = self._get(API_SERVERS, Endpoints)
         subsets = (found.subsets if found else None) or ()
-        told = (each.ip for one in subsets for each in (*(one.addresses or ()), *(one.not_ready_addresses or ())))
-        there = addresses_of(told, Wrongs())
+        listed = (each.ip for one in subsets for each in (*(one.addresses or ()), *(one.not_ready_addresses or ())))
+        there = addresses_of(listed, Wrongs())
         if not any(address_type(each) == address_type(address) for each in there):
-            raise TryLater(f"the API servers tell no address of the kind of {address}")
+            raise TryLater(f"the API servers publish no address of the same family as {address}")
         return address in there
 
     def who_has(self, name: str, address: str) -> str:
@@ -92,7 +94,7 @@ class FreshObjects:
         return ""
 
     def _all(self, path: str, of: type[Any]) -> list[Any]:
-        """A list made now, for this round; one object that cannot be read may be the one that is looked for."""
+        """List once per round; an object that cannot be decoded is an error, since it may be the one we look for."""
         if path not in self._lists:
 
             def get(query: Mapping[str, str]) -> bytes:
@@ -105,7 +107,7 @@ class FreshObjects:
         return self._lists[path]
 
     def _get(self, path: str, of: type[Any]) -> Any:
-        """None only if the server of our cluster says that there is none."""
+        """None only if the API server of our cluster answers that the object does not exist."""
         content = self._content(path)
         return None if content is None else _decoded(of, content, path)
 
@@ -115,7 +117,7 @@ class FreshObjects:
         try:
             self._make_sure()
             return self._server.get(path, query)
-        except NoAnswer as error:  # to ask for the next object would only cost the same time again
+        except NoAnswer as error:  # the next request would only wait for the same timeout
             self._silent = error.message
             raise
         except ApiError as error:

@@ -1,4 +1,4 @@
-"""Everything that can ask for a name, listed once and whole: for who only wants to look."""
+"""List every object that can ask for a name once, completely: for read-only commands."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import msgspec
 
 from protokube.controllers.decoding import pages
-from protokube.controllers.dns.read.agentnames import AgentNames, Lease, Names, told_by
+from protokube.controllers.dns.read.agentnames import AgentNames, Lease, Names, agent_lease
 from protokube.controllers.dns.read.objects import Ingress, Node, Object, Pod, Service
 from protokube.controllers.dns.read.watching import CORE, LEASES, NETWORKING
 from protokube.errors import TryLater
@@ -17,12 +17,14 @@ from protokube.kube.client import ApiError
 from protokube.records.api import LEASE
 
 
-class Server(Protocol):
+class PagedLists(Protocol):
+    """Read lists page by page; `protokube.kube.session.Session` implements it."""
+
     def get(self, path: str, query: Mapping[str, str] | None = None) -> bytes: ...
 
 
-def list_objects(server: Server, *, namespace: str = "", ingresses: bool = False) -> list[Object]:
-    """Every node, and of the others those that name anything; one that cannot be read is left out."""
+def list_objects(server: PagedLists, *, namespace: str = "", ingresses: bool = False) -> list[Object]:
+    """Every node, and those other objects that ask for a name; an object that cannot be decoded is left out."""
     inside = f"/namespaces/{namespace}" if namespace else ""
     kinds: list[tuple[str, type[Any]]] = [
         (f"{CORE}{inside}/pods", Pod), (f"{CORE}{inside}/services", Service), (f"{CORE}/nodes", Node),
@@ -32,8 +34,8 @@ def list_objects(server: Server, *, namespace: str = "", ingresses: bool = False
     return [item for path, of in kinds for item in _listed(server, path, of) if _matters(item)]
 
 
-def agents_names(server: Server) -> Names:
-    """Whose the names of the API are if their Lease is still renewed, which one look does not tell."""
+def agents_names(server: PagedLists) -> Names:
+    """The agents' names, assuming that their Lease is still renewed: a single read cannot tell."""
     try:
         content = server.get(f"{LEASES}/{LEASE}")
     except ApiError as error:
@@ -41,18 +43,18 @@ def agents_names(server: Server) -> Names:
             return Names()
         raise
     try:
-        told = told_by(msgspec.json.decode(content, type=Lease))
+        lease = agent_lease(msgspec.json.decode(content, type=Lease))
     except msgspec.MsgspecError as error:
         raise TryLater(f"the Lease {LEASE} of the agents cannot be read: {error}") from error
-    return replace(AgentNames().look(told, in_touch=True, now=0.0), renewed=told.renewed)
+    return replace(AgentNames().look(lease, in_touch=True, now=0.0), renewed=lease.renewed)
 
 
-def _listed(server: Server, path: str, of: type[Any]) -> Iterator[Object]:
+def _listed(server: PagedLists, path: str, of: type[Any]) -> Iterator[Object]:
     def get(query: Mapping[str, str]) -> bytes:
         try:
             return server.get(path, query)
         except ApiError as error:
-            if error.status == 410:  # it took us longer to read than the server remembers
+            if error.status == 410:  # the continue token expired before we had read the whole list
                 raise TryLater(f"{path}: the list changed while it was read: {error.message}") from error
             raise
 
@@ -66,5 +68,7 @@ def _listed(server: Server, path: str, of: type[Any]) -> Iterator[Object]:
 
 
 def _matters(item: Object) -> bool:
-    said = item.metadata.annotations
-    return isinstance(item, (Node, Ingress)) or (said is not None and bool(said.internal or said.external))
+    annotations = item.metadata.annotations
+    if isinstance(item, (Node, Ingress)):
+        return True
+    return annotations is not None and bool(annotations.internal or annotations.external)

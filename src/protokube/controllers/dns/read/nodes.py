@@ -1,6 +1,6 @@
-"""Nodes: what other objects' names lead to, and what a node asks for itself.
+"""Nodes as targets of other objects' names, and the names that a node asks for itself.
 
-A node counts until it is gone, also while it is drained: whatever runs on it says for itself when it leaves.
+A node counts until it is deleted, also while it is drained: the pods on it stop asking for themselves.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from protokube.controllers.dns.read.sources import make_source
 
 ROLE_PREFIX, ROLE_LABEL, NO_ROLE = "node-role.kubernetes.io/", "kubernetes.io/role", "node"
 SAME_ROLE = frozenset({"master", "control-plane"})
-"""Kubernetes renamed the one to the other; who asks for either means both."""
+"""Kubernetes renamed one to the other, so a request for either means both."""
 
 
 def node_target(node: Node) -> NodeTarget:
-    """Only addresses of the two types that views know: a host name is not an address."""
+    """Only addresses of the types InternalIP and ExternalIP count: a host name is not an address."""
     wrongs = Wrongs()
     reported = (node.status.addresses if node.status else None) or ()
     internal, external = (
@@ -42,7 +42,7 @@ def node_target(node: Node) -> NodeTarget:
 
 
 def roles_of(labels: Mapping[str, str]) -> tuple[str, ...]:
-    """Every role that the labels give, sorted; a node without one is a node."""
+    """Every role in the labels, sorted; a node without any has the role `node`."""
     roles = {label.removeprefix(ROLE_PREFIX) for label in labels if label.startswith(ROLE_PREFIX)}
     roles.add(labels.get(ROLE_LABEL, ""))
     roles.discard("")

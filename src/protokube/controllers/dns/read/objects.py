@@ -1,7 +1,7 @@
-"""Pods, nodes, services and ingresses as the API server writes them, as far as we use them.
+"""Pods, nodes, services and ingresses as the API server sends them: only the fields that we use.
 
-Everything else is skipped while it is read, without becoming an object: of a pod of 3 kB that asks for nothing, nothing
-is ever kept. Whatever the API server may leave out, or write as null, may be missing here.
+The decoder skips all other fields without building objects: a pod of 3 kB that asks for no name leaves nothing in
+memory. Every field that the API server may omit or send as null is optional here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 
 class Annotations(Struct, frozen=True, gc=False):
-    """Two of them; those of other people may be long."""
+    """Our two annotations only; others may be long."""
 
     external: str | None = field(default=None, name="dns.alpha.kubernetes.io/external")
     internal: str | None = field(default=None, name="dns.alpha.kubernetes.io/internal")
@@ -65,7 +65,7 @@ class Node(Struct, frozen=True, gc=False):
 
 
 class Point(Struct, frozen=True, gc=False):
-    """One way to a load balancer."""
+    """One address of a load balancer."""
 
     ip: str | None = None
     hostname: str | None = None

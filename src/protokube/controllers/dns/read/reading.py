@@ -1,8 +1,8 @@
-"""From the bytes of one object to what is kept of it.
+"""Decode one object to what the cache keeps of it.
 
-Nothing is kept of an object that asks for nothing. One that cannot be read must not stop the others: its name is kept
-and what is wrong with it, so that its owner is told. It asks for nothing then, but loses nothing either: whoever wants
-to take a value away asks for the object itself first, and what cannot be read has not agreed.
+The cache holds no object that asks for nothing. One that cannot be decoded must not stop the others: the cache keeps
+its name and the error, so that its owner learns of it. It then asks for nothing but loses nothing either: before a
+value is removed, its object is read again (`write.confirm`), and one that cannot be decoded keeps the value.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Read = Callable[[bytes | Raw], K | None]
 
 
 class Name(Struct, frozen=True, gc=False):
-    """As little as possible, so that there is nothing left to be odd."""
+    """As few fields as possible, so that almost any object can be decoded."""
 
     name: str
     namespace: str = ""

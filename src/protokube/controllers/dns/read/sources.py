@@ -1,10 +1,10 @@
 """What pods, services and ingresses ask for.
 
-A pod counts from the moment it has an address until it is finished or its deletion begins. Readiness is not asked: a
-pod that is not ready yet, or not for a moment, is most often the one that must be reached to become so (an API server
-behind its own name), and taking a name away is worse than an answer too many. The beginning of a deletion is asked: on
-a node that died, a pod stays `Terminating` for ever, and on one that lives it has stopped taking on work, as the
-endpoints of a service show. A restart in place does not lose the name: the value has a grace time before it goes.
+A pod counts from the moment it has an address until it has finished or its deletion begins. Readiness does not count: a
+pod that is not ready is most often the one that must be reached to become ready (an API server behind its own name),
+and removing a name is worse than one address too many. The start of a deletion counts: on a dead node a pod stays
+`Terminating` for ever, and on a live one it no longer takes on work, as the endpoints of a service show. A restart in
+place does not lose the name: the value stays for a grace time.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from protokube.records.names import address_type, normalise, problem
 
 FINISHED = frozenset({"Succeeded", "Failed"})
 INGRESS_VIEW: View = "external"
-"""An ingress says nothing of views. What is external is also seen from inside, unless the name is another one there."""
+"""An ingress has no views. External names are also visible inside, unless the name has internal values of its own."""
 
 Names = dict[View, tuple[str, ...]]
 
 
 def pod_source(pod: Pod) -> Source | None:
-    """Only a pod on its node's own network has addresses that mean something to others."""
+    """Only a pod with hostNetwork has addresses that other machines can reach."""
     if _asks_nothing(pod.metadata) or (pod.status and pod.status.phase in FINISHED):
         return None
     wrongs = Wrongs()
@@ -46,7 +46,7 @@ def pod_source(pod: Pod) -> Source | None:
 
 
 def service_source(service: Service) -> Source | None:
-    """A load balancer gives its own addresses; a node port is open on every node."""
+    """A load balancer has addresses of its own; a node port is open on every node."""
     if _asks_nothing(service.metadata):
         return None
     wrongs = Wrongs()
@@ -77,7 +77,7 @@ def ingress_source(ingress: Ingress) -> Source | None:
 
 
 def make_source(kind: str, metadata: Metadata, asks: Iterable[Ask], wrongs: Wrongs) -> Source | None:
-    """None if there is nothing to remember."""
+    """None if there is nothing to keep."""
     asked, wrong = tuple(asks), wrongs.all()
     if not asked and not wrong:
         return None
@@ -90,9 +90,11 @@ def key_of(kind: str, metadata: Metadata) -> str:
 
 
 def _asks_nothing(metadata: Metadata) -> bool:
-    """Nothing, or nothing any more: what is being deleted leaves before it is gone."""
-    said = metadata.annotations
-    return metadata.deletion_timestamp is not None or said is None or not (said.internal or said.external)
+    """Whether the object asks for no name, or no longer: a deletion counts from its start."""
+    annotations = metadata.annotations
+    if metadata.deletion_timestamp is not None or annotations is None:
+        return True
+    return not (annotations.internal or annotations.external)
 
 
 def _pod_addresses(status: PodStatus | None) -> Iterator[str | None]:
@@ -102,7 +104,7 @@ def _pod_addresses(status: PodStatus | None) -> Iterator[str | None]:
 
 
 def _balanced(names: Names, status: BalancerStatus | None, wrongs: Wrongs) -> Iterator[Ask]:
-    """The same answers in every view. Where there are addresses, host names are left out: no name can have both."""
+    """The same values in every view. If there are addresses, host names are left out: no name can have both."""
     balancer = status.load_balancer if status else None
     points = (balancer.ingress if balancer else None) or ()
     hosts = [point.hostname for point in points if point.hostname]
@@ -113,7 +115,7 @@ def _balanced(names: Names, status: BalancerStatus | None, wrongs: Wrongs) -> It
     for view, asked in names.items():
         for name in asked:
             if Value("CNAME", name) in values:
-                wrongs.add(f"{name} cannot be another word for itself")
+                wrongs.add(f"{name} cannot be a CNAME of itself")
             others = [value for value in values if value.value != name]
             for target in others or (None,):
                 yield Ask(name=name, view=view, target=target)

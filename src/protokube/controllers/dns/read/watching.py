@@ -1,4 +1,4 @@
-"""Everything that can ask for a name, as the API server tells it, and whether that is all there is."""
+"""Watch every kind of object that can ask for a name; report whether the cache is complete."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from protokube.controllers.decoding import Kind, reader
 from protokube.controllers.dns import NodeTarget, Source
-from protokube.controllers.dns.read.agentnames import AgentNames, Lease, Names, Told, told_by
+from protokube.controllers.dns.read.agentnames import AgentLease, AgentNames, Lease, Names, agent_lease
 from protokube.controllers.dns.read.reading import read_ingress, read_node, read_pod, read_service
 from protokube.controllers.reflector import Reflector, Snapshot, WatchApi
 from protokube.records.api import LEASE
@@ -22,22 +22,22 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """All objects at one moment."""
+    """The contents of all caches at one moment."""
 
     sources: Mapping[str, Source]
-    """By their keys."""
+    """By key."""
     nodes: Mapping[str, NodeTarget]
     agents: Names
     ready: bool
     """Every kind was listed completely at least once."""
     whole: bool
-    """And every one is kept up: what is not here is not there."""
+    """And every watch is healthy: an object that is missing here does not exist."""
     trouble: str
-    """Why not."""
+    """Why `whole` is False."""
 
 
 class Watching:
-    """One reflector for each kind; `look` at any time, from any thread."""
+    """One reflector for each kind; any thread may call `look` at any time."""
 
     def __init__(
         self,
@@ -61,8 +61,8 @@ class Watching:
             path = f"{NETWORKING}{inside}/ingresses"
             self._sources["ingress"] = of("ingresses", path, read_ingress)
         self._nodes: Reflector[NodeTarget] = of("nodes", f"{CORE}/nodes", read_node)
-        self._lease: Reflector[Told] = of(
-            "the agents' lease", LEASES, reader(Lease, told_by), fieldSelector=f"metadata.name={LEASE}"
+        self._lease: Reflector[AgentLease] = of(
+            "the agents' lease", LEASES, reader(Lease, agent_lease), fieldSelector=f"metadata.name={LEASE}"
         )
         self._agents = AgentNames()
 
@@ -79,18 +79,18 @@ class Watching:
     def look(self) -> Seen:
         kinds = {kind: each.snapshot() for kind, each in self._sources.items()}
         nodes, lease = self._nodes.snapshot(), self._lease.snapshot()
-        told = next(iter(lease.items.values()), None)
+        current = next(iter(lease.items.values()), None)
         every: list[Snapshot[Any]] = [*kinds.values(), nodes, lease]
         return Seen(
             sources={source.key: source for seen in kinds.values() for source in seen.items.values()},
             nodes=nodes.items,
-            agents=self._agents.look(told, in_touch=lease.in_touch, now=time.monotonic()),
+            agents=self._agents.look(current, in_touch=lease.in_touch, now=time.monotonic()),
             ready=all(seen.lists for seen in every),
             whole=all(seen.in_touch for seen in every),
             trouble="; ".join(dict.fromkeys(seen.trouble for seen in every if not seen.in_touch)),
         )
 
     def relist(self) -> None:
-        """Somebody has seen that a list is wrong."""
+        """Relist every kind, because a list proved to be wrong."""
         for each in self.reflectors:
             each.relist()

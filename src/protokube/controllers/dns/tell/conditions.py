@@ -1,7 +1,7 @@
-"""Say on pods and services themselves what became of the names that they ask for: a condition of their status.
+"""Report the state of a pod's or service's DNS names as a condition in its own status.
 
-An Event tells of a moment and is forgotten after an hour; a condition stays for as long as it is true. It is written
-only when it changes, one object after the other, and beside what all others keep in the same status.
+An Event reports a moment and expires after an hour; a condition stays for as long as it is true. We write it only when
+it changes, one object at a time, by server-side apply, so that the conditions of others stay.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from protokube.kube.client import APPLY, ApiError
 TYPE = "protokube.io/DNS"
 MANAGER = "protokube-dns-controller"
 KINDS = {"pod": ("Pod", "pods"), "service": ("Service", "services")}
-"""Those whose status has conditions."""
+"""The kinds whose status has conditions."""
 BETWEEN = 0.1
-"""Seconds between two writes: a first look at a full cluster is no reason to storm its API server."""
+"""Seconds between two writes, so that the first round in a large cluster does not flood its API server."""
 
 log = logging.getLogger("protokube.dns")
 
 
-class Server(Protocol):
-    """What is asked of `protokube.kube.session.Session`."""
+class StatusApi(Protocol):
+    """Read objects and patch their status; `protokube.kube.session.Session` implements it."""
 
     def get(self, path: str) -> bytes: ...
 
@@ -43,16 +43,16 @@ class Server(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What the condition of an object is to say."""
+class DesiredCondition:
+    """The content that the condition of an object should have."""
 
     status: Status
     reason: str
     message: str
 
 
-def said_of(done: Round) -> dict[str, Said]:
-    """By the keys of pods and services; nothing if this round knew nothing."""
+def desired_conditions(done: Round) -> dict[str, DesiredCondition]:
+    """The conditions by key of pod or service; empty if the round decided nothing."""
     if done.routed is None or done.seen is None:
         return {}
     wrong = _by_source((each.source, f"{each.name}: {each.why}" if each.name else each.why) for each in unmet(done))
@@ -63,44 +63,44 @@ def said_of(done: Round) -> dict[str, Said]:
         if outcome.trouble
         for want in done.routed.wants[outcome.zone]
     )
-    told: dict[str, Said] = {}
+    found: dict[str, DesiredCondition] = {}
     for key, source in done.seen.sources.items():
         if key.partition("/")[0] not in KINDS:
             continue
         if key in wrong:
-            told[key] = Said("False", "NotSet", "; ".join(wrong[key]))
+            found[key] = DesiredCondition("False", "NotSet", "; ".join(wrong[key]))
         elif key in unknown:
-            told[key] = Said("Unknown", "ZoneTrouble", "; ".join(unknown[key]))
+            found[key] = DesiredCondition("Unknown", "ZoneTrouble", "; ".join(unknown[key]))
         elif key in waits:
-            told[key] = Said("False", "Waiting", "; ".join(waits[key]))
+            found[key] = DesiredCondition("False", "Waiting", "; ".join(waits[key]))
         else:
-            told[key] = Said("True", "Set", ", ".join(sorted({ask.name for ask in source.asks})))
-    return told
+            found[key] = DesiredCondition("True", "Set", ", ".join(sorted({ask.name for ask in source.asks})))
+    return found
 
 
-def _by_source(told: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+def _by_source(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     found: defaultdict[str, set[str]] = defaultdict(set)
-    for source, text in told:
+    for source, text in pairs:
         found[source].add(text)
     return {source: sorted(texts) for source, texts in found.items()}
 
 
 class Conditions:
-    """Takes each round, and returns at once; `run` writes, in a thread of its own."""
+    """Called with each round, and returns at once; `run` writes, in a thread of its own."""
 
-    def __init__(self, server: Server, *, between: float = BETWEEN) -> None:
+    def __init__(self, server: StatusApi, *, between: float = BETWEEN) -> None:
         self._server, self._between = server, between
-        self._said: dict[str, Said] = {}
+        self._desired: dict[str, DesiredCondition] = {}
         self._queue: Queue[str] = Queue("conditions", self._write)
         self._stop = threading.Event()
 
     def __call__(self, done: Round) -> None:
-        now = said_of(done)
+        now = desired_conditions(done)
         if done.routed is None:
             return
-        before, self._said = self._said, now
-        for key, said in now.items():
-            if before.get(key) != said:
+        before, self._desired = self._desired, now
+        for key, desired in now.items():
+            if before.get(key) != desired:
                 self._queue.add(key)
 
     def run(self, stop: threading.Event) -> None:
@@ -111,32 +111,32 @@ class Conditions:
         self._queue.wake()
 
     def _write(self, key: str) -> float | None:
-        said = self._said.get(key)
-        if said is None or self._stop.wait(self._between):
+        desired = self._desired.get(key)
+        if desired is None or self._stop.wait(self._between):
             return None
         kind, namespace, name = key.split("/")
         path = f"{CORE}/namespaces/{quote(namespace)}/{KINDS[kind][1]}/{quote(name)}"
         try:
             tree: dict[str, Any] = json.loads(self._server.get(path))
-            if body := patch_of(KINDS[kind][0], tree, said, datetime.now(UTC)):
+            if body := patch_of(KINDS[kind][0], tree, desired, datetime.now(UTC)):
                 query = {"fieldManager": MANAGER, "force": "true"}
                 self._server.patch(f"{path}/status", json.dumps(body).encode(), APPLY, query)
         except ApiError as error:
-            if error.status != 404:  # gone meanwhile
+            if error.status != 404:  # 404: the object was deleted meanwhile
                 log.warning("the condition of %s cannot be written: %s", key, error.message)
         return None
 
 
-def patch_of(kind: str, tree: Mapping[str, Any], said: Said, now: datetime) -> dict[str, Any] | None:
-    """What to apply, or nothing if the object says so already."""
+def patch_of(kind: str, tree: Mapping[str, Any], desired: DesiredCondition, now: datetime) -> dict[str, Any] | None:
+    """The patch to apply, or None if the object already has this condition."""
     metadata = tree["metadata"]
     observed = (tree.get("status") or {}).get("conditions") or []
-    told = with_condition(
-        observed, type=TYPE, status=said.status, reason=said.reason, message=said.message,
+    conditions = with_condition(
+        observed, type=TYPE, status=desired.status, reason=desired.reason, message=desired.message,
         now=now.strftime("%Y-%m-%dT%H:%M:%SZ"),
     )  # fmt: skip
-    if told == observed:
+    if conditions == observed:
         return None
     named = {name: metadata[name] for name in ("name", "namespace", "uid") if name in metadata}
-    ours = [each for each in told if each["type"] == TYPE]
+    ours = [each for each in conditions if each["type"] == TYPE]
     return {"apiVersion": "v1", "kind": kind, "metadata": named, "status": {"conditions": ours}}

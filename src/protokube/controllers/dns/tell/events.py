@@ -1,8 +1,8 @@
-"""Tell the owners of objects what became of the names that they asked for, by Events.
+"""Report the state of an object's DNS names to its owner by Events.
 
-A round says all that is wrong, again and again, and a thousand objects may be wrong at once. So an Event is written
-when something becomes true and, since the API server forgets Events after an hour, sometimes while it stays so; never
-more of them than the cluster should have to keep. What is too much now comes with a later round.
+Every round finds all problems again, and a thousand objects may have one at once. So an Event is written when a problem
+appears and, since the API server expires Events after an hour, repeated now and then while it lasts. A token bucket
+bounds their number; what exceeds it comes with a later round.
 """
 
 from __future__ import annotations
@@ -25,46 +25,46 @@ from protokube.records.owners import Mark
 
 NOT_SET, SET, REMOVED = "DNSNameNotSet", "DNSNameSet", "DNSNameRemoved"
 MANY = 20
-"""More names than these in one round are no news for each owner, but a zone that is filled: the log tells how many."""
+"""A round that writes more names than this fills a zone: it gets no Event per owner, only the number in the log."""
 AGAIN = 1800.0
-"""Seconds after which what is still wrong is told again."""
+"""Seconds after which a lasting problem is reported again."""
 BURST, RATE = 50, 1.0
-"""Events at once, and in a second after that."""
+"""Token bucket: its size, and the tokens that it gains per second."""
 KINDS = {"pod": "Pod", "service": "Service", "ingress": "Ingress", "node": "Node"}
 
 
-class Tells(Protocol):
-    """What is asked of `protokube.controllers.events.Events`."""
+class EventSink(Protocol):
+    """Takes the news to write; `protokube.controllers.events.Events` implements it."""
 
     def tell(self, news: News) -> None: ...
 
 
-def event_teller(events: Tells, clock: Callable[[], float] = time.monotonic) -> Callable[[Round], None]:
-    """What is returned takes each round, and returns at once."""
-    told: dict[News, float] = {}
+def event_reporter(events: EventSink, clock: Callable[[], float] = time.monotonic) -> Callable[[Round], None]:
+    """Make a function that is called with each round, and returns at once."""
+    reported: dict[News, float] = {}
     spent, since = 0.0, clock()
 
-    def tell(done: Round) -> None:
-        nonlocal told, spent, since
+    def report(done: Round) -> None:
+        nonlocal reported, spent, since
         now = clock()
         spent, since = max(0.0, spent - (now - since) * RATE), now
         wrong = list(dict.fromkeys(warnings(done)))
-        if done.routed is not None:  # who does not lead knows nothing of what is right
-            told = {news: told[news] for news in wrong if news in told}
-        due = [news for news in wrong if now - told.get(news, -AGAIN) >= AGAIN]
+        if done.routed is not None:  # a replica that does not lead does not know which problems are gone
+            reported = {news: reported[news] for news in wrong if news in reported}
+        due = [news for news in wrong if now - reported.get(news, -AGAIN) >= AGAIN]
         for news in [*changes(done), *due]:
             if spent + 1 > BURST:
                 return
             spent += 1
             if news.type == "Warning":
-                told[news] = now
+                reported[news] = now
             events.tell(news)
 
-    return tell
+    return report
 
 
 def warnings(done: Round) -> Iterator[News]:
-    """What objects ask for and do not have."""
+    """Requests of objects that are not met."""
     if done.routed is None or done.seen is None:
         return
     seen = done.seen
@@ -77,7 +77,7 @@ def warnings(done: Round) -> Iterator[News]:
 
 
 def changes(done: Round) -> Iterator[News]:
-    """What was written for objects, unless it was too much to be news."""
+    """What was written for objects, unless it is too much for single Events."""
     if done.seen is None or sum(len(outcome.applied) for outcome in done.zones) > MANY:
         return
     for outcome in done.zones:
@@ -102,7 +102,7 @@ def _of_unit(seen: Seen, outcome: Outcome, unit: Unit) -> Iterator[News]:
 
 
 def regarding(seen: Seen, key: str) -> Regarding | None:
-    """The object, if it is there."""
+    """The object to attach an Event to, if it exists."""
     kind, _, rest = key.partition("/")
     namespace, _, name = rest.rpartition("/")
     source = _source(seen, kind, rest, key)

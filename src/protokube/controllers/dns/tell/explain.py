@@ -1,7 +1,7 @@
-"""Why a name has the records that it has, or has none: the way from the objects that ask for it to the zone.
+"""Explain why a name has the records that it has, or none: follow it from the objects that ask for it to the zone.
 
-Each step on this way knows only its own reasons. Here all of them are asked about one name, by the very functions by
-which the controller decides, so that what is told is what it would do. Pure, but for the question whether an object
+Each step of the controller knows only its own reasons. This module runs all of them for one name, with the same
+functions as the controller, so that the explanation is what it would do. Pure, except for the check whether an object
 that no list shows is really gone.
 """
 
@@ -32,18 +32,18 @@ from protokube.records.owners import Owned
 from protokube.records.zones import Zone, horizon_of
 
 Doubts = Callable[[Owned], str]
-"""Why a value stays though no list asks for it; nothing if it may go."""
+"""Why a value stays although no listed object asks for it; empty if it may be removed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Everything:
-    """All that was read, once."""
+    """Everything that the command read, once."""
 
     objects: Sequence[Object]
     managed: Managed
     agents: Names = field(default_factory=Names)
     records: Mapping[Zone, Sequence[Record]] = field(default_factory=dict)
-    """Of the zones that hold the name."""
+    """The records of the zones that hold the name."""
     troubles: Mapping[Zone, str] = field(default_factory=dict)
     """Why a zone could not be read."""
 
@@ -69,15 +69,15 @@ class Everything:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Asking:
-    """One object in which the name is written, whatever comes of it."""
+    """One object that contains the name, whether it gets it or not."""
 
     source: str
     views: tuple[View, ...]
     by_rule: bool
-    """It is the host of a rule, not in an annotation."""
+    """The name is the host of an ingress rule, not in an annotation."""
     gives: tuple[Value, ...]
     why: tuple[str, ...]
-    """What keeps it from having its way."""
+    """Why the object does not get the name."""
 
 
 def source_of(item: Object) -> Source | None:
@@ -89,9 +89,9 @@ def source_of(item: Object) -> Source | None:
 
 
 def askings(seen: Everything, name: str) -> tuple[Asking, ...]:
-    """Who asks for the name, what that comes to, and why it comes to nothing."""
+    """The objects that ask for the name, the values that result, and why there are none."""
     routed, nodes = seen.routed, index(seen.nodes.values())
-    told: list[Problem] = [*routed.problems, *routed.reserved]
+    problems: list[Problem] = [*routed.problems, *routed.reserved]
     found: list[Asking] = []
     for item in seen.objects:
         if not (views := tuple(view for view, names in written(item).items() if name in names)):
@@ -99,7 +99,7 @@ def askings(seen: Everything, name: str) -> tuple[Asking, ...]:
         key, source = key_of(type(item).__name__.lower(), item.metadata), source_of(item)
         asks = [ask for ask in source.asks if ask.name == name] if source else []
         given = {each.want for ask in asks if source for each in values_of(source, ask, nodes)}
-        why = [each.why for each in told if (each.source, each.name) == (key, name)]
+        why = [each.why for each in problems if (each.source, each.name) == (key, name)]
         why += _why_nothing(item, source, asked=bool(asks), pending=any(ask.target is None for ask in asks))
         found.append(
             Asking(
@@ -114,7 +114,7 @@ def askings(seen: Everything, name: str) -> tuple[Asking, ...]:
 
 
 def written(item: Object) -> dict[View, tuple[str, ...]]:
-    """The names that are written in an object, whether they count or not."""
+    """All names that an object contains, whether they count or not."""
     if isinstance(item, Ingress):
         rules = (item.spec.rules if item.spec else None) or ()
         return {INGRESS_VIEW: names_of((rule.host or "" for rule in rules), Wrongs())}
@@ -126,7 +126,7 @@ def names_written(seen: Everything) -> set[str]:
 
 
 def left_alone(seen: Everything, name: str) -> Iterator[tuple[Zone, str]]:
-    """Zones that would hold the name and are not ours to write to."""
+    """Zones that would hold the name and that we do not manage."""
     return ((zone, why) for zone, why in seen.managed.left if inside(name, zone.name))
 
 

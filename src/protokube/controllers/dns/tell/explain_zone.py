@@ -1,7 +1,7 @@
-"""What stands at a name in one zone, whose that is, and what the controller would do next. Pure.
+"""The values at a name in one zone, who owns them, and what the controller would do next. Pure.
 
-The controller lets nothing go at once, so it is planned twice: for now, and for the moment at which the grace time of
-everything that nobody asks for has passed.
+The controller removes nothing at once, so this plans twice: for now, and for the moment at which the grace time of all
+unrequested values has passed.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from protokube.records.zones import Zone
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """One value, and whose it is."""
+    """One value, and who owns it."""
 
     type: str
     value: str
     ttl: int | None
-    """None if there is only a mark left of it."""
+    """None if only a mark is left of the value."""
     marks: tuple[Mark, ...]
-    """None of them: nobody says whose it is, so nobody of us touches it."""
+    """Without any mark the value is unowned, so the controller never changes it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaving:
-    """A value of ours that nobody asks for."""
+    """A value of ours that no object asks for."""
 
     line: Owned
     held_by: str
-    """What keeps it there; nothing if it goes when its time has come."""
+    """Why it stays; empty if it goes when its grace time ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class AtZone:
     wanted: tuple[Want, ...] = ()
     standing: tuple[Standing, ...] = ()
     wildcard: str = ""
-    """What answers where nothing stands."""
+    """The wildcard record that answers if the name itself does not exist."""
     changes: tuple[Change, ...] = ()
     """What would be written now, without the marks."""
     leaving: tuple[Leaving, ...] = ()
@@ -58,7 +58,7 @@ class AtZone:
 
     @property
     def in_order(self) -> bool:
-        """All that is asked for stands, and nothing is to go."""
+        """Every requested value is there, and nothing is to be removed."""
         there = {(each.type, each.value) for each in self.standing if each.ttl is not None}
         asked = {(want.type, want.value) for want in self.wanted}
         return not self.trouble and not self.changes and not self.leaving and asked <= there
@@ -80,7 +80,7 @@ def at_zone(seen: Everything, zone: Zone, name: str, policy: Policy, doubt: Doub
         allowed=True, now=policy.grace, grace=policy.grace, absent_since=first.absent, forced=policy.forced
     )  # fmt: skip
     later = plan(due)
-    askers = {want.by for want in wants if want.name == name}  # what waits for its grace time is told as leaving
+    askers = {want.by for want in wants if want.name == name}  # values within their grace time are shown as leaving
     return AtZone(
         zone=zone,
         wanted=tuple(want for want in wants if want.name == name),
@@ -107,7 +107,7 @@ def _standing(records: Sequence[Record], name: str) -> Iterator[Standing]:
 
 
 def _wildcard(records: Sequence[Record], name: str) -> str:
-    """RFC 4592: the star right below the nearest name above that exists, if only by what lies below it."""
+    """RFC 4592: the wildcard directly below the closest encloser, which may exist only through names below it."""
     names = {record.name for record in records}
     there = {ending for each in names for ending in _endings(each)}
     for above in _endings(name):

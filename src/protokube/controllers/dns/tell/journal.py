@@ -1,4 +1,4 @@
-"""The log of the dns-controller: what a round did, and what keeps it from its work, each said once."""
+"""The log of the dns-controller: what a round changed, and each problem once."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from protokube.records.owners import marked_name
 
 log = logging.getLogger("protokube.dns")
 SHOWN = 20
-"""Changes of one round that are told one by one."""
+"""Changes of one round that are logged one by one."""
 
 
 def journal() -> Callable[[Round], None]:
-    """What is returned takes each round. A sentence comes again only after it was not true for a while."""
-    told: set[str] = set()
+    """Make a function that is called with each round. It logs a problem again only after it was gone for a while."""
+    logged: set[str] = set()
 
-    def tell(done: Round) -> None:
-        nonlocal told
+    def report(done: Round) -> None:
+        nonlocal logged
         for outcome in done.zones:
             for line in changes(outcome.applied):
                 log.info("%s: %s", outcome.zone.name, line)
         now = set(sentences(done))
-        for sentence in sorted(now - told):
+        for sentence in sorted(now - logged):
             log.warning("%s", sentence)
-        told = now
+        logged = now
 
-    return tell
+    return report
 
 
 def changes(units: Sequence[Unit]) -> Iterator[str]:
@@ -39,7 +39,7 @@ def changes(units: Sequence[Unit]) -> Iterator[str]:
 
 
 def sentences(done: Round) -> Iterator[str]:
-    """What is not as it should be, in words that stay the same as long as it does."""
+    """The problems of a round, each as a sentence that stays the same while the problem lasts."""
     if done.waits:
         yield f"waiting: {done.waits}"
     for zone, why in done.left_alone:

@@ -1,4 +1,4 @@
-"""How long it takes from hearing of a change to its records standing in DNS."""
+"""Measure the lag from a change in the cache to its records in DNS."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from protokube.controllers.dns.read.watching import Seen
 
 
 class Lag:
-    """Stands between who watches and the round: what is heard before a look is dealt with in the round after it."""
+    """Wraps the watches: the round that follows a `look` handles every change noted before it."""
 
     def __init__(self, watching: Watches, clock: Callable[[], float] = time.monotonic) -> None:
         self._watching, self._clock = watching, clock
@@ -20,7 +20,7 @@ class Lag:
         self._dealt_with: float | None = None
 
     def heard(self) -> None:
-        """From any thread: something has changed."""
+        """Note a change; any thread may call this."""
         with self._lock:
             if self._heard is None:
                 self._heard = self._clock()
@@ -34,5 +34,5 @@ class Lag:
         self._watching.relist()
 
     def seconds(self) -> float | None:
-        """Since the first change that this round deals with; None if it came by itself."""
+        """Seconds since the first change that this round handles; None if no change triggered it."""
         return None if self._dealt_with is None else self._clock() - self._dealt_with

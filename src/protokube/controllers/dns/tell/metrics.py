@@ -1,4 +1,4 @@
-"""Prometheus metrics of the dns-controller: what stands, what waits, what was turned away, what it cost."""
+"""Prometheus metrics of the dns-controller: values, pending and rejected changes, provider calls, lag."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from prometheus_client.core import CounterMetricFamily
 
 Calls = Callable[[], Mapping[str, int]]
-"""How often the provider was asked, by kind."""
+"""The number of calls to the provider, by kind."""
 Seconds = Callable[[], float | None]
 BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
 class Metrics:
-    """Takes each round; `serve` shows it to whoever asks, until `close`."""
+    """Called with each round; `serve` exposes the metrics until `close`."""
 
     def __init__(
         self, calls: Calls | None = None, lag: Seconds = lambda: None, leading: Callable[[], bool] = lambda: False
@@ -36,14 +36,14 @@ class Metrics:
         self._owned = gauge("values", "Values of ours before the last round", "zone")
         self._refused = gauge("refused", "Names that the provider turned away", "zone")
         self._left = gauge("left", "Names that are left as they are, by kind", "zone", "kind")
-        self._kept = gauge("kept", "Values that no list asks for and that stay because of doubt", "zone")
-        self._trouble = gauge("trouble", "1 while a zone cannot be looked after", "zone")
+        self._kept = gauge("kept", "Unrequested values that stay because their removal was not confirmed", "zone")
+        self._trouble = gauge("trouble", "1 while a zone cannot be read or written", "zone")
         self._problems = gauge("problems", "Things that objects ask for and do not get")
-        # asked when somebody looks: who cannot list its zones leads all the same, and who hangs leads no more
+        # evaluated per scrape: a replica that cannot list its zones still leads, and one that hangs no longer does
         gauge("leading", "1 on the replica that writes").set_function(leading)
         self._whole = gauge("in_touch", "1 while every kind of object is listed and watched")
-        self._success = gauge("last_success_seconds", "When this replica last looked after all zones without trouble")
-        text = "From hearing of a change to its records standing"
+        self._success = gauge("last_success_seconds", "When this replica last reconciled all zones without trouble")
+        text = "Seconds from a change of an object to its records being written"
         self._lag = Histogram("protokube_dns_lag_seconds", text, buckets=BUCKETS, registry=registry)
         self._seconds = lag
         if calls is not None:
@@ -55,7 +55,7 @@ class Metrics:
         self._whole.set(done.seen is not None and done.seen.whole)
         self._problems.set(len(done.problems))
         for by_zone in (self._left, self._owned, self._refused, self._kept, self._trouble):
-            by_zone.clear()  # a zone that is no longer ours is not told of as it last was
+            by_zone.clear()  # drop the series of zones that we no longer manage
         for outcome in done.zones:
             zone = str(outcome.zone)
             self._written.labels(zone).inc(len(outcome.applied))
@@ -79,7 +79,7 @@ class Metrics:
 
 
 class _Counted:
-    """Asked when somebody looks: the provider counts its calls itself."""
+    """Reads the provider's own counters at each scrape."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls

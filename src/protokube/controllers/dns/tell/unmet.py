@@ -1,4 +1,4 @@
-"""What objects ask for and do not have after a round: whoever tells of it, tells of the same things."""
+"""The requests that a round did not meet: one definition for Events and conditions."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Unmet:
     source: str
     """The key of the object."""
     name: str
-    """The DNS name; empty if it is about the object itself."""
+    """The DNS name; empty if the problem is about the object itself."""
     why: str
     turned_away_by: str = ""
-    """The zone whose provider refused it, if one did."""
+    """The zone whose provider rejected it, if one did."""
 
 
 def unmet(done: Round) -> Iterator[Unmet]:
@@ -38,7 +38,7 @@ def unmet(done: Round) -> Iterator[Unmet]:
 
 
 def marks_changed(unit: Unit) -> tuple[set[Mark], set[Mark]]:
-    """The marks that come and those that go: only our own are ever changed."""
+    """The marks that a unit adds and those that it removes: it changes only our own."""
     for change in unit:
         if change.key[1] == "TXT" and marked_name(change.key[0]):
             after, before = _marks(change.after), _marks(change.before)

@@ -1,12 +1,13 @@
-"""Before a value of ours goes: ask for the very object that wanted it.
+"""Confirm a removal: before a value of ours is deleted, read the object that asked for it.
 
-A list can be empty, cut short or out of date, and look as good as any other. The object itself cannot: either the
-server shows it, and then it is judged anew, or the server says that there is none. An object that still asks for the
-name and only has no address at the moment keeps its last one for a while: a balancer or a node that loses its address
-for a minute must not take a name out of the world.
+A list can be empty, truncated or stale, and look like any other. A read of the single object cannot: either the server
+returns it, and we decide again from that, or the server answers that it does not exist. An object that still asks for
+the name and only has no address at the moment keeps its last one for a while: a load balancer or a node that loses its
+address for a minute must not lose its name.
 
-What the masters' agents left at the names of the API has no object of its own. There it is asked whether anybody still
-has the address: first the API servers, who keep theirs in one object that is either shown whole or not at all.
+Values that the masters' agents left at the names of the API have no object of their own. For these we check whether
+anything still has the address: first the API servers, whose addresses are in one object that is read whole or not at
+all.
 """
 
 from __future__ import annotations
@@ -23,35 +24,35 @@ from protokube.records.owners import Owned
 
 NODE = "node/"
 PATIENCE = 300.0
-"""Seconds for which a value stays whose object asks for the name and has nothing to answer."""
+"""Seconds for which a value stays while its object asks for the name and has no address."""
 
 
 class Objects(Protocol):
-    """Single objects, asked for now. TryLater if the server does not answer, or serves another cluster than before."""
+    """Uncached reads of single objects. TryLater if the server does not answer, or serves another cluster."""
 
     def source(self, key: str) -> Source | None: ...
 
     def node(self, name: str) -> NodeTarget | None: ...
 
     def serves(self, address: str) -> bool:
-        """Whether an API server of this cluster is at the address, by their own word."""
+        """Whether an API server of this cluster publishes this address in the endpoints."""
 
     def who_has(self, name: str, address: str) -> str:
-        """The node that has the address, or the pod of the system that asks for the name with it, listed anew."""
+        """The node with this address, or the kube-system pod that asks for the name with it, from a new list."""
 
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Why a value stays though no list asks for it."""
+    """Why a value stays although no listed object asks for it."""
 
     why: str
-    lists_lie: bool = False
-    """The object is there and differs from the one in the list: the list is to be read again."""
+    lists_stale: bool = False
+    """The object exists and differs from the one in the list: a relist is needed."""
 
 
 @dataclass(slots=True)
 class Look:
-    """One look, at each object once."""
+    """The confirmations of one round; reads each object at most once."""
 
     objects: Objects
     sources: Mapping[str, Source]
@@ -62,7 +63,7 @@ class Look:
     _listed_nodes: Nodes | None = None
 
     def doubt(self, line: Owned, absent_for: float) -> Doubt | None:
-        """None if the value may go."""
+        """Why the value must stay; None if it may be removed."""
         key, _, target = line.mark.by.partition(">")
         if key == INHERITED:
             return self._held(line)
@@ -70,20 +71,20 @@ class Look:
             return None
         behind = {name: self._node(name) for name in _nodes_behind(line.name, source, target)}
         differ = {name: node for name, node in behind.items() if node != self.nodes.get(name)}
-        lists_lie = bool(differ) or source != self._listed(key)
+        lists_stale = bool(differ) or source != self._listed(key)
         nodes = self._indexed(differ)
         asks = [ask for ask in source.asks if ask.name == line.name]
         found = [one.want for ask in asks for one in values_of(source, ask, nodes)]
-        if lists_lie and any((one.type, one.value) == (line.mark.type, line.mark.value) for one in found):
+        if lists_stale and any((one.type, one.value) == (line.mark.type, line.mark.value) for one in found):
             return Doubt(f"{line.mark.by} is there and asks for it, though the list says something else", True)
         if asks and not found and absent_for < PATIENCE:
             why = f"{key} asks for the name and has no address now: the last one stays for {PATIENCE:.0f} s"
-            return Doubt(why, lists_lie)
+            return Doubt(why, lists_stale)
         return None
 
     def _held(self, line: Owned) -> Doubt | None:
-        """Why an address stays that the agents left; a list that shows who has it is believed, one that does not is
-        not."""
+        """Why an address that the agents left must stay. A cached list can prove that it is in use, but not that it is
+        unused."""
         address = line.mark.value
         if line.mark.type not in FAMILIES:
             return None
@@ -97,7 +98,7 @@ class Look:
         return None
 
     def _indexed(self, differ: Mapping[str, NodeTarget | None]) -> Nodes:
-        """The nodes as they are, where they are not as the list has them."""
+        """The listed nodes, with those that differ replaced by what was just read."""
         if self._listed_nodes is None:
             self._listed_nodes = index(self.nodes.values())
         if not differ:
@@ -122,7 +123,7 @@ class Look:
 
 
 def _nodes_behind(name: str, source: Source, target: str) -> list[str]:
-    """The nodes that have a say in what the object gets: itself, the one whose address it is, the one it runs on."""
+    """The nodes that determine the values: the object itself, the node whose address it has, the one it runs on."""
     keys = [key for key in (source.key, target) if key.startswith(NODE)]
     hosts = [ask.target.node for ask in source.asks if ask.name == name and isinstance(ask.target, HostAddress)]
     return sorted({*(key.removeprefix(NODE) for key in keys), *hosts})

@@ -1,9 +1,9 @@
-"""Write what is due, batch by batch: a name that is turned away stops no other one.
+"""Write what is due, batch by batch: a name that the provider rejects does not block the others.
 
-The hard thing is a refusal that does not say what it is about. A server whose policy is by names refuses a whole update
-for one of them, in the same words as one that lets us write nothing at all. So a batch is halved here too; but only
-where the provider has taken something of ours is a name put aside for it, and after many refusals in a row, or where
-there is nothing else, it is the zone that is in trouble.
+The hard part is a rejection that does not name its cause. A server with a policy per name rejects a whole update for
+one of them, with the same error as a server that lets us write nothing at all. So a batch is bisected in both cases.
+But a single name is quarantined only if the provider has accepted another write of ours. After many rejections in a
+row, or without any accepted write, the zone as a whole is reported as unwritable.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ from protokube.records import Change
 from protokube.records.batches import Unit, bisect, units_in
 
 GIVE_UP = 32
-"""So many refusals in a row, and no more are asked for: to find one name among 5,000 takes less than half of them."""
+"""Rejections in a row after which we stop: to find one bad name among 5,000 by bisection takes less than half of it."""
 
 Split = Callable[[Iterable[Iterable[Change]]], Sequence[Sequence[Change]]]
 Turned = list[tuple[Unit, str]]
-"""Units that were turned away, each with the reason."""
+"""Units that were rejected, each with the reason."""
 
 
 class Closed(TryLater):
-    """The zone lets us write nothing, as far as we can see."""
+    """The zone seems to reject every write of ours."""
 
     def __init__(self, why: NotAllowed, refused: Sequence[tuple[Unit, str]] = ()) -> None:
         super().__init__(why.message, saw=why.saw, hint=why.hint)
         self.refused = refused
-        """What it is about all the same: the provider took other things before."""
+        """Units to blame nevertheless: the provider had accepted other writes before."""
 
 
 class Writing:
-    """One zone's. What is remembered may be forgotten without harm."""
+    """Writes to one zone. Its state is safe to lose."""
 
     def __init__(self, jitter: Callable[[], float]) -> None:
         self._jitter = jitter
         self._open, self._closed = False, False
-        """Whether something of ours was taken, and whether only refusals came since."""
+        """Whether the provider has accepted a write, and whether only rejections followed since."""
 
     def carry_out(self, units: Sequence[Unit], split: Split, write: Callable[[Sequence[Unit]], None]) -> Turned:
-        """What was turned away. Raises Closed, and whatever else `write` raises."""
-        if self._closed:  # many that may not be written must not for ever come before one that may
+        """Return the rejected units. Raises Closed, and whatever else `write` raises."""
+        if self._closed:  # start at a random unit: many forbidden ones must not always come before an allowed one
             first = int(self._jitter() * len(units)) % max(1, len(units))
             units = (*units[first:], *units[:first])
         refused: Turned = []

@@ -1,8 +1,9 @@
-"""The zones we look after, and what stands in them as far as we know.
+"""The zones we manage, and a cache of their records.
 
-Listing a zone costs calls that a whole account shares, so it is done every few minutes; in between we know what we
-wrote ourselves. That may be out of date at any time, and does no harm: every change says what it was planned from, and
-a provider turns it away if that no longer holds. Then, and whenever an outcome is not known, the zone is read anew.
+Listing a zone uses a request quota that the whole account shares, so we list every few minutes and apply our own writes
+to the cache in between. The cache may be stale at any time, which is safe: every change carries the records that it was
+planned from, and the provider rejects it if they no longer match (compare-and-swap). After such a rejection, and
+whenever an outcome is unknown, the zone is listed again.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from protokube.records.zones import Zone
 log = logging.getLogger(__name__)
 
 ZONES_EVERY, RECORDS_EVERY = 3600.0, 330.0
-"""Seconds: an idle hour costs a dozen lists, those of the zones included."""
+"""Seconds between lists: an idle hour costs a dozen of them, including those of the zones."""
 MISSED = 300.0
-"""Seconds after which zones are listed again while a name has none: somebody may have made it."""
+"""Seconds between lists of the zones while a name lies in none: a user may have created its zone."""
 
 
 class ZoneView:
-    """One zone: what is in it, from the last list and from what we wrote since."""
+    """The cached records of one zone: the last list, plus our own writes since."""
 
     def __init__(self, dns: DnsProvider) -> None:
         self.dns = dns
@@ -40,7 +41,7 @@ class ZoneView:
 
     @property
     def due_at(self) -> float:
-        """When it is to be listed again: others may have written there."""
+        """When the zone is listed again: others may have written to it."""
         return float("-inf") if self._read_at is None else self._read_at + RECORDS_EVERY
 
     def applied(self, changes: Iterable[Change]) -> None:
@@ -51,12 +52,12 @@ class ZoneView:
                 self._records[change.key] = change.after
 
     def forget(self) -> None:
-        """What we know may be wrong: read it before the next plan."""
+        """Invalidate the cache: list the zone before the next plan."""
         self._read_at = None
 
 
 class Zones:
-    """Which zones there are, asked for now and then: a list that fails changes nothing."""
+    """The provider's zones, listed now and then; a list that fails changes nothing."""
 
     def __init__(self, provider: ZoneProvider, rules: Sequence[Rule]) -> None:
         self._provider, self._rules = provider, tuple(rules)
@@ -76,7 +77,7 @@ class Zones:
         return self._managed
 
     def miss(self) -> float:
-        """A name has no zone. When they are listed again."""
+        """Note that a name lies in no zone; return when the zones are listed again."""
         self._due = min(self._due, self._asked_at + MISSED)
         return self._due
 

@@ -1,7 +1,8 @@
-"""One zone: plan, look again before anything goes, apply, and say what became of it.
+"""Reconcile one zone: plan, confirm removals, apply, and report the outcome.
 
-Whoever writes must lead at that very moment: a process that was frozen may wake up in the middle of this. It asks
-before every call, and what still slips through is turned away by the provider: the new leader has changed the records.
+Only the current leader may write, and a process that was frozen may wake up in the middle of this. So leadership is
+checked before every write. A write that still slips through fails at the provider's compare-and-swap, since the new
+leader has changed the records.
 """
 
 from __future__ import annotations
@@ -25,53 +26,53 @@ from protokube.records.shared import SharedPlan, plan_shared
 from protokube.records.zones import Zone
 
 FIRST, MOST = 1.0, 60.0
-"""Seconds until a zone is tried again that could not be read or written: the first time, and at most."""
+"""Back-off for a zone that could not be read or written: the first wait and the longest, in seconds."""
 FEW = 3
-"""Of many values that would go and are held, so many are looked at."""
+"""How many objects are read when the removal cap holds many values back."""
 TRIES = 3
-"""How often in a row a zone is read and planned anew because somebody else wrote to it meanwhile."""
+"""Attempts to list and plan again in one round after somebody else wrote to the zone."""
 
 
 class NotLeading(TryLater):
-    """Another one writes now."""
+    """Another replica leads now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """What the user decides."""
+    """The user's settings."""
 
     owner: str
     ttl: int = 60
     grace: float = 30.0
     forced: bool = False
     dry_run: bool = False
-    """Plan and tell, and stop there."""
+    """Plan and report, and write nothing."""
     adopt: frozenset[str] = frozenset()
-    """Names at which values that nobody marked become ours, if anything is asked for there."""
+    """Names at which values without a mark become ours, if an object asks for the name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """What the sources say in this round."""
+    """What the round observed of the cluster."""
 
     look: Look
     whole: bool
-    """Every list was complete, and is being kept up."""
+    """Every list was complete, and every watch is healthy."""
     trouble: str = ""
     inherit: frozenset[str] = frozenset()
-    """Names that the agents left."""
+    """Names that the agents gave up."""
     hands_off: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """What became of one zone in one round."""
+    """The outcome of one round for one zone."""
 
     zone: Zone
     applied: list[Unit] = field(default_factory=list)
-    """Carried out; in a dry run, what would have been."""
+    """Written; in a dry run, what would have been written."""
     refused: list[tuple[Unit, str]] = field(default_factory=list)
-    """Turned away by the provider, now or some time ago: tried again later."""
+    """Rejected by the provider in this round or an earlier one; retried later."""
     left: tuple[Left, ...] = ()
     doubts: dict[Owned, Doubt] = field(default_factory=dict)
     owned: int = 0
@@ -80,7 +81,7 @@ class Outcome:
 
 
 class ZoneWork:
-    """What is remembered of a zone: all of it may be forgotten without harm."""
+    """The state of one zone between rounds: all of it is safe to lose."""
 
     def __init__(
         self,
@@ -94,7 +95,7 @@ class ZoneWork:
         self.forget()
 
     def forget(self) -> None:
-        """Somebody else writes from now on."""
+        """Reset the state, because another replica leads."""
         self.view.forget()
         self._absent: dict[Owned, float] = {}
         self._quarantine = Quarantine()
@@ -108,7 +109,7 @@ class ZoneWork:
         try:
             self._settle(wants, sight, now, outcome)
         except (TryLater, Refused) as why:
-            self.view.forget()  # whether it was carried out, nobody knows
+            self.view.forget()  # whether the write was carried out is unknown
             self._failures += 1
             wait = ceiling(self._failures, first=FIRST, most=MOST) * (0.5 + self._jitter() / 2)
             self._trouble, self._wait_until = why.message, now + wait
@@ -140,7 +141,7 @@ class ZoneWork:
             times = (plan.look_again_at, self._quarantine.look_again_at, self.view.due_at)
             outcome.look_again_at = min(each for each in times if each is not None)
             if refused:
-                self.view.forget()  # what is wrong may be what we believe to be there
+                self.view.forget()  # our cache of the zone may be the cause
             return
 
     def _planned(self, wants: Sequence[Want], sight: Sight, now: float, outcome: Outcome) -> SharedPlan:
@@ -150,7 +151,7 @@ class ZoneWork:
         )  # fmt: skip
         looked: set[Owned] = set()
         outcome.doubts = {}
-        while True:  # what is kept can change what else goes, and nothing goes that was not looked at
+        while True:  # a value that stays can change what else is removed, and every removal must be confirmed
             plan = self._plan(wants, sight, removal, now)
             going = (*plan.removals, *plan.replaced, *_passed(plan), *(() if looked else _held(plan, removal)))
             unseen = [line for line in going if line not in looked and not self._is_given(line)]
@@ -170,7 +171,7 @@ class ZoneWork:
         )  # fmt: skip
 
     def _apply(self, units: Sequence[Unit], outcome: Outcome) -> list[tuple[Unit, str]]:
-        """Batch by batch; what is turned away for what is in it is told, and stops nothing else."""
+        """Write batch by batch; return the rejected units, which do not block the others."""
         if self._policy.dry_run:
             outcome.applied += units
             return []
@@ -185,25 +186,26 @@ class ZoneWork:
         outcome.applied += units
 
     def _is_given(self, line: Owned) -> bool:
-        """What the agents left goes without a question where a person says so."""
+        """Whether the agents left the value and the user adopted its name: no confirmation is needed."""
         return line.mark.by == INHERITED and line.name in self._policy.adopt
 
 
 def _passed(plan: SharedPlan) -> Sequence[Owned]:
-    """Of what the agents left nobody is asked: the values stay, and who has them now is asked for when they go."""
+    """Marks that pass to another object and need confirmation. Those of the agents do not: the value itself stays, and
+    its new object is confirmed when it is removed."""
     return [line for line in plan.passed if line.mark.by != INHERITED]
 
 
 def _held(plan: SharedPlan, removal: Removal) -> Sequence[Owned]:
-    """Where too many would go, a few of them: enough to see whether a list is wrong."""
+    """A few of the values that the removal cap holds back: enough to detect a wrong list."""
     if plan.removals or not removal.allowed:
         return ()
-    held = [line for line in plan.absent if removal.ripe_at(line) <= removal.now]
+    held = [line for line in plan.absent if removal.grace_ends(line) <= removal.now]
     return held[:: max(1, len(held) // FEW)][:FEW]
 
 
 def _doubt(look: Look, line: Owned, absent_for: float) -> Doubt | None:
-    """An object that cannot be asked for may be there."""
+    """Confirm one removal; an object that cannot be read may exist, so its value stays."""
     try:
         return look.doubt(line, absent_for)
     except TryLater as why:

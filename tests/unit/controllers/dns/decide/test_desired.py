@@ -124,12 +124,12 @@ nodes = st.lists(
 def test_the_order_in_which_objects_come_does_not_matter(
     some: list[Source], targets: list[NodeTarget], chance: st.DataObject
 ) -> None:
-    told = desired(some, targets)
+    result = desired(some, targets)
     chance.shuffle(some)  # type: ignore[attr-defined]
     chance.shuffle(targets)  # type: ignore[attr-defined]
 
-    assert desired(some, targets) == told
-    assert list(told.asked) == sorted(set(told.asked))
+    assert desired(some, targets) == result
+    assert list(result.asked) == sorted(set(result.asked))
 
 
 @given(sources, nodes)
@@ -147,9 +147,9 @@ def test_every_value_was_asked_for_and_is_there(some: list[Source], targets: lis
 def test_every_ask_comes_to_a_value_or_to_a_reason(some: list[Source], targets: list[NodeTarget]) -> None:
     found = desired(some, targets)
     answered = {(source_of(one.want.by), one.want.name) for one in found.asked}
-    told = {(problem.source, problem.name) for problem in (*found.problems, *found.pending)}
+    explained = {(problem.source, problem.name) for problem in (*found.problems, *found.pending)}
 
-    assert {(source.key, ask.name) for source in some for ask in source.asks} == answered | told
+    assert {(source.key, ask.name) for source in some for ask in source.asks} == answered | explained
 
 
 @given(sources, nodes)
@@ -164,11 +164,11 @@ def _explains(ask: Ask, type_: str, value: str, by: str, nodes: dict[str, NodeTa
     node_key = by.partition(">")[2]
     node = nodes.get(node_key.removeprefix("node/"))
     match ask.target:
-        case Value(type=kind, value=told):
-            return (kind, told) == (type_, value) and not node_key
-        case HostAddress(type=kind, value=told, node=where):
+        case Value(type=kind, value=address):
+            return (kind, address) == (type_, value) and not node_key
+        case HostAddress(type=kind, value=address, node=where):
             known = nodes[where].internal if where in nodes else ()
-            return (kind, told) == (type_, value) and not node_key and (not known or told in known)
+            return (kind, address) == (type_, value) and not node_key and (not known or address in known)
         case NodeAlias(kind="name", which=which, view=view):
             return node is not None and node.name == which and value in node.addresses(view)
         case NodeAlias(kind="role", which=which, view=view):

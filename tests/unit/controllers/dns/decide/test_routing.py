@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from builders.dns_objects import FIRST, LATER, lines
 from protokube.controllers.dns import View
-from protokube.controllers.dns.decide.desired import Asked, Desired
+from protokube.controllers.dns.decide.desired import Desired, RequestedValue
 from protokube.controllers.dns.decide.routing import Routed, route
 from protokube.controllers.dns.decide.zonerules import Managed, choose, parse_rules
 from protokube.records.names import inside
@@ -18,17 +18,17 @@ PUBLIC, PRIVATE = Zone(name="example.com", id="Z1"), Zone(name="example.com", id
 DEEPER = Zone(name="deep.example.com", id="Z3")
 
 
-def asked(name: str, view: View, value: str, by: str = "pod/a", created: str = FIRST) -> Asked:
+def asked(name: str, view: View, value: str, by: str = "pod/a", created: str = FIRST) -> RequestedValue:
     kind = "CNAME" if value.endswith("net") else "A"
-    return Asked(Want(name=name, type=kind, value=value, by=by), view, created)
+    return RequestedValue(Want(name=name, type=kind, value=value, by=by), view, created)
 
 
-def want_all(*some: Asked, inside: frozenset[str] = frozenset()) -> Desired:
+def want_all(*some: RequestedValue, inside: frozenset[str] = frozenset()) -> Desired:
     names = frozenset(one.want.name for one in some if one.view == "internal")
     return Desired(asked=tuple(sorted(some)), inside=names | inside, problems=(), pending=())
 
 
-def routed(zones: list[Zone], *some: Asked, reserved: tuple[str, ...] = ()) -> Routed:
+def routed(zones: list[Zone], *some: RequestedValue, reserved: tuple[str, ...] = ()) -> Routed:
     return route(want_all(*some), choose(zones, parse_rules([])), reserved=reserved)
 
 
@@ -150,7 +150,7 @@ some_zones = st.lists(
 
 @given(some_asked, some_zones)
 def test_every_value_lands_in_a_zone_or_has_a_reason_and_none_in_a_wrong_zone(
-    some: list[Asked], zones: list[Zone]
+    some: list[RequestedValue], zones: list[Zone]
 ) -> None:
     found = routed(zones, *some, reserved=("api.example.com",))
 
@@ -160,15 +160,17 @@ def test_every_value_lands_in_a_zone_or_has_a_reason_and_none_in_a_wrong_zone(
             assert inside(want.name, zone.name)
             assert want.name != "api.example.com"
             assert not any(inside(want.name, other.name) and len(other.name) > len(zone.name) for other in zones)
-    told = {(problem.source, problem.name) for problem in (*found.problems, *found.reserved)}
+    explained = {(problem.source, problem.name) for problem in (*found.problems, *found.reserved)}
     there = {(want.name, want.type, want.value) for wants in found.wants.values() for want in wants}
     for one in some:
         has_it = (one.want.name, one.want.type, one.want.value) in there
-        assert has_it or (one.source, one.want.name) in told
+        assert has_it or (one.source, one.want.name) in explained
 
 
 @given(some_asked, some_zones)
-def test_what_is_internal_is_never_shown_outside_where_there_is_an_inside(some: list[Asked], zones: list[Zone]) -> None:
+def test_what_is_internal_is_never_shown_outside_where_there_is_an_inside(
+    some: list[RequestedValue], zones: list[Zone]
+) -> None:
     found = routed(zones, *some)
     outside = {(one.want.name, one.want.value) for one in some if one.view == "external"}
     for zone, wants in found.wants.items():
@@ -177,7 +179,9 @@ def test_what_is_internal_is_never_shown_outside_where_there_is_an_inside(some: 
 
 
 @given(some_asked, some_zones)
-def test_from_inside_every_name_that_stands_outside_has_an_answer_too(some: list[Asked], zones: list[Zone]) -> None:
+def test_from_inside_every_name_that_stands_outside_has_an_answer_too(
+    some: list[RequestedValue], zones: list[Zone]
+) -> None:
     found = routed(zones, *some)
     asked_inside = {one.want.name for one in some if one.view == "internal"}
     for zone, wants in found.wants.items():

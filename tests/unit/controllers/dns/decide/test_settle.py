@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.dns_objects import FIRST, LATER, lines
-from protokube.controllers.dns.decide.desired import Asked
+from protokube.controllers.dns.decide.desired import RequestedValue
 from protokube.controllers.dns.decide.settle import settle
 from protokube.records.owners import Want
 
 
-def asked(by: str, value: str, created: str = FIRST, name: str = "a.example.com") -> Asked:
+def asked(by: str, value: str, created: str = FIRST, name: str = "a.example.com") -> RequestedValue:
     kind = "CNAME" if value.endswith("net") else "AAAA" if ":" in value else "A"
-    return Asked(Want(name=name, type=kind, value=value, by=by), "external", created)
+    return RequestedValue(Want(name=name, type=kind, value=value, by=by), "external", created)
 
 
 def test_addresses_of_many_objects_stand_side_by_side() -> None:
@@ -93,7 +93,7 @@ everything = st.lists(
 
 
 @given(everything, st.sampled_from(["", "a.example.com"]))
-def test_whatever_is_asked_for_what_comes_out_can_stand(rivals: list[Asked], top: str) -> None:
+def test_whatever_is_asked_for_what_comes_out_can_stand(rivals: list[RequestedValue], top: str) -> None:
     wants, problems = settle(rivals, top=top)
 
     values = [(want.name, want.type, want.value) for want in wants]
@@ -108,7 +108,7 @@ def test_whatever_is_asked_for_what_comes_out_can_stand(rivals: list[Asked], top
 
 
 @given(everything)
-def test_the_eldest_of_every_name_has_its_way(rivals: list[Asked]) -> None:
+def test_the_eldest_of_every_name_has_its_way(rivals: list[RequestedValue]) -> None:
     wants, problems = settle(rivals)
 
     for name in {one.want.name for one in rivals}:
@@ -121,13 +121,15 @@ def test_the_eldest_of_every_name_has_its_way(rivals: list[Asked]) -> None:
 
 
 @given(everything, everything)
-def test_who_comes_later_takes_nothing_from_who_was_there(rivals: list[Asked], more: list[Asked]) -> None:
-    there = [Asked(one.want, one.view, FIRST) for one in rivals]
-    newcomers = [Asked(one.want, one.view, LATER) for one in more]
+def test_who_comes_later_takes_nothing_from_who_was_there(
+    rivals: list[RequestedValue], more: list[RequestedValue]
+) -> None:
+    there = [RequestedValue(one.want, one.view, FIRST) for one in rivals]
+    newcomers = [RequestedValue(one.want, one.view, LATER) for one in more]
 
     assert set(settle(there)[0]) <= set(settle([*there, *newcomers])[0])
 
 
-def _can_all_stand(rivals: list[Asked], name: str) -> bool:
+def _can_all_stand(rivals: list[RequestedValue], name: str) -> bool:
     values = {(one.want.type, one.want.value) for one in rivals if one.want.name == name}
     return len(values) == 1 or all(kind != "CNAME" for kind, _ in values)

@@ -35,12 +35,12 @@ def test_a_rule_is_read_as_the_original_reads_it(texts: list[str], rules: list[R
 
 
 def test_everything_that_is_wrong_with_rules_is_told_at_once() -> None:
-    with pytest.raises(InvalidRequest) as told:
+    with pytest.raises(InvalidRequest) as why:
         parse_rules(["example.com", "/Z1", "a..b", "*.example.com", "example.com/", "example.com/Z 1"])
 
-    assert told.value.message == "5 zone rules cannot be read"
-    assert all(text in told.value.saw for text in ("/Z1", "a..b", "*.example.com", "'example.com/'", "Z 1"))
-    assert "'example.com':" not in told.value.saw
+    assert why.value.message == "5 zone rules cannot be read"
+    assert all(text in why.value.saw for text in ("/Z1", "a..b", "*.example.com", "'example.com/'", "Z 1"))
+    assert "'example.com':" not in why.value.saw
 
 
 @pytest.mark.parametrize("rules", [[], [Rule(id="Z9")]])
@@ -114,8 +114,8 @@ rules = st.lists(st.builds(Rule, st.one_of(st.just(""), zone_names), st.one_of(s
 
 
 @given(zones, rules)
-def test_every_zone_is_either_managed_or_left_with_a_reason(some: list[Zone], told: list[Rule]) -> None:
-    managed = choose(some, told)
+def test_every_zone_is_either_managed_or_left_with_a_reason(some: list[Zone], rules: list[Rule]) -> None:
+    managed = choose(some, rules)
     left = [zone for zone, _ in managed.left]
 
     assert sorted([*managed.zones, *left]) == sorted(some)
@@ -123,27 +123,27 @@ def test_every_zone_is_either_managed_or_left_with_a_reason(some: list[Zone], to
 
 
 @given(zones, rules)
-def test_what_is_managed_is_covered_and_clear(some: list[Zone], told: list[Rule]) -> None:
-    named = [zone for zone in some if any(rule.covers(zone) for rule in told if not rule.wildcard)]
-    for zone in choose(some, told).zones:
+def test_what_is_managed_is_covered_and_clear(some: list[Zone], rules: list[Rule]) -> None:
+    named = [zone for zone in some if any(rule.covers(zone) for rule in rules if not rule.wildcard)]
+    for zone in choose(some, rules).zones:
         alike = [other for other in some if (other.name, other.private) == (zone.name, zone.private)]
         if zone in named:
             assert [other for other in alike if other in named] == [zone]
         else:
             assert alike == [zone]
             assert zone.name not in {other.name for other in named}
-            assert not told or Rule() in told
+            assert not rules or Rule() in rules
 
 
 @given(zones, rules, st.randoms(use_true_random=False))
 def test_the_order_of_zones_and_of_rules_does_not_matter(
-    some: list[Zone], told: list[Rule], chance: st.DataObject
+    some: list[Zone], rules: list[Rule], chance: st.DataObject
 ) -> None:
-    before = choose(some, told)
+    before = choose(some, rules)
     chance.shuffle(some)  # type: ignore[attr-defined]
-    chance.shuffle(told)  # type: ignore[attr-defined]
+    chance.shuffle(rules)  # type: ignore[attr-defined]
 
-    assert (choose(some, told).horizons, choose(some, told).left) == (before.horizons, before.left)
+    assert (choose(some, rules).horizons, choose(some, rules).left) == (before.horizons, before.left)
 
 
 @given(st.lists(st.text(max_size=12), max_size=3))
@@ -151,7 +151,7 @@ def test_whatever_is_written_rules_are_read_or_refused_in_words(texts: list[str]
     try:
         read = parse_rules(texts)
     except InvalidRequest as refused:
-        told = refused.saw
+        outcome = refused.saw
     else:
-        told = "read" if parse_rules([str(rule) for rule in read]) == read else ""
-    assert told
+        outcome = "read" if parse_rules([str(rule) for rule in read]) == read else ""
+    assert outcome

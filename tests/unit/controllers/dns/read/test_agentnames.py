@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protokube.controllers.dns.read.agentnames import AgentNames, Lease, Names, Told, told_by
+from protokube.controllers.dns.read.agentnames import AgentLease, AgentNames, Lease, Names, agent_lease
 from protokube.records.api import LEASE_MEMBERS, LEASE_NAMES, LEASE_SECONDS
 
 API = frozenset({"api.example.com"})
 
 
-def a_lease(renewed: str = "2026-01-01T00:00:00Z", seconds: float = 40.0) -> Told:
-    return Told(API, renewed, seconds)
+def a_lease(renewed: str = "2026-01-01T00:00:00Z", seconds: float = 40.0) -> AgentLease:
+    return AgentLease(API, renewed, seconds)
 
 
 def test_a_lease_reserves_its_names_until_it_ends() -> None:
@@ -55,10 +55,10 @@ def test_a_lease_that_cannot_be_seen_at_all_reserves_what_it_reserved() -> None:
     assert agents.look(None, in_touch=False, now=1000) == Names(reserved=API)
 
 
-@pytest.mark.parametrize("later", [None, Told(API, "", 40.0)], ids=["deleted", "written by somebody else"])
-def test_the_names_of_etcd_members_are_kept_whatever_becomes_of_the_lease(later: Told | None) -> None:
+@pytest.mark.parametrize("later", [None, AgentLease(API, "", 40.0)], ids=["deleted", "written by somebody else"])
+def test_the_names_of_etcd_members_are_kept_whatever_becomes_of_the_lease(later: AgentLease | None) -> None:
     agents, members = AgentNames(), frozenset({"etcd-a.internal.example.com"})
-    first = Told(API, "then", 40.0, members=members)
+    first = AgentLease(API, "then", 40.0, members=members)
     assert agents.look(first, in_touch=True, now=0).members == members
     assert agents.look(first, in_touch=True, now=1000).members == members
     assert agents.look(later, in_touch=True, now=1001).members == members
@@ -74,9 +74,9 @@ def test_names_are_never_left_while_the_lease_changes_in_time(steps: list[tuple[
 
 
 @pytest.mark.parametrize(
-    ("tree", "told"),
+    ("tree", "expected"),
     [
-        ({"metadata": {}}, Told(frozenset(), "", LEASE_SECONDS)),
+        ({"metadata": {}}, AgentLease(frozenset(), "", LEASE_SECONDS)),
         (
             {
                 "metadata": {
@@ -87,11 +87,11 @@ def test_names_are_never_left_while_the_lease_changes_in_time(steps: list[tuple[
                 },
                 "spec": {"renewTime": "then", "leaseDurationSeconds": 7},
             },
-            Told(frozenset({"api.example.com", "b.example.com"}), "then", 7, members=frozenset({"etcd-a.x"})),
+            AgentLease(frozenset({"api.example.com", "b.example.com"}), "then", 7, members=frozenset({"etcd-a.x"})),
         ),
-        ({"metadata": {"annotations": None}, "spec": None}, Told(frozenset(), "", LEASE_SECONDS)),
+        ({"metadata": {"annotations": None}, "spec": None}, AgentLease(frozenset(), "", LEASE_SECONDS)),
     ],
     ids=["an empty one", "names in every form", "one with nothing said"],
 )
-def test_a_lease_is_read(tree: dict[str, object], told: Told) -> None:
-    assert told_by(msgspec.json.decode(json.dumps(tree), type=Lease)) == told
+def test_a_lease_is_read(tree: dict[str, object], expected: AgentLease) -> None:
+    assert agent_lease(msgspec.json.decode(json.dumps(tree), type=Lease)) == expected

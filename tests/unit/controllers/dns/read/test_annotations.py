@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protokube.controllers.dns.read.annotations import (
-    LONGEST_TOLD,
+    LONGEST_SHOWN,
     MOST_NAMES,
-    MOST_TOLD,
+    MOST_WRONGS,
     Wrongs,
     addresses_of,
     names_by_view,
@@ -53,8 +53,8 @@ def test_a_name_is_as_long_as_its_mark_allows_and_our_pages_say(star: str, most:
     assert names_of([f"{star}a{longest.removeprefix(star)}"], wrongs) == ()
     assert "its mark would not fit" in wrongs.all()[0]
     for page in ("dns-controller.md", "decisions/0015-dns-controller.md"):
-        told = " ".join((DOCS / page).read_text().split())
-        assert (f"one with a star {most}" if star else f"{most} characters") in told
+        text = " ".join((DOCS / page).read_text().split())
+        assert (f"one with a star {most}" if star else f"{most} characters") in text
 
 
 def test_an_annotation_with_thousands_of_names_gives_only_so_many() -> None:
@@ -68,10 +68,10 @@ def test_thousands_of_bad_names_are_told_in_a_few_lines() -> None:
     wrongs = Wrongs()
     names_of((f"-{number}" + "x" * 5000 for number in range(5000)), wrongs)
 
-    told = wrongs.all()
-    assert len(told) == MOST_TOLD + 1
-    assert told[-1] == f"and {5000 - MOST_TOLD} more like these"
-    assert all(len(line) < 4 * LONGEST_TOLD for line in told)
+    lines = wrongs.all()
+    assert len(lines) == MOST_WRONGS + 1
+    assert lines[-1] == f"and {5000 - MOST_WRONGS} more like these"
+    assert all(len(line) < 4 * LONGEST_SHOWN for line in lines)
 
 
 def test_texts_of_any_length_are_turned_away() -> None:

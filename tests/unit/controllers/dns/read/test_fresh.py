@@ -61,8 +61,8 @@ def endpoints(*addresses: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("address", "there"), [("10.0.0.1", True), ("10.0.0.3", False), ("2001:db8::1", True)])
 def test_the_api_servers_say_themselves_where_they_are(address: str, there: bool, tmp_path: Path) -> None:
-    told = endpoints("10.0.0.1", "10.0.0.2", "2001:DB8:0::1")
-    with answering(tmp_path, (200, US), (200, told)) as (fresh, server):
+    document = endpoints("10.0.0.1", "10.0.0.2", "2001:DB8:0::1")
+    with answering(tmp_path, (200, US), (200, document)) as (fresh, server):
         assert fresh.serves(address) == there
         assert [each[1] for each in server.seen] == [ORIGIN, API_SERVERS]
 

@@ -35,9 +35,9 @@ def server(tmp_path: Path) -> Iterator[ApiServer]:
 
 
 @contextmanager
-def watching(server: ApiServer, folder: Path, **told: object) -> Iterator[Watching]:
+def watching(server: ApiServer, folder: Path, **overrides: object) -> Iterator[Watching]:
     session, stop = Session.open(server.kubeconfig(folder / "kubeconfig")), threading.Event()
-    options = {"silence": 30.0, "relist_every": 0.05, "backoff": Backoff(first=0.01, most=0.05)} | told
+    options = {"silence": 30.0, "relist_every": 0.05, "backoff": Backoff(first=0.01, most=0.05)} | overrides
     found = Watching(session, lambda: None, **options)  # type: ignore[arg-type]
     threads = found.start(stop)
     try:

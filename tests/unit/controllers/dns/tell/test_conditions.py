@@ -13,7 +13,7 @@ from typing import Any
 from builders.dns_objects import LATER, a_node, a_pod, a_service, an_ingress
 from clusters.daemon import until
 from clusters.dns_round import Story, a_record
-from protokube.controllers.dns.tell.conditions import TYPE, Conditions, Said, patch_of, said_of
+from protokube.controllers.dns.tell.conditions import TYPE, Conditions, DesiredCondition, desired_conditions, patch_of
 from protokube.kube.client import APPLY, ApiError
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -22,7 +22,9 @@ POD = "/api/v1/namespaces/default/pods/web"
 
 def test_who_has_its_names_says_so() -> None:
     done = Story().round(a_pod(internal_names="web.example.com,also.example.com"))
-    assert said_of(done) == {"pod/default/web": Said("True", "Set", "also.example.com, web.example.com")}
+    assert desired_conditions(done) == {
+        "pod/default/web": DesiredCondition("True", "Set", "also.example.com, web.example.com")
+    }
 
 
 def test_who_gets_nothing_says_why() -> None:
@@ -34,16 +36,16 @@ def test_who_gets_nothing_says_why() -> None:
         a_pod("far", internal_names="far.example.org"),
         a_pod("taken", internal_names="taken.example.com"),
     )
-    said = said_of(done)
-    assert {key: (each.status, each.reason) for key, each in said.items()} == {
+    desired = desired_conditions(done)
+    assert {key: (each.status, each.reason) for key, each in desired.items()} == {
         "service/default/no": ("False", "NotSet"),
         "pod/default/late": ("False", "Waiting"),
         "pod/default/far": ("False", "NotSet"),
         "pod/default/taken": ("False", "NotSet"),
     }
-    assert "LoadBalancer or NodePort" in said["service/default/no"].message
-    assert "no zone we manage holds far.example.org" in said["pod/default/far"].message
-    assert "is there and not ours" in said["pod/default/taken"].message
+    assert "LoadBalancer or NodePort" in desired["service/default/no"].message
+    assert "no zone we manage holds far.example.org" in desired["pod/default/far"].message
+    assert "is there and not ours" in desired["pod/default/taken"].message
 
 
 def test_who_lost_a_name_to_an_elder_names_it() -> None:
@@ -53,24 +55,24 @@ def test_who_lost_a_name_to_an_elder_names_it() -> None:
             "new", "LoadBalancer", {"hostname": "b.example.net"}, external_names="web.example.com", created=LATER
         ),
     )
-    said = said_of(done)
-    assert said["service/default/old"].status == "True"
-    assert "service/default/old was there first" in said["service/default/new"].message
+    desired = desired_conditions(done)
+    assert desired["service/default/old"].status == "True"
+    assert "service/default/old was there first" in desired["service/default/new"].message
 
 
 def test_while_a_zone_cannot_be_reached_nobody_knows() -> None:
     story = Story()
     story.dns.unreachable = True
-    said = said_of(story.round(a_pod(internal_names="web.example.com")))
-    assert (said["pod/default/web"].status, said["pod/default/web"].reason) == ("Unknown", "ZoneTrouble")
+    desired = desired_conditions(story.round(a_pod(internal_names="web.example.com")))
+    assert (desired["pod/default/web"].status, desired["pod/default/web"].reason) == ("Unknown", "ZoneTrouble")
 
 
 def test_nodes_and_ingresses_are_left_as_they_are_and_who_does_not_lead_says_nothing() -> None:
     story = Story()
     node = a_node("n1", internal=["10.0.0.1"], internal_names="n.example.com")
-    assert said_of(story.round(node, an_ingress("i", ["i.example.com"], {"ip": "192.0.2.1"}))) == {}
+    assert desired_conditions(story.round(node, an_ingress("i", ["i.example.com"], {"ip": "192.0.2.1"}))) == {}
     story.leads = False
-    assert said_of(story.round(a_pod(internal_names="web.example.com"))) == {}
+    assert desired_conditions(story.round(a_pod(internal_names="web.example.com"))) == {}
 
 
 def tree(*conditions: dict[str, Any]) -> dict[str, Any]:
@@ -79,7 +81,7 @@ def tree(*conditions: dict[str, Any]) -> dict[str, Any]:
 
 def test_only_our_own_condition_of_this_very_object_is_written() -> None:
     ready = {"type": "Ready", "status": "True"}
-    told = patch_of("Pod", tree(ready), Said("True", "Set", "web.example.com"), NOW)
+    told = patch_of("Pod", tree(ready), DesiredCondition("True", "Set", "web.example.com"), NOW)
     ours = {
         "type": TYPE, "status": "True", "reason": "Set", "message": "web.example.com",
         "lastTransitionTime": "2030-01-02T03:04:05Z",
@@ -91,10 +93,10 @@ def test_only_our_own_condition_of_this_very_object_is_written() -> None:
 
 
 def test_what_an_object_says_already_is_not_written_again() -> None:
-    said = Said("True", "Set", "web.example.com")
-    first = patch_of("Pod", tree(), said, NOW)
+    desired = DesiredCondition("True", "Set", "web.example.com")
+    first = patch_of("Pod", tree(), desired, NOW)
     assert first is not None
-    assert patch_of("Pod", tree(*first["status"]["conditions"]), said, NOW.replace(year=2031)) is None
+    assert patch_of("Pod", tree(*first["status"]["conditions"]), desired, NOW.replace(year=2031)) is None
 
 
 @dataclass

@@ -218,12 +218,12 @@ def test_what_is_told_to_come_is_what_a_round_writes(before: list[Document], aft
     story = Story()
     story.round(*before)
     story.documents = after
-    told = {name: at(story, f"{name}.example.com") for name in NAMES}
+    explained = {name: at(story, f"{name}.example.com") for name in NAMES}
     done = story.round(*after)
     written = {str(change) for unit in done.zones[0].applied for change in unit if change.key[1] != "TXT"}
 
-    assert {str(change) for each in told.values() for change in each.changes} == written
-    for name, each in told.items():
+    assert {str(change) for each in explained.values() for change in each.changes} == written
+    for name, each in explained.items():
         gives = {value for one in askings(story.everything, f"{name}.example.com") for value in one.gives}
         assert {(value.type, value.value) for value in gives} == {(want.type, want.value) for want in each.wanted}
 

@@ -35,9 +35,9 @@ def test_what_is_wrong_is_told_once_and_again_only_when_it_comes_back(caplog: py
 
 def test_a_zone_that_is_filled_is_told_in_few_lines() -> None:
     pods = [a_pod(f"p{number}", internal_names=f"p{number}.example.com") for number in range(SHOWN + 5)]
-    told = list(changes(Story().round(*pods).zones[0].applied))
+    lines = list(changes(Story().round(*pods).zones[0].applied))
 
-    assert (len(told), told[-1]) == (SHOWN + 1, "and 5 more names")
+    assert (len(lines), lines[-1]) == (SHOWN + 1, "and 5 more names")
 
 
 def test_every_reason_for_which_something_is_not_as_asked_for_is_a_sentence() -> None:
@@ -65,6 +65,6 @@ def test_every_reason_for_which_something_is_not_as_asked_for_is_a_sentence() ->
 def test_a_value_that_stays_because_its_object_may_come_back_is_told_with_the_reason() -> None:
     story = Story(grace=0.0)
     story.round(a_pod(internal_names="web.example.com"))
-    told = list(sentences(story.round(a_pod(internal_names="web.example.com", addresses=()), after=1)))
+    lines = list(sentences(story.round(a_pod(internal_names="web.example.com", addresses=()), after=1)))
 
-    assert "web.example.com keeps 10.0.0.1: pod/default/web asks for the name and has no address now: " in told[-1]
+    assert "web.example.com keeps 10.0.0.1: pod/default/web asks for the name and has no address now: " in lines[-1]

@@ -53,32 +53,32 @@ def test_a_round_can_be_read_from_the_metrics(served: Served) -> None:
     documents: list[Document] = [*PODS, WRONG, CLASH]
     for _ in range(2):
         served.metrics(story.round(*documents))
-    told = served.scrape()
+    metrics = served.scrape()
 
-    assert told["protokube_dns_rounds_total"] == 2
-    assert told[f"protokube_dns_names_written_total{ZONE}"] == 3
-    assert told[f"protokube_dns_values{ZONE}"] == 3
-    assert told['protokube_dns_left{kind="refused",zone="example.com (example.com)"}'] == 1
-    assert told["protokube_dns_problems"] == 1
-    assert (told["protokube_dns_leading"], told["protokube_dns_in_touch"]) == (1, 1)
-    assert told[f"protokube_dns_trouble{ZONE}"] == 0
-    assert told["protokube_dns_last_success_seconds"] > 1e9
+    assert metrics["protokube_dns_rounds_total"] == 2
+    assert metrics[f"protokube_dns_names_written_total{ZONE}"] == 3
+    assert metrics[f"protokube_dns_values{ZONE}"] == 3
+    assert metrics['protokube_dns_left{kind="refused",zone="example.com (example.com)"}'] == 1
+    assert metrics["protokube_dns_problems"] == 1
+    assert (metrics["protokube_dns_leading"], metrics["protokube_dns_in_touch"]) == (1, 1)
+    assert metrics[f"protokube_dns_trouble{ZONE}"] == 0
+    assert metrics["protokube_dns_last_success_seconds"] > 1e9
 
 
 def test_trouble_and_the_loss_of_the_lead_are_seen_and_no_success_is_claimed(served: Served) -> None:
     story = Story()
     story.dns.unreachable, story.whole = True, False
     served.metrics(story.round(*PODS))
-    told = served.scrape()
-    assert told[f"protokube_dns_trouble{ZONE}"] == 1
-    assert told["protokube_dns_in_touch"] == 0
-    assert told["protokube_dns_last_success_seconds"] == 0
+    metrics = served.scrape()
+    assert metrics[f"protokube_dns_trouble{ZONE}"] == 1
+    assert metrics["protokube_dns_in_touch"] == 0
+    assert metrics["protokube_dns_last_success_seconds"] == 0
     served.leads = story.leads = False
     served.metrics(story.round(*PODS))
-    told = served.scrape()
+    metrics = served.scrape()
 
-    assert told["protokube_dns_leading"] == 0
-    assert f"protokube_dns_trouble{ZONE}" not in told, "who does not write says nothing about zones"
+    assert metrics["protokube_dns_leading"] == 0
+    assert f"protokube_dns_trouble{ZONE}" not in metrics, "who does not write says nothing about zones"
 
 
 def test_who_leads_and_cannot_list_its_zones_is_told_as_leading(served: Served) -> None:
@@ -104,10 +104,10 @@ def test_a_value_that_is_kept_because_of_doubt_is_counted(served: Served) -> Non
 
 def test_calls_of_the_provider_are_counted_when_somebody_looks(served: Served) -> None:
     served.calls = {"apply": 7, "list": 2}
-    told = served.scrape()
+    metrics = served.scrape()
 
-    assert told['protokube_dns_provider_calls_total{kind="apply"}'] == 7
-    assert told['protokube_dns_provider_calls_total{kind="list"}'] == 2
+    assert metrics['protokube_dns_provider_calls_total{kind="apply"}'] == 7
+    assert metrics['protokube_dns_provider_calls_total{kind="list"}'] == 2
 
 
 def test_the_time_from_change_to_record_is_counted_for_rounds_that_wrote(served: Served) -> None:
@@ -115,9 +115,9 @@ def test_the_time_from_change_to_record_is_counted_for_rounds_that_wrote(served:
     for seconds in (None, 0.3, 0.2):  # the first came by itself, the last writes nothing
         served.seconds = seconds
         served.metrics(story.round(*PODS[: 1 if seconds is None else 2]))
-    told = served.scrape()
+    metrics = served.scrape()
 
-    assert (told["protokube_dns_lag_seconds_count"], told["protokube_dns_lag_seconds_sum"]) == (1, 0.3)
+    assert (metrics["protokube_dns_lag_seconds_count"], metrics["protokube_dns_lag_seconds_sum"]) == (1, 0.3)
 
 
 @pytest.mark.parametrize("address", ["here", "127.0.0.1", "127.0.0.1:http", "127.0.0.1:0", "127.0.0.1:70000"])

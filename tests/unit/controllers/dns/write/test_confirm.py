@@ -59,19 +59,19 @@ def test_an_address_that_the_agents_left_goes_if_nobody_has_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("document", "hidden", "asked", "lists_lie"),
+    ("document", "hidden", "asked", "lists_stale"),
     [
         pytest.param(NODE, False, 0, False, id="a node in the list"),
         pytest.param(SERVER, True, 1, False, id="an API server that the list leaves out"),
     ],
 )
 def test_an_address_that_the_agents_left_stays_for(
-    document: Document, hidden: bool, asked: int, lists_lie: bool
+    document: Document, hidden: bool, asked: int, lists_stale: bool
 ) -> None:
     cluster = a_cluster(document)
     found = a_look(cluster, hidden=tuple(cluster.objects) if hidden else ()).doubt(LEFT, 10 * PATIENCE)
     assert found is not None
-    assert (found.lists_lie, len(cluster.asked_for)) == (lists_lie, asked)
+    assert (found.lists_stale, len(cluster.asked_for)) == (lists_stale, asked)
 
 
 def test_an_address_that_the_agents_left_stays_for_a_node_that_only_a_new_list_has() -> None:
@@ -80,7 +80,7 @@ def test_an_address_that_the_agents_left_stays_for_a_node_that_only_a_new_list_h
     cluster.heal()
     found = look.doubt(LEFT, 10 * PATIENCE)
     assert found is not None
-    assert found.lists_lie
+    assert found.lists_stale
 
 
 def test_an_address_that_the_agents_left_stays_while_nobody_answers() -> None:
@@ -102,7 +102,7 @@ def test_an_address_that_the_agents_left_stays_while_nobody_answers() -> None:
 def test_the_list_lies_if_it_lacks(documents: list[Document], hidden: list[str], by: str) -> None:
     found = a_look(a_cluster(*documents), hidden=tuple(hidden)).doubt(a_line(by), 10 * PATIENCE)
     assert found is not None
-    assert found.lists_lie
+    assert found.lists_stale
     assert "is there and asks for it" in found.why
 
 
@@ -112,7 +112,7 @@ def test_a_pod_keeps_its_address_if_only_the_list_says_that_its_node_has_another
     cluster.put(NODE)
     found = look.doubt(a_line("pod/default/web"), 10 * PATIENCE)
     assert found is not None
-    assert found.lists_lie
+    assert found.lists_stale
 
 
 def test_an_object_that_asks_for_something_else_now_lets_its_value_go() -> None:
@@ -135,7 +135,7 @@ def test_an_object_without_an_address_keeps_its_last_one_for_a_while(absent: flo
     cluster = a_cluster(a_service("web", "LoadBalancer", external_names=NAME))
     found = a_look(cluster).doubt(a_line("service/default/web"), absent)
     assert (found is not None) == stays
-    assert found is None or not found.lists_lie
+    assert found is None or not found.lists_stale
 
 
 def test_a_name_whose_last_node_is_gone_keeps_its_address_for_a_while() -> None:

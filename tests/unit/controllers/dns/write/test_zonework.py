@@ -29,8 +29,8 @@ class Bench:
         self.cluster, self.leads, self.now = Cluster(US), Leads(), 0.0
         self.dns = MemoryDns("example.com")
         self.wire = Wire(self.dns, PUBLIC, self.cluster, ())
-        told = {"owner": US, "grace": GRACE} | policy
-        self.work = ZoneWork(PUBLIC, ZoneView(self.wire), Policy(**told), self.leads.leading, jitter)  # type: ignore[arg-type]
+        options = {"owner": US, "grace": GRACE} | policy
+        self.work = ZoneWork(PUBLIC, ZoneView(self.wire), Policy(**options), self.leads.leading, jitter)  # type: ignore[arg-type]
 
     def asks(self, *names: str, address: str = "10.0.0.1") -> tuple[Want, ...]:
         """A pod for each name."""
@@ -40,10 +40,10 @@ class Bench:
             Want(name=f"{name}.example.com", type="A", value=address, by=f"pod/default/{name}") for name in names
         )
 
-    def settle(self, wants: Collection[Want], *, whole: bool = True, **told: frozenset[str]) -> Outcome:
+    def settle(self, wants: Collection[Want], *, whole: bool = True, **options: frozenset[str]) -> Outcome:
         seen = self.cluster.look()
         look = Look(self.cluster, seen.sources, seen.nodes)
-        sight = Sight(look=look, whole=whole, trouble="" if whole else "nothing was heard", **told)
+        sight = Sight(look=look, whole=whole, trouble="" if whole else "nothing was heard", **options)
         return self.work.settle(tuple(wants), sight, self.now)
 
     def by_hand(self, *records: Record) -> None:
@@ -195,7 +195,7 @@ def test_a_value_stays_if(fault: str) -> None:
         outcome = bench.settle((), whole="whole" not in fault)
     assert bench.addresses() == {"a": ("10.0.0.1",)}
     assert bool(outcome.doubts) == ("whole" not in fault)
-    assert any(doubt.lists_lie for doubt in outcome.doubts.values()) == ("there" in fault)
+    assert any(doubt.lists_stale for doubt in outcome.doubts.values()) == ("there" in fault)
 
 
 def test_names_that_somebody_else_looks_after_are_not_touched() -> None:
