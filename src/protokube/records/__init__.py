@@ -1,11 +1,11 @@
-"""DNS records as values: what is, what should be, and the change between the two. Pure."""
+"""DNS records as values: observed, desired, and the change between the two. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 Key = tuple[str, str]
-"""Name and type: at most one record has them."""
+"""Name and type; unique to one record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -17,7 +17,7 @@ class Record:
     type: str
     """A, AAAA, CNAME or TXT."""
     values: tuple[str, ...]
-    """Sorted, each once, never empty. A TXT value is the text itself, without quotes; a CNAME has one, a name."""
+    """Sorted, without duplicates, never empty. A TXT value is the text without quotes; a CNAME has one, a name."""
     ttl: int
 
     @property
@@ -27,7 +27,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """From what was seen to what should be, at one name and type; None means that there is nothing."""
+    """From the observed record to the desired one, at one name and type; None means no record."""
 
     before: Record | None
     after: Record | None

@@ -1,7 +1,7 @@
-"""The names of the API: exactly the masters that live.
+"""The DNS names of the API: they hold exactly the addresses of the live masters.
 
-No placeholder before the first master, and the last address is never taken away: with no live master at all there is
-nothing better to answer than the last one known.
+There is no placeholder before the first master, and the last address is never removed: while no master is live, the
+last known address is still the best answer.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ TTL = 10
 FAMILIES = ("A", "AAAA")
 
 LEASE = "protokube-api-names"
-"""In kube-system: while the agents renew it, the names that it lists are theirs, and no controller writes them."""
+"""A Lease in kube-system: while the agents renew it, they own the names in it, and no controller writes them."""
 LEASE_NAMES = "protokube.io/names"
 """The annotation with those names, separated by commas."""
 LEASE_MEMBERS = "protokube.io/members"
-"""The annotation with those of the etcd members: they are the agents' for ever, also when nobody renews the Lease."""
+"""The annotation with the names of etcd members: the agents own them for ever, even if the Lease is not renewed."""
 LEASE_SECONDS = 40
 
 
@@ -28,11 +28,11 @@ LEASE_SECONDS = 40
 class ApiPlan:
     changes: tuple[Change, ...]
     why: str
-    """One sentence about what was decided, also if that is to leave everything as it is."""
+    """The decision in one sentence, also if nothing changes."""
 
 
 def plan_api(observed: Sequence[Record], names: Collection[str], live: Collection[str]) -> ApiPlan:
-    """Make every name answer with the addresses of the live masters, each family in its own record."""
+    """Point every name at the addresses of the live masters, each address family in its own record."""
     addresses = sorted({normalise_address(address) for address in live})
     if not addresses:
         return ApiPlan(changes=(), why="no master is known to live; the last known addresses stay")
@@ -50,6 +50,6 @@ def plan_api(observed: Sequence[Record], names: Collection[str], live: Collectio
 
 def _why(before: Record | None, after: Record | None) -> str:
     was, now = set(before.values if before else ()), set(after.values if after else ())
-    told = [f"{address} no longer lives" for address in sorted(was - now)]
-    told += [f"{address} lives" for address in sorted(now - was)]
-    return ", ".join(told) or f"TTL {TTL}"
+    reasons = [f"{address} no longer lives" for address in sorted(was - now)]
+    reasons += [f"{address} lives" for address in sorted(now - was)]
+    return ", ".join(reasons) or f"TTL {TTL}"

@@ -1,7 +1,7 @@
-"""Changes that hold together, packed into batches; and what to do with a batch that is turned away.
+"""Pack changes into batches, and bisect a batch that the provider rejects.
 
-The value at a name and the mark that says whose it is are one unit: torn apart they would be a value without an owner,
-or an owner without a value. So a unit is never torn, neither by packing nor by halving.
+The value at a name and the mark of its owner are one unit: apart they would be a value without an owner, or an owner
+without a value. So a unit is never split, neither by packing nor by bisection.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from protokube.errors import ProtokubeError
 from protokube.records import Change
 
 Cost = tuple[int, ...]
-"""What a change counts towards each limit of a provider: values, characters, whatever it counts."""
+"""What a change counts towards each limit of a provider, such as values or characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """All changes of one name: carried out together, or not at all."""
+    """All changes of one name: applied together, or not at all."""
 
     name: str
     changes: tuple[Change, ...]
@@ -36,9 +36,9 @@ Item = TypeVar("Item")
 
 
 def batches(units: Iterable[ManyChanges], cost: Callable[[Change], Cost], limit: Cost) -> list[list[ManyChanges]]:
-    """In their order, as many units in a batch as the limit allows.
+    """Fill batches in order, as many units in each as the limit allows.
 
-    A unit above the limit is a batch of its own: it is for the provider to say what is wrong with it.
+    A unit above the limit becomes a batch of its own: the provider then reports what is wrong with it.
     """
     packed: list[list[ManyChanges]] = []
     spent = limit
@@ -59,14 +59,14 @@ def changes_of(units: Iterable[Iterable[Change]]) -> list[Change]:
 
 
 def units_in(batch: Iterable[Change], units: Iterable[Unit]) -> list[Unit]:
-    """The units whose changes these are, in the order of the batch."""
+    """The units that the changes belong to, in the order of the batch."""
     unit_of = {change.key: unit for unit in units for change in unit}
     return list({unit_of[change.key].name: unit_of[change.key] for change in batch}.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bisected(Generic[Item]):
-    """What became of a batch: what was carried out, and what was turned away, with the reason."""
+    """The outcome of a batch: what was applied, and what was rejected, with the reason."""
 
     applied: tuple[Item, ...]
     quarantined: tuple[tuple[Item, str], ...]
@@ -77,10 +77,10 @@ def bisect(
     apply: Callable[[Sequence[Item]], None],
     refusal: type[ProtokubeError] | tuple[type[ProtokubeError], ...],
 ) -> Bisected[Item]:
-    """Apply a batch; if it is turned away, halve it until only what is bad stays outside.
+    """Apply a batch; if it is rejected, bisect it until only the bad items are left out.
 
-    `refusal` is the error by which a provider turns a batch away for what is in it. Every other error ends the work and
-    is passed on; what was carried out before it, `apply` alone has seen.
+    `refusal` is the error by which a provider rejects a batch for its content. Every other error stops the work and
+    propagates; only `apply` knows what was applied before it.
     """
     applied: list[Item] = []
     quarantined: list[tuple[Item, str]] = []

@@ -1,7 +1,7 @@
-"""What was decided for a name, as changes of records.
+"""Turn the decision for a name into changes of records.
 
-Every unit holds the record of the marks, also where only a value changes: whoever else writes at the name changes that
-record too, and the compare-and-swap of the provider then lets only one of the two through.
+Every unit includes the record of the marks, even if only a value changes: any other writer of the name changes that
+record too, and the provider's compare-and-swap then accepts only one of the two.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from protokube.records.owners import mark_name
 
 
 def unit_of(outcome: Outcome, ttl: int) -> Unit:
-    """All changes at the name; none if everything is as decided."""
+    """All changes at the name; none if the zone already matches the decision."""
     at, theirs = outcome.at, held(outcome.at.theirs)
     if outcome.settled and at.marks and at.marks.ttl == ttl and all(each.ttl == ttl for each in at.records.values()):
-        return Unit(at.name, ())  # nearly always, so it is cheap
+        return Unit(at.name, ())  # the usual case, so it is cheap
     ours = held(outcome.marks)
     gone = held(at.ours | at.adopted()) - ours - theirs
     stand = (at.present - gone) | held(outcome.come)
@@ -36,8 +36,8 @@ def unit_of(outcome: Outcome, ttl: int) -> Unit:
     lines = others | lines_of(outcome.marks)
     after = _record(mark_name(at.name), "TXT", lines, ttl=before.ttl if before and others else ttl)
     if before != after or changes:
-        told = "says whose the values are" if before != after else "guards the others"
-        changes.append(Change(before=before, after=after, why=told))
+        why = "records who owns the values" if before != after else "guards the others"
+        changes.append(Change(before=before, after=after, why=why))
     return Unit(at.name, tuple(sorted(changes, key=lambda change: change.key)))
 
 
@@ -48,6 +48,6 @@ def _record(name: str, kind: str, values: Collection[str], *, ttl: int) -> Recor
 def _why(outcome: Outcome, kind: str, before: Record | None, after: Record | None) -> str:
     was, now = set(before.values if before else ()), set(after.values if after else ())
     by = {mark.value: mark.by for mark in sorted(outcome.marks | outcome.at.ours, reverse=True) if mark.type == kind}
-    told = [f"{value} no longer for {by.get(value, 'anybody')}" for value in sorted(was - now)]
-    told += [f"{value} for {by[value]}" for value in sorted(now - was)]
-    return ", ".join(told) or f"TTL {after.ttl if after else 0}"
+    reasons = [f"{value} no longer for {by.get(value, 'anybody')}" for value in sorted(was - now)]
+    reasons += [f"{value} for {by[value]}" for value in sorted(now - was)]
+    return ", ".join(reasons) or f"TTL {after.ttl if after else 0}"

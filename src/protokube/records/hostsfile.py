@@ -1,8 +1,8 @@
-"""Our records in a hosts file: one guarded block, and not a byte of anybody else's changed.
+"""Our records in a hosts file: one block between two marker lines; not a byte outside of it changes.
 
-A hosts file knows neither TTL nor TXT; both are kept in comments, so that what was written can be read back whole.
-The block of the original (kops) is read and replaced as if it were ours. A guard without its partner is tolerated:
-between it and the end only lines of our own form are taken for ours, so that a torn file costs nobody a line.
+A hosts file has neither TTL nor TXT; comments hold both, so that a record can be read back completely. The block of the
+original (kops) is read and replaced as if it were ours. A begin marker without its end is tolerated: after it, only
+lines in our own format count as ours, so that a truncated file loses no line of the user.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ TTL_OF_THE_ORIGINAL = 60
 
 
 def parse_hosts(text: str) -> tuple[Record, ...]:
-    """The records in the guarded blocks, sorted; what cannot be read there is nothing."""
+    """The records in our blocks, sorted; lines that cannot be parsed are ignored."""
     values: dict[Key, set[str]] = {}
     ttls: dict[Key, int] = {}
     for line, ours in _lines(text):
         for record in _records_of(line.strip()) if ours else ():
             values.setdefault(record.key, set()).update(record.values)
             ttls[record.key] = min(record.ttl, ttls.get(record.key, record.ttl))
-    return tuple(sorted(make_record(*key, told, ttls[key]) for key, told in values.items()))
+    return tuple(sorted(make_record(*key, found, ttls[key]) for key, found in values.items()))
 
 
 def render_hosts(text: str, records: Collection[Record]) -> str:
-    """The text with exactly these records in one block, where the first block was or else at the end."""
+    """The text with exactly these records in one block, at the place of the first block or else at the end."""
     block = [BEGIN, *sorted(_entries(records)), END] if records else []
     kept: list[str] = []
     place: int | None = None
@@ -55,7 +55,7 @@ def render_hosts(text: str, records: Collection[Record]) -> str:
 
 
 def _lines(text: str) -> Iterator[tuple[str, bool]]:
-    """Every line with its ending, and whether it is ours."""
+    """Every line with its line ending, and whether it is ours."""
     lines = re.findall(r"[^\n]*\n|[^\n]+", text)
     begun: list[str] = []
     for line in lines:
@@ -74,7 +74,7 @@ def _lines(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _torn(begun: list[str]) -> Iterator[tuple[str, bool]]:
-    """A block whose end is missing: ours is what only we write."""
+    """A block whose end marker is missing: only lines in our own format are ours."""
     for line in begun:
         bare = line.strip()
         yield line, bare in BEGINS or bool(OUR_ADDRESS.fullmatch(bare) or OUR_TEXT.fullmatch(bare))
@@ -90,7 +90,7 @@ def _entries(records: Collection[Record]) -> Iterator[str]:
 
 
 def _records_of(line: str) -> Iterator[Record]:
-    """What one line inside a block says."""
+    """The records in one line of a block."""
     if found := OUR_TEXT.fullmatch(line):
         try:
             yield make_record(found[1], "TXT", [json.loads(found[3])], int(found[2]))

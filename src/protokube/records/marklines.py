@@ -1,11 +1,12 @@
-"""Marks as the lines of a TXT record: one line for one value, or for many whose objects are named alike.
+"""Encode marks as the lines of a TXT record: one line for one value, or for many with similar object names.
 
-A name may lead to hundreds of nodes, and a provider takes only so many characters in one change, before and after: so
-what the marks of a line have in common is written once. With a star in the middle it reads
+A name may have hundreds of nodes, and a provider limits the characters of one change, old and new records together. So
+a line contains the common prefix and suffix of its marks only once, with a star in between:
 
     protokube/1 <owner> A 10.0.* 1.7=1-7,1.8=1-8 service/default/web>node/ip-10-0-*.internal
 
-where each pair is what the stars stand for. The same marks give the same lines, whoever writes them.
+Each pair holds what the two stars stand for. The encoding is deterministic: every writer makes the same lines from the
+same marks.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ from functools import partial
 from protokube.records.owners import TYPE, Mark
 
 LONGEST_LINE = 2_000
-"""Characters. A provider cuts a text into strings of 255 itself; half of what Route 53 takes in one."""
+"""Characters: half of what Route 53 accepts in one value. Providers split a text into strings of 255 themselves."""
 ONE = re.compile(rf"protokube/1 ([!-~]+) {TYPE} ([!-~]+) ([!-~]+)")
 MANY = re.compile(rf"protokube/1 ([!-~]+) {TYPE} ([!-~]+) ([!-~]+) ([!-~]+)")
 OURS = re.compile(r"[*,=]")
-"""What has a meaning in a line of many: a mark that holds one of these has a line of its own."""
+"""Characters with a meaning in a line of many marks: a mark that contains one gets a line of its own."""
 UP_TO_BREAK = re.compile(r".*[./:>-]", re.DOTALL)
 FROM_BREAK = re.compile(r"[./:>-].*", re.DOTALL)
 
 
 def lines_of(marks: Iterable[Mark]) -> set[str]:
-    """Every mark, in as few characters as need be."""
+    """The lines that encode all marks compactly."""
     alike: defaultdict[tuple[str, ...], list[Mark]] = defaultdict(list)
     lines: set[str] = set()
     for mark in sorted(set(marks), key=lambda each: (each.by, each)):
@@ -41,7 +42,7 @@ def lines_of(marks: Iterable[Mark]) -> set[str]:
 
 
 def marks_in(text: str) -> tuple[Mark, ...]:
-    """The marks that a line holds; none if it is not exactly such a line."""
+    """The marks in a line; none if it does not match the format exactly."""
     if found := ONE.fullmatch(text):
         return (Mark(owner=found[1], type=found[2], value=found[3], by=found[4]),)
     found = MANY.fullmatch(text)
@@ -61,9 +62,9 @@ def can_be_written(mark: Mark) -> bool:
 
 
 def _packed(marks: Sequence[Mark]) -> Iterator[str]:
-    """In their order, as many in a line as it holds: with each more it is longer, so that is found by halving."""
+    """Fill lines in order. A line grows with each mark, so a binary search finds how many fit."""
     while marks:
-        here = marks[: LONGEST_LINE // 2]  # each takes a character and a comma at least
+        here = marks[: LONGEST_LINE // 2]  # each takes at least a character and a comma
         more = bisect_right(range(2, len(here) + 1), LONGEST_LINE, key=partial(_length, here))
         yield _line(here[: 1 + more]) if more else str(here[0])
         marks = marks[1 + more :]
@@ -77,15 +78,15 @@ def _line(marks: Sequence[Mark]) -> str:
     values, parts = _common([mark.value for mark in marks])
     objects = {mark.by for mark in marks}
     if len(objects) == 1:
-        told, by = parts, marks[0].by
+        pieces, by = parts, marks[0].by
     else:
         by, others = _common([mark.by for mark in marks])
-        told = [f"{part}={other}" for part, other in zip(parts, others, strict=True)]
-    return f"protokube/1 {marks[0].owner} {marks[0].type} {values} {','.join(told)} {by}"
+        pieces = [f"{part}={other}" for part, other in zip(parts, others, strict=True)]
+    return f"protokube/1 {marks[0].owner} {marks[0].type} {values} {','.join(pieces)} {by}"
 
 
 def _common(texts: Sequence[str]) -> tuple[str, list[str]]:
-    """What all begin and end with, with a star in between, and what it stands for in each."""
+    """The common prefix and suffix with a star in between, and what the star stands for in each text."""
     before = UP_TO_BREAK.match(_beginning(texts))
     start = len(before[0]) if before else 0
     after = FROM_BREAK.search(_beginning([text[start:][::-1] for text in texts])[::-1])
@@ -95,7 +96,7 @@ def _common(texts: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def _beginning(texts: Sequence[str]) -> str:
-    """What all begin with: what the first and the last of them in the alphabet have in common, all between have too."""
+    """The common prefix: that of the smallest and the greatest text is shared by all texts between them."""
     first, last = min(texts), max(texts)
     same = next((at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), len(first))
     return first[:same]

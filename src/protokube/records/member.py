@@ -1,8 +1,8 @@
-"""The name of an etcd member: one address, and beside it who put it there.
+"""The DNS name of an etcd member: one address, and a claim that fences it.
 
-A paused machine may wake up long after another one took its volume over, and still believe that the name is its own.
-So the address has a TXT record at the same name, with the epoch of the volume and its holder. Both change in one
-atomic batch whose `before` is what was read: a lower epoch never overwrites a higher one, whatever the order of things.
+A paused machine may wake up long after another one took its volume over, and still believe that it owns the name. So a
+TXT record at the same name holds the epoch of the volume and its holder. Address and claim change in one atomic
+compare-and-swap batch, so a lower epoch never overwrites a higher one, whatever the order of the writes.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from protokube.records import Change, Record
 from protokube.records.names import TYPES, address_type, make_record, normalise, normalise_address
 
 TTL, LONGEST_TTL = 5, 10
-"""What is left of the TTL in a caching resolver is the time a moved member stays away."""
+"""A moved member stays unreachable until the TTL expires in the caching resolvers."""
 
 CLAIM = re.compile(r"protokube epoch=(0|[1-9][0-9]{0,17}) holder=([!-~]+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Claim:
-    """Whose a member's name is, as the TXT record at that name says."""
+    """The owner of a member's name, from the TXT record at that name."""
 
     epoch: int
     holder: str
@@ -34,19 +34,19 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """Apply these in one batch: they hold together, also those that only guard."""
+    """Apply these changes in one batch, including the unchanged ones: they guard the others (compare-and-swap)."""
 
     changes: tuple[Change, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """The name points at us already, and says so: etcd may start."""
+    """The name already points at us, with our claim: etcd may start."""
 
 
 @dataclass(frozen=True, slots=True)
 class Yield:
-    """A greater epoch has the name: we no longer hold the volume, whatever we believe."""
+    """A higher epoch has the name: we no longer hold the volume, whatever we believe."""
 
     claim: Claim
     why: str
@@ -54,7 +54,7 @@ class Yield:
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """Touch nothing; a person reads why."""
+    """Change nothing; a user must decide."""
 
     why: str
     hint: str
@@ -69,7 +69,7 @@ def parse_claim(text: str) -> Claim | None:
 
 
 def read_claim(observed: Sequence[Record], name: str) -> Claim | None:
-    """The greatest readable claim at a name; None if there is none."""
+    """The claim with the highest epoch at a name; None if there is none that can be read."""
     return next(iter(_claims(observed, name)), None)
 
 
@@ -81,9 +81,9 @@ def _claims(observed: Sequence[Record], name: str) -> list[Claim]:
 def plan_member(
     observed: Sequence[Record], name: str, address: str, epoch: int, holder: str, *, adopt: bool = False
 ) -> MemberPlan:
-    """Point a member's name at this address, unless somebody with more right has it.
+    """Point a member's name at this address, unless a higher claim exists.
 
-    `adopt` also takes over what does not say whose it is; a claim that can be read is honoured even then.
+    `adopt` also takes over records without a claim; a claim that can be read is honoured even then.
     """
     name, address = normalise(name), normalise_address(address)
     ours = Claim(epoch=epoch, holder=holder)
@@ -113,24 +113,24 @@ def _outranked(name: str, ours: Claim, found: Claim) -> MemberPlan | None:
     if found.epoch == ours.epoch and found.holder != ours.holder:
         return Refuse(
             f"{name} is held by {found.holder} with our own epoch {ours.epoch}",
-            f"two machines believe to hold one volume: look whether {found.holder} still has it attached, "
+            f"two machines believe that they hold one volume: look whether {found.holder} still has it attached, "
             f"then take it over anew on one of them, which raises the epoch",
         )
     return None
 
 
 def _unclaimed(name: str, seen: dict[str, Record]) -> Refuse | None:
-    """Why what is there may not be overwritten: it does not say whose it is."""
+    """Why existing records may not be overwritten: they carry no claim."""
     hint = f"delete the records of {name} if nobody needs them, or adopt them"
-    if (said := seen.get("TXT")) is not None:
-        strange = [text for text in said.values if not parse_claim(text)]
+    if (txt := seen.get("TXT")) is not None:
+        strange = [text for text in txt.values if not parse_claim(text)]
         return Refuse(f"the TXT record of {name} is not ours: {strange[0]!r}", hint) if strange else None
     others = [f"{record.type} {', '.join(record.values)}" for _, record in sorted(seen.items())]
-    return Refuse(f"{name} exists and nobody says whose it is: {'; '.join(others)}", hint) if others else None
+    return Refuse(f"{name} exists without a claim: {'; '.join(others)}", hint) if others else None
 
 
 def _same(seen: dict[str, Record], wanted: dict[str, Record]) -> bool:
-    """A provider may keep another TTL than asked for; a short one serves as well."""
+    """A provider may store another TTL than requested; any short one will do."""
     return seen.keys() == wanted.keys() and all(
         seen[kind].values == record.values and seen[kind].ttl <= LONGEST_TTL for kind, record in wanted.items()
     )

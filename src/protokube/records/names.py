@@ -1,6 +1,6 @@
-"""One form for a name and for an address, so that what we wrote and what we read back compare equal.
+"""Normalise names and addresses, so that what we wrote and what we read back compare equal.
 
-DNS ignores case and a final dot, and writes one IPv6 address in many ways; our records know one way only.
+DNS ignores case and a final dot, and one IPv6 address can be written in many ways; our records use one form.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TYPES = ("A", "AAAA", "CNAME", "TXT")
 
 
 def normalise(name: str) -> str:
-    """The name in lower case and without its final dot. Raises Refused where no resolver would take it."""
+    """The name in lower case and without its final dot. Raises Refused if it is not a valid DNS name."""
     if wrong := problem(name):
         raise Refused(
             f"{name!r} is not a DNS name",
@@ -29,7 +29,7 @@ def normalise(name: str) -> str:
 
 
 def problem(name: str) -> str:
-    """What is wrong with a name, or nothing. A star is allowed as the first label: it is a wildcard."""
+    """What is wrong with a name; empty if nothing. A star is allowed as the first label: it is a wildcard."""
     if not name.isascii():
         return "letters beyond ASCII; write the name in its xn-- form"
     folded = _folded(name)
@@ -49,12 +49,12 @@ def problem(name: str) -> str:
 
 
 def inside(name: str, zone: str) -> bool:
-    """Whether a name belongs to a zone; both in their one form."""
+    """Whether a name belongs to a zone; both normalised."""
     return name == zone or name.endswith("." + zone)
 
 
 def normalise_address(text: str) -> str:
-    """An address in its one form. Raises Refused for what no machine can have."""
+    """The normalised address. Raises Refused for one that no single machine can have."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError as error:
@@ -70,15 +70,15 @@ def address_type(address: str) -> str:
 
 
 def make_record(name: str, type: str, values: Iterable[str], ttl: int) -> Record:  # noqa: A002
-    """A record in the form that compares: values sorted, each once."""
+    """A normalised record: values sorted, without duplicates."""
     match type:
         case "TXT":
-            told = set(values)
+            normalised = set(values)
         case "CNAME":
-            told = {normalise(value) for value in values}
+            normalised = {normalise(value) for value in values}
         case _:
-            told = {normalise_address(value) for value in values}
-    return Record(name=normalise(name), type=type, values=tuple(sorted(told)), ttl=ttl)
+            normalised = {normalise_address(value) for value in values}
+    return Record(name=normalise(name), type=type, values=tuple(sorted(normalised)), ttl=ttl)
 
 
 def _folded(name: str) -> str:

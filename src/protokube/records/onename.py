@@ -1,7 +1,7 @@
-"""What becomes of one name: what others put there stays, what is asked for comes, what nobody asks for may go.
+"""Plan one DNS name: keep foreign values, add wanted ones, remove our unwanted ones.
 
-The hard thing is that a CNAME stands alone. Whatever stays for now keeps its opposite out, so what may go has to be
-known before what can come; and an old value that would go for a new one of its object stays if that one cannot come.
+The hard part is that a CNAME excludes all other values. A value that stays blocks a conflicting new one, so removals
+must be decided before additions. An old value that its object replaces by a new one stays if the new one is blocked.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from protokube.records.guard import Kind, Left, Removal
 from protokube.records.owners import Mark, Owned
 
 ADOPTED = "adopted"
-"""Who asked for a value that was there before us and that a person gave to us."""
+"""The `by` of a mark for a value that existed before us and that a user told us to adopt."""
 INHERITED = "agents"
-"""Who asked for a value that the masters' agents put there before they left the name to us."""
+"""The `by` of a mark for a value that the masters' agents wrote before they gave the name up."""
 MARK_FIRST = 1.0
-"""Seconds, at least, from a mark for what the agents left to the moment when it may go."""
+"""Seconds, at least, for which a value left by the agents carries our mark before it may be removed."""
 
 VALUE_TYPES = ("A", "AAAA", "CNAME")
 TypeAndValue = tuple[str, str]
@@ -26,7 +26,7 @@ TypeAndValue = tuple[str, str]
 
 @dataclass(slots=True, kw_only=True)
 class AtName:
-    """What is there at a name, whose it is, and what is asked for."""
+    """The records at a name, their owners, and the wanted values."""
 
     name: str
     records: dict[str, Record]
@@ -36,13 +36,13 @@ class AtName:
     theirs: set[Mark]
     """The marks of other owners."""
     wanted: set[Mark]
-    """The marks as they would be if all that is asked for stood there."""
+    """The marks that we would have if every requested value were there."""
     adopt: str = ""
-    """Who is put down for values that nobody marked and that become ours; nothing if they stay nobody's."""
+    """The `by` of the marks for unowned values that become ours; empty if they stay unowned."""
 
     present: set[TypeAndValue] = field(init=False)
     unmarked: set[TypeAndValue] = field(init=False)
-    """Nobody says whose these are: they stay for ever."""
+    """Unowned values: we never remove these."""
 
     def __post_init__(self) -> None:
         self.present = {
@@ -51,7 +51,7 @@ class AtName:
         self.unmarked = self.present - held(self.ours) - held(self.theirs)
 
     def adopted(self) -> set[Mark]:
-        """Marks for values that become ours without being asked for, so that they go as ours do."""
+        """Marks for adopted values that no object asks for, so that they are removed like ours."""
         if not (self.adopt and self.wanted):
             return set()
         owner = next(iter(self.wanted)).owner
@@ -61,29 +61,29 @@ class AtName:
 
 @dataclass(slots=True)
 class Outcome:
-    """What was decided for one name."""
+    """The decision for one name."""
 
     at: AtName
     come: set[Mark] = field(default_factory=set)
-    """What is asked for and will stand there."""
+    """Requested values that will be there."""
     marks: set[Mark] = field(default_factory=set)
-    """All of ours, afterwards."""
+    """All our marks after the change."""
     removals: set[Mark] = field(default_factory=set)
-    """Go because nobody asks for them."""
+    """Removed because no object asks for them."""
     replaced: set[Mark] = field(default_factory=set)
-    """Go because their object has something new here."""
+    """Removed because their object has a new value here."""
     passed: set[Mark] = field(default_factory=set)
-    """Their values stay, for another object."""
+    """Marks that are removed while their values stay, for another object."""
     absent: dict[Owned, float] = field(default_factory=dict)
     grace_ends: list[float] = field(default_factory=list)
-    """When those that wait may go."""
+    """When the waiting values may be removed."""
     left: set[Left] = field(default_factory=set)
     settled: bool = False
-    """All is as asked for, but perhaps for a TTL."""
+    """Everything is as requested, except perhaps a TTL."""
 
     @property
     def lost(self) -> set[TypeAndValue]:
-        """The values of ours that go without anything in their place."""
+        """Our values that are removed without a replacement."""
         return held(self.removals) - held(self.marks)
 
     def leave(self, kind: Kind, why: str, *by: str) -> None:
@@ -95,8 +95,8 @@ def held(marks: Iterable[Mark]) -> set[TypeAndValue]:
 
 
 def decide(at: AtName, removal: Removal, too_many: str = "") -> Outcome:
-    """`too_many` says why nothing may go this time that merely is asked for by nobody."""
-    if at.ours == at.wanted and not at.adopt and held(at.wanted) <= at.present:  # nearly always, so it is cheap
+    """Decide for one name. `too_many` is the reason why no unrequested value may be removed in this plan, if any."""
+    if at.ours == at.wanted and not at.adopt and held(at.wanted) <= at.present:  # the usual case, so it is cheap
         return Outcome(at, come=at.wanted, marks=at.wanted, settled=True)
     news = _news(at.wanted - at.ours)
     while True:
@@ -108,23 +108,24 @@ def decide(at: AtName, removal: Removal, too_many: str = "") -> Outcome:
 
 
 def _news(marks: Iterable[Mark]) -> set[tuple[str, str]]:
-    """Who has something new, of which type."""
+    """The objects that have a new value, each with its type."""
     return {(_asker(mark.by), mark.type) for mark in marks}
 
 
 def _is_followed(mark: Mark, news: set[tuple[str, str]]) -> bool:
-    """Whether its object has something new in its place: of the same type, or of one that cannot stand beside it."""
+    """Whether its object has a new value in its place: of the same type, or of one that conflicts with it."""
     types = VALUE_TYPES if mark.type == "CNAME" else (mark.type, "CNAME")
     return any((_asker(mark.by), kind) in news for kind in types)
 
 
 def _asker(by: str) -> str:
-    """Who speaks for a value. A pod is on one node at a time; a service has the addresses of many at once."""
+    """The identity by which values replace one another. A pod is on one node at a time, so its node does not count; a
+    service has the addresses of many nodes at once, so it does."""
     return by.partition(">")[0] if by.startswith("pod/") else by
 
 
 def _right(at: AtName) -> set[Mark]:
-    """Asked for and there already by somebody else's hand: nothing to do, and nothing of it becomes ours."""
+    """Requested values that already exist and are unowned: there is nothing to write, and they do not become ours."""
     return set() if at.adopt else {mark for mark in at.wanted if (mark.type, mark.value) in at.unmarked}
 
 
@@ -142,7 +143,7 @@ def _outcome(at: AtName, removal: Removal, too_many: str, news: set[tuple[str, s
             outcome.passed.add(mark)
             continue
         elif (mark.type, mark.value) not in at.present:
-            continue  # there is nothing to lose
+            continue  # the value is gone already, so its mark may go too
         elif _is_followed(mark, news):
             outcome.replaced.add(mark)
             continue
@@ -156,7 +157,7 @@ def _outcome(at: AtName, removal: Removal, too_many: str, news: set[tuple[str, s
 
 
 def _may_go(outcome: Outcome, line: Owned, removal: Removal, too_many: str) -> bool:
-    """Whether a value that nobody asks for goes now. What the agents left is marked first, for everybody to see."""
+    """Whether an unrequested value is removed now. A value left by the agents must carry our mark first."""
     grace_ends = removal.grace_ends(line)
     if line.mark.by == INHERITED and line.mark not in outcome.at.ours:
         grace_ends = removal.now + max(removal.grace, MARK_FIRST)
@@ -164,8 +165,8 @@ def _may_go(outcome: Outcome, line: Owned, removal: Removal, too_many: str) -> b
         outcome.absent[line] = removal.since(line)
     if grace_ends > removal.now:
         outcome.grace_ends.append(grace_ends)
-        told = f"{line.mark.type} {line.mark.value}"
-        outcome.leave("waits", f"{told} is asked for by nobody and goes after the grace time", line.mark.by)
+        value = f"{line.mark.type} {line.mark.value}"
+        outcome.leave("waits", f"{value} is asked for by nobody and goes after the grace time", line.mark.by)
         return False
     if too_many and line not in removal.exempt:
         _hold(outcome, line, too_many)
@@ -178,7 +179,7 @@ def _hold(outcome: Outcome, line: Owned, why: str) -> None:
 
 
 def _come(outcome: Outcome, staying: set[TypeAndValue]) -> set[Mark]:
-    """The marks of what is asked for and can stand there. What stands there has the first right, then what is ours."""
+    """The marks of the requested values that do not conflict. Existing values take precedence, then those we own."""
     at, right = outcome.at, _right(outcome.at)
     ours = held(at.ours)
     foreign = (at.present & held(at.theirs)) | (set() if at.adopt else at.unmarked)
@@ -187,9 +188,9 @@ def _come(outcome: Outcome, staying: set[TypeAndValue]) -> set[Mark]:
     come: set[Mark] = set()
     asked = [((mark.type, mark.value), mark) for mark in at.wanted - right]
     for value, mark in sorted(asked, key=lambda each: (each[0] not in at.present, each[0] not in ours, each[1])):
-        # a CNAME stands alone
+        # a CNAME excludes all other values
         if clash := min((standing if mark.type == "CNAME" else aliases) - {value}, default=None):
-            _tell_clash(outcome, mark, clash, foreign, staying)
+            _report_clash(outcome, mark, clash, foreign, staying)
         elif mark.type == "CNAME" and "TXT" in at.records:
             outcome.leave("refused", f"CNAME {mark.value} cannot stand beside the TXT record there", mark.by)
         elif value not in at.present and (why := _why_foreign(at, mark.type)):
@@ -204,23 +205,23 @@ def _come(outcome: Outcome, staying: set[TypeAndValue]) -> set[Mark]:
     return come
 
 
-def _tell_clash(
+def _report_clash(
     outcome: Outcome, mark: Mark, clash: TypeAndValue, foreign: set[TypeAndValue], staying: set[TypeAndValue]
 ) -> None:
-    told = f"{mark.type} {mark.value} cannot stand beside {' '.join(clash)}"
+    clashing = f"{mark.type} {mark.value} cannot stand beside {' '.join(clash)}"
     owners = sorted({other.owner for other in outcome.at.theirs if (other.type, other.value) == clash})
     if clash in staying and clash not in foreign:
-        outcome.leave("waits", f"{told}, which is ours and has to go first", mark.by)
+        outcome.leave("waits", f"{clashing}, which is ours and has to go first", mark.by)
     elif owners:
-        outcome.leave("refused", f"{told}, which is put there by {', '.join(owners)}", mark.by)
+        outcome.leave("refused", f"{clashing}, which is put there by {', '.join(owners)}", mark.by)
     elif clash in foreign:
-        outcome.leave("refused", f"{told}, which is there and not ours", mark.by)
+        outcome.leave("refused", f"{clashing}, which is there and not ours", mark.by)
     else:
-        outcome.leave("refused", f"{told}, which is asked for as well", mark.by)
+        outcome.leave("refused", f"{clashing}, which is asked for as well", mark.by)
 
 
 def _why_foreign(at: AtName, kind: str) -> str:
-    """Why nothing new may be put there: all there is was made by others, and no owner marked any of it."""
+    """Why no new value of this type may be added: foreign values exist, and no owner has marked any of this type."""
     marked = {mark.type for mark in at.ours | at.theirs}
     if at.adopt or not at.unmarked or kind in marked:
         return ""

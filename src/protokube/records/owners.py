@@ -1,8 +1,8 @@
-"""Whose a value is: beside each name of ours lies a TXT record with a mark for each value that somebody put there.
+"""Ownership of values: for each name, a TXT record holds a mark for each value that an owner wrote.
 
-Ownership is per value and not per name, so two clusters can contribute to one name, and either can leave. The record
-lies at a name of its own below ours, since nothing may stand beside a CNAME. A mark also says which object asked for
-the value: after a restart that is how one finds out whether it still does. `marklines` writes and reads them.
+Ownership is per value and not per name, so two clusters can contribute to one name, and either can leave. The TXT
+record has a name of its own below the name, since a CNAME excludes other records. A mark also names the object that
+asked for the value, so that after a restart we can check whether it still does. `marklines` encodes and decodes marks.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Want:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Mark:
-    """This owner put this value at the name, because that object asked for it; its text is a line for it alone."""
+    """The owner wrote this value, because the object `by` asked for it; `str` is the line for a single mark."""
 
     owner: str
     type: str
@@ -40,19 +40,19 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Owned:
-    """A mark, and the name it stands at."""
+    """A mark, and the name of its value."""
 
     name: str
     mark: Mark
 
 
 def mark_name(name: str) -> str:
-    """Where the marks of a name lie. A star may stand only in front, so that of a wildcard has a label of its own."""
+    """The name of the TXT record with the marks. A star must be the first label, so wildcards use another label."""
     return f"{STAR_LABEL}.{name.removeprefix('*.')}" if name.startswith("*.") else f"{LABEL}.{name}"
 
 
 def marked_name(name: str) -> str | None:
-    """The name whose marks lie here; None if none do."""
+    """The inverse of `mark_name`; None if this is not the name of a marks record."""
     label, _, rest = name.partition(".")
     if not rest or label not in (LABEL, STAR_LABEL):
         return None

@@ -1,4 +1,4 @@
-"""Units that a provider turned away: tried again, more and more seldom, and at once when they have changed."""
+"""Quarantine for units that a provider rejected: retried with back-off, and at once when they change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Fingerprint = tuple[tuple[Record | None, Record | None], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aside:
-    """A unit that was turned away, the last time for this reason."""
+    """A rejected unit, with the last reason."""
 
     fingerprint: Fingerprint
     why: str
@@ -25,12 +25,12 @@ class Aside:
 
 @dataclass(frozen=True, slots=True)
 class Quarantine:
-    """What is set aside, by name."""
+    """The quarantined units, by name."""
 
     aside: Mapping[str, Aside] = field(default_factory=dict)
 
     def due(self, units: Iterable[Unit], now: float) -> tuple[list[Unit], list[tuple[Unit, str]]]:
-        """What to try now, and what waits with the reason it was turned away for."""
+        """The units to try now, and those that wait, each with the reason of its rejection."""
         ready: list[Unit] = []
         waiting: list[tuple[Unit, str]] = []
         for unit in units:
@@ -42,7 +42,7 @@ class Quarantine:
         return ready, waiting
 
     def after(self, planned: Iterable[Unit], refused: Iterable[tuple[Unit, str]], now: float) -> Quarantine:
-        """After a round that turned these away. What is no longer planned, or was tried and taken, is forgotten."""
+        """The quarantine after a round that rejected these. Drops units that are no longer planned or were accepted."""
         aside = {unit.name: found for unit in planned if (found := self._same(unit)) and now < found.until}
         for unit, why in refused:
             before = self._same(unit)
@@ -61,5 +61,5 @@ class Quarantine:
 
 
 def _fingerprint(unit: Unit) -> Fingerprint:
-    """What it does, without the words about it."""
+    """The changes of a unit without their reasons."""
     return tuple((change.before, change.after) for change in unit)

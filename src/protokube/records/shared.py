@@ -1,9 +1,9 @@
-"""The plan for a zone that others write to as well: what is asked for stands there, and nobody loses anything.
+"""Plan a zone that others write to as well: publish the wanted values, and remove nothing that is not ours.
 
-Ownership is per value. The hard thing is what is not ours to decide: values without a mark, values and marks of other
-clusters, and values of ours that no list asks for at the moment. All of them stay; what differs and is left is told.
+Ownership is per value. The hard part is what we must not touch: values without a mark, values and marks of other
+clusters, and our own values that no listed object asks for at the moment. All of them stay, and the plan reports them.
 
-`onename` decides for one name, `guard` what may go, `changes` writes it down; here the zone is taken as a whole.
+`onename` decides for one name, `guard` what may be removed, `changes` makes the changes; this module plans the zone.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ class SharedPlan:
 
     units: tuple[Unit, ...]
     removals: tuple[Owned, ...]
-    """Would go now because nobody asks for them: look at their objects first, and plan again with what is kept."""
+    """Would be removed because no object asks for them: read their objects first, and plan again with what is kept."""
     replaced: tuple[Owned, ...]
-    """Would go now because their object has something new at the name."""
+    """Would be removed because their object has a new value at the name."""
     passed: tuple[Owned, ...]
-    """Marks that would go while their values stay, because another object asks for them: look at their objects too."""
+    """Marks that would be removed while their values stay, for another object: read their objects too."""
     left: tuple[Left, ...]
     absent: Mapping[Owned, float]
     """For the next plan's `Removal.absent_since`."""
     look_again_at: float | None
     """When the first grace time ends."""
     owned: int
-    """How many values of ours there were."""
+    """How many values we own before the change."""
 
 
 def plan_shared(
@@ -54,17 +54,17 @@ def plan_shared(
     inherit: Collection[str] = frozenset(),
     hands_off: Collection[str] = frozenset(),
 ) -> SharedPlan:
-    """Make what we own in a zone equal to what is asked for.
+    """Make what we own in a zone equal to what objects ask for.
 
-    `adopt` and `inherit`: names at which values without a mark become ours, if anything is asked for there, by the word
-    of a person or because the agents left them. `hands_off`: names that somebody else looks after, at which nothing is
-    done whatever the marks say.
+    `adopt` and `inherit`: names at which values without a mark become ours if an object asks for the name, because a
+    user decided so or because the agents gave the name up. `hands_off`: names that the agents manage, at which we
+    change nothing whatever the marks contain.
     """
     if not can_be_written(Mark(owner=owner, type="A", value="-", by="-")):
         raise Refused(f"{owner!r} cannot be written into a mark", want="an id of the cluster without blanks")
-    told: list[Left] = []
+    refused: list[Left] = []
     taken = dict.fromkeys(inherit, INHERITED) | dict.fromkeys(adopt, ADOPTED)
-    names = _gather(observed, wants, owner, taken, hands_off, told)
+    names = _gather(observed, wants, owner, taken, hands_off, refused)
     outcomes = [decide(names[name], removal) for name in sorted(names)]
     owned = sum(len(held(at.ours)) for at in names.values())
     if why := _why_none_goes(outcomes, removal, owned):
@@ -75,7 +75,7 @@ def plan_shared(
         removals=tuple(Owned(o.at.name, mark) for o in outcomes for mark in sorted(o.removals)),
         replaced=tuple(Owned(o.at.name, mark) for o in outcomes for mark in sorted(o.replaced)),
         passed=tuple(Owned(o.at.name, mark) for o in outcomes for mark in sorted(o.passed)),
-        left=tuple(sorted([*told, *(left for outcome in outcomes for left in outcome.left)])),
+        left=tuple(sorted([*refused, *(left for outcome in outcomes for left in outcome.left)])),
         absent=absent,
         look_again_at=min((at for outcome in outcomes for at in outcome.grace_ends), default=None),
         owned=owned,
@@ -88,15 +88,15 @@ def _gather(
     owner: str,
     taken: Mapping[str, str],
     hands_off: Collection[str],
-    told: list[Left],
+    refused: list[Left],
 ) -> dict[str, AtName]:
-    """Every name at which something is asked for or marked by us."""
+    """Every name that an object asks for or that has a mark of ours."""
     seen: dict[Key, Record] = {record.key: record for record in observed}
     wanted: defaultdict[str, set[Mark]] = defaultdict(set)
     for want in wants:
         mark = Mark(owner=owner, type=want.type, value=want.value, by=want.by)
         if why := _why_not(want, mark, hands_off):
-            told.append(Left(name=want.name, kind="refused", why=why, by=(want.by,)))
+            refused.append(Left(name=want.name, kind="refused", why=why, by=(want.by,)))
         else:
             wanted[want.name].add(mark)
     marks: dict[str, list[Mark]] = {}
@@ -120,9 +120,9 @@ def _gather(
 
 def _why_not(want: Want, mark: Mark, hands_off: Collection[str]) -> str:
     if want.name in hands_off:
-        return "somebody else looks after this name"
+        return "somebody else manages this name"
     if marked_name(want.name):
-        return "at this name lie the marks of another one"
+        return "this name holds the ownership marks of another name"
     if len(mark_name(want.name)) > LONGEST_NAME:
         return "the name is too long to have a mark beside it"
     return "" if can_be_written(mark) else f"cannot be written into a mark: {str(mark)!r}"

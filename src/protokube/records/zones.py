@@ -1,7 +1,7 @@
 """Zones as values, and which of them a name lies in.
 
-One name can be that of two zones at once: a public one that everybody sees, and a private one that hides it from the
-machines inside. A name belongs to the zone with the longest name that we manage, never to one that merely exists.
+Two zones can have the same name: a public one that everybody sees, and a private one that hides it from the machines
+inside. Of the zones that we manage, a name belongs to the one with the longest matching name; others do not count.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ class Zone:
     name: str
     """Lower case, without the final dot."""
     id: str
-    """What the provider tells two zones of one name apart by; the name itself where there is only one."""
+    """Distinguishes zones of the same name at a provider; the name itself where there can be only one."""
     private: bool = False
-    """Seen only by the machines inside."""
+    """Visible only to the machines inside."""
 
     def __str__(self) -> str:
         return f"{self.name} ({'private, ' if self.private else ''}{self.id})"
@@ -27,7 +27,7 @@ class Zone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Horizon:
-    """The zones of one name that are managed: a public one, a private one, or both."""
+    """The managed zones of one name: a public one, a private one, or both."""
 
     public: Zone | None = None
     private: Zone | None = None
@@ -38,7 +38,7 @@ class Horizon:
 
 
 def horizon_of(name: str, managed: Mapping[str, Horizon]) -> Horizon | None:
-    """Where a name lies: the managed zones whose name is its longest ending; None if there are none."""
+    """The managed zones whose name is the longest suffix of this one; None if there are none."""
     ending = name
     while ending:
         if found := managed.get(ending):

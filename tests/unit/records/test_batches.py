@@ -31,10 +31,10 @@ class Picky:
 
 def a_unit(name: str, values: int = 1) -> Unit:
     """A name with so many values, and with a mark."""
-    told = tuple(f"10.0.0.{number}" for number in range(values))
+    addresses = tuple(f"10.0.0.{number}" for number in range(values))
     records = [
         Record(name=f"_protokube.{name}", type="TXT", values=("mark",), ttl=5),
-        Record(name=name, type="A", values=told, ttl=5),
+        Record(name=name, type="A", values=addresses, ttl=5),
     ]
     return Unit(name, tuple(Change(before=None, after=record, why="test") for record in records))
 

@@ -143,7 +143,7 @@ def test_a_record_that_nobody_claims_is_not_overwritten() -> None:
     plan = planned(an_address(OLD))
 
     assert isinstance(plan, Refuse)
-    assert plan.why == "etcd-a.internal.dev exists and nobody says whose it is: A 10.0.0.1"
+    assert plan.why == "etcd-a.internal.dev exists without a claim: A 10.0.0.1"
     assert "adopt" in plan.hint
 
 

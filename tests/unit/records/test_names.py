@@ -13,7 +13,7 @@ LABELS = st.text("abcXYZ019_", min_size=1, max_size=20)
 
 
 @pytest.mark.parametrize(
-    ("told", "name"),
+    ("written", "name"),
     [
         ("api.dev.example.com", "api.dev.example.com"),
         ("API.Dev.Example.COM.", "api.dev.example.com"),
@@ -23,8 +23,8 @@ LABELS = st.text("abcXYZ019_", min_size=1, max_size=20)
         ("a" * 63 + ".dev", "a" * 63 + ".dev"),
     ],
 )
-def test_a_name_has_one_form(told: str, name: str) -> None:
-    assert normalise(told) == name
+def test_a_name_has_one_form(written: str, name: str) -> None:
+    assert normalise(written) == name
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_name_is_inside_its_zone(name: str, zone: str, is_inside: bool) -> Non
 
 
 @pytest.mark.parametrize(
-    ("told", "address", "kind"),
+    ("written", "address", "kind"),
     [
         ("10.0.0.1", "10.0.0.1", "A"),
         ("127.0.0.1", "127.0.0.1", "A"),
@@ -96,17 +96,17 @@ def test_a_name_is_inside_its_zone(name: str, zone: str, is_inside: bool) -> Non
         ("2001:0db8::0001", "2001:db8::1", "AAAA"),
     ],
 )
-def test_an_address_has_one_form(told: str, address: str, kind: str) -> None:
-    assert normalise_address(told) == address
+def test_an_address_has_one_form(written: str, address: str, kind: str) -> None:
+    assert normalise_address(written) == address
     assert address_type(address) == kind
 
 
 @pytest.mark.parametrize(
-    "told", ["", "10.0.0", "10.0.0.256", "0.0.0.0", "::", "224.0.0.1", "ff02::1", "fe80::1%eth0", "x"]
+    "written", ["", "10.0.0", "10.0.0.256", "0.0.0.0", "::", "224.0.0.1", "ff02::1", "fe80::1%eth0", "x"]
 )
-def test_what_is_no_address_of_a_machine_is_refused(told: str) -> None:
+def test_what_is_no_address_of_a_machine_is_refused(written: str) -> None:
     with pytest.raises(Refused):
-        normalise_address(told)
+        normalise_address(written)
 
 
 def test_a_record_is_sorted_and_holds_each_value_once() -> None:

@@ -16,7 +16,7 @@ ONE, TWO, THREE, SIX, ALIAS = "10.0.0.1", "10.0.0.2", "10.0.0.3", "2001:db8::1",
 OTHER = "service/default/other"
 
 
-def told(left: tuple[Left, ...]) -> list[tuple[str, str]]:
+def summary(left: tuple[Left, ...]) -> list[tuple[str, str]]:
     return [(each.kind, each.why) for each in left]
 
 
@@ -27,7 +27,7 @@ def test_what_is_asked_for_is_put_there_together_with_its_mark() -> None:
         Unit(
             "web.dev",
             (
-                Change(before=None, after=the_marks(a_mark()), why="says whose the values are"),
+                Change(before=None, after=the_marks(a_mark()), why="records who owns the values"),
                 Change(before=None, after=a_record(ONE), why="10.0.0.1 for pod/default/web"),
             ),
         ),
@@ -94,7 +94,7 @@ def test_a_name_of_others_gets_no_record_of_the_other_family() -> None:
     plan = a_cluster(a_record("10.9.9.9")).plan([a_want(SIX)])
 
     assert plan.units == ()
-    assert told(plan.left) == [("refused", "A 10.9.9.9 is there and not ours")]
+    assert summary(plan.left) == [("refused", "A 10.9.9.9 is there and not ours")]
 
 
 def test_what_others_put_beside_ours_in_the_other_family_keeps_its_record() -> None:
@@ -103,7 +103,7 @@ def test_what_others_put_beside_ours_in_the_other_family_keeps_its_record() -> N
     plan = cluster.plan([a_want(), a_want(SIX), a_want(TWO)])
 
     assert afters(plan.units) == [the_marks(a_mark(), a_mark(TWO)), a_record(ONE, TWO)]
-    assert told(plan.left) == [("refused", "AAAA 2001:db8::9 is there and not ours")]
+    assert summary(plan.left) == [("refused", "AAAA 2001:db8::9 is there and not ours")]
 
 
 def test_what_is_right_already_by_another_hand_is_not_touched_and_does_not_become_ours() -> None:
@@ -112,7 +112,7 @@ def test_what_is_right_already_by_another_hand_is_not_touched_and_does_not_becom
     plan = cluster.plan([a_want()])
 
     assert plan.units == ()
-    assert told(plan.left) == [("right", "A 10.0.0.1 stands there already, and is not ours")]
+    assert summary(plan.left) == [("right", "A 10.0.0.1 stands there already, and is not ours")]
     cluster.settle([])
     assert cluster.dns.list_records() == (a_record(ONE),)
 
@@ -200,14 +200,14 @@ def test_an_alias_stands_alone_and_what_others_put_there_was_first(there: Record
     plan = a_cluster(there).plan([a_want(asked)])
 
     assert plan.units == ()
-    assert told(plan.left) == [("refused", why)]
+    assert summary(plan.left) == [("refused", why)]
 
 
 def test_the_alias_of_another_cluster_stays_and_its_owner_is_named() -> None:
     plan = a_cluster(a_record("b.dev"), the_marks(a_mark("b.dev", owner=THEM))).plan([a_want(ALIAS)])
 
     assert plan.units == ()
-    assert told(plan.left) == [
+    assert summary(plan.left) == [
         ("refused", "CNAME lb.example.com cannot stand beside CNAME b.dev, which is put there by cluster-b")
     ]
 
@@ -243,7 +243,7 @@ def test_an_alias_of_ours_that_another_objects_address_follows_goes_first_after_
     plan = cluster.plan([a_want(ONE, OTHER)])
 
     assert waiting.units == ()
-    assert told(waiting.left) == [
+    assert summary(waiting.left) == [
         ("waits", "A 10.0.0.1 cannot stand beside CNAME lb.example.com, which is ours and has to go first"),
         ("waits", "CNAME lb.example.com is asked for by nobody and goes after the grace time"),
     ]
@@ -257,7 +257,7 @@ def test_of_an_alias_and_an_address_asked_for_at_once_the_one_that_stands_stays(
     plan = cluster.plan([a_want(ONE, OTHER), a_want(ALIAS)])
 
     assert plan.units == ()
-    assert told(plan.left) == [
+    assert summary(plan.left) == [
         ("refused", "A 10.0.0.1 cannot stand beside CNAME lb.example.com, which is asked for as well")
     ]
 
@@ -322,13 +322,13 @@ def test_names_that_somebody_else_looks_after_are_not_touched_whatever_the_marks
     plan = cluster.plan([a_want(TWO)], hands_off=["web.dev"])
 
     assert (plan.units, plan.absent, plan.owned) == ((), {}, 0)
-    assert told(plan.left) == [("refused", "somebody else looks after this name")]
+    assert summary(plan.left) == [("refused", "somebody else manages this name")]
 
 
 @pytest.mark.parametrize(
     ("want", "why"),
     [
-        (a_want(name="_protokube.web.dev"), "at this name lie the marks of another one"),
+        (a_want(name="_protokube.web.dev"), "this name holds the ownership marks of another name"),
         (a_want(name=".".join(["a" * 49] * 5)), "the name is too long to have a mark beside it"),
         (a_want(by="pod/a b"), "cannot be written into a mark: 'protokube/1 cluster-a A 10.0.0.1 pod/a b'"),
         (Want(name="web.dev", type="MX", value="x", by="pod/x"), "cannot be written into a mark: "),
@@ -354,7 +354,7 @@ def test_units_come_out_by_name_and_say_what_they_do() -> None:
     assert [unit.name for unit in plan.units] == ["a.dev", "b.dev"]
     assert str(plan.units[0]) == (
         "_protokube.a.dev TXT: nothing -> protokube/1 cluster-a A 10.0.0.1 pod/default/web "
-        "(says whose the values are); "
+        "(records who owns the values); "
         "a.dev A: nothing -> 10.0.0.1 (10.0.0.1 for pod/default/web)"
     )
 

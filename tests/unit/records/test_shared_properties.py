@@ -195,9 +195,9 @@ def only_what_is_asked_for_comes(unit: Unit, asked: list[Want], adopt: set[str])
             assert all(mark.by == ADOPTED and unit.name in adopt for mark in strange)
         else:
             assert new <= {mark.value for mark in marks if mark.type == change.key[1]}
-            said = next(each.after for each in unit if each.key[1] == "TXT")
-            told = held(mark for text in (said.values if said else ()) for mark in marks_in(text) if mark.owner == US)
-            assert {(change.key[1], value) for value in new} <= told, "no value comes without its mark"
+            txt = next(each.after for each in unit if each.key[1] == "TXT")
+            marked = held(mark for text in (txt.values if txt else ()) for mark in marks_in(text) if mark.owner == US)
+            assert {(change.key[1], value) for value in new} <= marked, "no value comes without its mark"
 
 
 @dataclass(frozen=True)
@@ -301,11 +301,13 @@ def test_two_clusters_and_a_person_in_any_order_lose_nothing_settle_and_can_leav
     marked = set()
     for owner, cluster in shared.clusters.items():
         plan = cluster.plan(shared.asked[owner])
-        told = {(left.name, by) for left in plan.left if left.kind in ("right", "refused") for by in left.by}
+        explained = {(left.name, by) for left in plan.left if left.kind in ("right", "refused") for by in left.by}
         asked = {Owned(want.name, a_mark(want.value, want.by, owner)) for want in shared.asked[owner]}
         assert plan.units == ()
         assert cluster.marks() <= asked, "what nobody asks for has gone"
-        assert all((line.name, line.mark.by) in told for line in asked - cluster.marks()), "what did not come is told"
+        assert all((line.name, line.mark.by) in explained for line in asked - cluster.marks()), (
+            "what did not come is told"
+        )
         marked |= {(line.name, line.mark.value) for line in cluster.marks()}
     assert shared.values() == shared.by_hand | marked
 
