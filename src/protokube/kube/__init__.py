@@ -1,1 +1,1 @@
-"""The Kubernetes API, as far as a master's agent needs it: objects as plain trees, over HTTPS with a certificate."""
+"""Clients of the Kubernetes API: objects as plain trees or bytes, over HTTPS."""

@@ -1,6 +1,6 @@
-"""Ask one API server, over one connection, with a deadline.
+"""A small client of one API server: one connection, a timeout for every request.
 
-Objects are plain trees: an agent reads a few fields of a few kinds. A library for all of Kubernetes takes longer to
+Objects are plain trees: the agent reads a few fields of a few kinds. A full Kubernetes client library takes longer to
 import than the agent takes to start.
 """
 
@@ -24,11 +24,11 @@ Query = Mapping[str, str]
 
 
 class NoAnswer(TryLater):
-    """The API server does not answer: to ask it something else now would only cost the same time again."""
+    """The API server does not answer: another request now would only wait for the same timeout."""
 
 
 class ApiError(Refused):
-    """The API server answered, and the answer is no."""
+    """The API server answered with an error."""
 
     def __init__(self, status: int, reason: str, message: str) -> None:
         super().__init__(message)
@@ -36,7 +36,7 @@ class ApiError(Refused):
 
 
 class KubeApi:
-    """One API server. Safe to use from several threads; they take turns."""
+    """One API server. Safe to use from several threads; requests run one at a time."""
 
     def __init__(
         self,
@@ -67,16 +67,16 @@ class KubeApi:
         return self.request("PATCH", path, tree, kind=MERGE)
 
     def apply(self, path: str, tree: Tree, *, manager: str) -> Tree:
-        """Server-side apply: what others own is theirs only where they do not own the same field."""
+        """Server-side apply; takes over fields that another manager owns."""
         return self.request("PATCH", path, tree, kind=APPLY, query={"fieldManager": manager, "force": "true"})
 
     def delete(self, path: str, *, uid: str = "") -> Tree:
-        """Only this very object, if a uid is given, and what depends on it."""
+        """Delete the object and its dependents; with a uid, only the object that has it."""
         options: Tree = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
         return self.request("DELETE", path, options | ({"preconditions": {"uid": uid}} if uid else {}))
 
     def text(self, path: str, **query: str) -> str:
-        """An answer that is no object, such as /readyz."""
+        """GET a response that is not an object, such as /readyz."""
         status, body = self._exchange("GET", path, None, JSON, query)
         if status != 200:
             raise ApiError(status, "", body.decode(errors="replace").strip()[:300])
@@ -91,7 +91,7 @@ class KubeApi:
         kind: str = JSON,
         query: Mapping[str, str] | None = None,
     ) -> Tree:
-        """ApiError for a refusal, TryLater if it does not answer or says so."""
+        """Raises ApiError if the server refuses, TryLater if it does not answer or asks to retry."""
         status, body = self._exchange(method, path, tree, kind, query or {})
         try:
             answer: Any = json.loads(body)
@@ -99,10 +99,10 @@ class KubeApi:
             answer = {"message": body.decode(errors="replace").strip()[:300]}
         if status < 300 and isinstance(answer, dict):
             return answer
-        told = answer if isinstance(answer, dict) else {}
-        message = f"{method} {path}: {told.get('message') or f'status {status}'}"
-        reason = str(told.get("reason", ""))
-        # a conflict: somebody changed it since it was read, so it has to be read and decided again
+        error_body = answer if isinstance(answer, dict) else {}
+        message = f"{method} {path}: {error_body.get('message') or f'status {status}'}"
+        reason = str(error_body.get("reason", ""))
+        # a conflict: the object changed since it was read, so the caller must read it and decide again
         if status in (429, 500, 502, 503, 504) or (status == 409 and reason == "Conflict"):
             raise TryLater(message)
         raise ApiError(status, reason, message)
@@ -121,7 +121,7 @@ class KubeApi:
                     return answer.status, answer.read()
                 except (OSError, http.client.HTTPException) as error:
                     self.close()
-                    # a connection that the server gave up meanwhile says nothing about the server; silence does
+                    # an idle connection that the server closed says nothing about its health; a timeout does
                     if attempt == 1 and reused and method != "POST" and not isinstance(error, TimeoutError):
                         continue
                     raise NoAnswer(f"the API server at {self._host}:{self._port} does not answer: {error}") from error
@@ -131,7 +131,7 @@ class KubeApi:
         stamp = tuple(each.stat().st_mtime_ns for each in self._files)
         if self._connection is None or stamp != self._stamp:
             self.close()
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # the default one trusts what the environment names
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # the default context trusts CAs from the environment
             context.load_verify_locations(self._ca)
             if self._certificate is not None:
                 context.load_cert_chain(self._certificate, self._key)

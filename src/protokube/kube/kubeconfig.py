@@ -1,6 +1,6 @@
-"""An API server by a kubeconfig: the file by which people reach their cluster.
+"""Open an API server from a kubeconfig.
 
-Certificates that are in the file itself are laid into a folder that nobody else can read, for as long as it takes: TLS
+Certificates that are embedded in the file are written to a private temporary folder while the client is open: TLS
 libraries read files.
 """
 
@@ -22,7 +22,7 @@ HOME = "~/.kube/config"
 
 
 def find(asked: Path | None) -> Path:
-    """The one asked for, the first there is of those that KUBECONFIG names, or the one in the home directory."""
+    """The given file, the first existing file in KUBECONFIG, or the one in the home directory."""
     named = [Path(each).expanduser() for each in os.environ.get(VARIABLE, "").split(os.pathsep) if each]
     there = [each for each in named if each.exists()]
     found = asked or next(iter([*there, *named]), Path(HOME).expanduser())
@@ -33,20 +33,20 @@ def find(asked: Path | None) -> Path:
 
 @contextmanager
 def opened(path: Path) -> Iterator[KubeApi]:
-    """The API server that the file's current context leads to."""
+    """The API server of the file's current context."""
     cluster, user = _current(_read(path), path)
     server = str(cluster.get("server", ""))
     if not server.startswith("https://"):
-        raise _cannot(path, f"its server is {server or 'not said'}", "https://")
+        raise _cannot(path, f"its server is {server or 'not set'}", "https://")
     if cluster.get("insecure-skip-tls-verify"):
-        raise _cannot(path, "it trusts anybody (insecure-skip-tls-verify)", "certificate-authority")
+        raise _cannot(path, "it trusts any server (insecure-skip-tls-verify)", "certificate-authority")
     if strange := {"exec", "auth-provider", "username"} & user.keys():
         raise _cannot(path, f"its user logs in by {', '.join(sorted(strange))}", "a certificate or a token")
     with tempfile.TemporaryDirectory(prefix="protokube-") as scratch:
         files = Files(path, Path(scratch))
         ca = files.take(cluster, "certificate-authority")
         if ca is None:
-            raise _cannot(path, "it does not say whom to trust", "certificate-authority")
+            raise _cannot(path, "it has no certificate authority", "certificate-authority")
         api = KubeApi(
             server,
             ca=ca,
@@ -61,14 +61,14 @@ def opened(path: Path) -> Iterator[KubeApi]:
 
 
 class Files:
-    """What a kubeconfig names or holds, as files."""
+    """The credentials of a kubeconfig, referenced or embedded, as files."""
 
     def __init__(self, kubeconfig: Path, scratch: Path) -> None:
         self._kubeconfig, self._scratch = kubeconfig, scratch
 
-    def take(self, told: Mapping[str, Any], field: str) -> Path | None:
-        """Data wins over a name, as for everybody who reads these files."""
-        if data := told.get(f"{field}-data"):
+    def take(self, section: Mapping[str, Any], field: str) -> Path | None:
+        """The file for a field; embedded data wins over a path, as in kubectl."""
+        if data := section.get(f"{field}-data"):
             place = self._scratch / field
             try:
                 content = b64decode(data, validate=True)
@@ -77,8 +77,8 @@ class Files:
             with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                 file.write(content)
             return place
-        if named := told.get(field):
-            found = self._kubeconfig.parent / str(named)  # beside the kubeconfig, unless it says from the root
+        if named := section.get(field):
+            found = self._kubeconfig.parent / str(named)  # relative to the kubeconfig, unless absolute
             if not found.exists():
                 raise _cannot(self._kubeconfig, f"its {field} is missing", str(found))
             return found

@@ -1,7 +1,7 @@
-"""Where the API server is and who we are to it: a kubeconfig, or the service account of the pod we run in.
+"""Address and credentials of the API server: from a kubeconfig, or from the service account of our pod.
 
-Nothing is taken from the environment but what Kubernetes itself puts there: no proxies, no other authorities. Files
-are renewed under our feet, so a login is a place to read from and not what was read.
+Of the environment only the variables that Kubernetes itself sets count: no proxies, no other CAs. Credential files are
+rotated while we run, so a Login names where to read them and does not hold their content.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ from protokube.kube.kubeconfig import find
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 ENVIRONMENT = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
 KEEP_IDLE = 60.0
-"""Seconds that an idle connection is kept: longer than between two renewals of a lease."""
+"""Seconds for which an idle connection stays open: longer than the interval between two lease renewals."""
 UNREADABLE = (ConfigError, msgspec.MsgspecError, yaml.YAMLError, OSError, ValueError, TypeError, AttributeError)
-"""What reading a file that is no kubeconfig, or half of one, can end in."""
-NOBODY = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-"""Trusted where nothing is encrypted; loading the authorities of this machine would take longer than all else."""
+"""Errors that reading an invalid or truncated kubeconfig can raise."""
+NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+"""Passed for plain HTTP, where it is not used: the default would load the system's CAs, which is slow."""
 PLUG_INS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 Stamp = tuple[tuple[str, int, int], ...]
 
-logging.getLogger("httpx2").setLevel(logging.WARNING)  # it would log every request, as news
+logging.getLogger("httpx2").setLevel(logging.WARNING)  # it logs every request at level INFO
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Login:
-    """A kubeconfig and the context in it, or a folder with a service account."""
+    """A kubeconfig and a context in it, or the folder of a service account."""
 
     kubeconfig: Path | None = None
     context: str | None = None
     account: Path = SERVICE_ACCOUNT
 
     def client(self, patience: float) -> tuple[httpx2.Client, Stamp]:
-        """An HTTP client that logs in by what the files say now, and what they looked like."""
+        """An HTTP client with the credentials now in the files, and the stamp of those files."""
         found = self._read()
         user = self._plug_in(found.user or User())
         self._check_data(found, user)
@@ -62,7 +62,7 @@ class Login:
             stamp = stamp_of(self._files(found, user))
             client = httpx2.Client(
                 base_url=(server := self._server(found)),
-                verify=_trust(found, user) if server.startswith("https") else NOBODY,
+                verify=_trust(found, user) if server.startswith("https") else NO_TLS,
                 auth=user_auth(user),
                 trust_env=False,
                 timeout=patience,
@@ -70,29 +70,29 @@ class Login:
                 headers={"Accept": JSON, "Accept-Encoding": "identity", "User-Agent": "protokube"},
             )
         except UNREADABLE as error:
-            raise self._cannot(_said(error), "certificates and keys that belong together") from error
+            raise self._cannot(_first_line(error), "certificates and keys that belong together") from error
         return client, stamp
 
     def _read(self) -> SingleConfig:
         try:
             if self.kubeconfig is None:
-                told = KubeConfig.from_service_account(self.account)
+                config = KubeConfig.from_service_account(self.account)
             else:
-                told = KubeConfig.from_file(self.kubeconfig)
-            found = told.get(self.context)
+                config = KubeConfig.from_file(self.kubeconfig)
+            found = config.get(self.context)
         except KeyError as error:
             raise self._cannot(f"it has no {error.args[0]!r}", "a context with its cluster and its user") from error
         except UNREADABLE as error:
-            raise self._cannot(_said(error), "a kubeconfig") from error
+            raise self._cannot(_first_line(error), "a kubeconfig") from error
         assert found is not None  # only if we had passed a default
         return found
 
     def _server(self, found: SingleConfig) -> str:
         server = found.cluster.server
         if not server.startswith("https://") and not _is_here(server):
-            raise self._cannot(f"its server is {server or 'not said'}", "https://")
+            raise self._cannot(f"its server is {server or 'not set'}", "https://")
         if found.cluster.insecure:
-            raise self._cannot("it trusts anybody (insecure-skip-tls-verify)", "certificate-authority")
+            raise self._cannot("it trusts any server (insecure-skip-tls-verify)", "certificate-authority")
         return server
 
     def _check_data(self, found: SingleConfig, user: User) -> None:
@@ -104,15 +104,16 @@ class Login:
                 raise self._cannot("a certificate or key in it is not in base64", "PEM, in base64") from error
 
     def _plug_in(self, user: User) -> User:
-        """A program that logs in is told how to answer; the library knows its old words, of which `v1` kept all."""
+        """Prepare an exec credential plug-in: set KUBERNETES_EXEC_INFO with the version that the kubeconfig names. The
+        library knows only v1beta1, and v1 kept all fields of it."""
         if not user.exec:
             return user
-        spoken = user.exec.apiVersion
-        if spoken not in PLUG_INS:
-            raise self._cannot(f"its plug-in speaks {spoken}", " or ".join(PLUG_INS))
-        asked = {"apiVersion": spoken, "kind": "ExecCredential", "spec": {"interactive": False}}
-        told = NameValue(name="KUBERNETES_EXEC_INFO", value=json.dumps(asked))
-        plug_in = msgspec.structs.replace(user.exec, apiVersion=PLUG_INS[-1], env=[*(user.exec.env or ()), told])
+        version = user.exec.apiVersion
+        if version not in PLUG_INS:
+            raise self._cannot(f"its plug-in speaks {version}", " or ".join(PLUG_INS))
+        request = {"apiVersion": version, "kind": "ExecCredential", "spec": {"interactive": False}}
+        info = NameValue(name="KUBERNETES_EXEC_INFO", value=json.dumps(request))
+        plug_in = msgspec.structs.replace(user.exec, apiVersion=PLUG_INS[-1], env=[*(user.exec.env or ()), info])
         return msgspec.structs.replace(user, exec=plug_in)
 
     def _files(self, found: SingleConfig, user: User) -> Iterator[Path]:
@@ -127,7 +128,7 @@ class Login:
 
 
 def find_login(kubeconfig: Path | None, context: str | None) -> Login:
-    """What was asked for; else the pod's service account, if we are in one; else as every other client does."""
+    """The given kubeconfig or context; else the service account, if we run in a pod; else as kubectl does."""
     asked = kubeconfig is not None or context is not None
     if not asked and (SERVICE_ACCOUNT / "token").exists() and all(os.environ.get(each) for each in ENVIRONMENT):
         return Login()
@@ -135,7 +136,7 @@ def find_login(kubeconfig: Path | None, context: str | None) -> Login:
 
 
 def stamp_of(files: Iterator[Path] | tuple[Path, ...]) -> Stamp:
-    """What tells that a file was changed or replaced; one that is away for the moment does not."""
+    """Detects that a file was changed or replaced; a file that is missing at the moment is skipped."""
     found = []
     for file in files:
         try:
@@ -151,7 +152,7 @@ def _trust(found: SingleConfig, user: User) -> ssl.SSLContext:
 
 
 def _is_here(server: str) -> bool:
-    """Plain text is for a proxy on this very machine, such as that of kubectl."""
+    """Whether the server is plain HTTP on this machine: `kubectl proxy`, for example."""
     parts = urlsplit(server)
     host = parts.hostname or ""
     try:
@@ -160,5 +161,5 @@ def _is_here(server: str) -> bool:
         return False
 
 
-def _said(error: BaseException) -> str:
+def _first_line(error: BaseException) -> str:
     return (str(error) or type(error).__name__).splitlines()[0]

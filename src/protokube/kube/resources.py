@@ -1,4 +1,4 @@
-"""Where an object lies in the API: the server says under which path it keeps a kind, and whether in namespaces."""
+"""API discovery: the path of an object, from the resources that the API server reports for each group."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ class Gets(Protocol):
 
 
 class UnknownKind(TryLater):
-    """The server does not serve it, or not yet: its definition may have come a moment ago."""
+    """The server does not serve this kind, or not yet: its CRD may have been created a moment ago."""
 
 
 class Resources:
-    """What one server said; asked once for each group, for as long as this lives."""
+    """Discovery of one API server; the resources of each version are read once and cached while this object lives."""
 
     def __init__(self, api: Gets) -> None:
         self._api = api
         self._served: dict[str, dict[str, tuple[str, bool]]] = {}
 
     def path(self, which: Ref, api_version: str = "") -> str:
-        """Of one object; in the version that the server likes best, if none is asked for."""
+        """The path of one object; in the server's preferred version, if none is given."""
         version = api_version or self._preferred(which.group)
         served = self._kinds(version)
         if which.kind not in served:
@@ -42,18 +42,18 @@ class Resources:
     def _preferred(self, group: str) -> str:
         if not group:
             return "v1"
-        told = self._asked(f"/apis/{group}")
-        return str((told.get("preferredVersion") or {}).get("groupVersion", "")) or f"{group}/v1"
+        discovery = self._discover(f"/apis/{group}")
+        return str((discovery.get("preferredVersion") or {}).get("groupVersion", "")) or f"{group}/v1"
 
     def _kinds(self, version: str) -> dict[str, tuple[str, bool]]:
         if version not in self._served:
-            found: Any = self._asked(_root(version)).get("resources") or ()
+            found: Any = self._discover(_root(version)).get("resources") or ()
             self._served[version] = {
                 each["kind"]: (each["name"], bool(each["namespaced"])) for each in found if "/" not in each["name"]
             }
         return self._served[version]
 
-    def _asked(self, path: str) -> Tree:
+    def _discover(self, path: str) -> Tree:
         try:
             return self._api.get(path)
         except ApiError as error:

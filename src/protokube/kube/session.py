@@ -1,8 +1,8 @@
-"""Talk with the API server from several threads at once: bytes out and in, so that a caller decodes only what it uses.
+"""Requests to the API server from several threads at once: bytes in and out, so that callers decode only what they use.
 
-The hard thing is to end: a thread that reads a watch sleeps in the kernel for a minute. `close` and `Watch.hang_up`
-shut the socket down below it, which wakes it at once. The other one: certificates on disk are renewed under our feet.
-Each request looks whether the files have changed; who is still inside with the old ones may finish.
+The first hard part is to end: a thread that reads a watch blocks in the kernel for a minute. `close` and
+`Watch.hang_up` shut its socket down, which wakes it at once. The second: certificates on disk are rotated while we run.
+Each request checks whether the files have changed; requests that use the old credentials may finish.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from protokube.kube.login import Login, Stamp, find_login, stamp_of
 PATIENCE = 10.0
 CONNECT_PATIENCE = 5.0
 SILENCE = 75.0
-"""The API server sends a bookmark every minute; a watch that is silent for longer may well be dead."""
+"""The API server sends a bookmark every minute; a watch that is silent for longer is probably dead."""
 SMALL_WAIT = 2.0
-"""Seconds that we wait ourselves if a server that has too much to do asks for it."""
+"""The longest Retry-After, in seconds, that we wait for ourselves."""
 BUSY = (429, 500, 502, 503, 504)
 NO_LOGIN = (ConfigError, ValueError, KeyError, TypeError)
-"""What a plug-in for logging in, or a missing token file, can end in."""
+"""Errors that a credential plug-in or a missing token file can raise."""
 
 
 class Conflict(TryLater):
-    """Somebody changed it since it was read: it has to be read and decided again."""
+    """The object changed since it was read: read it and decide again."""
 
 
 class Silent(NoAnswer):
-    """A watch is open, and nothing came for longer than a living one would be silent."""
+    """The server sent nothing for longer than a healthy watch or request is silent."""
 
 
 class Watch:
     """The lines of one watch."""
 
-    def __init__(self, answer: httpx2.Response, told: Callable[[], AbstractContextManager[None]]) -> None:
-        self._answer, self._told = answer, told
+    def __init__(self, answer: httpx2.Response, translated: Callable[[], AbstractContextManager[None]]) -> None:
+        self._answer, self._translated = answer, translated
         self._socket: socket.socket | None = answer.extensions["network_stream"].get_extra_info("socket")
 
     def __iter__(self) -> Iterator[bytes]:
@@ -55,30 +55,30 @@ class Watch:
     def _chunks(self) -> Iterator[bytes]:
         chunks = self._answer.iter_bytes()
         while True:
-            with self._told():  # around our reading only: what the reader does with a line is not the server's fault
+            with self._translated():  # around our read only: an error in the caller is not the server's
                 chunk = next(chunks, None)
             if chunk is None:
                 return
             yield chunk
 
     def hang_up(self) -> None:
-        """From any thread: whoever reads finds the end."""
+        """End the watch for its reader; any thread may call this."""
         _shut(self._socket)
 
 
 class Session:
-    """One API server, and who we are to it."""
+    """One API server, and our credentials for it."""
 
     def __init__(self, login: Login, *, patience: float = PATIENCE) -> None:
         self._login, self._patience = login, patience
         self._lock = threading.Lock()
         self._closed = threading.Event()
-        self._doors: set[_Door] = set()
-        self._door: _Door | None = None
+        self._clients: set[_CountedClient] = set()
+        self._client: _CountedClient | None = None
 
     @classmethod
     def open(cls, kubeconfig: Path | None = None, context: str | None = None, *, patience: float = PATIENCE) -> Session:
-        """InvalidRequest if it is known at once that no request could succeed."""
+        """Raises InvalidRequest if the credentials cannot be used."""
         session = cls(find_login(kubeconfig, context), patience=patience)
         session._current()
         return session
@@ -90,7 +90,7 @@ class Session:
         return self._ask("POST", path, body=body, patience=patience)
 
     def replace(self, path: str, body: bytes, *, patience: float | None = None) -> bytes:
-        """Conflict, if the body names another version than the server's."""
+        """Raises Conflict if the resourceVersion in the body is not the server's."""
         return self._ask("PUT", path, body=body, patience=patience)
 
     def patch(self, path: str, body: bytes, kind: str = MERGE, query: Mapping[str, str] | None = None) -> bytes:
@@ -98,30 +98,32 @@ class Session:
 
     @contextmanager
     def watch(self, path: str, query: Mapping[str, str], *, silence: float = SILENCE) -> Iterator[Watch]:
-        """Silent, if it is; NoAnswer, if it breaks."""
+        """Raises Silent if nothing arrives for `silence` seconds, NoAnswer if the connection breaks."""
         patience = httpx2.Timeout(self._patience, connect=CONNECT_PATIENCE, read=silence)
-        with self._inside() as door:
-            request = door.client.build_request("GET", path, params=query, timeout=patience, extensions=door.traced)
-            with self._told(path, silence):
-                answer = door.client.send(request, stream=True)
+        with self._borrowed() as counted:
+            request = counted.client.build_request(
+                "GET", path, params=query, timeout=patience, extensions=counted.traced
+            )
+            with self._translated(path, silence):
+                answer = counted.client.send(request, stream=True)
             try:
                 if answer.status_code != 200:
-                    with self._told(path, silence):
+                    with self._translated(path, silence):
                         answer.read()
-                    self._judge("watch", path, answer)
-                yield Watch(answer, lambda: self._told(path, silence))
+                    self._raise_for("watch", path, answer)
+                yield Watch(answer, lambda: self._translated(path, silence))
             finally:
                 with suppress(httpx2.HTTPError, OSError):
                     answer.close()
 
     def close(self) -> None:
-        """From any thread: every request that is under way ends, and none is made again."""
+        """End every request in flight and refuse new ones; any thread may call this."""
         self._closed.set()
         with self._lock:
-            self._leave_door()
-            inside = list(self._doors)
-        for door in inside:
-            door.hang_up()
+            self._drop_client()
+            open_clients = list(self._clients)
+        for counted in open_clients:
+            counted.hang_up()
 
     def _ask(
         self,
@@ -136,13 +138,13 @@ class Session:
         headers = {"Content-Type": kind} if body is not None else {}
         limit = self._patience if patience is None else patience
         timeout = httpx2.Timeout(limit, connect=min(limit, CONNECT_PATIENCE))
-        told: Mapping[str, Any] = {"params": query or {}, "content": body, "headers": headers, "timeout": timeout}
+        options: Mapping[str, Any] = {"params": query or {}, "content": body, "headers": headers, "timeout": timeout}
         for attempt in (1, 2):
             try:
-                with self._inside() as door, self._told(f"{method} {path}", limit):
-                    answer = door.client.request(method, path, extensions=door.traced, **told)
+                with self._borrowed() as counted, self._translated(f"{method} {path}", limit):
+                    answer = counted.client.request(method, path, extensions=counted.traced, **options)
             except NoAnswer as why:
-                # a connection that the server gave up meanwhile says nothing about the server; silence does
+                # an idle connection that the server closed says nothing about its health; a timeout does
                 gave_up = isinstance(why.__cause__, (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError))
                 if attempt == 1 and method == "GET" and gave_up and not self._closed.is_set():
                     continue
@@ -150,27 +152,27 @@ class Session:
             if attempt == 1 and answer.status_code == 429 and self._wait(answer):
                 continue
             if answer.status_code >= 300:
-                self._judge(method, path, answer)
+                self._raise_for(method, path, answer)
             return answer.content
         raise AssertionError("unreachable")
 
     def _wait(self, answer: httpx2.Response) -> bool:
-        """Whether the server named a time that is short enough, and we have waited for so long."""
+        """Wait for the server's Retry-After if it is short; return whether we did."""
         named = answer.headers.get("Retry-After", "")
         return named.isdecimal() and int(named) <= SMALL_WAIT and not self._closed.wait(int(named))
 
-    def _judge(self, method: str, path: str, answer: httpx2.Response) -> None:
+    def _raise_for(self, method: str, path: str, answer: httpx2.Response) -> None:
         status, body = answer.status_code, answer.content
         if status == 401:
             with self._lock:
-                self._leave_door()  # the next request reads the files again, whatever they look like
+                self._drop_client()  # the next request reads the files again, even if their stamp is the same
         try:
             tree = json.loads(body)
         except ValueError:
             tree = None
-        told = tree if isinstance(tree, dict) else {"message": body.decode(errors="replace").strip()[:300]}
-        message = f"{method} {path}: {told.get('message') or f'status {status}'}"
-        reason = str(told.get("reason", ""))
+        details = tree if isinstance(tree, dict) else {"message": body.decode(errors="replace").strip()[:300]}
+        message = f"{method} {path}: {details.get('message') or f'status {status}'}"
+        reason = str(details.get("reason", ""))
         if status == 409 and reason != "AlreadyExists":
             raise Conflict(message)
         if status in BUSY:
@@ -178,7 +180,7 @@ class Session:
         raise ApiError(status, reason, message)
 
     @contextmanager
-    def _told(self, what: str, patience: float) -> Iterator[None]:
+    def _translated(self, what: str, patience: float) -> Iterator[None]:
         try:
             yield
         except httpx2.ReadTimeout as error:
@@ -190,49 +192,49 @@ class Session:
             raise TryLater(f"{what}: cannot log in: {str(error) or type(error).__name__}") from error
 
     @contextmanager
-    def _inside(self) -> Iterator[_Door]:
+    def _borrowed(self) -> Iterator[_CountedClient]:
         with self._lock:
-            door = self._current()
-            door.inside += 1
+            counted = self._current()
+            counted.users += 1
         try:
-            yield door
+            yield counted
         finally:
             with self._lock:
-                door.inside -= 1
-                self._close_empty()
+                counted.users -= 1
+                self._close_unused()
 
-    def _current(self) -> _Door:
+    def _current(self) -> _CountedClient:
         if self._closed.is_set():
             raise NoAnswer("the session with the API server is closed")
-        door = self._door
-        if door is not None and not door.is_old():
-            return door
+        counted = self._client
+        if counted is not None and not counted.is_old():
+            return counted
         try:
             client, stamp = self._login.client(self._patience)
         except InvalidRequest:
-            if door is None:
+            if counted is None:
                 raise
-            return door  # the files are being written just now; what we have may still do
-        self._leave_door()
-        self._door = _Door(client, stamp, self._closed)
-        self._doors.add(self._door)
-        return self._door
+            return counted  # the files are being rewritten; our old credentials may still be valid
+        self._drop_client()
+        self._client = _CountedClient(client, stamp, self._closed)
+        self._clients.add(self._client)
+        return self._client
 
-    def _leave_door(self) -> None:
-        self._door = None
-        self._close_empty()
+    def _drop_client(self) -> None:
+        self._client = None
+        self._close_unused()
 
-    def _close_empty(self) -> None:
-        for door in [each for each in self._doors if each is not self._door and not each.inside]:
-            self._doors.discard(door)
-            door.client.close()
+    def _close_unused(self) -> None:
+        for counted in [each for each in self._clients if each is not self._client and not each.users]:
+            self._clients.discard(counted)
+            counted.client.close()
 
 
-class _Door:
-    """One HTTP client. It is closed when it is replaced and nobody is inside any more."""
+class _CountedClient:
+    """One HTTP client with a count of its users; closed once it is replaced and unused."""
 
     def __init__(self, client: httpx2.Client, stamp: Stamp, closed: threading.Event) -> None:
-        self.client, self.inside = client, 0
+        self.client, self.users = client, 0
         self.traced = {"trace": self._note}
         self._stamp, self._closed = stamp, closed
         self._files = tuple(Path(name) for name, _, _ in stamp)
@@ -247,18 +249,18 @@ class _Door:
             for each in list(self._sockets):
                 _shut(each)
 
-    def _note(self, event: str, told: Mapping[str, Any]) -> None:
+    def _note(self, event: str, details: Mapping[str, Any]) -> None:
         if event not in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
             return
         with self._lock:
-            found = told["return_value"].get_extra_info("socket")
+            found = details["return_value"].get_extra_info("socket")
             self._sockets.add(found)
-        if self._closed.is_set():  # hung up while this one was being made
+        if self._closed.is_set():  # closed while this connection was being made
             _shut(found)
 
 
 def lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Whole lines only: chunks end anywhere, also within a character."""
+    """Join chunks into whole lines: a chunk may end anywhere, even within a character."""
     rest: list[bytes] = []
     for chunk in chunks:
         *whole, tail = chunk.split(b"\n")
@@ -274,7 +276,7 @@ def lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _shut(found: socket.socket | None) -> None:
-    """Not the method of TLS sockets: it takes away what the thread that reads is just using."""
+    """Shut the plain socket down. The method of TLS sockets would drop the TLS state that the reading thread uses."""
     if found is not None:
         with suppress(OSError):
             socket.socket.shutdown(found, socket.SHUT_RDWR)

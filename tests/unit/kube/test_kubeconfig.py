@@ -90,8 +90,8 @@ def test_a_token_may_lie_in_a_file(server: KubeServer, tmp_path: Path) -> None:
     ("where", "more", "words"),
     [
         ("cluster", {"server": "http://127.0.0.1:8080"}, "its server is http://"),
-        ("cluster", {"insecure_skip_tls_verify": True}, "trusts anybody"),
-        ("cluster", {"certificate_authority": None}, "whom to trust"),
+        ("cluster", {"insecure_skip_tls_verify": True}, "trusts any server"),
+        ("cluster", {"certificate_authority": None}, "no certificate authority"),
         ("cluster", {"certificate_authority": "gone.crt"}, "is missing"),
         ("cluster", {"certificate_authority_data": "***"}, "not base64"),
         ("user", {"exec": {"command": "x"}}, "logs in by exec"),

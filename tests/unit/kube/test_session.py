@@ -33,8 +33,13 @@ def server() -> Iterator[WatchServer]:
 
 
 def keys(folder: Path) -> Path:
-    told = {"authority": "ca", "organizations": [], "names": ["127.0.0.1"], "usages": ["server auth", "client auth"]}
-    write_certificates(folder, {name: {**told, "commonName": name} for name in ("server", "client", "renewed")})
+    certificate = {
+        "authority": "ca",
+        "organizations": [],
+        "names": ["127.0.0.1"],
+        "usages": ["server auth", "client auth"],
+    }
+    write_certificates(folder, {name: {**certificate, "commonName": name} for name in ("server", "client", "renewed")})
     return folder
 
 
@@ -192,7 +197,7 @@ def test_renewed_certificates_are_used_by_the_next_request_and_an_open_watch_goe
             session.get(PATH)
             server.put("a", size=1)
             assert b'"a"' in next(iter(watch))
-        assert len(session._doors) == 1, "the old one is closed when the last one has left it"
+        assert len(session._clients) == 1, "the old one is closed when the last one has left it"
 
 
 def test_after_a_refused_login_the_files_are_read_again(server: WatchServer, tmp_path: Path) -> None:
@@ -240,7 +245,7 @@ def test_a_plug_in_of_an_unknown_kind_is_the_users_to_change(server: WatchServer
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "expected"),
     [
         ("", "cannot be used"),
         ("[]", "cannot be used"),
@@ -251,27 +256,27 @@ def test_a_plug_in_of_an_unknown_kind_is_the_users_to_change(server: WatchServer
         ("clusters: [{name: y, cluster: {server: 5}}]\ncontexts: []\n", "str"),
     ],
 )
-def test_a_file_that_is_no_kubeconfig_is_told_without_a_traceback(tmp_path: Path, content: str, told: str) -> None:
+def test_a_file_that_is_no_kubeconfig_is_told_without_a_traceback(tmp_path: Path, content: str, expected: str) -> None:
     file = tmp_path / "config"
     file.write_text(content)
     with pytest.raises(InvalidRequest) as why:
         Session.open(file)
-    assert told in str(why.value)
+    assert expected in str(why.value)
     assert str(file) in str(why.value)
 
 
 @pytest.mark.parametrize(
-    ("cluster", "told"),
+    ("cluster", "expected"),
     [
         ({"server": "http://192.0.2.1"}, "https://"),
-        ({"server": "https://192.0.2.1", "insecure-skip-tls-verify": True}, "trusts anybody"),
+        ({"server": "https://192.0.2.1", "insecure-skip-tls-verify": True}, "trusts any server"),
         ({"server": "https://192.0.2.1", "certificate-authority": "missing.crt"}, "No such file"),
         ({"server": "https://192.0.2.1", "certificate-authority-data": "%%%"}, "not in base64"),
         ({"server": "https://192.0.2.1", "certificate-authority-data": "aGVsbG8="}, "no certificate"),
     ],
 )
 def test_a_cluster_that_cannot_be_trusted_is_refused(
-    server: WatchServer, tmp_path: Path, cluster: dict[str, object], told: str
+    server: WatchServer, tmp_path: Path, cluster: dict[str, object], expected: str
 ) -> None:
     login = login_to(server, tmp_path)
     assert login.kubeconfig is not None
@@ -280,7 +285,7 @@ def test_a_cluster_that_cannot_be_trusted_is_refused(
     login.kubeconfig.write_text(yaml.safe_dump(tree))
     with pytest.raises(InvalidRequest) as why:
         Session.open(login.kubeconfig)
-    assert told in str(why.value)
+    assert expected in str(why.value)
 
 
 def test_a_context_can_be_named_and_a_missing_file_is_told(
