@@ -29,7 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "load": ("protokube.cli.load:load", "Bring images to a local cluster, without a registry."),
     "export": ("protokube.cli.export:export", "Export a kubeconfig with a short-lived certificate."),
     "agent": ("protokube.cli.agent:agent", "The daemon on each master: disks, names and etcd, by rounds."),
-    "dns-controller": ("protokube.cli.dns.controller:dns_controller", "What annotations ask for stands in DNS."),
+    "dns-controller": ("protokube.cli.dns.controller:dns_controller", "Publish DNS records for annotated objects."),
     "api-proxy": ("protokube.cli.api_proxy:api_proxy", "Proxy local clients to an API server that is ready."),
     "complete": ("protokube.cli.complete.command:complete", "Expand a short spec into the complete configuration."),
     "completion": ("protokube.cli.completion:completion", "Shell completion for bash, zsh or fish."),

@@ -1,4 +1,4 @@
-"""`protokube dns-controller`: what annotations ask for stands in DNS."""
+"""`protokube dns-controller`: publish DNS records for annotated objects."""
 
 from __future__ import annotations
 
@@ -32,32 +32,34 @@ LIST_SECONDS = 120.0
     metavar="NAME",
     default="protokube-dns-controller",
     show_default=True,
-    help="Of those that share this Lease of kube-system one writes; who looks after other things needs another.",
+    help="The Lease in kube-system for leader election. Controllers for other zones or objects need another one.",
 )
+@click.option("--lease-seconds", type=click.FloatRange(1), default=15.0, hidden=True, help="The duration of the Lease.")
 @click.option(
-    "--lease-seconds", type=click.FloatRange(1), default=15.0, hidden=True, help="Who is silent so long is out."
+    "--silence", type=click.FloatRange(1), default=75.0, hidden=True, help="A watch that is silent for so long is dead."
 )
-@click.option("--silence", type=click.FloatRange(1), default=75.0, hidden=True, help="A watch silent so long is dead.")
 @ttl_option
 @click.option(
     "--grace",
     type=click.FloatRange(0),
     default=30.0,
     show_default=True,
-    help="Seconds for which a value stays that nobody asks for any more.",
+    help="Seconds for which a value stays after no object asks for it any more.",
 )
-@click.option("--force", is_flag=True, help="Let more values go at once than is safe; look at --dry-run first.")
+@click.option("--force", is_flag=True, help="Remove more values at once than is safe; check with --dry-run first.")
 @click.option(
     "--adopt", metavar="NAME", multiple=True,
-    help="A name whose values are nobody's so far: they become ours, if an object asks for it; again for more.",
+    help="Take over the unowned values of this name, if an object asks for it. Can be repeated.",
 )  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Write nothing; tell what would be written.")
-@click.option("--once", is_flag=True, help="One round, told on standard output, and out; it does not wait for --grace.")
+@click.option("--dry-run", is_flag=True, help="Write nothing; show what would be written.")
+@click.option("--once", is_flag=True, help="Run one round, print it, and exit; values go without waiting for --grace.")
 @click.option("--metrics", default="127.0.0.1:3991", show_default=True, help="Prometheus metrics; empty for none.")
-@click.option("--events/--no-events", default=True, show_default=True, help="Tell the owners of objects by Events.")
+@click.option(
+    "--events/--no-events", default=True, show_default=True, help="Report to the owners of objects by Events."
+)
 @click.option(
     "--conditions", is_flag=True,
-    help="Say it as a condition of pods and services too, which takes the right to patch their status.",
+    help="Report in a condition of pods and services too; needs the right to patch their status.",
 )  # fmt: skip
 @output_option(default="text", choices=("text", "json", "yaml"))
 def dns_controller(
@@ -67,11 +69,11 @@ def dns_controller(
     adopt: tuple[str, ...], dry_run: bool, once: bool, metrics: str, events: bool,
     conditions: bool, output: str,
 ) -> None:  # fmt: skip
-    """What annotations ask for stands in DNS.
+    """Publish DNS records for annotated objects.
 
-    And nothing else is ever lost. Pods on their node's network, nodes and services say names by the annotations
-    dns.alpha.kubernetes.io/external and dns.alpha.kubernetes.io/internal. Beside each name of ours lies a TXT record
-    that says whose its values are; what is not ours is never changed. Several can run: one writes.
+    Pods with hostNetwork, nodes and services ask for names with the annotations dns.alpha.kubernetes.io/external and
+    dns.alpha.kubernetes.io/internal. A TXT record next to each name records the owner of its values; values of others
+    are never changed. Several replicas can run: the leader writes.
 
     \b
       protokube dns-controller --dns aws-route53 --zone example.com
@@ -88,7 +90,7 @@ def dns_controller(
     )
     source = click.get_current_context().get_parameter_source("grace")
     if once and source is click.core.ParameterSource.COMMANDLINE:
-        raise InvalidRequest("--once does not wait, so there is no time of grace", hint="leave --grace away")
+        raise InvalidRequest("--once does not wait, so it has no grace time", hint="leave --grace out")
     asked = Asked(
         kubeconfig=kubeconfig, context=context, namespace=watch_namespace, ingresses=watch_ingress, owner=owner,
         lease=lease, lease_seconds=lease_seconds, silence=silence, ttl=ttl,
@@ -98,7 +100,7 @@ def dns_controller(
         conditions=conditions,
     )  # fmt: skip
     if not once:
-        # while the API server is waited for; as the first process of a pod we would not even die of it
+        # until `run` sets its own handler: as PID 1 of a pod, the default would ignore the signal
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     parts = wire(asked, found, zones)
     if not once:
@@ -110,11 +112,11 @@ def dns_controller(
     else:
         show_data(tree(done, dry_run=dry_run), output)
     if done.waits or any(outcome.trouble for outcome in done.zones):
-        raise TryLater(done.waits or "a zone could not be looked after; see above")
+        raise TryLater(done.waits or "a zone could not be read or written; see above")
 
 
 def run(parts: Parts) -> None:
-    """Until a signal."""
+    """Run until a signal."""
     from protokube.host.notify import notify
     from protokube.signals import on_signals
 
@@ -135,14 +137,14 @@ def run(parts: Parts) -> None:
     notify(READY="1")
     parts.controller.run(stop)
     notify(STOPPING="1")
-    electing.join(5)  # it gives the lease back, which takes one more request
+    electing.join(5)  # it releases the Lease, which takes one more request
     parts.session.close()
     for thread in watching:
         thread.join(2)
 
 
 def one_round(parts: Parts) -> Round:
-    """List everything once, then see what there is to do."""
+    """List everything once, then run one round."""
     stop = threading.Event()
     watching = parts.watching.start(stop)
     try:

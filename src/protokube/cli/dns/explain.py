@@ -1,4 +1,4 @@
-"""`protokube explain record` as the dns-controller sees it: read everything once, and tell the way of one name."""
+"""`protokube explain record` from the dns-controller's view: read everything once, and explain one name."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def explain_name(
     if why := problem(text):
         raise InvalidRequest(f"{text!r} is not a DNS name", saw=why)
     name, parsed = normalise(text), parse_rules(rules)
-    name = marked_name(name) or name  # somebody found a mark and asks what it is
+    name = marked_name(name) or name  # for the name of a marks record, explain the name that it belongs to
     session = Session.open(kubeconfig, context)
     try:
         cluster = cluster_id(session)
@@ -50,19 +50,19 @@ def explain_name(
             agents=agents_names(session),
         )
         seen = read_zones(seen, provider, name)
-        told = tell(seen, name, Policy(owner=owner or cluster, ttl=ttl), doubts(seen, session, cluster))
+        story = tell(seen, name, Policy(owner=owner or cluster, ttl=ttl), doubts(seen, session, cluster))
     finally:
         session.close()
     if output == "text":
-        show_painted(lines(told))
+        show_painted(lines(story))
     else:
-        show_data(tree(told), output)
+        show_data(tree(story), output)
     if seen.troubles:
         raise TryLater("a zone could not be read; see above")
 
 
 def read_zones(seen: Everything, provider: ZoneProvider, name: str) -> Everything:
-    """With the records of the zones that hold the name."""
+    """Add the records of the zones that hold the name."""
     records: dict[Zone, Sequence[Record]] = {}
     troubles: dict[Zone, str] = {}
     for zone in seen.zones_of(name):
@@ -76,7 +76,7 @@ def read_zones(seen: Everything, provider: ZoneProvider, name: str) -> Everythin
 
 
 def doubts(seen: Everything, session: Session, cluster: str) -> Doubts:
-    """As the controller asks before it removes."""
+    """The confirmation that the controller makes before it removes a value."""
     look = Look(FreshObjects(session, cluster), seen.sources, seen.nodes)
 
     def doubt(line: Owned) -> str:
@@ -90,14 +90,14 @@ def doubts(seen: Everything, session: Session, cluster: str) -> Doubts:
 
 
 def tell(seen: Everything, name: str, policy: Policy, doubt: Doubts) -> Story:
-    """InvalidRequest if nobody has ever heard of the name."""
+    """Raises InvalidRequest if no object asks for the name and no zone holds it."""
     asked = askings(seen, name)
     zones = tuple(at_zone(seen, zone, name, policy, doubt) for zone in seen.zones_of(name))
     known = names_written(seen) | {record.name for records in seen.records.values() for record in records}
     if not asked and name not in seen.agents.reserved and not any(zone.standing or zone.trouble for zone in zones):
         covered = next((zone.wildcard for zone in zones if zone.wildcard), "")
         raise InvalidRequest(
-            f"nobody asks for {name}, and nothing stands there",
+            f"no object asks for {name}, and it has no records",
             saw=f"{covered} answers for it" if covered else "",
             want="the name in an annotation dns.alpha.kubernetes.io/external or dns.alpha.kubernetes.io/internal",
             hint=near(name, sorted(each for each in known if not marked_name(each))),

@@ -1,4 +1,4 @@
-"""`protokube explain record` in a local cloud with Kubernetes, which knows itself how its API and its DNS are asked."""
+"""`protokube explain record` in a local cloud with Kubernetes, which knows the addresses of its own API and DNS."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOOPBACK = "127.0.0.1"
 
 
 def is_of_agents(view: ClusterView, name: str) -> bool:
-    """Whether agents look after the name: then they know best why it waits, and no API is needed."""
+    """Whether the agents manage the name: then their status explains it best, and no API is needed."""
     theirs = {each.dns_name for each in view.members} | set(view.api_names)
     return name.removesuffix(".").lower() in theirs | {each.partition(".")[0] for each in theirs}
 
@@ -29,7 +29,8 @@ def explain_by_objects(
     paths: Paths, view: ClusterView, name: str, *, namespace: str, ingresses: bool, owner: str | None, ttl: int,
     output: str,
 ) -> bool:  # fmt: skip
-    """Whether it could be told: not without Kubernetes, nor while a name that is there is all that anybody can see."""
+    """Explain the name from the objects that ask for it; return whether that was possible. It is not without
+    Kubernetes, nor for a name of the agents, nor for a name with records while the API does not answer."""
     kubeconfig, key = client_files.folder(paths) / "kubeconfig", paths.store / layout.secret(paths.cluster, KEY_SECRET)
     if not (view.daemon.alive and kubeconfig.is_file() and key.is_file()) or is_of_agents(view, name):
         return False
@@ -44,6 +45,6 @@ def explain_by_objects(
         )  # fmt: skip
     except TryLater:
         if any(record.name == name.removesuffix(".").lower() for record in view.records):
-            return False  # the API is away; what the cloud sees is better than nothing
+            return False  # the API does not answer; what the cloud sees is better than nothing
         raise
     return True

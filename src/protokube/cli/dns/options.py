@@ -1,4 +1,4 @@
-"""Which objects a command about names sees, and in whose name: alike for every such command."""
+"""Options shared by the commands about DNS names: which objects they read, and as which owner."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Decorated = Callable[..., Any]
 
 def ttl_option(command: Decorated) -> Decorated:
     option = click.option(
-        "--ttl", type=click.IntRange(1, 86400), default=60, show_default=True, help="Seconds that answers last."
+        "--ttl", type=click.IntRange(1, 86400), default=60, show_default=True, help="TTL of the records, in seconds."
     )
     return option(command)
 
@@ -21,17 +21,23 @@ def ttl_option(command: Decorated) -> Decorated:
 def object_options(command: Decorated) -> Decorated:
     options = [
         click.option(
-            "--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), help="How the API server is reached."
+            "--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), help="The kubeconfig of the cluster."
         ),
-        click.option("--context", help="Another context of the kubeconfig than its current one."),
+        click.option("--context", help="The context in the kubeconfig.  [default: the current one]"),
         click.option(
-            "--watch-namespace", metavar="NAME", default="", help="Pods, services, ingresses of this one only."
+            "--watch-namespace",
+            metavar="NAME",
+            default="",
+            help="Read pods, services and ingresses of this namespace only.",
         ),
         click.option(
-            "--watch-ingress/--no-watch-ingress", default=False, show_default=True, help="Hosts of ingresses too."
+            "--watch-ingress/--no-watch-ingress",
+            default=False,
+            show_default=True,
+            help="Publish the hosts of ingresses too.",
         ),
         click.option(
-            "--owner", metavar="ID", help="Whose our values are.  [default: the uid of the namespace kube-system]"
+            "--owner", metavar="ID", help="The owner of our values.  [default: the uid of the namespace kube-system]"
         ),
     ]
     for option in reversed(options):

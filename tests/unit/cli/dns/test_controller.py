@@ -99,13 +99,13 @@ def test_one_round_writes_and_the_next_has_nothing_to_do(call: Call, options: tu
 def test_a_round_is_told_to_programs_as_data(
     call: Call, options: tuple[str, ...], output: str, read: Callable[[str], Any]
 ) -> None:
-    told = read(call("dns-controller", *options, "--once", "--dry-run", "-o", output).out)
+    document = read(call("dns-controller", *options, "--once", "--dry-run", "-o", output).out)
 
-    assert (told["waits"], told["dryRun"]) == ("", True)
-    (zone,) = told["zones"]
+    assert (document["waits"], document["dryRun"]) == ("", True)
+    (zone,) = document["zones"]
     assert (zone["zone"], zone["private"], zone["trouble"], zone["refused"]) == ("example.com", False, "", [])
     assert {"name": WEB, "type": "A", "before": None, "after": {"values": ["10.0.0.1"], "ttl": 60}} in zone["changes"]
-    assert [each["source"] for each in told["problems"]] == ["service/default/no"]
+    assert [each["source"] for each in document["problems"]] == ["service/default/no"]
 
 
 def test_a_record_of_nobodys_becomes_ours_only_if_a_person_says_so(
@@ -142,10 +142,14 @@ def test_what_does_not_answer_is_told_and_the_shell_knows_to_try_later(
     if broken == "api":
         file = tmp_path / "kubeconfig"
         file.write_text(re.sub(r"http://[^\s]+", f"http://{nobody}", file.read_text()))
-        told = options
+        arguments = options
     else:
-        told = ("--server", nobody, *(each for each in options if each != "--server" and not each.startswith("127.")))
-    answer = call("dns-controller", *told, "--once")
+        arguments = (
+            "--server",
+            nobody,
+            *(each for each in options if each != "--server" and not each.startswith("127.")),
+        )
+    answer = call("dns-controller", *arguments, "--once")
 
     assert answer.code == ExitCode.TRY_LATER
     assert "does not answer" in answer.out + answer.err
@@ -203,7 +207,7 @@ class Controller:
         found = re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)
         return float(found[1]) if found else 0.0
 
-    def said(self) -> str:
+    def logged(self) -> str:
         return self._log.read_text()
 
 
@@ -227,7 +231,7 @@ def test_a_controller_that_is_told_to_go_gives_its_lease_back(
         assert controller.metric('protokube_dns_provider_calls_total{kind="list"}') >= 1
         until(lambda: controller.metric("protokube_dns_lag_seconds_count") == 1)
         until(lambda: controller.metric("protokube_dns_leading") == 1)
-        told = until(lambda: len(api.events()) >= 2 and api.events())
+        events = until(lambda: len(api.events()) >= 2 and api.events())
         rounds = controller.metric("protokube_dns_rounds_total")
         controller.process.send_signal(signal.SIGHUP)
         until(lambda: controller.metric("protokube_dns_rounds_total") > rounds)
@@ -235,8 +239,8 @@ def test_a_controller_that_is_told_to_go_gives_its_lease_back(
         code = controller.process.wait(20)
 
     assert (code, api.lease()) == (0, "")
-    assert "Traceback" not in controller.said()
-    assert {(each["type"], each["reason"], each["involvedObject"]["uid"]) for each in told} == {
+    assert "Traceback" not in controller.logged()
+    assert {(each["type"], each["reason"], each["involvedObject"]["uid"]) for each in events} == {
         ("Normal", "DNSNameSet", "uid-web"),
         ("Warning", "DNSNameNotSet", "uid-no"),
     }
@@ -265,7 +269,7 @@ def test_a_dry_run_that_goes_on_takes_no_lease_and_writes_nothing(
     options: tuple[str, ...], api: DnsApi, dns: Running, tmp_path: Path
 ) -> None:
     with running((*options, "--dry-run"), tmp_path / "log") as controller:
-        until(lambda: "nothing -> 10.0.0.1" in controller.said())
+        until(lambda: "nothing -> 10.0.0.1" in controller.logged())
         controller.process.send_signal(signal.SIGTERM)
 
         assert controller.process.wait(20) == 0
@@ -279,7 +283,7 @@ def test_one_that_still_waits_for_the_api_server_goes_when_it_is_told_to(
     with dns_api() as away:
         options = (*options, "--kubeconfig", str(away.kubeconfig(tmp_path / "away")))
     with running(options, tmp_path / "log") as controller:
-        until(lambda: "waiting for the API server" in controller.said())
+        until(lambda: "waiting for the API server" in controller.logged())
         controller.process.send_signal(signal.SIGTERM)
 
         assert controller.process.wait(20) == 0

@@ -96,8 +96,8 @@ def test_a_name_in_order_says_so_also_when_asked_for_by_its_mark(call: Call, opt
     call("dns-controller", *options, "--once")
 
     for name in (WEB, f"_protokube.{WEB}"):
-        told = call("explain", "record", name, *options).out.splitlines()
-        assert (told[0], told[-1]) == (WEB, "next: nothing: it is in order")
+        shown = call("explain", "record", name, *options).out.splitlines()
+        assert (shown[0], shown[-1]) == (WEB, "next: nothing: it is in order")
 
 
 def test_a_value_that_nobody_asks_for_any_more_is_told_to_leave(
@@ -105,10 +105,10 @@ def test_a_value_that_nobody_asks_for_any_more_is_told_to_leave(
 ) -> None:
     call("dns-controller", *options, "--once")
     api.remove(POD)
-    told = call("explain", "record", WEB, *options).out.splitlines()
+    shown = call("explain", "record", WEB, *options).out.splitlines()
 
-    assert told[1:3] == ["asked for by:", "  nobody"]
-    assert told[-1] == f"next: {WEB} A 10.0.0.1 goes after 30 s: pod/default/web no longer asks for it"
+    assert shown[1:3] == ["asked for by:", "  nobody"]
+    assert shown[-1] == f"next: {WEB} A 10.0.0.1 goes after 30 s: pod/default/web no longer asks for it"
 
 
 def test_a_value_whose_object_lost_its_address_is_told_to_stay(
@@ -116,20 +116,20 @@ def test_a_value_whose_object_lost_its_address_is_told_to_stay(
 ) -> None:
     call("dns-controller", *options, "--once")
     api.add(a_pod(internal_names=WEB, addresses=()))
-    told = call("explain", "record", WEB, *options).out
+    shown = call("explain", "record", WEB, *options).out
 
-    assert "    but it has no address yet\n" in told
-    assert "  A 10.0.0.1 stays: pod/default/web asks for the name and has no address now" in told
-    assert told.splitlines()[-1] == "next: nothing, until the reasons above are resolved"
+    assert "    but it has no address yet\n" in shown
+    assert "  A 10.0.0.1 stays: pod/default/web asks for the name and has no address now" in shown
+    assert shown.splitlines()[-1] == "next: nothing, until the reasons above are resolved"
 
 
 def test_a_record_made_by_hand_is_told_as_nobodys_and_keeps_others_out(
     call: Call, options: tuple[str, ...], dns: Running
 ) -> None:
     write(dns, WEB, "192.0.2.9")
-    told = call("explain", "record", WEB, *options).out.splitlines()
+    shown = call("explain", "record", WEB, *options).out.splitlines()
 
-    assert "  A 192.0.2.9, TTL 300: no owner is recorded, so it stays" in told
+    assert "  A 192.0.2.9, TTL 300: no owner is recorded, so it stays" in shown
     assert told[-3:] == [
         "not as asked for:",
         "  A 192.0.2.9 is there and not ours",
@@ -147,10 +147,10 @@ def test_a_name_of_the_agents_is_theirs(call: Call, options: tuple[str, ...], ap
     lease = {"metadata": {"name": LEASE, "annotations": {LEASE_NAMES: WEB}}, "spec": {"renewTime": RENEWED}}
     api.put(f"{LEASES}/{LEASE}", lease)
     write(dns, WEB, "10.0.0.5")
-    told = call("explain", "record", WEB, *options).out.splitlines()
+    shown = call("explain", "record", WEB, *options).out.splitlines()
 
-    assert "    but the masters' agents answer for this name themselves" in told
-    assert "  A 10.0.0.5, TTL 300: managed by the masters' agents" in told
+    assert "    but the masters' agents answer for this name themselves" in shown
+    assert "  A 10.0.0.5, TTL 300: managed by the masters' agents" in shown
     assert told[-2:] == [
         f"next: nothing, if the masters' agents still renew the Lease protokube-api-names (last: {RENEWED})",
         "      otherwise the Lease has expired, and the dns-controller takes the name over",
@@ -179,14 +179,14 @@ def test_a_name_that_no_zone_holds_says_which_rules_there_are(
     call: Call, options: tuple[str, ...], api: DnsApi
 ) -> None:
     api.add(a_pod("far", internal_names="far.other.org"))
-    told = call("explain", "record", "far.other.org", *options).out.splitlines()
+    shown = call("explain", "record", "far.other.org", *options).out.splitlines()
 
-    assert "  no managed zone contains it (rules: example.com)" in told
+    assert "  no managed zone contains it (rules: example.com)" in shown
     assert told[-1] == "next: nothing, until a zone that contains the name is managed; see --zone"
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "expected"),
     [
         ("wep.example.com", "did you mean `web.example.com`?"),
         ("star.wild.example.com", "*.wild.example.com answers for it"),
@@ -194,13 +194,13 @@ def test_a_name_that_no_zone_holds_says_which_rules_there_are(
     ],
 )
 def test_a_name_that_nobody_knows_is_told_with_what_may_be_meant(
-    call: Call, options: tuple[str, ...], dns: Running, name: str, said: str
+    call: Call, options: tuple[str, ...], dns: Running, name: str, expected: str
 ) -> None:
     write(dns, "*.wild.example.com", "192.0.2.1")
     answer = call("explain", "record", name, *options)
 
     assert (answer.code, answer.out) == (ExitCode.INVALID, "")
-    assert said in answer.err
+    assert expected in answer.err
 
 
 def test_a_zone_that_cannot_be_read_is_told_after_all_the_rest(call: Call, options: tuple[str, ...]) -> None:
@@ -216,10 +216,15 @@ def test_a_zone_that_cannot_be_read_is_told_after_all_the_rest(call: Call, optio
 def test_the_same_is_told_to_programs_as_data(call: Call, options: tuple[str, ...], output: str) -> None:
     call("dns-controller", *options, "--once")
     text = call("explain", "record", WEB, *options, "-o", output).out
-    told = json.loads(text) if output == "json" else yaml.safe_load(text)
+    document = json.loads(text) if output == "json" else yaml.safe_load(text)
 
-    assert (told["kind"], told["name"], told["owner"], told["reserved"]) == ("record", WEB, CLUSTER, False)
-    assert told["askedForBy"] == [
+    assert (document["kind"], document["name"], document["owner"], document["reserved"]) == (
+        "record",
+        WEB,
+        CLUSTER,
+        False,
+    )
+    assert document["askedForBy"] == [
         {
             "source": "pod/default/web",
             "where": "annotation dns.alpha.kubernetes.io/internal",
@@ -227,11 +232,11 @@ def test_the_same_is_told_to_programs_as_data(call: Call, options: tuple[str, ..
             "why": [],
         }
     ]
-    (zone,) = told["zones"]
+    (zone,) = document["zones"]
     assert zone["standing"] == [
         {"type": "A", "value": "10.0.0.1", "ttl": 60, "whose": "ours, for pod/default/web"}
     ]  # fmt: skip
-    assert (zone["changes"], zone["leaving"], told["next"]) == ([], [], ["nothing: it is in order"])
+    assert (zone["changes"], zone["leaving"], document["next"]) == ([], [], ["nothing: it is in order"])
 
 
 def test_only_a_record_is_explained_by_objects(call: Call, options: tuple[str, ...]) -> None:
@@ -256,16 +261,16 @@ def test_a_provider_that_is_exported_for_other_commands_does_not_hide_a_volume(
 def test_two_zones_of_one_name_are_told_apart() -> None:
     public, private = Zone(name="example.com", id="Z1"), Zone(name="example.com", id="Z2", private=True)
     other = Zone(name="example.com", id="Z3")
-    told = Story(
+    story = Story(
         name=WEB, owner="a", grace=30.0, reserved=False, asked=(), rules=("*",),
         zones=(AtZone(zone=public), AtZone(zone=private, wildcard="*.example.com")), left_alone=((other, "no rule"),),
     )  # fmt: skip
 
-    assert lines(told)[4:9] == [
+    assert lines(story)[4:9] == [
         "  example.com (Z1)",
         "  example.com (private, Z2)",
         "  example.com (Z3) is left alone: no rule",
         "in DNS now:",
         "  example.com (Z1): nothing",
     ]
-    assert tree(told)["zonesLeftAlone"] == [{"zone": "example.com (Z3)", "why": "no rule"}]
+    assert tree(story)["zonesLeftAlone"] == [{"zone": "example.com (Z3)", "why": "no rule"}]

@@ -43,20 +43,20 @@ def test_a_name_is_told_in_the_public_and_in_the_private_zone(
     api.add(a_node("n1", external=["192.0.2.1"]), a_pod(internal_names=WEB, external_names=f"{WEB},web.other.org"))
     options = ("--dns", "aws-route53", "--endpoint", route53.url, "--kubeconfig", str(api.kubeconfig(tmp_path)))
     wrote = call("dns-controller", *options, "--once")
-    told = call("explain", "record", WEB, *options).out.splitlines()
+    shown = call("explain", "record", WEB, *options).out.splitlines()
     left = call("explain", "record", "web.other.org", *options).out.splitlines()
 
     assert wrote.code == ExitCode.OK
-    assert f"  {public}: A 192.0.2.1, TTL 60: ours, for pod/default/web>node/n1" in told
-    assert f"  {private}: A 10.0.0.1, TTL 60: ours, for pod/default/web" in told
-    assert told[-1] == "next: nothing: it is in order"
+    assert f"  {public}: A 192.0.2.1, TTL 60: ours, for pod/default/web>node/n1" in shown
+    assert f"  {private}: A 10.0.0.1, TTL 60: ours, for pod/default/web" in shown
+    assert shown[-1] == "next: nothing: it is in order"
     assert any(f"{unclear[0]} is left alone: other.org is 2 public zones" in line for line in left)
 
 
 def test_the_calls_of_an_account_are_counted_once(route53: Route53Server) -> None:
     zone = route53.zone("example.com")
-    told = {"server": None, "key_file": None, "hosts_file": Path("/etc/hosts")}
-    account = open_zones("route53", (), endpoint=route53.url, read_only=True, **told)  # type: ignore[arg-type]
+    options = {"server": None, "key_file": None, "hosts_file": Path("/etc/hosts")}
+    account = open_zones("route53", (), endpoint=route53.url, read_only=True, **options)  # type: ignore[arg-type]
 
     assert account.list_zones() == [zone]
     account.open(zone).list_records()
