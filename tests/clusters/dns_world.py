@@ -1,7 +1,7 @@
 """Clusters that share zones in memory, under a fake clock: everything that can go wrong around a dns-controller.
 
-Every write is judged at the moment it is made: whoever takes away what is not theirs, or what their own objects still
-ask for, or puts something there that nobody ever asked for, fails the test at that very call.
+Every write is checked when it is made: a controller that removes a foreign value, or a value that its own objects still
+ask for, or that adds a value that no object ever asked for, fails the test at that call.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from protokube.records.zones import Zone
 
 PUBLIC, PRIVATE = Zone(name="example.com", id="Z1"), Zone(name="example.com", id="Z2", private=True)
 API = "api.example.com"
-"""The name that the agents look after while they live."""
+"""The name that the agents manage while they are alive."""
 GRACE = 30.0
 SILENCE = 76.0
-"""Seconds until a watch that tells nothing any more is noticed."""
+"""Seconds until a silent watch is detected."""
 Triple = tuple[str, str, str]
 """Name, type, value."""
 
@@ -73,14 +73,14 @@ def known(document: Document) -> tuple[str, Known]:
 
 @dataclass
 class Cluster:
-    """What its API server knows, and what it tells: implements Watches, and Objects."""
+    """The API server's objects, and what its lists show of them: implements Watches and Objects."""
 
     owner: str
     objects: dict[str, Known] = field(default_factory=dict)
     hidden: set[str] = field(default_factory=set)
     """Left out of the list, which looks complete."""
     lies: int = 0
-    """So many more lists leave them out."""
+    """The number of further lists that leave them out."""
     frozen: tuple[dict[str, Known], float] | None = None
     """The last list, and when: the watch has been silent since."""
     answers: bool = True
@@ -93,7 +93,7 @@ class Cluster:
     def put(self, document: Document) -> str:
         key, found = known(document)
         self.objects[key] = found
-        self.hidden.discard(key)  # a watch tells it
+        self.hidden.discard(key)  # a watch delivers it
         self._note()
         return key
 
@@ -102,7 +102,7 @@ class Cluster:
             self._note()
 
     def _note(self) -> None:
-        """Where its node is not known, a pod may have an address that it must not publish otherwise."""
+        """While its node is unknown, a pod may publish an address that it must not publish otherwise."""
         self.ever |= {_triple(one) for one in (*self.asked(), *self.asked(nodes=False))}
 
     def asked(self, *, nodes: bool = True) -> tuple[RequestedValue, ...]:
@@ -122,7 +122,7 @@ class Cluster:
 
     @property
     def honest(self) -> bool:
-        """What its lists say is what is there."""
+        """Its lists match its objects."""
         return self.frozen is None and not self.hidden
 
     def wanted(self, reserved: Collection[str] = ()) -> Mapping[Zone, set[Triple]]:
@@ -164,7 +164,7 @@ class Cluster:
         return found.node if found else None
 
     def serves(self, address: str) -> bool:
-        """One object is shown whole or not at all, whatever lists leave out."""
+        """A single object is read whole or not at all, whatever lists leave out."""
         self._asked_for("service/default/kubernetes")
         return address in self.api_servers()
 
@@ -173,12 +173,12 @@ class Cluster:
         return {one.want.value for one in self.asked() if one.want.name == API and one.source.startswith("pod/")}
 
     def who_has(self, name: str, address: str) -> str:
-        """A list made now lies as the other one does."""
+        """A new list is wrong in the same way as the cached one."""
         self._asked_for("node/all")
         return next((key for key, each in self._listed().items() if each.node and address in _addresses(each.node)), "")
 
     def holders(self) -> set[str]:
-        """The addresses that anybody has who can answer for the API."""
+        """All addresses that can serve the API."""
         nodes = (each.node for each in self.objects.values() if each.node)
         return self.api_servers() | {address for node in nodes for address in _addresses(node)}
 
@@ -201,16 +201,16 @@ def _triple(one: RequestedValue) -> Triple:
 
 @dataclass
 class Wire:
-    """Implements DnsProvider: the way from one cluster to one zone, which breaks when told to, and the judge."""
+    """Implements DnsProvider: the connection of one cluster to one zone. It fails on demand, and checks every write."""
 
     inner: MemoryDns
     place: Zone
     cluster: Cluster
     others: Collection[str]
     mode: str = ""
-    """`away`, `lost` (carried out, and nobody is told), `stale`, or nothing."""
+    """`away`, `lost` (applied, but the response is lost), `stale`, or empty."""
     bad: frozenset[str] = frozenset()
-    """Names that are turned away."""
+    """Names that are rejected."""
     writes: int = 0
 
     @property
@@ -269,7 +269,7 @@ class Wire:
         assert stand <= now, f"marked and not there: {stand - now}"
 
     def _asks(self, ours: Mapping[Triple, str], value: Triple) -> bool:
-        """Whether the very object that the mark names asks for the value."""
+        """Whether the object that the mark names asks for the value."""
         by = source_of(ours[value])
         return any(_triple(one) == value and one.source == by for one in self.cluster.asked())
 
@@ -284,7 +284,7 @@ class Leads:
 
     leader: bool = True
     questions: int | None = None
-    """It stops to lead after so many."""
+    """It stops leading after so many checks."""
 
     def leading(self) -> bool:
         if self.questions is not None:
@@ -321,7 +321,7 @@ class World:
         self.replicas = {owner: [self.start(owner, leader=True), self.start(owner, leader=False)] for owner in owners}
 
     def start(self, owner: str, *, leader: bool, **policy: Any) -> Replica:
-        """A process with an empty memory."""
+        """A new process, without state."""
         leads, cluster = Leads(leader), self.clusters[owner]
         options: dict[str, Any] = {"owner": owner, "grace": GRACE} | policy
         controller = Controller(
@@ -351,7 +351,7 @@ class World:
             replica.leads.leader, replica.leads.questions = leader, None
 
     def write(self, zone: Zone, *records: Record) -> None:
-        """Somebody else's hand."""
+        """A write by another client."""
         seen = {record.key: record for record in self.dns[zone].list_records()}
         changes = [Change(before=seen.get(each.key), after=each, why="by hand") for each in records]
         self.dns[zone].apply(changes)
@@ -364,7 +364,7 @@ class World:
                 wire.mode, wire.bad = "", frozenset()
 
     def quiet(self) -> None:
-        """Nothing happens, for longer than anything waits."""
+        """Run without events for longer than any wait."""
         for gap in QUIET:
             self.pass_time(gap)
             for owner in self.clusters:
@@ -375,7 +375,7 @@ class World:
         return {(line.name, line.mark.type, line.mark.value) for line in found}
 
     def inherited(self, owner: str, zone: Zone) -> set[Triple]:
-        """Of these, what the agents left."""
+        """The marked values that the agents left."""
         found = marks_of(self.dns[zone].list_records(), owner)
         return {(line.name, line.mark.type, line.mark.value) for line in found if line.mark.by == INHERITED}
 

@@ -1,6 +1,6 @@
-"""Any history of objects and faults, then quiet: what stands in DNS is what the objects ask for; nobody lost a thing.
+"""After any history of objects and faults, then quiet, DNS holds what the objects ask for and every foreign value.
 
-What must hold all along is judged at every write, in `clusters.dns_world`.
+What must hold all along is checked at every write, in `clusters.dns_world`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("unmeasured")
 SHARED = ("web.example.com", "*.apps.example.com", API)
 ADDRESSES = ("10.0.0.1", "10.0.0.2", "2001:db8::1")
 LEFT = ("203.0.113.7", "203.0.113.8", "10.0.0.1", "10.0.0.2")
-"""What agents write to the API's name: addresses that pods get too, and some that nobody has."""
+"""What agents write to the API's name: addresses that pods get too, and some that no machine has."""
 TIMES = ("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z")
 FOREIGN = (
     Record(name="mail.example.com", type="A", values=("192.0.2.25",), ttl=300),
@@ -31,7 +31,7 @@ FOREIGN = (
     Record(name="example.com", type="TXT", values=("protokube/1 is not a mark",), ttl=300),
 )
 TAKEN = {"mail.example.com", "www.example.com"}
-"""Names that are not ours, whoever asks for them."""
+"""Names that are never ours, whichever object asks for them."""
 
 EXAMPLES = 300
 
@@ -64,7 +64,7 @@ def documents(draw: st.DrawFn, owner: str) -> Document:
             points = [{"ip": each} for each in draw(st.lists(address, min_size=draw(seldom_none), max_size=2))]
             return a_service(name, "LoadBalancer", *points, **fields)
         case "alias":
-            fields[views] = own  # a CNAME stands alone: who is first among clusters is not what is asked here
+            fields[views] = own  # a CNAME excludes others, and which cluster is first is not the subject of this test
             return a_service(name, "LoadBalancer", {"hostname": f"lb{draw(small)}.example.net"}, **fields)
         case "port":
             return a_service(name, "NodePort", **fields)
@@ -75,7 +75,7 @@ def documents(draw: st.DrawFn, owner: str) -> Document:
 
 
 Event = tuple[str, Callable[[World], object]]
-"""What happens, in words and as a deed."""
+"""What happens, as a text and as a function."""
 
 
 def put(draw: st.DrawFn, owner: str) -> Event:
@@ -167,7 +167,7 @@ def agents_write(draw: st.DrawFn, owner: str) -> Event:
     zone = draw(st.sampled_from((PUBLIC, PRIVATE)))
 
     def carried_out(world: World) -> None:
-        """While they live and before anybody else had it, the name is theirs alone."""
+        """The agents write the name only while they are alive and no controller has marked it."""
         marked = {name for each in world.clusters for name, _, _ in world.marked(each, zone)}
         if world.clusters[owner].agents.reserved and API not in marked:
             world.write(zone, Record(name=API, type="A", values=values, ttl=10))
@@ -233,6 +233,6 @@ def test_after_any_history_and_quiet_the_zones_hold_what_the_objects_ask_for(his
 
 
 def world_is_sane(world: World) -> bool:
-    """What others put there stands, whatever happened."""
+    """Foreign values are still there, whatever happened."""
     foreign = values_of(FOREIGN)
     return all(foreign <= values_of(dns.list_records()) for dns in world.dns.values())

@@ -1,4 +1,4 @@
-"""Faults that last for minutes, under a fake clock: what stands meanwhile, and what afterwards."""
+"""Faults that last for minutes, under a fake clock: the records meanwhile and afterwards."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def a_world(*documents: dict[str, object]) -> World:
 
 
 def passes(world: World, seconds: float, step: float = 20.0) -> None:
-    """Time, with rounds as they come."""
+    """Advance the clock, with rounds as they are due."""
     while seconds > 0:
         world.pass_time(min(step, seconds))
         world.rounds("a")
@@ -92,7 +92,7 @@ def test_a_node_that_the_list_leaves_out_does_not_take_the_addresses_of_services
 
 
 def test_the_younger_of_two_that_ask_for_one_value_leaves_while_the_list_leaves_the_elder_out() -> None:
-    """The elder's mark stays beside that of the younger: its object was asked for, and is there."""
+    """The mark of the older object stays next to that of the newer: a read confirmed that it exists."""
     world = a_world(
         a_pod("elder", node="n1", internal_names="web.example.com", created=FIRST),
         a_pod("younger", node="n1", internal_names="web.example.com", created=LATER),
@@ -106,7 +106,7 @@ def test_the_younger_of_two_that_ask_for_one_value_leaves_while_the_list_leaves_
 
 
 def test_an_old_list_does_not_bring_back_what_its_object_has_replaced() -> None:
-    """The list froze while an address was on its way; in truth it is the old one again."""
+    """The list froze during a change of address; the object has the old address again."""
     world = a_world(a_service("web", "LoadBalancer", {"ip": "10.0.0.1"}, external_names="web.example.com"))
     cluster = world.clusters["a"]
     cluster.put(a_service("web", "LoadBalancer", {"ip": "10.0.0.2"}, external_names="web.example.com"))
@@ -119,7 +119,7 @@ def test_an_old_list_does_not_bring_back_what_its_object_has_replaced() -> None:
 
 
 def test_an_empty_list_of_many_names_is_read_again_and_what_really_went_stays_for_a_person() -> None:
-    """More values would go than may go at once; a few of their objects are asked for to see whether the list lies."""
+    """The removal cap holds many values back; a few of their objects are read to detect a wrong list."""
     pods = [a_pod(f"p{number}", node="n1", internal_names=f"p{number}.example.com") for number in range(40)]
     world = a_world(*pods)
     cluster, before = world.clusters["a"], standing(world, PRIVATE)
@@ -161,7 +161,7 @@ def an_api_server(number: int) -> dict[str, object]:
 
 
 def world_of_agents() -> World:
-    """Three API servers, whose addresses their agents wrote before they left."""
+    """Three API servers, whose addresses the agents wrote before they gave the name up."""
     world = World(("a",))
     for number in API_SERVERS:
         world.clusters["a"].put(an_api_server(number))

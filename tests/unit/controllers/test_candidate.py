@@ -1,4 +1,4 @@
-"""Elections: whatever is late, lost or frozen, there are never two who believe that they lead."""
+"""Leader election: whatever is late, lost or frozen, two candidates never lead at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NUMBER = st.integers(0, 2)
 
 @dataclass
 class Request:
-    """Under way: sent, perhaps carried out, not yet answered."""
+    """A request in flight: sent, perhaps carried out, not yet answered."""
 
     write: Lease | None
     sent: float
@@ -26,7 +26,7 @@ class Request:
 
 
 class Machine:
-    """One candidate with a clock of its own, that may be frozen between any two things it does."""
+    """One candidate with its own clock; it may be frozen between any two of its steps."""
 
     def __init__(self, name: str, offset: float, speed: float) -> None:
         self.candidate, self.offset, self.speed = Candidate(name), offset, speed
@@ -38,7 +38,7 @@ class Machine:
 
 
 class Server:
-    """One Lease, changed only by who names its version."""
+    """One Lease; a write must carry its current resourceVersion."""
 
     def __init__(self) -> None:
         self.lease: Lease | None = None
@@ -120,7 +120,7 @@ class AnyInterleaving(RuleBasedStateMachine):
 
     @rule(which=NUMBER)
     def a_round_in_peace(self, which: int) -> None:
-        """A look and a write, one right after the other: else leaders would be rare."""
+        """A read and a write in immediate succession: otherwise leaders would be rare."""
         for _ in range(2):
             self.send(which)
             self.carry_out(which)
@@ -148,7 +148,7 @@ class AnyInterleaving(RuleBasedStateMachine):
         assert len(leaders) <= 1, leaders
 
     def teardown(self) -> None:
-        """Left alone for a while, any of them gets to lead."""
+        """Without faults for a while, any candidate becomes leader."""
         if not hasattr(self, "machines"):
             return
         machine = self.machines[0] = Machine("last", 0.0, 1.0)
@@ -167,9 +167,9 @@ TestAnyInterleaving.settings = settings(max_examples=100, stateful_step_count=40
 
 
 def a_busy_hour(seed: int) -> tuple[int, list[str]]:
-    """Three that do what they do all day, with answers that come late, get lost, and freezes in between.
+    """Three candidates in normal operation, with delayed and lost responses and with freezes.
 
-    Returns how often the lease changed hands, and every moment at which two believed to lead.
+    Returns how often the leader changed, and every moment at which two candidates led.
     """
     random = Random(seed)
     server, now, changes, wrong = Server(), 0.0, 0, []

@@ -78,7 +78,7 @@ def test_who_cannot_reach_the_server_does_not_lead_and_a_callback_that_fails_end
             until(lambda: "is no Lease" in election.trouble(), "it says what is wrong")
             assert not election.leading()
             mine = tree_of(made, wish(election.identity, "8"), "space", "name", NOW)
-            # a Lease that nobody holds, then our write of it, however often it is written
+            # a free Lease, then our write of it, however often it is written
             says(*((200, {}, json.dumps(tree).encode()) for tree in (made, mine)))
             until(lambda: announcements and election.leading(), "it leads")
             says(nonsense)

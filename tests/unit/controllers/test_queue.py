@@ -16,7 +16,7 @@ KEYS = st.sampled_from("abc")
 
 
 class AnyOrder(RuleBasedStateMachine):
-    """Against a model that keeps, for each key, only whether and when somebody must still look at it."""
+    """Against a model that keeps, for each key, only whether and when it must still be processed."""
 
     taken: Bundle[str] = Bundle("taken")
 

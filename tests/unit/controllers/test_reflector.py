@@ -173,7 +173,7 @@ def test_a_page_that_fails_in_the_middle_changes_nothing_until_a_list_is_complet
         for number in range(6):
             server.put(f"thing-{number}", size=2)
         it.settle()
-        server.faults.extend(["", fault, fault])  # `cut` is asked once more at once
+        server.faults.extend(["", fault, fault])  # a `cut` request is retried at once
         it.reflector.relist()
         until(lambda: not server.faults, "the fault has come")
         until(lambda: it.reflector.snapshot().lists == 2, "another list")
@@ -216,7 +216,7 @@ def test_what_a_server_forgot_before_it_told_it_is_found_by_a_list(server: Watch
     with running(server, tmp_path) as it:
         server.put("thing", size=1)
         it.settle()
-        with server.lock:  # no watch gets a word in between
+        with server.lock:  # no watch is served in between
             server.put("missed", size=2)
             server.forget_history()
         server.put("last", size=3)
@@ -230,7 +230,7 @@ def test_a_watch_whose_version_is_gone_ends_in_a_list(server: WatchServer, tmp_p
     with running(server, tmp_path) as it:
         it.settle()
         with server.lock:
-            del server.objects["a"]  # in the part of the history that nobody can watch any more
+            del server.objects["a"]  # in the compacted part of the history
             server.forget_history()
             server.end_watches()
         it.settle()
@@ -463,7 +463,7 @@ def test_whatever_happened_once_it_is_quiet_it_knows_what_there_is(
                 case "fault":
                     server.faults.append(word)
         server.faults.clear()
-        server.put("last", size=1)  # nobody hears of it before the last fault was met
+        server.put("last", size=1)  # not delivered before the last fault has occurred
         server.end_watches()
         it.settle()
         assert it.reflector.snapshot().trouble == ""

@@ -1,4 +1,4 @@
-"""One API server over real TLS: answers, refusals, silence, and connections that were given up."""
+"""One API server over real TLS: responses, errors, timeouts, and connections that the server closed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An API server by a kubeconfig."""
+"""Open an API server from a kubeconfig."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_files_are_looked_for_beside_the_kubeconfig(server: KubeServer) -> None:
 
 
 def laid_down(server: KubeServer) -> list[Path]:
-    """Copies of our key in folders for what does not last."""
+    """Copies of our key in temporary folders."""
     key = (server.pki / "client.key").read_bytes()
     found = Path(tempfile.gettempdir()).glob("protokube-*/client-key")
     return [each for each in found if each.read_bytes() == key]

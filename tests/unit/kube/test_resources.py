@@ -1,4 +1,4 @@
-"""Where an object lies in the API."""
+"""API discovery: the path of an object."""
 
 from __future__ import annotations
 

@@ -207,7 +207,7 @@ def test_after_a_refused_login_the_files_are_read_again(server: WatchServer, tmp
         session.get(PATH)
         seen = token.stat()
         token.write_text("new\n")
-        os.utime(token, ns=(seen.st_atime_ns, seen.st_mtime_ns))  # nothing tells that it has changed
+        os.utime(token, ns=(seen.st_atime_ns, seen.st_mtime_ns))  # its stamp is unchanged
         server.scripted.extend([(401, {}, b"{}"), (401, {}, b"{}")])
         with pytest.raises(ApiError):
             session.get(PATH)
@@ -323,7 +323,7 @@ def test_a_pod_logs_in_by_its_service_account(tmp_path: Path, monkeypatch: pytes
 def test_a_server_that_hangs_costs_no_more_than_our_patience(server: WatchServer, tmp_path: Path) -> None:
     with session_with(server, tmp_path) as session:
         began = time.monotonic()
-        with pytest.raises(NoAnswer, match="said nothing"), server.lock:  # nobody is answered meanwhile
+        with pytest.raises(NoAnswer, match="said nothing"), server.lock:  # the server answers no request meanwhile
             session.get(PATH, patience=0.1)
         assert time.monotonic() - began >= 0.1
 

@@ -1,4 +1,4 @@
-"""The names of the API are exactly the masters that live."""
+"""The names of the API hold exactly the addresses of the live masters."""
 
 from __future__ import annotations
 

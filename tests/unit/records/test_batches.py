@@ -15,7 +15,7 @@ from protokube.records.batches import Cost, Unit, batches, bisect, changes_of, u
 
 
 class Picky:
-    """Turns away every batch that holds a bad name, as a whole."""
+    """Rejects every batch that contains a bad name, as a whole."""
 
     def __init__(self, *bad: str) -> None:
         self.bad = set(bad)

@@ -1,4 +1,4 @@
-"""Our block in a hosts file, and nobody else's byte changed."""
+"""Our block in a hosts file; not a byte outside of it changes."""
 
 from __future__ import annotations
 

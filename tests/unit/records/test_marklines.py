@@ -1,4 +1,4 @@
-"""Marks as lines of text: many in few characters, and every one of them is read back."""
+"""The encoding of marks: compact, and every mark can be decoded again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose a member's name is, and who may write it."""
+"""Who owns a member's name, and who may write it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose a value is, written beside it."""
+"""Marks: the owner of each value, in a TXT record."""
 
 from __future__ import annotations
 

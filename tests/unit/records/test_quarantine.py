@@ -1,4 +1,4 @@
-"""What was turned away is tried again, more and more seldom."""
+"""Rejected units are retried with back-off."""
 
 from __future__ import annotations
 

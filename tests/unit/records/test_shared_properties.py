@@ -1,4 +1,4 @@
-"""Whatever is there, whatever is asked for, whoever else writes: nobody loses anything, and what is asked for comes."""
+"""Properties of any zone, wants and other writers: foreign values stay, and wanted values are added."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def situations(draw: st.DrawFn) -> tuple[list[Record], Removal]:
             case 1:
                 exempt.add(line)
             case 2 | 3 as late:
-                absent_since[line] = 68.0 + late  # one of them is ripe
+                absent_since[line] = 68.0 + late  # the grace time of one of them has ended
             case 4:
                 absent_since[line] = 0.0
     removal = Removal(
@@ -154,7 +154,7 @@ def test_every_plan_keeps_its_promises(
 
 
 def standing(dns: MemoryDns, asked: list[Want]) -> set[Owned]:
-    """What is asked for and stands there."""
+    """Requested values that are there."""
     there = {(record.name, record.type, value) for record in dns.list_records() for value in record.values}
     return {
         Owned(want.name, a_mark(want.value, want.by)) for want in asked if (want.name, want.type, want.value) in there
@@ -262,7 +262,7 @@ class Shared:
     def write(self, cluster: Cluster, plan: SharedPlan) -> None:
         try:
             cluster.carry_out(plan)
-        except (Stale, BadRecord):  # somebody was faster; an address that came meanwhile keeps an alias out
+        except (Stale, BadRecord):  # another writer was faster; a new address excludes a CNAME
             return
 
     def add_by_hand(self, name: str, value: str) -> None:
@@ -375,7 +375,7 @@ def test_a_value_goes_only_a_grace_time_after_it_was_last_asked_for_and_in_the_e
 
 
 def was_followed(line: Owned, new: set[Owned], wanted: set[Owned]) -> bool:
-    """Its object has something new at the name, or another object asks for the same value."""
+    """Its object has a new value at the name, or another object asks for the same value."""
 
     def pod(mark: Mark) -> str:
         return mark.by.partition(">")[0] if mark.by.startswith("pod/") else mark.by

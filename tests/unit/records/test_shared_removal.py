@@ -1,4 +1,4 @@
-"""What nobody asks for goes late, seldom and never with many others."""
+"""Unrequested values are removed after a grace time, and never many at once."""
 
 from __future__ import annotations
 
@@ -279,7 +279,7 @@ def test_values_that_are_replaced_are_not_bound_by_the_cap() -> None:
 
 
 def test_what_would_be_replaced_stays_if_the_new_value_cannot_come() -> None:
-    """Another cluster holds addresses there, so the alias cannot come; our address is all that our object has."""
+    """Another cluster has addresses there, which exclude the CNAME; our address is the only value of our object."""
     cluster = settled([a_want()])
     a_cluster(dns=cluster.dns, owner=THEM).settle([a_want(TWO)])
 
@@ -312,7 +312,7 @@ def test_a_value_that_another_object_asks_for_as_well_is_not_lost(allowed: bool)
 
 
 def test_a_value_that_passes_from_one_object_to_another_is_told_so_that_the_first_can_be_asked() -> None:
-    """If it is still there, its mark stays beside that of the other: who leaves then does not take the value along."""
+    """If it still exists, its mark stays next to that of the other, so the value stays when one of the two leaves."""
     cluster = settled([a_want(by="pod/default/elder")])
     line = owned(by="pod/default/elder")
 

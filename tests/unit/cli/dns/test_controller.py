@@ -1,4 +1,4 @@
-"""`protokube dns-controller`, as its users call it: once by hand, and as a process that is watched and told to go."""
+"""`protokube dns-controller`, as its users call it: once by hand, and as a supervised process that gets signals."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from protokube.providers.dns.rfc2136 import Rfc2136Dns
 from protokube.records.names import make_record
 
 METRICS = 20_000 + os.getpid() % 10_000
-"""A port that the kernel gives to nobody who asks for any: a process that begins takes a while to get to its own."""
+"""A port outside of the ephemeral range: the process binds it only some time after its start."""
 WEB = "web.example.com"
 POD = a_pod(internal_names=WEB)
 
@@ -58,7 +58,7 @@ def options(api: DnsApi, dns: Running, tmp_path: Path) -> tuple[str, ...]:
 
 
 def standing(dns: Running) -> dict[str, tuple[str, ...]]:
-    """Without what a zone has of itself."""
+    """The records in the zone, without those of the zone itself and of its name server."""
     records = [each for each in list(dns.kept.records.values()) if each.name not in ("example.com", "ns.example.com")]
     return {f"{each.name} {each.type}": tuple(value.strip('"') for value in each.values) for each in records}
 
@@ -255,7 +255,7 @@ def test_events_that_are_not_wanted_or_turned_away_change_nothing(
         until(api.events)
     api.wrote.clear()
     api.add(a_pod("more", internal_names="more.example.com"))
-    lease = ("--lease", "another")  # the first was killed, and its own has not ended yet
+    lease = ("--lease", "another")  # the first controller was killed, and its Lease has not expired yet
     with running((*options, *lease, "--no-events"), tmp_path / "second") as controller:
         until(lambda: "more.example.com A" in standing(dns))
         until(lambda: controller.metric("protokube_dns_problems") == 1)

@@ -1,4 +1,4 @@
-"""`protokube explain record` with --dns: the way of a name from the objects that ask for it to the zone."""
+"""`protokube explain record` with --dns: from the objects that ask for a name to the zone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`protokube explain record` in a local cloud: agents tell of their names, objects of all others."""
+"""`protokube explain record` in a local cloud: names of the agents from their status, all others from objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands about names over Route 53, where one name can be that of two zones."""
+"""The commands about names with Route 53, where two zones can have the same name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The round: when it waits, when it comes again, and what it does about zones and lists that are not as they were."""
+"""The round: when it waits, when it runs again, and what it does when zones or lists change."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def world() -> World:
 
 
 class NotListed(Cluster):
-    """Its server has told nothing yet."""
+    """Nothing is listed yet."""
 
     def look(self) -> Seen:
         return replace(super().look(), ready=False, whole=False, trouble="pods: not listed yet")
@@ -199,7 +199,7 @@ def test_why_a_round_came_to_nothing_is_logged_once_for_each_reason(caplog: pyte
 
 
 def test_it_runs_when_it_is_woken_and_goes_on_after_a_bug() -> None:
-    """Threads: a round for whoever wakes it, until it is stopped."""
+    """The thread: one round for each wake, until it is stopped."""
     cluster, rounds = Cluster("a"), list[Round]()
 
     def odd(done: Round) -> None:

@@ -1,4 +1,4 @@
-"""From what objects ask for to values: aliases, leaked addresses, and what nobody can answer yet."""
+"""From requests to values: aliases, leaked addresses, and requests without an address yet."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_the_order_in_which_objects_come_does_not_matter(
 
 @given(sources, nodes)
 def test_every_value_was_asked_for_and_is_there(some: list[Source], targets: list[NodeTarget]) -> None:
-    """Against the rules said the other way round: from each value back to who may have asked for it."""
+    """Check the rules in reverse: from each value back to the objects that may ask for it."""
     by_key = {source.key: source for source in some}
     by_name = {node.name: node for node in targets}
     for one in desired(some, targets).asked:

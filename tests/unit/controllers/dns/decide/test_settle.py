@@ -1,4 +1,4 @@
-"""Who gets a name that not all can have."""
+"""Conflicts: which objects get a name that not all can share."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_addresses_of_many_objects_stand_side_by_side() -> None:
 
 
 def test_one_value_asked_for_by_many_is_put_down_to_the_one_that_was_there_first() -> None:
-    """Whoever comes later changes nothing, so nothing has to be written."""
+    """A newer object changes nothing, so nothing has to be written."""
     before, _ = settle([asked("pod/m", "10.0.0.1", FIRST)])
     after, _ = settle([asked("pod/a", "10.0.0.1", LATER), asked("pod/m", "10.0.0.1", FIRST)])
 

@@ -1,4 +1,4 @@
-"""Which zones are ours to write to."""
+"""Which zones we manage."""
 
 from __future__ import annotations
 

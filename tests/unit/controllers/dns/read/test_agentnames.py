@@ -1,4 +1,4 @@
-"""Whose the names of the API are: seen by a Lease that changes, never by what it says about the time of day."""
+"""The agents' names: a change of the Lease is a renewal, its timestamps are never compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other people's text: what can be used counts, the rest is told, in few words."""
+"""Untrusted text: valid entries count, the rest is reported briefly."""
 
 from __future__ import annotations
 

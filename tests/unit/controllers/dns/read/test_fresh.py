@@ -1,4 +1,4 @@
-"""Single objects over a real wire: that there is none is believed only if the server of our cluster says so."""
+"""Single objects over a real wire: only a 404 from our own cluster means that an object is gone."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_a_server_that_does_not_answer_is_asked_once_in_a_round(tmp_path: Path) 
         for _ in range(3):
             with pytest.raises(TryLater, match="does not answer"):
                 fresh.source("pod/default/web")
-        assert len(server.seen) == 2  # a question that found a closed connection is asked again
+        assert len(server.seen) == 2  # a request on a closed connection is retried
 
 
 def test_a_cluster_is_known_by_its_oldest_namespace(tmp_path: Path) -> None:

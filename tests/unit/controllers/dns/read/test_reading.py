@@ -1,4 +1,4 @@
-"""From bytes to what is kept; one object that cannot be read harms nobody else."""
+"""From bytes to what the cache keeps; an object that cannot be decoded does not affect the others."""
 
 from __future__ import annotations
 

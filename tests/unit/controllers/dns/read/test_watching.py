@@ -1,4 +1,4 @@
-"""Everything that can ask for a name, over a real wire: all of it, whether that is all, and whose the names are."""
+"""All watches over a real wire: their objects, whether the cache is complete, and the agents' names."""
 
 from __future__ import annotations
 

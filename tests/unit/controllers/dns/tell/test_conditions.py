@@ -1,4 +1,4 @@
-"""What pods and services say of their names in their own status, and when it is written."""
+"""The DNS condition of pods and services, and when it is written."""
 
 from __future__ import annotations
 

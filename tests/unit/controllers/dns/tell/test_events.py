@@ -1,4 +1,4 @@
-"""What the owners of objects are told by Events, and how often."""
+"""Which Events the owners of objects get, and how often."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_value_that_cannot_stand_there_is_told_to_who_asked_for_it() -> None:
 
 
 class Picky(MemoryDns):
-    """Turns away what has a certain address."""
+    """Rejects changes with a certain address."""
 
     def apply(self, batch: list[Change]) -> None:  # type: ignore[override]
         if any(change.after and "10.0.0.13" in change.after.values for change in batch):

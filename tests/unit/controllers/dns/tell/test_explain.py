@@ -1,4 +1,4 @@
-"""Why a name has the records that it has: from who asks for it to what would be done next."""
+"""Why a name has its records: from the objects that ask for it to what the controller would do next."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ PODS = st.builds(
 
 @given(st.lists(PODS, max_size=6, unique_by=lambda pod: pod["metadata"]["name"]), st.lists(PODS, max_size=4))
 def test_what_is_told_to_come_is_what_a_round_writes(before: list[Document], after: list[Document]) -> None:
-    """The explanation and the controller decide by the same functions, whatever stood there."""
+    """The explanation and the controller decide by the same functions, whatever the zone held."""
     after = list({each["metadata"]["name"]: each for each in after}.values())
     story = Story()
     story.round(*before)

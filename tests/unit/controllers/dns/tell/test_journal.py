@@ -1,4 +1,4 @@
-"""The log of the dns-controller: each thing once, in words that stay the same as long as it is so."""
+"""The log of the dns-controller: each problem once, in a sentence that stays the same while it lasts."""
 
 from __future__ import annotations
 

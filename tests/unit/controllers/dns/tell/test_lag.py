@@ -1,4 +1,4 @@
-"""From hearing of a change to its records standing: which change a round is measured from."""
+"""The lag from a change to its records: which change a round is measured from."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Served:
         self.seconds: float | None = None
         self.leads = True
         self.metrics = Metrics(lambda: self.calls, lambda: self.seconds, lambda: self.leads)
-        for _ in range(3):  # a port that was free a moment ago may be somebody else's by now
+        for _ in range(3):  # another process may have taken the free port meanwhile
             self.address = f"127.0.0.1:{free_port()}"
             try:
                 self.metrics.serve(self.address)
@@ -112,7 +112,7 @@ def test_calls_of_the_provider_are_counted_when_somebody_looks(served: Served) -
 
 def test_the_time_from_change_to_record_is_counted_for_rounds_that_wrote(served: Served) -> None:
     story = Story()
-    for seconds in (None, 0.3, 0.2):  # the first came by itself, the last writes nothing
+    for seconds in (None, 0.3, 0.2):  # no change triggered the first round; the last one writes nothing
         served.seconds = seconds
         served.metrics(story.round(*PODS[: 1 if seconds is None else 2]))
     metrics = served.scrape()

@@ -1,4 +1,4 @@
-"""Each reason for which a value stays though no list asks for it, and each for which it goes."""
+"""Each reason for which an unrequested value stays, and each for which it is removed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def a_cluster(*documents: Document) -> Cluster:
 
 
 def a_look(cluster: Cluster, *, hidden: tuple[str, ...] = ()) -> Look:
-    """At a cluster whose lists lack something."""
+    """Confirm in a cluster whose lists lack some objects."""
     cluster.hide(hidden)
     seen = cluster.look()
     return Look(cluster, seen.sources, seen.nodes)
@@ -126,7 +126,7 @@ def test_an_object_that_has_another_address_now_lets_the_old_one_go() -> None:
 
 
 def test_a_value_that_lost_to_another_object_goes_though_its_object_asks_for_it() -> None:
-    """The lists know that it asks: they decided so."""
+    """The lists contain its request, and the decision came from them."""
     assert a_look(a_cluster(POD)).doubt(a_line("pod/default/web"), 0) is None
 
 

@@ -1,4 +1,4 @@
-"""What a refusal is about: one name, or the whole zone."""
+"""Whether a rejection is about one name or about the whole zone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def a_unit(number: int) -> Unit:
 
 
 class FarSide:
-    """Takes all but some, and may not like others."""
+    """Accepts all units but the forbidden ones and the bad ones."""
 
     def __init__(self, forbidden: Collection[int] = (), bad: Collection[int] = ()) -> None:
         self.forbidden, self.bad = {a_unit(each) for each in forbidden}, {a_unit(each) for each in bad}

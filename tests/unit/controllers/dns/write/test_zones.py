@@ -1,4 +1,4 @@
-"""What is known of zones between two lists, and what a list that fails changes."""
+"""The cache of zones between two lists, and the effect of a list that fails."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WEB = Record(name="web.example.com", type="A", values=("10.0.0.1",), ttl=60)
 
 
 class Account:
-    """Implements ZoneProvider; its list breaks when told to."""
+    """Implements ZoneProvider; its list fails on demand."""
 
     def __init__(self, *zones: Zone) -> None:
         self.zones, self.lists = list(zones), 0

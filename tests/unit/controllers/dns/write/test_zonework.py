@@ -1,4 +1,4 @@
-"""One zone: what is planned, looked at, applied; and what each way of failing does to what is remembered."""
+"""One zone: plan, confirm, apply; and what each failure does to the state between rounds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GRACE = 30.0
 
 
 class Bench:
-    """A zone, the way to it, and who works on it."""
+    """A zone, the connection to it, and its ZoneWork."""
 
     def __init__(self, *, jitter: Callable[[], float] = lambda: 1.0, **policy: object) -> None:
         self.cluster, self.leads, self.now = Cluster(US), Leads(), 0.0
@@ -156,7 +156,7 @@ def test_who_no_longer_leads_stops_before_the_call() -> None:
 
 def test_who_loses_the_lead_between_two_calls_stops_there() -> None:
     bench = Bench()
-    bench.wire.bad = frozenset({"b.example.com"})  # so that the batch is halved
+    bench.wire.bad = frozenset({"b.example.com"})  # so that the batch is bisected
     bench.leads.questions = 2
     bench.settle(bench.asks(*NAMES))
     assert bench.wire.writes == 0
