@@ -9,9 +9,9 @@ import pytest
 from builders.config import completed, kops, origin, the_problem, warnings
 from protokube import __version__
 from protokube.addons import rbac
-from protokube.cli.dns import wiring
 from protokube.config import dnscontroller
 from protokube.config.complete import complete
+from protokube.controllers.dns.assemble import Options
 from protokube.local.host.network import GATEWAY
 from protokube.records.api import LEASE as NAMES_LEASE
 
@@ -53,7 +53,7 @@ def test_in_the_local_cloud_it_writes_to_the_embedded_server_with_the_key_of_the
 
 def test_what_is_said_twice_in_the_code_is_the_same() -> None:
     assert dnscontroller.LOCAL_SERVER == GATEWAY
-    assert (wiring.Asked().lease, NAMES_LEASE) == (rbac.DNS_LEASE, rbac.NAMES_LEASE)
+    assert (Options().lease, NAMES_LEASE) == (rbac.DNS_LEASE, rbac.NAMES_LEASE)
 
 
 def test_on_gce_it_does_not_run_yet_and_that_is_told() -> None:

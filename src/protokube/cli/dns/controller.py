@@ -18,7 +18,7 @@ from protokube.errors import InvalidRequest, TryLater
 from protokube.records.names import normalise
 
 if TYPE_CHECKING:
-    from protokube.cli.dns.wiring import Parts
+    from protokube.controllers.dns.assemble import Parts
     from protokube.controllers.dns.controller import Round
 
 LIST_SECONDS = 120.0
@@ -80,9 +80,9 @@ def dns_controller(
       protokube dns-controller --dns rfc2136 --server 10.0.0.2 --key-file dns.key --zone example.com
       protokube dns-controller --dns aws-route53 --once --dry-run
     """
-    from protokube.cli.dns.wiring import Asked, wire
     from protokube.cli.render.dns_round import lines, tree
     from protokube.cli.shared.screen import show_data, show_painted
+    from protokube.controllers.dns.assemble import Options, assemble
 
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s")
     found = open_zones(
@@ -91,7 +91,7 @@ def dns_controller(
     source = click.get_current_context().get_parameter_source("grace")
     if once and source is click.core.ParameterSource.COMMANDLINE:
         raise InvalidRequest("--once does not wait, so it has no grace time", hint="leave --grace out")
-    asked = Asked(
+    options = Options(
         kubeconfig=kubeconfig, context=context, namespace=watch_namespace, ingresses=watch_ingress, owner=owner,
         lease=lease, lease_seconds=lease_seconds, silence=silence, ttl=ttl,
         grace=0.0 if once else grace, forced=force, dry_run=dry_run,
@@ -102,7 +102,7 @@ def dns_controller(
     if not once:
         # until `run` sets its own handler: as PID 1 of a pod, the default would ignore the signal
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    parts = wire(asked, found, zones)
+    parts = assemble(options, found, zones)
     if not once:
         run(parts)
         return
@@ -125,14 +125,14 @@ def run(parts: Parts) -> None:
     def leave() -> None:
         stop.set()
         parts.controller.wake()
-        for each in parts.beside:
+        for each in parts.background:
             each.wake()
 
     on_signals({signal.SIGTERM: leave, signal.SIGINT: leave, signal.SIGHUP: parts.controller.wake})
     electing = threading.Thread(target=parts.election.run, args=(stop,), daemon=True)
     electing.start()
     watching = parts.watching.start(stop)
-    for each in parts.beside:
+    for each in parts.background:
         threading.Thread(target=each.run, args=(stop,), daemon=True).start()
     notify(READY="1")
     parts.controller.run(stop)

@@ -130,7 +130,7 @@ def test_a_record_made_by_hand_is_told_as_nobodys_and_keeps_others_out(
     shown = call("explain", "record", WEB, *options).out.splitlines()
 
     assert "  A 192.0.2.9, TTL 300: no owner is recorded, so it stays" in shown
-    assert told[-3:] == [
+    assert shown[-3:] == [
         "not as asked for:",
         "  A 192.0.2.9 is there and not ours",
         "next: nothing, until the reasons above are resolved",
@@ -151,7 +151,7 @@ def test_a_name_of_the_agents_is_theirs(call: Call, options: tuple[str, ...], ap
 
     assert "    but the masters' agents answer for this name themselves" in shown
     assert "  A 10.0.0.5, TTL 300: managed by the masters' agents" in shown
-    assert told[-2:] == [
+    assert shown[-2:] == [
         f"next: nothing, if the masters' agents still renew the Lease protokube-api-names (last: {RENEWED})",
         "      otherwise the Lease has expired, and the dns-controller takes the name over",
     ]
@@ -182,7 +182,7 @@ def test_a_name_that_no_zone_holds_says_which_rules_there_are(
     shown = call("explain", "record", "far.other.org", *options).out.splitlines()
 
     assert "  no managed zone contains it (rules: example.com)" in shown
-    assert told[-1] == "next: nothing, until a zone that contains the name is managed; see --zone"
+    assert shown[-1] == "next: nothing, until a zone that contains the name is managed; see --zone"
 
 
 @pytest.mark.parametrize(

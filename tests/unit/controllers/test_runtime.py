@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from protokube.cli.dns.wiring import patiently
+from protokube.controllers.runtime import patiently
 from protokube.errors import ProtokubeError, TryLater
 from protokube.kube.client import ApiError
 
@@ -28,13 +28,13 @@ def test_silence_and_missing_rights_and_namespaces_are_waited_for() -> None:
     """An API server answers before it has made kube-system."""
     unknown, missing = ApiError(401, "Unauthorized", "who?"), ApiError(404, "NotFound", "there is no kube-system")
     answers = asking(TryLater("nobody there"), unknown, FORBIDDEN, missing, "uid-1")
-    assert patiently(lambda: next_answer(answers), tries=None) == "uid-1"
+    assert patiently(lambda: next_answer(answers), log="protokube.dns", tries=None) == "uid-1"
 
 
 def test_what_waiting_does_not_mend_is_told_at_once() -> None:
     answers = asking(ApiError(400, "BadRequest", "there is no such thing"), "never asked for")
     with pytest.raises(ApiError, match="no such thing"):
-        patiently(lambda: next_answer(answers), tries=None)
+        patiently(lambda: next_answer(answers), log="protokube.dns", tries=None)
     assert next(answers) == "never asked for"
 
 
@@ -42,4 +42,4 @@ def test_what_waiting_does_not_mend_is_told_at_once() -> None:
 def test_for_a_single_round_by_hand_nothing_is_waited_for(why: ProtokubeError) -> None:
     answers = asking(why, "never asked for")
     with pytest.raises(type(why)):
-        patiently(lambda: next_answer(answers), tries=1)
+        patiently(lambda: next_answer(answers), log="protokube.dns", tries=1)
