@@ -14,10 +14,10 @@ from typing import Any
 
 from builders.dns_objects import Document, read_object
 from builders.owners import marks_of
+from clusters.dns_whole import whole
 from protokube.controllers.dns import NodeTarget, Source
 from protokube.controllers.dns.controller import Controller, Round
 from protokube.controllers.dns.decide.desired import RequestedValue, desired, source_of
-from protokube.controllers.dns.decide.whole import whole
 from protokube.controllers.dns.decide.zonerules import Rule
 from protokube.controllers.dns.read.agentnames import Names
 from protokube.controllers.dns.read.nodes import node_target

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.dns_objects import FIRST, LATER, Document, a_node, a_pod, a_service, an_ingress, lines, read_object
-from protokube.controllers.dns.decide.whole import whole
+from clusters.dns_whole import whole
 from protokube.controllers.dns.decide.zonerules import parse_rules
 from protokube.records.zones import Zone
 
