@@ -73,7 +73,7 @@ class Alone:
         self, live: dict[str, str] | None = None, *, elected: bool = False, serving: Sequence[str] = ()
     ) -> None:
         self.told, self.is_elected, self.retired = live, elected, False
-        self.apis, self.gets_leave, self.asked_leave = serving, True, 0
+        self.apis, self.grants_restart, self.restart_requests = serving, True, 0
 
     def live(self) -> dict[str, str] | None:
         return self.told
@@ -84,9 +84,9 @@ class Alone:
     def elected(self) -> bool:
         return self.is_elected
 
-    def leave(self) -> bool:
-        self.asked_leave += 1
-        return self.gets_leave
+    def may_restart_api_server(self) -> bool:
+        self.restart_requests += 1
+        return self.grants_restart
 
     def retire(self) -> None:
         self.retired = True

@@ -20,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from protokube.agent.edges import Edges, NobodyLooks
+from protokube.agent.edges import Edges, NoAgreementWatch
 from protokube.agent.status import snapshot
 from protokube.agent.sync import run_round
 from protokube.agent.wanted import from_tree
@@ -173,7 +173,7 @@ class Nothing:
     def elected(self) -> bool:
         return False
 
-    def leave(self) -> bool:
+    def may_restart_api_server(self) -> bool:
         return False
 
     def retire(self) -> None:
@@ -193,7 +193,7 @@ def live(order: dict[str, Any]) -> dict[str, Any]:
         dns=Listened(MemoryDns(order["zone"]), steps), disks=Disks(steps, wake.set), units=nothing,
         store=Listened(open_store(order["store"]), steps), etcd=nobody, keys=nothing, presence=nothing,
         root=Path(order["root"]), uuid_of=lambda block: ext4_uuid(block.number), new_nonce=new_nonce,
-        agreement=NobodyLooks(),
+        agreement=NoAgreementWatch(),
     )  # fmt: skip
     end = time.monotonic() + order["seconds"]
     number = 0

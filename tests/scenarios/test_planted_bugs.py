@@ -518,7 +518,7 @@ BUGS: dict[str, tuple[Plant, Scenario]] = {
         history(("boot", 0, 0), *[("all", 0, 1)] * 4),
     ),
     "one machine serves several members of an etcd cluster": (
-        planted(ownership, "beside_another", lambda *_: None),
+        planted(ownership, "refuse_second_volume", lambda *_: None),
         formed(two_volumes_of_one_etcd_cluster_on_one_machine),
     ),
     "a lower epoch overwrites a name": (

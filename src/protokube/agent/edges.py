@@ -58,7 +58,7 @@ class Presence(Protocol):
     def elected(self) -> bool:
         """Whether this master is the one that writes what all share. False whenever that is not certain."""
 
-    def leave(self) -> bool:
+    def may_restart_api_server(self) -> bool:
         """Whether to take our API server away now, for one absence: nobody else's is away on purpose."""
 
     def retire(self) -> None:
@@ -105,7 +105,7 @@ class Kube(Protocol):
     def delete(self, path: str, *, uid: str = "") -> dict[str, Any]: ...
 
 
-class NobodyLooks:
+class NoAgreementWatch:
     """Agreement where nothing is compared: with a single member, and before there are any."""
 
     def alarms(self) -> Mapping[str, Disagree]:
@@ -138,7 +138,7 @@ class Edges:
     uuid_of: Callable[[Block], str | None]
     """The UUID in the superblock of an ext4, mounted or not."""
     new_nonce: Callable[[], str]
-    agreement: Agreement = field(default_factory=NobodyLooks)
+    agreement: Agreement = field(default_factory=NoAgreementWatch)
     logs: Logs = field(default_factory=MemberLogs)
     background: Background = field(default_factory=Threads)
     workers: Workers = field(default_factory=Workers)

@@ -38,13 +38,13 @@ def has_proxy(config: Config) -> bool:
 
 def _plain(config: Config, field: str) -> ComponentPod:
     """What all of them have."""
-    told, rendered = config.cluster[field], config.rendered[""][field]
+    fields, rendered = config.cluster[field], config.rendered[""][field]
     return ComponentPod(
         name=COMPONENTS[field],
-        image=told["image"],
+        image=fields["image"],
         flags=rendered["flags"],
-        cpu_request=told.get("cpuRequest") or "",
-        memory_request=told.get("memoryRequest") or "",
+        cpu_request=fields.get("cpuRequest") or "",
+        memory_request=fields.get("memoryRequest") or "",
         files={path: as_yaml(tree) for path, tree in rendered.get("files", {}).items() if FROM_SECRET not in tree},
     )
 
@@ -70,17 +70,17 @@ def _proxy(config: Config) -> ComponentPod:
     )
 
 
-def _dns_controller(told: dict[str, Any]) -> ComponentPod:
+def _dns_controller(config: dict[str, Any]) -> ComponentPod:
     """One on each master; one of them writes."""
     flags = {
-        "dns": told["provider"], "zone": told.get("zones"), "server": told.get("server"),
-        "key-file": told.get("keyFile"), "watch-namespace": told.get("watchNamespace"),
-        "kubeconfig": told["kubeconfig"],
+        "dns": config["provider"], "zone": config.get("zones"), "server": config.get("server"),
+        "key-file": config.get("keyFile"), "watch-namespace": config.get("watchNamespace"),
+        "kubeconfig": config["kubeconfig"],
     }  # fmt: skip
-    ingresses = ("--watch-ingress",) if told["watchIngress"] else ()
+    ingresses = ("--watch-ingress",) if config["watchIngress"] else ()
     return ComponentPod(
         name=dnscontroller.NAME,
-        image=told["image"],
+        image=config["image"],
         program=(f"{PROGRAMS}/protokube", "dns-controller", *ingresses),
         flags={name: value for name, value in flags.items() if value},
         cpu_request="50m",
@@ -96,15 +96,15 @@ def _names(config: Config) -> dict[str, str]:
     return {EXTERNAL: tree["masterPublicName"], INTERNAL: tree["masterInternalName"]}
 
 
-def _probe(field: str, told: dict[str, Any]) -> dict[str, Any]:
+def _probe(field: str, fields: dict[str, Any]) -> dict[str, Any]:
     match field:
         case "kubeAPIServer":
             # nobody is let in without a name, and a kubelet's probe has none: that it listens is all one can ask
-            return {"tcpSocket": {"host": "127.0.0.1", "port": told["securePort"]}}
+            return {"tcpSocket": {"host": "127.0.0.1", "port": fields["securePort"]}}
         case "kubeControllerManager":
-            port = told.get("securePort") or CONTROLLER_MANAGER_PORT
+            port = fields.get("securePort") or CONTROLLER_MANAGER_PORT
         case _:
-            port = told.get("securePort") or SCHEDULER_PORT
+            port = fields.get("securePort") or SCHEDULER_PORT
     return {"httpGet": {"scheme": "HTTPS", "host": "127.0.0.1", "port": port, "path": "/healthz"}}
 
 
@@ -129,10 +129,10 @@ def secret_files(config: Config) -> dict[str, str]:
 def own_files(holder: dict[str, Any]) -> dict[str, FileText]:
     """The user's `fileAssets` that are for masters: of a cluster, or of a group of masters."""
     found = {}
-    for name, told in (holder.get("fileAssets") or {}).items():
-        if files.is_for(told, "Master"):
-            text = b64encode(files.content(told)).decode()
-            found[files.place(name, told)] = FileText(text=text, mode=files.mode(told))
+    for name, asset in (holder.get("fileAssets") or {}).items():
+        if files.is_for(asset, "Master"):
+            text = b64encode(files.content(asset)).decode()
+            found[files.place(name, asset)] = FileText(text=text, mode=files.mode(asset))
     return found
 
 

@@ -31,9 +31,9 @@ def from_config(config: Config, *, kubernetes: bool = True, nodes: bool | None =
     """
     tree = config.cluster
     nodes = tree["cloud"] != "local" if nodes is None else nodes
-    etcd = tuple(_etcd_cluster(config, key, told, kubernetes) for key, told in tree["etcdClusters"].items())
+    etcd = tuple(_etcd_cluster(config, key, fields, kubernetes) for key, fields in tree["etcdClusters"].items())
     names = tuple(dict.fromkeys((tree["masterInternalName"], tree["masterPublicName"])))
-    certificates = {name: dict(told) for name, told in tree["pki"]["certificates"].items()}
+    certificates = {name: dict(fields) for name, fields in tree["pki"]["certificates"].items()}
     whole = MasterConfig(
         cluster=config.name,
         api_names=names,
@@ -61,38 +61,38 @@ def from_config(config: Config, *, kubernetes: bool = True, nodes: bool | None =
 def _kubelet_reloads(config: Config) -> bool:
     since, gate = KUBELET_RELOADS
     version = versions.parse(config.cluster["kubernetesVersion"]) or versions.DEFAULT
-    told = [config.cluster.get("kubelet"), config.cluster.get("masterKubelet")]
-    told += [group.get("kubelet") for group in config.groups.values()]
-    gates = [(each or {}).get("featureGates") or {} for each in told]
+    kubelets = [config.cluster.get("kubelet"), config.cluster.get("masterKubelet")]
+    kubelets += [group.get("kubelet") for group in config.groups.values()]
+    gates = [(each or {}).get("featureGates") or {} for each in kubelets]
     return version >= since and not any(str(each.get(gate)).lower() == "false" for each in gates)
 
 
-def _etcd_cluster(config: Config, key: str, told: dict[str, Any], kubernetes: bool) -> EtcdCluster:
+def _etcd_cluster(config: Config, key: str, fields: dict[str, Any], kubernetes: bool) -> EtcdCluster:
     rendered = config.rendered[""]["etcd"][key]
-    first = rendered[next(iter(told["members"]))]
+    first = rendered[next(iter(fields["members"]))]
     store = "etcd" if key == "main" else f"etcd-{key}"
     pod = EtcdPod(
         key=key,
         manifest=store,
-        image=told["image"],
-        client_port=told["clientPort"],
-        peer_port=told["peerPort"],
-        metrics_port=told["metricsPort"],
-        data_dir=told["dataDir"],
+        image=fields["image"],
+        client_port=fields["clientPort"],
+        peer_port=fields["peerPort"],
+        metrics_port=fields["metricsPort"],
+        data_dir=fields["dataDir"],
         config_file=first["env"]["ETCD_CONFIG_FILE"],
         environment=dict(first["env"]),
-        cpu_request=told["cpuRequest"],
-        memory_request=told["memoryRequest"],
+        cpu_request=fields["cpuRequest"],
+        memory_request=fields["memoryRequest"],
     )
-    maintenance = told["maintenance"]
-    members = tuple(_member(config, key, short, each, rendered[short]) for short, each in told["members"].items())
+    maintenance = fields["maintenance"]
+    members = tuple(_member(config, key, short, each, rendered[short]) for short, each in fields["members"].items())
     return EtcdCluster(
         key=key,
         pod=pod,
         members=members,
-        token=told["token"],
-        replace_lost_volumes=told["replaceLostVolumes"],
-        compact=_may_compact(config, key, told, kubernetes),
+        token=fields["token"],
+        replace_lost_volumes=fields["replaceLostVolumes"],
+        compact=_may_compact(config, key, fields, kubernetes),
         rejoin_removed_after=seconds(maintenance["rejoinRemovedAfter"]) if maintenance["rejoinRemoved"] else None,
     )
 
@@ -103,7 +103,7 @@ def _may_compact(config: Config, key: str, etcd: dict[str, Any], kubernetes: boo
     return bool(etcd["maintenance"]["compact"]) and (kubernetes or (origin is not None and origin.kind == "user"))
 
 
-def _member(config: Config, key: str, short: str, told: dict[str, Any], rendered: dict[str, Any]) -> Member:
+def _member(config: Config, key: str, short: str, fields: dict[str, Any], rendered: dict[str, Any]) -> Member:
     (settings,) = rendered["files"].values()
     return Member(
         short=short,
@@ -111,8 +111,8 @@ def _member(config: Config, key: str, short: str, told: dict[str, Any], rendered
         dns_name=member_dns_name(config.cluster["masterInternalName"], key, short),
         peer_url=settings["initial-advertise-peer-urls"],
         client_url=settings["advertise-client-urls"],
-        zone=told.get("zone") or "",
-        size=told["volumeSize"] * GIGABYTE,
-        group=told.get("instanceGroup") or "",
+        zone=fields.get("zone") or "",
+        size=fields["volumeSize"] * GIGABYTE,
+        group=fields.get("instanceGroup") or "",
         settings=dict(settings),
     )

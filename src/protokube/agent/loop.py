@@ -56,11 +56,11 @@ class Loop:
         self.edges, self.wanted = edges, wanted
         self.rounds = 0
         self.at_end: list[Callable[[], None]] = []
-        self.tell: Callable[[str], None] = lambda _said: None
-        self.after: Callable[[Round, float], None] = lambda _turn, _took: None
+        self.on_summary: Callable[[str], None] = lambda _summary: None
+        self.after: Callable[[Round, float], None] = lambda _round, _took: None
         self._status = status
         self._wake, self._stop = wake, threading.Event()
-        self._pace, self._logged = Pace(), ""
+        self._pace, self._summary = Pace(), ""
 
     def wake(self) -> None:
         self._wake.set()
@@ -84,18 +84,18 @@ class Loop:
         took = self.edges.clock.monotonic() - began
         self.rounds += 1
         timeless, sentence = round_.report.sentence(), round_.report.sentence(self.edges.clock.now())
-        if sentence and (round_.report.did or timeless != self._logged):
+        if sentence and (round_.report.did or timeless != self._summary):
             log.info("round %d, %.2fs: %s", self.rounds, took, sentence)
-        self._logged = timeless
+        self._summary = timeless
         pause = self._pace.after(round_)
         self._write(snapshot(round_, number=self.rounds, took=took, pause=pause))
-        self.tell(sentence or "settled")
+        self.on_summary(sentence or "settled")
         self.after(round_, took)
         return pause
 
-    def _write(self, told: dict[str, Any]) -> None:
+    def _write(self, document: dict[str, Any]) -> None:
         try:
             # never read half, and not worth an fsync: after a crash the next round says it again
-            write_atomic(self._status, (json.dumps(told, sort_keys=True) + "\n").encode(), durable=False)
+            write_atomic(self._status, (json.dumps(document, sort_keys=True) + "\n").encode(), durable=False)
         except OSError as error:  # a full disk must not stop the rounds
             log.warning("cannot write %s: %s", self._status, error.strerror)

@@ -19,7 +19,7 @@ STEP = "threads"
 
 def workers(
     leases: presence.LeasePresence,
-    watching: agreement.Watching,
+    agreements: agreement.AgreementWatch,
     space: spacewatch.SpaceWatch,
     api: apiserver.ApiWatch | None,
     cloud: Callable[[Callable[[], None]], None] | None,
@@ -29,7 +29,7 @@ def workers(
     made = partial(Supervised, changed=wake)
     found = [
         made("presence", leases.work, silent_after=presence.HANGS, longest=presence.TTL),
-        made("agreement", watching.work, silent_after=agreement.HANGS, first=agreement.SUSPICIOUS),
+        made("agreement", agreements.work, silent_after=agreement.HANGS, first=agreement.SUSPICIOUS),
         made("space", space.work, silent_after=spacewatch.HANGS),
     ]
     if api is not None:

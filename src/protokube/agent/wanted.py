@@ -125,11 +125,11 @@ def from_tree(tree: dict[str, Any]) -> MasterConfig:
             ComponentPod(**each | {name: tuple(each[name]) for name in lists}) for each in tree.get("components", ())
         )
         files = _files(tree.get("files", {}))
-        of_groups = {group: _files(told) for group, told in tree.get("group_files", {}).items()}
-        told = {"api_names": tuple(tree["api_names"]), "etcd": etcd, "components": components, "files": files}
-        told["group_files"] = of_groups
-        told["key_pairs"] = tuple(tree.get("key_pairs", ()))
-        return MasterConfig(**tree | told)
+        group_files = {group: _files(paths) for group, paths in tree.get("group_files", {}).items()}
+        fields = {"api_names": tuple(tree["api_names"]), "etcd": etcd, "components": components, "files": files}
+        fields["group_files"] = group_files
+        fields["key_pairs"] = tuple(tree.get("key_pairs", ()))
+        return MasterConfig(**tree | fields)
     except (KeyError, TypeError) as error:
         raise InvalidRequest(
             f"this is not the configuration of a master: {error}", hint="it is made by `protokube up`"
@@ -137,4 +137,4 @@ def from_tree(tree: dict[str, Any]) -> MasterConfig:
 
 
 def _files(tree: dict[str, Any]) -> dict[str, FileText]:
-    return {path: FileText(**told) for path, told in tree.items()}
+    return {path: FileText(**fields) for path, fields in tree.items()}

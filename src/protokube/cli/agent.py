@@ -43,8 +43,8 @@ def agent(file: Path, status: Path, metrics: str, once: bool) -> None:
       protokube agent --once
     """
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s")
-    told = read_launch(file)
-    loop = build(told, status)
+    launch = read_launch(file)
+    loop = build(launch, status)
     if once:
         from protokube.agent.status import snapshot
         from protokube.agent.sync import run_round
@@ -57,27 +57,27 @@ def agent(file: Path, status: Path, metrics: str, once: bool) -> None:
 
 def read_launch(file: Path) -> dict[str, Any]:
     try:
-        told: Any = json.loads(file.read_text())
+        launch: Any = json.loads(file.read_text())
     except OSError as error:
         raise InvalidRequest(
             f"cannot read {file}: {error.strerror}", hint="it comes with the launch data of a master"
         ) from error
     except ValueError as error:
         raise InvalidRequest(f"{file} is not JSON: {error}", hint="write it anew") from error
-    if not isinstance(told, dict):
-        raise InvalidRequest(f"{file} holds no object", saw=type(told).__name__, hint="write it anew")
-    missing = [name for name in ("master", "store", "infrastructure", "units") if name not in told]
+    if not isinstance(launch, dict):
+        raise InvalidRequest(f"{file} holds no object", saw=type(launch).__name__, hint="write it anew")
+    missing = [name for name in ("master", "store", "infrastructure", "units") if name not in launch]
     if missing:
         raise InvalidRequest(f"{file} does not say {', '.join(missing)}", hint="write it anew")
-    return told
+    return launch
 
 
-def build(told: dict[str, Any], status: Path) -> Any:
+def build(launch: dict[str, Any], status: Path) -> Any:
     """Wire the edges that the launch data name into a loop."""
     from protokube.agent.controlplane import nodekeys
     from protokube.agent.controlplane.apiserver import ApiWatch
     from protokube.agent.edges import Edges
-    from protokube.agent.etcd.agreement import Watching
+    from protokube.agent.etcd.agreement import AgreementWatch
     from protokube.agent.etcd.presence import LeasePresence
     from protokube.agent.etcd.spacewatch import SpaceWatch
     from protokube.agent.loop import Loop
@@ -91,34 +91,36 @@ def build(told: dict[str, Any], status: Path) -> Any:
     from protokube.providers import catalog
     from protokube.store.open import open_store
 
-    wanted, root, clock = from_tree(told["master"]), Path("/"), SystemClock()
-    keys = Path(told.get("pki", "/srv/kubernetes"))
-    cloud = catalog.infrastructure(told["infrastructure"])
-    store = open_store(told["store"])
-    names = catalog.names(told.get("dns"), root, store, wanted.cluster)
+    wanted, root, clock = from_tree(launch["master"]), Path("/"), SystemClock()
+    keys = Path(launch.get("pki", "/srv/kubernetes"))
+    cloud = catalog.infrastructure(launch["infrastructure"])
+    store = open_store(launch["store"])
+    names = catalog.names(launch.get("dns"), root, store, wanted.cluster)
     etcd = wiring.etcd_clients(wanted, keys)
-    me = patiently(cloud.machines.me)
+    me = retry_until_answered(cloud.machines.me)
     wanted = nodekeys.with_node(wanted, me)
     wake = threading.Event()
     kube = wiring.kube_api(wanted, keys)
     api = ApiWatch(wiring.kube_api(wanted, keys), wake.set)  # a connection of its own: whoever is slow holds up nobody
     presence = LeasePresence(etcd[wanted.etcd[0].key], me, clock, wake.set, api.ready)
-    watching = Watching(etcd, {each.key: [member.name for member in each.members] for each in wanted.etcd}, wake.set)
+    agreement = AgreementWatch(
+        etcd, {each.key: [member.name for member in each.members] for each in wanted.etcd}, wake.set
+    )
     space = SpaceWatch(etcd, clock, wake.set)
     edges = Edges(
         me=me, clock=clock, volumes=cloud.volumes, machines=cloud.machines, dns=names.provider, zone_mode=names.zone,
-        disks=HostDisks(on_done=wake.set), units=wiring.units(told["units"]), store=store, etcd=etcd,
-        keys=wiring.machine_keys(store, wanted, keys, clock), presence=presence, agreement=watching, space=space,
+        disks=HostDisks(on_done=wake.set), units=wiring.units(launch["units"]), store=store, etcd=etcd,
+        keys=wiring.machine_keys(store, wanted, keys, clock), presence=presence, agreement=agreement, space=space,
         root=root, uuid_of=lambda block: ext4_uuid(block.number), new_nonce=lambda: str(uuid.uuid4()),
         routes=HostRoutes() if wanted.pod_network else None, kube=kube if wanted.components else None,
-        workers=workers(presence, watching, space, api if wanted.components else None, cloud.watch, wake.set),
+        workers=workers(presence, agreement, space, api if wanted.components else None, cloud.watch, wake.set),
     )  # fmt: skip
     loop = Loop(edges, wanted, status=status, wake=wake)
     loop.at_end = [edges.workers.stop, presence.retire]
     return loop
 
 
-def patiently(ask: Any) -> Any:
+def retry_until_answered(call: Any) -> Any:
     """Ask until there is an answer: without knowing who we are, nothing can be done."""
     import time
 
@@ -127,14 +129,14 @@ def patiently(ask: Any) -> Any:
     pause = 0.05
     while True:
         try:
-            return ask()
+            return call()
         except TryLater as why:
             logging.getLogger("protokube.agent").info("waiting for the provider: %s", why.message)
             time.sleep(pause)
             pause = min(pause * 2, 5)
 
 
-def told_to_prometheus(place: str) -> Callable[[Round, float], None] | None:
+def serve_metrics(place: str) -> Callable[[Round, float], None] | None:
     """What takes each round; None if somebody else has that place, which must not keep a master from healing."""
     from protokube.agent.metrics import serve
     from protokube.errors import Refused
@@ -154,10 +156,10 @@ def run(loop: Any, metrics: str) -> None:
     threading.excepthook = loop.edges.workers.note_ended
     loop.edges.workers.start()
     if metrics:
-        loop.after = told_to_prometheus(metrics) or loop.after
-    loop.tell = lambda said: notify(STATUS=said[:500], WATCHDOG="1")
+        loop.after = serve_metrics(metrics) or loop.after
+    loop.on_summary = lambda summary: notify(STATUS=summary[:500], WATCHDOG="1")
     notify(READY="1")
     loop.run()
     notify(STOPPING="1")
-    for leave in loop.at_end:
-        leave()
+    for finish in loop.at_end:
+        finish()

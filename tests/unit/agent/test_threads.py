@@ -20,7 +20,7 @@ from clusters.scenario.edges import FakeClock, HostClock
 from clusters.scenario.host import tmpfs
 from protokube.agent import threads
 from protokube.agent.controlplane.apiserver import ApiWatch
-from protokube.agent.etcd.agreement import Watching
+from protokube.agent.etcd.agreement import AgreementWatch
 from protokube.agent.etcd.presence import EVERY, TTL, LeasePresence
 from protokube.agent.etcd.spacewatch import SpaceWatch
 from protokube.agent.sync import ROUND
@@ -132,7 +132,7 @@ def test_presence_goes_on_in_its_thread_after_answers_that_were_cut_short_or_mad
 def test_no_answer_of_etcd_ends_the_comparison_or_the_watch_of_its_space(
     far: Far, etcd: GatewayEtcd, answer: bytes
 ) -> None:
-    watching, space = Watching({"main": etcd}, {"main": ["etcd-a"]}), SpaceWatch({"main": etcd}, SystemClock())
+    watching, space = AgreementWatch({"main": etcd}, {"main": ["etcd-a"]}), SpaceWatch({"main": etcd}, SystemClock())
     far.instead = answer
     for work in (watching.work, space.work):
         assert Supervised("work", work).once() > 0
@@ -162,7 +162,7 @@ def test_an_agent_supervises_all_its_threads(etcd: GatewayEtcd) -> None:
         never.wait(60)
 
     found = threads.workers(
-        presence, Watching(all_of_it, {"main": ["etcd-a"]}), SpaceWatch(all_of_it, SystemClock()),
+        presence, AgreementWatch(all_of_it, {"main": ["etcd-a"]}), SpaceWatch(all_of_it, SystemClock()),
         ApiWatch(GoodApi(), lambda: None), cloud, lambda: None,
     )  # fmt: skip
     found.start()
@@ -183,7 +183,7 @@ class GoodApi:
 def test_a_watch_of_the_cloud_that_ends_is_begun_again(etcd: GatewayEtcd) -> None:
     begun: list[int] = []
     found = threads.workers(
-        LeasePresence(etcd, a_machine(), SystemClock()), Watching({}, {}), SpaceWatch({}, SystemClock()),
+        LeasePresence(etcd, a_machine(), SystemClock()), AgreementWatch({}, {}), SpaceWatch({}, SystemClock()),
         None, lambda _wake: begun.append(1), lambda: None,
     )  # fmt: skip
     found.start()
@@ -216,4 +216,4 @@ def test_whoever_has_no_presence_is_not_elected_and_never_are_two(history: list[
                     assert not each.presence.elected()
                     assert each.presence.live() is None
                     assert each.presence.serving() is None
-                    assert not each.presence.leave()
+                    assert not each.presence.may_restart_api_server()

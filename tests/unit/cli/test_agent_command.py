@@ -12,7 +12,7 @@ from builders.command import process
 from fakes.name_servers import LOOPBACK, ZONE, an_address, create, embedded
 from protokube.agent.wanted import MasterConfig
 from protokube.cli import wiring
-from protokube.cli.agent import patiently, read_launch, told_to_prometheus
+from protokube.cli.agent import read_launch, retry_until_answered, serve_metrics
 from protokube.errors import InvalidRequest, TryLater
 from protokube.host.clock import SystemClock
 from protokube.providers import catalog
@@ -97,7 +97,7 @@ def test_an_agent_asks_who_it_is_until_it_is_told() -> None:
             raise TryLater("not yet")
         return "host-1"
 
-    assert patiently(ask) == "host-1"
+    assert retry_until_answered(ask) == "host-1"
 
 
 def test_certificates_of_members_are_renewed_one_member_after_the_other(tmp_path: Path) -> None:
@@ -117,5 +117,5 @@ def test_a_place_for_metrics_that_somebody_else_has_keeps_no_master_from_its_rou
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as held:
-        assert told_to_prometheus(f"127.0.0.1:{held.getsockname()[1]}") is None
+        assert serve_metrics(f"127.0.0.1:{held.getsockname()[1]}") is None
     assert "going on without metrics: cannot serve metrics at 127.0.0.1:" in caplog.text

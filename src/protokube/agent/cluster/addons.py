@@ -46,7 +46,7 @@ class Trouble:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class Outcome:
     """How it went, told again in every round until we look again."""
 
     of: Current
@@ -56,23 +56,23 @@ class Done:
 
 @dataclass(slots=True)
 class AddonsCache(StepCache):
-    done: Confirmed[Done] | None = None
-    asked: Confirmed[str] | None = None
+    outcome: Confirmed[Outcome] | None = None
+    store_read: Confirmed[str] | None = None
     """When the store was last asked, by a master whose launch data say this."""
 
 
 def sync(round_: Round, kube: Kube) -> None:
-    cache, told, now = round_.edges.cache.of(AddonsCache), round_.wanted.addons, round_.edges.clock.monotonic()
-    if not told:
+    cache, launch_digest, now = round_.edges.cache.of(AddonsCache), round_.wanted.addons, round_.edges.clock.monotonic()
+    if not launch_digest:
         return
-    done = _recent(round_, now)
-    if done is None or not is_fresh(cache.asked, told, now, AGAIN):
-        current = _current(round_, done)
-        if done is None or done.of != current:
-            done = carry_out(round_, kube, current)
-            cache.done = Confirmed(done, now)
-        cache.asked = Confirmed(told, now)
-    for each in done.troubles:
+    outcome = _recent(round_, now)
+    if outcome is None or not is_fresh(cache.store_read, launch_digest, now, AGAIN):
+        current = _current(round_, outcome)
+        if outcome is None or outcome.of != current:
+            outcome = reconcile(round_, kube, current)
+            cache.outcome = Confirmed(outcome, now)
+        cache.store_read = Confirmed(launch_digest, now)
+    for each in outcome.troubles:
         if each.passes:
             round_.waiting(STEP, each.about, each.text)
         else:
@@ -81,34 +81,34 @@ def sync(round_: Round, kube: Kube) -> None:
 
 def forget(round_: Round) -> None:
     """Another master sees to it; when it is our turn again, we do not know what happened meanwhile."""
-    round_.edges.cache.of(AddonsCache).done = None
+    round_.edges.cache.of(AddonsCache).outcome = None
 
 
-def _recent(round_: Round, now: float) -> Done | None:
-    known = round_.edges.cache.of(AddonsCache).done
+def _recent(round_: Round, now: float) -> Outcome | None:
+    known = round_.edges.cache.of(AddonsCache).outcome
     if known is None or not is_recent(known.when, now, AGAIN if known.value.soon else EVERY):
         return None
     return known.value
 
 
-def _current(round_: Round, done: Done | None) -> Current:
+def _current(round_: Round, outcome: Outcome | None) -> Current:
     """What is wanted now."""
     try:
         current = read_current(round_.edges.store, round_.wanted.cluster)
     except TryLater as why:
-        if done is None:
+        if outcome is None:
             raise
         round_.report.waiting(STEP, why)  # nothing to do but to ask: a store that is away must not cost every round
-        return done.of
+        return outcome.of
     return current or Current(number=0, digest=round_.wanted.addons)
 
 
-def carry_out(round_: Round, kube: Kube, current: Current) -> Done:
+def reconcile(round_: Round, kube: Kube, current: Current) -> Outcome:
     """All of it once."""
     kept = _get(kube, records.PATH)
     record, number, seen = records.from_tree(kept), records.number_of(kept), _version(kept)
     if why := why_not(current, number):
-        return Done(current, (Trouble(about="", text=why, hint=SET_BACK),), True)
+        return Outcome(current, (Trouble(about="", text=why, hint=SET_BACK),), True)
     wanted = read_addons(round_.edges.store, round_.wanted.cluster, current.digest)
     resources = Resources(kube)
     exists, unseen = _look(kube, resources, to_look_at(wanted, record))
@@ -122,7 +122,7 @@ def carry_out(round_: Round, kube: Kube, current: Current) -> Done:
     if not troubles and chosen.after != chosen.during:
         _write(kube, chosen.after, current.number, seen)
     left = [Trouble(about=str(each.ref), text=f"{each.why} ({each.addon})", hint=each.hint) for each in chosen.left]
-    return Done(current, (*troubles, *left), bool(troubles))
+    return Outcome(current, (*troubles, *left), bool(troubles))
 
 
 def _look(kube: Kube, resources: Resources, refs: Iterable[Ref]) -> tuple[dict[Ref, Tree], dict[Ref, Trouble]]:

@@ -25,7 +25,7 @@ def sync(round_: Round, kube: Kube) -> None:
     So it stays open and is listed again in every round: those that are looked at and left count for nothing, or a few
     wrong ones would hide all that are right.
     """
-    waiting = in_turn(each for each in listed(kube) if is_open(each))
+    waiting = fair_order(each for each in listed(kube) if is_open(each))
     if not waiting:
         return
     began = round_.edges.clock.monotonic()
@@ -42,20 +42,20 @@ def sync(round_: Round, kube: Kube) -> None:
         if approved == MOST or round_.edges.clock.monotonic() - began > SECONDS:
             break
     if wrong:
-        round_.waiting(STEP, "", f"not approved: {some(wrong)}")
+        round_.waiting(STEP, "", f"not approved: {summarise(wrong)}")
 
 
-def in_turn(requests: Iterable[Tree]) -> list[Tree]:
+def fair_order(requests: Iterable[Tree]) -> list[Tree]:
     """The newest of everybody, then the second of everybody: who asks a thousand times delays nobody else."""
-    asked, found = Counter[str](), list[tuple[int, Tree]]()
+    counts, found = Counter[str](), list[tuple[int, Tree]]()
     for each in sorted(requests, key=lambda each: str(each["metadata"].get("creationTimestamp")), reverse=True):
         who = str(each["spec"].get("username"))
-        found.append((asked[who], each))
-        asked[who] += 1
+        found.append((counts[who], each))
+        counts[who] += 1
     return [each for _, each in sorted(found, key=lambda pair: pair[0])]
 
 
-def some(wrong: Sequence[str]) -> str:
+def summarise(wrong: Sequence[str]) -> str:
     """The first few by name, the others by number."""
     others = len(wrong) - NAMED
     return ", ".join(wrong[:NAMED]) + (f" and {others} others" if others > 0 else "")
@@ -85,4 +85,4 @@ def listed(kube: Kube) -> Iterator[Tree]:
 def reserved(round_: Round) -> set[str]:
     """Names that servers of the control plane are known by, and no Node."""
     servers = [each for each in round_.wanted.certificates.values() if "server auth" in each["usages"]]
-    return {name for told in servers if GROUP not in told["organizations"] for name in told["names"]}
+    return {name for each in servers if GROUP not in each["organizations"] for name in each["names"]}

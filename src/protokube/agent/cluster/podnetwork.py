@@ -39,8 +39,8 @@ def sync(round_: Round) -> None:
     nodes = read_nodes(edges.kube.get(NODES, resourceVersion="0"))  # from the API server's memory: cheap for it
     own = next((each for each in nodes if each.name == edges.me.name), None)
     if own is None or not own.ranges:
-        said = "has no range of pod addresses" if own else "is not registered"
-        round_.waiting(STEP, "", f"the node {edges.me.name} {said} yet")
+        state = "has no range of pod addresses" if own else "is not registered"
+        round_.waiting(STEP, "", f"the node {edges.me.name} {state} yet")
         return
     _write(round_, own.ranges)
     _route(round_, nodes)

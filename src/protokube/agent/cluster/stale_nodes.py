@@ -27,7 +27,7 @@ NOT_READY = ("False", "Unknown")
 
 
 @dataclass(slots=True)
-class GoneNodesCache(StepCache):
+class StaleNodesCache(StepCache):
     missed: dict[str, Missed] = field(default_factory=dict)
     """By the uid of a Node: how long its machine has been in no list. Forgotten, the count starts at zero."""
     settled: float | None = None
@@ -61,8 +61,8 @@ def suspects(nodes: Iterable[Tree], machines: Collection[Machine], me: str) -> l
 def _is_not_ready(node: Tree) -> bool:
     """It says so itself, or is said to have gone silent; a Node that says nothing may have been made just now."""
     conditions = (node.get("status") or {}).get("conditions") or []
-    told = [each.get("status") for each in conditions if each.get("type") == "Ready"]
-    return len(told) == 1 and told[0] in NOT_READY
+    statuses = [each.get("status") for each in conditions if each.get("type") == "Ready"]
+    return len(statuses) == 1 and statuses[0] in NOT_READY
 
 
 def counted(before: Mapping[str, Missed], found: Iterable[Suspect], now: float) -> dict[str, Missed]:
@@ -79,7 +79,7 @@ def is_gone(missed: Missed, now: float) -> bool:
 
 
 def sync(round_: Round, kube: Kube) -> None:
-    edges, cache = round_.edges, round_.edges.cache.of(GoneNodesCache)
+    edges, cache = round_.edges, round_.edges.cache.of(StaleNodesCache)
     now = edges.clock.monotonic()
     if is_recent(cache.settled, now, EVERY):
         return
@@ -110,4 +110,4 @@ def _remove(kube: Kube, node: Suspect) -> None:
 
 def forget(round_: Round) -> None:
     """Whoever is elected later has to see for itself."""
-    round_.edges.cache.of(GoneNodesCache).missed = {}
+    round_.edges.cache.of(StaleNodesCache).missed = {}

@@ -16,7 +16,7 @@ MISSES = 2
 """So many bad answers running before it counts as gone: one slow answer is not the end of a server."""
 
 
-class Asked(Protocol):
+class ReadinessEndpoint(Protocol):
     def text(self, path: str) -> str:
         """What it answers; TryLater or Refused otherwise."""
 
@@ -24,7 +24,9 @@ class Asked(Protocol):
 class ApiWatch:
     """Asks, and remembers the answer."""
 
-    def __init__(self, api: Asked, changed: Callable[[], None], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, api: ReadinessEndpoint, changed: Callable[[], None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._api, self._changed = api, changed
         self._clock = clock
         self._ready, self._misses = False, 0

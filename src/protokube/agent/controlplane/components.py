@@ -30,7 +30,7 @@ STAGING = "/etc/kubernetes"
 
 
 def sync(round_: Round) -> None:
-    manifestguard.guard_sync(round_)
+    manifestguard.sync(round_)
     wanted = round_.wanted
     if not wanted.components:
         return
@@ -46,12 +46,12 @@ def sync(round_: Round) -> None:
         if lacks := sorted(missing & set(reads(component))):  # the others need not wait for it
             round_.waiting(STEP, component.name, f"the store has no secret {wanted.secret_files[lacks[0]]} for it")
             continue
-        each = restarts.with_keys(at_home(component, round_.edges.me.address), pairs)
+        each = restarts.with_keys(with_advertised_address(component, round_.edges.me.address), pairs)
         if _write(round_, f"{links.DIRECTORY}/{each.file_name}", pod(each).encode(), PUBLIC, staging=STAGING):
             round_.report.done(STEP, "manifest written", each.name)
 
 
-def at_home(component: ComponentPod, address: str) -> ComponentPod:
+def with_advertised_address(component: ComponentPod, address: str) -> ComponentPod:
     """A component on this machine: the API server tells others where it is, and a machine may have many addresses."""
     if component.name != restarts.API_SERVER or ADVERTISED in component.flags:
         return component
@@ -74,15 +74,15 @@ def _files(round_: Round) -> set[str]:
     wanted, missing = round_.wanted, set[str]()
     for component in wanted.components:
         for path, text in component.files.items():
-            _said(round_, path, _write(round_, path, text.encode(), PUBLIC))
+            _report_written(round_, path, _write(round_, path, text.encode(), PUBLIC))
     for path, user in wanted.kubeconfigs.items():
         server, own = server_of(wanted, user), own_folder(user)
         text = kubeconfig.by_files(
             wanted.cluster, server, user, ca=f"{own}/ca.crt", certificate=f"{own}/{user}.crt", key=f"{own}/{user}.key"
         )
-        _said(round_, path, _write(round_, path, text.encode(), PRIVATE))
+        _report_written(round_, path, _write(round_, path, text.encode(), PRIVATE))
     for path, asset in (wanted.files | wanted.group_files.get(round_.edges.me.group, {})).items():
-        _own(round_, path, asset)
+        _write_user_file(round_, path, asset)
     for path, secret in wanted.secret_files.items():
         if not round_.edges.inside(path).exists():
             try:
@@ -90,15 +90,15 @@ def _files(round_: Round) -> set[str]:
             except NotThere:
                 missing.add(path)
                 continue
-            _said(round_, path, _write(round_, path, content, PRIVATE))
+            _report_written(round_, path, _write(round_, path, content, PRIVATE))
     return missing
 
 
-def _own(round_: Round, path: str, asset: FileText) -> None:
+def _write_user_file(round_: Round, path: str, asset: FileText) -> None:
     """A file of the user's: one that cannot be written is told, and keeps nothing else back."""
     hint = "change it under `fileAssets` of the spec"
     try:
-        _said(round_, path, _write(round_, path, b64decode(asset.text, validate=True), asset.mode))
+        _report_written(round_, path, _write(round_, path, b64decode(asset.text, validate=True), asset.mode))
     except Refused as why:
         round_.report.needs_a_person(STEP, why, path)
     except (FileExistsError, IsADirectoryError, NotADirectoryError, ValueError) as why:
@@ -113,7 +113,7 @@ def server_of(wanted: MasterConfig, user: str) -> str:
     return (wanted.kubelet_api or own) if user == KUBE_PROXY else own
 
 
-def _said(round_: Round, path: str, written: bool) -> None:
+def _report_written(round_: Round, path: str, written: bool) -> None:
     if written:
         round_.report.done(STEP, f"{path} written")
 

@@ -39,7 +39,7 @@ def sync(round_: Round) -> None:
 def ensure(round_: Round, names: Sequence[str]) -> None:
     """Have these certificates, fresh enough; TryLater if they cannot be issued now."""
     lasts = min(CHECK_EVERY, look_every(round_.wanted.certificate_lifetime))
-    _look(round_, _called(names), lasts, lambda: round_.edges.keys.sync(names))
+    _look(round_, _group_key(names), lasts, lambda: round_.edges.keys.sync(names))
 
 
 def ensure_shared(round_: Round) -> None:
@@ -50,7 +50,7 @@ def ensure_shared(round_: Round) -> None:
 def give(round_: Round, folders: Callable[[], Mapping[str, Sequence[str]]], names: Sequence[str]) -> None:
     """Have in each component's own folder the files it uses, as the last look at these certificates left them."""
     cache, now = round_.edges.cache.of(KeysCache), round_.edges.clock.monotonic()
-    looked = (cache.looked.get(SHARED), cache.looked.get(_called(names)))
+    looked = (cache.looked.get(SHARED), cache.looked.get(_group_key(names)))
     if not is_fresh(cache.given, looked, now, CHECK_EVERY):
         for component, files in folders().items():  # to find them in all flags is not for every round
             for each in round_.edges.keys.give(component, files):
@@ -71,11 +71,11 @@ def warn(round_: Round) -> None:
     today = edges.clock.now()
     for name, end in cache.ends.items():
         if text := ending.words(name, end, today):
-            say = round_.report.needs_a_person if ending.is_urgent(end, today) else round_.report.warn
-            say(STEP, text, hint=ending.HINT)
+            report = round_.report.needs_a_person if ending.is_urgent(end, today) else round_.report.warn
+            report(STEP, text, hint=ending.HINT)
 
 
-def _called(names: Sequence[str]) -> str:
+def _group_key(names: Sequence[str]) -> str:
     return f"keys {' '.join(names)}"
 
 

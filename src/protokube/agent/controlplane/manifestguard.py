@@ -90,14 +90,14 @@ def copy_of(name: str, ours: Mapping[str, str]) -> str | None:
     return None
 
 
-def guard_sync(round_: Round) -> None:
+def sync(round_: Round) -> None:
     """Look, set aside, and say so; what cannot be read as a pod is left alone and told once."""
     ours = files_of(round_)
     entries = look(round_, ours)
     asides = guard(entries, ours)
-    asked = asked_for(round_) if asides else set()
+    requested = requested_files(round_) if asides else set()
     for aside in asides:
-        if aside.name in asked:
+        if aside.name in requested:
             hint = "give its pod another name, or take the file out of the spec"
             round_.report.needs_a_person(STEP, f"the spec asks for it, though {aside.why}", shown(aside.name), hint)
             continue
@@ -105,7 +105,9 @@ def guard_sync(round_: Round) -> None:
             _move(round_, aside)
         except OSError as why:
             round_.waiting(STEP, shown(aside.name), f"cannot be set aside ({aside.why}): {why.strerror or why}")
-    _tell(round_, [each for each in entries if each.problem and each.name not in {aside.name for aside in asides}])
+    _report_unreadable(
+        round_, [each for each in entries if each.problem and each.name not in {aside.name for aside in asides}]
+    )
 
 
 def _move(round_: Round, aside: Aside) -> None:
@@ -119,7 +121,7 @@ def _move(round_: Round, aside: Aside) -> None:
     round_.report.done(STEP, f"set aside as {ASIDE}/{shown(place.name)}, {why}; {hint}", shown(aside.name))
 
 
-def _tell(round_: Round, entries: Sequence[Entry]) -> None:
+def _report_unreadable(round_: Round, entries: Sequence[Entry]) -> None:
     reported = round_.edges.cache.of(ManifestsCache).reported
     for entry in entries:
         if reported.get(entry.name) != entry.problem:
@@ -139,7 +141,7 @@ def files_of(round_: Round) -> dict[str, str]:
     return {file: f"kube-system/{name}" for file, name in pods.items()}
 
 
-def asked_for(round_: Round) -> set[str]:
+def requested_files(round_: Round) -> set[str]:
     """Names in the kubelet's folder that the launch data have a content for."""
     wanted, folder = round_.wanted, os.path.realpath(round_.edges.inside(links.DIRECTORY))
     paths = [*wanted.files, *wanted.secret_files, *wanted.kubeconfigs]

@@ -81,9 +81,9 @@ def _first(content: bytes) -> Any:
         except (ValueError, RecursionError) as error:
             raise NoPod("it is not JSON") from error
     root = _root(text)
-    told: dict[str, Any] = {name: _under(root, name) for name in ("kind", "metadata")}
-    named = {name: _word(_under(told["metadata"], name)) for name in ("namespace", "name")}
-    return {"kind": _word(told["kind"]), "metadata": named if told["metadata"] is not None else None}
+    fields: dict[str, Any] = {name: _field(root, name) for name in ("kind", "metadata")}
+    named = {name: _scalar(_field(fields["metadata"], name)) for name in ("namespace", "name")}
+    return {"kind": _scalar(fields["kind"]), "metadata": named if fields["metadata"] is not None else None}
 
 
 def _root(text: str) -> Node | None:
@@ -115,7 +115,7 @@ def _check_depth(events: Iterable[Event]) -> None:
             raise NoPod(f"it is nested more than {DEEPEST} levels deep")
 
 
-def _under(node: Node | None, name: str) -> Node | None:
+def _field(node: Node | None, name: str) -> Node | None:
     """What a mapping has by this name; what it merges in counts where it says nothing itself."""
     from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
@@ -128,15 +128,15 @@ def _under(node: Node | None, name: str) -> Node | None:
         if isinstance(each, SequenceNode):
             ahead.extendleft(reversed(each.value))
         elif isinstance(each, MappingNode):
-            told = [(key, value) for key, value in each.value if isinstance(key, ScalarNode)]
-            own: list[Node] = [value for key, value in told if key.value == name and key.tag != MERGE]
+            pairs = [(key, value) for key, value in each.value if isinstance(key, ScalarNode)]
+            own: list[Node] = [value for key, value in pairs if key.value == name and key.tag != MERGE]
             if own:
                 return own[-1]
-            ahead.extendleft(reversed([value for key, value in told if key.tag == MERGE]))
+            ahead.extendleft(reversed([value for key, value in pairs if key.tag == MERGE]))
     return None
 
 
-def _word(node: Node | None) -> str | None:
+def _scalar(node: Node | None) -> str | None:
     from yaml.nodes import ScalarNode
 
     return str(node.value) if isinstance(node, ScalarNode) and node.tag != NULL else None

@@ -87,7 +87,7 @@ def wanted_keys(round_: Round, components: Iterable[ComponentPod]) -> Pairs | No
         return after or before
     now, idle, serve = round_.edges.clock.now(), not is_ready(round_), others_serve(round_)
     at = when(before, after, now, length, idle=idle, others_serve=serve)
-    goes = at is When.NOW or (at is When.IN_TURN and round_.edges.presence.leave())
+    goes = at is When.NOW or (at is When.IN_TURN and round_.edges.presence.may_restart_api_server())
     return after if goes else before
 
 

@@ -24,7 +24,7 @@ HANGS = 300.0
 """Seconds after which one that has not ended is reported."""
 
 
-class Watching:
+class AgreementWatch:
     """Compares the members of each etcd cluster again and again."""
 
     def __init__(

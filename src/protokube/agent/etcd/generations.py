@@ -76,7 +76,7 @@ def change(round_: Round, key: str, how: Callable[[Generation], Generation]) -> 
     return wanted
 
 
-def create_beside(round_: Round, key: str, path: str, data: bytes) -> None:
+def create_record(round_: Round, key: str, path: str, data: bytes) -> None:
     """Create another record of this etcd cluster. TryLater in a store without a generation record.
 
     Such a store is empty because something is not mounted, or is not ours: what is created there is lost or in the way.
@@ -100,4 +100,4 @@ def _stored(round_: Round, key: str) -> Stored | None:
         return None
 
 
-__all__ = ["Changed", "change", "create_beside", "read", "recent"]
+__all__ = ["Changed", "change", "create_record", "read", "recent"]

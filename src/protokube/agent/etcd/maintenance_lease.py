@@ -31,20 +31,20 @@ class _Held:
     seen_away: bool = False
 
 
-class Leave:
+class MaintenanceLease:
     """The leave of this master."""
 
     def __init__(self, etcd: Etcd, key: str, me: str, clock: Clock) -> None:
         self._etcd, self._key, self._me, self._clock = etcd, key, me, clock
         self._held: _Held | None = None
-        self._asked = float("-inf")
+        self._requested = float("-inf")
         self._lock = threading.Lock()
 
-    def ask(self) -> bool:
+    def may_restart(self) -> bool:
         """Whether to go now. Each leave is for one absence; who asks and gets none asks again in the next round."""
         with self._lock:
             now, held = self._clock.monotonic(), self._held
-            self._asked = now
+            self._requested = now
             if held is None or held.began is not None or now - held.kept >= TTL - 1:
                 return False
             held.began = now
@@ -54,7 +54,7 @@ class Leave:
         """Get, keep or give back; whether there is leave now that was not there before."""
         held = self._held
         if held is None:
-            return not taken and self._is_wanted() and self._get()
+            return not taken and self._is_wanted() and self._acquire()
         sent = self._clock.monotonic()
         kept = self._etcd.keep(held.lease)
         with self._lock:
@@ -69,7 +69,7 @@ class Leave:
             self._etcd.revoke(held.lease)
         return False
 
-    def end(self) -> None:
+    def release(self) -> None:
         """Give it back, whatever is going on; silently if etcd does not answer, since a lease ends by itself."""
         with self._lock:
             held, self._held = self._held, None
@@ -80,9 +80,9 @@ class Leave:
                 return
 
     def _is_wanted(self) -> bool:
-        return self._clock.monotonic() - self._asked < TTL
+        return self._clock.monotonic() - self._requested < TTL
 
-    def _get(self) -> bool:
+    def _acquire(self) -> bool:
         sent = self._clock.monotonic()
         lease = self._etcd.grant(TTL)
         if not self._etcd.create(self._key, self._me, lease):

@@ -13,13 +13,13 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from protokube.agent.edges import Clock
-from protokube.agent.etcd.maintenance_lease import Leave
+from protokube.agent.etcd.maintenance_lease import MaintenanceLease
 from protokube.errors import Refused, TryLater
 from protokube.etcd import Etcd, NoSpace
 from protokube.providers.machines import Machine
 
 PREFIX = "/protokube/"
-MASTERS, ELECTED, LEAVE = f"{PREFIX}masters/", f"{PREFIX}elected", f"{PREFIX}leave"
+MASTERS, ELECTED, MAINTENANCE = f"{PREFIX}masters/", f"{PREFIX}elected", f"{PREFIX}leave"
 TTL = 5
 """Seconds a master is believed to be alive after its last word."""
 EVERY = 1.25
@@ -51,7 +51,7 @@ class LeasePresence:
         self._lease: int | None = None
         self._seen: _Seen | None = None
         self._stop = threading.Event()
-        self._leave = Leave(etcd, LEAVE, me.id, clock)
+        self._maintenance = MaintenanceLease(etcd, MAINTENANCE, me.id, clock)
 
     def beat(self) -> None:
         """Renew the lease, or get one, and see who else is there; silently later if etcd does not answer."""
@@ -69,27 +69,27 @@ class LeasePresence:
         keys = {each.key: each for each in self._etcd.read(PREFIX)}
         mine = f"{MASTERS}{self._me.id}"
         serving = self._is_serving()
-        told = json.dumps({"address": self._me.address, "name": self._me.name, "serving": serving}, sort_keys=True)
-        if mine not in keys or keys[mine].lease != self._lease or keys[mine].value != told:
+        record = json.dumps({"address": self._me.address, "name": self._me.name, "serving": serving}, sort_keys=True)
+        if mine not in keys or keys[mine].lease != self._lease or keys[mine].value != record:
             with contextlib.suppress(NoSpace):  # a full etcd keeps leases: what the others read of us stays as it was
-                self._etcd.put(mine, told, self._lease)
+                self._etcd.put(mine, record, self._lease)
         elected = keys[ELECTED].value if ELECTED in keys else ""
         if not elected:
-            elected = self._stand()
+            elected = self._campaign()
         elif elected == self._me.id and keys[ELECTED].lease != self._lease:
             elected = ""  # an office of a lease that we lost: it ends by itself
         masters = {
-            key.removeprefix(MASTERS): _told(each.value) for key, each in keys.items() if key.startswith(MASTERS)
+            key.removeprefix(MASTERS): _decode(each.value) for key, each in keys.items() if key.startswith(MASTERS)
         }
-        masters[self._me.id] = json.loads(told)
+        masters[self._me.id] = json.loads(record)
         live = {machine: str(each.get("address", "")) for machine, each in masters.items()}
         apis = frozenset(machine for machine, each in masters.items() if each.get("serving") is True)
         before, self._seen = self._seen, _Seen(sent, live, elected, apis)
-        may_go = self._leave.beat(LEAVE in keys, serving)
-        if may_go or before is None or (before.live, before.elected, before.serving) != (live, elected, apis):
+        granted = self._maintenance.beat(MAINTENANCE in keys, serving)
+        if granted or before is None or (before.live, before.elected, before.serving) != (live, elected, apis):
             self._changed()
 
-    def _stand(self) -> str:
+    def _campaign(self) -> str:
         """Be elected, if nobody is; a full etcd elects nobody."""
         assert self._lease is not None
         try:
@@ -113,8 +113,8 @@ class LeasePresence:
         seen = self._fresh()
         return seen is not None and seen.elected == self._me.id
 
-    def leave(self) -> bool:
-        return self._leave.ask()
+    def may_restart_api_server(self) -> bool:
+        return self._maintenance.may_restart()
 
     def work(self) -> float:
         """One beat; the seconds until the next: for a thread of its own. What it raises is a malformed answer, or a
@@ -126,15 +126,15 @@ class LeasePresence:
         """Leave in an orderly way and for good: the others need not wait for the lease to end."""
         self._stop.set()
         self._seen = None
-        self._leave.end()
+        self._maintenance.release()
         if self._lease is not None:
             with contextlib.suppress(TryLater, Refused):
                 self._etcd.revoke(self._lease)
 
 
-def _told(value: str) -> dict[str, object]:
+def _decode(value: str) -> dict[str, object]:
     try:
-        told = json.loads(value)
+        document = json.loads(value)
     except ValueError:
         return {}
-    return told if isinstance(told, dict) else {}
+    return document if isinstance(document, dict) else {}

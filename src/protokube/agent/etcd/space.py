@@ -238,7 +238,7 @@ def _write(round_: Round, key: str, stored: Stored | None, record: Remedy) -> No
     path = layout.etcd_maintenance(round_.wanted.cluster, key)
     if stored is None:
         try:
-            generations.create_beside(round_, key, path, encode(record))
+            generations.create_record(round_, key, path, encode(record))
         except AlreadyThere as why:
             raise TryLater("another master has begun to heal it") from why
     else:

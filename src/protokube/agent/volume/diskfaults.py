@@ -112,7 +112,7 @@ def before_mounting(round_: Round, volume: Volume, name: str) -> None:
             raise Refused(why, hint=hint)
 
 
-def story(round_: Round, volume: Volume) -> str:
+def fault_suffix(round_: Round, volume: Volume) -> str:
     """The end of a sentence about a volume that is not mounted: why it was unmounted, if it broke here lately."""
     known = noted(round_.edges, volume.id)
     record = None if known else recorded(round_, volume)
@@ -172,7 +172,7 @@ def _change(round_: Round, volume: Volume, how: Callable[[FaultRecord], FaultRec
     wanted = how(known)
     path = _path(round_, volume)
     if stored is None:
-        generations.create_beside(round_, volume.etcd_cluster, path, encode(wanted))
+        generations.create_record(round_, volume.etcd_cluster, path, encode(wanted))
     elif wanted != known:
         round_.edges.store.replace(path, encode(wanted), stored.version)
     round_.disk_faults[volume.id] = wanted

@@ -106,9 +106,9 @@ def _listed_by_majority(client: Etcd, member_id: int, answers: Mapping[str, Stat
         return None
     (found,) = lists
     voters = {each.id for each in found if not each.learner}
-    asked = {answers[name].member_id for name in others} & voters
+    answered = {answers[name].member_id for name in others} & voters
     has_it = any(each.id == member_id for each in found)
-    return found if has_it and 2 * len(asked) > len(voters) else None
+    return found if has_it and 2 * len(answered) > len(voters) else None
 
 
 def _voter(status: Status) -> Voter:

@@ -69,8 +69,8 @@ def of_a_copy(round_: Round, mount: Mount, identity: Identity) -> CopyProof | No
     proofs = edges.cache.of(LastWordsCache).proofs
     if volume in proofs and proofs[volume][0] == mount.key:
         return proofs[volume][1]
-    spoken = _spoken(round_, etcd)
-    if not any(each.acknowledged for each in spoken):
+    words = _last_words(round_, etcd)
+    if not any(each.acknowledged for each in words):
         return None
     try:
         folder = raftmarks.folder_at(mount.point, etcd)
@@ -79,7 +79,7 @@ def of_a_copy(round_: Round, mount: Mount, identity: Identity) -> CopyProof | No
         )
     except (TryLater, UnreadableLog):
         return None  # nothing is proven about a log that cannot be read now
-    proof = proof_of_a_copy(spoken, position, since)
+    proof = proof_of_a_copy(words, position, since)
     if proof is None:
         return None
     document = {
@@ -124,7 +124,7 @@ def corrupt(round_: Round, disk: MountedVolume) -> str:
         return ""
     if (noted := NOTES.read_document(edges, disk.volume)) is not None and noted.get("corrupt"):
         return str(noted["sentence"])
-    words = corrupt_words(_spoken(round_, disk.etcd), since)
+    words = corrupt_words(_last_words(round_, disk.etcd), since)
     if words is None or _answers(round_, disk):
         return ""
     round_.within(OFTEN)
@@ -157,7 +157,7 @@ def _answers(round_: Round, disk: MountedVolume) -> bool:
     return True
 
 
-def _spoken(round_: Round, etcd: EtcdCluster) -> Sequence[LastWords]:
+def _last_words(round_: Round, etcd: EtcdCluster) -> Sequence[LastWords]:
     """All last words in the output of the pod: looked for once a round, read again only if something was written."""
     if etcd.pod.name in round_.last_words:
         return round_.last_words[etcd.pod.name]

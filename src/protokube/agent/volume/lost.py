@@ -29,7 +29,7 @@ def sync(round_: Round) -> None:
             if inventory.volume_of(round_, etcd, member) is None:
                 _one(round_, etcd, member)
             elif round_.edges.presence.elected():
-                _record(round_, etcd, member)
+                _record_created(round_, etcd, member)
 
 
 def _one(round_: Round, etcd: EtcdCluster, member: Member) -> None:
@@ -43,7 +43,7 @@ def _one(round_: Round, etcd: EtcdCluster, member: Member) -> None:
                 f"the volume of {name} is gone, and the spec forbids to make a new one",
                 hint="restore it, or set replaceLostVolumes: true",
             )
-        elif why := _no_way_back(round_, etcd):
+        elif why := _refuse_without_quorum(round_, etcd):
             raise why
         elif round_.edges.presence.live() is None:
             round_.waiting(STEP, name, "its volume is gone, and no quorum is known: nobody can be elected to make one")
@@ -82,7 +82,7 @@ def _not_proven(round_: Round, etcd: EtcdCluster, member: Member) -> str:
     )
 
 
-def _no_way_back(round_: Round, etcd: EtcdCluster) -> Refused | None:
+def _refuse_without_quorum(round_: Round, etcd: EtcdCluster) -> Refused | None:
     """What a person has to know if the volumes that are left make no quorum, and none answers."""
     generation = generations.recent(round_, etcd.key)
     gone = {
@@ -110,28 +110,28 @@ def _replace(round_: Round, etcd: EtcdCluster, member: Member, name: str) -> Non
     living(round_)
     old = generation.volume_of(member.short)
     made = round_.edges.volumes.create_volume(
-        _like(round_, etcd, member), request=f"{generation.id}/{etcd.key}/{member.short}/{old}"
+        _template(round_, etcd, member), request=f"{generation.id}/{etcd.key}/{member.short}/{old}"
     )
     round_.report.done(STEP, f"made {made.id} in place of {old or 'its lost volume'}", name)
-    _remember(round_, etcd, member, made.id)
+    _record_volume(round_, etcd, member, made.id)
 
 
-def _like(round_: Round, etcd: EtcdCluster, member: Member) -> Volume:
+def _template(round_: Round, etcd: EtcdCluster, member: Member) -> Volume:
     sibling = next((each for each in round_.volumes or () if each.etcd_cluster == etcd.key), None)
     members = tuple(each.short for each in etcd.members)
-    told = Volume(
+    template = Volume(
         id="", zone=member.zone, etcd_cluster=etcd.key, member=member.short, members=members, size=member.size,
         made_empty=True,
     )  # fmt: skip
-    return replace(told, members=sibling.members) if sibling else told
+    return replace(template, members=sibling.members) if sibling else template
 
 
-def _remember(round_: Round, etcd: EtcdCluster, member: Member, volume: str) -> None:
+def _record_volume(round_: Round, etcd: EtcdCluster, member: Member, volume: str) -> None:
     generations.change(round_, etcd.key, lambda known: known.with_replacement(member.short, volume))
     round_.report.done(STEP, f"recorded {volume} as the volume of its member", f"{etcd.key}/{member.short}")
 
 
-def _record(round_: Round, etcd: EtcdCluster, member: Member) -> None:
+def _record_created(round_: Round, etcd: EtcdCluster, member: Member) -> None:
     """Finish what a crash cut short: a volume that we asked for, made and not yet in the record."""
     not_used = unused.superseded(round_)
     candidates = [
@@ -144,7 +144,7 @@ def _record(round_: Round, etcd: EtcdCluster, member: Member) -> None:
     if generation is None or generation.open or generation.made_by_us(member.short, volume.id):
         return
     if volume.request.startswith(f"{generation.id}/{etcd.key}/{member.short}/"):
-        _remember(round_, etcd, member, volume.id)
+        _record_volume(round_, etcd, member, volume.id)
 
 
 def _is_volume_of(volume: Volume, etcd: EtcdCluster, member: Member) -> bool:

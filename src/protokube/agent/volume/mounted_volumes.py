@@ -129,11 +129,11 @@ def _place(
     wanted: MasterConfig, listed: Volume | None, identity: Identity | Unreadable | None
 ) -> tuple[EtcdCluster, Member] | None:
     """Tags nominate; with the provider silent, what the disk says of itself has to do."""
-    said = listed or identity
-    if said is None or isinstance(said, Unreadable):
+    source = listed or identity
+    if source is None or isinstance(source, Unreadable):
         return None
-    etcd = wanted.etcd_cluster(said.etcd_cluster)
-    member = etcd.member(said.member) if etcd else None
+    etcd = wanted.etcd_cluster(source.etcd_cluster)
+    member = etcd.member(source.member) if etcd else None
     return (etcd, member) if etcd and member else None
 
 

@@ -37,8 +37,8 @@ def sync(round_: Round) -> None:
 
 def settle(round_: Round, disk: MountedVolume) -> None:
     """Decide, and write down on the volume and at the provider what that means."""
-    if beside := beside_another(round_, disk.volume, disk.etcd.key):
-        round_.decisions[disk.volume] = beside  # reported where it is prepared
+    if second := refuse_second_volume(round_, disk.volume, disk.etcd.key):
+        round_.decisions[disk.volume] = second  # reported where it is prepared
         return
     decision = decide(round_, disk)
     if isinstance(decision, Join) and decision.older is not None:
@@ -87,7 +87,7 @@ def _set_aside(round_: Round, disk: MountedVolume, older: Older) -> Wait:
     return Wait("its data was an older copy and was set aside; it joins the other members anew")
 
 
-def beside_another(round_: Round, volume: str, key: str) -> Refuse | None:
+def refuse_second_volume(round_: Round, volume: str, key: str) -> Refuse | None:
     """Whether another volume of this etcd cluster is the one that is served here."""
     kept = round_.kept.get(key, volume)
     if kept == volume:
@@ -114,8 +114,8 @@ def decide(round_: Round, disk: MountedVolume) -> Decision:
     corrupt = lastwords.corrupt(round_, disk) if goes_on and disk.verified else ""
     generation = _record(round_, disk) if goes_on else generations.read(round_, disk.etcd.key)
     proven = disk.identity is None and disk.empty and disk.listed is not None and _made_by_us(disk)
-    said = disk.listed or disk.identity
-    assert isinstance(said, Volume | Identity)
+    source = disk.listed or disk.identity
+    assert isinstance(source, Volume | Identity)
     found = Evidence(members=others)
     if goes_on and not disk.verified:
         found = gather(round_, disk, generation)
@@ -126,7 +126,7 @@ def decide(round_: Round, disk: MountedVolume) -> Decision:
         round_.older[disk.volume] = found.older
     seen = Seen(
         tags=Nominated(
-            cluster=round_.wanted.cluster, etcd_cluster=said.etcd_cluster, member=said.member, volume=disk.volume
+            cluster=round_.wanted.cluster, etcd_cluster=source.etcd_cluster, member=source.member, volume=disk.volume
         ),
         name=disk.member.name,
         peer_url=disk.member.peer_url,
@@ -174,7 +174,7 @@ def _made_by_us(disk: MountedVolume) -> bool:
     return disk.listed is not None and disk.uuid is not None and nonce_of(disk.listed.mark) == disk.uuid
 
 
-def supposing_blank(round_: Round, volume: Volume) -> Decision:
+def decide_if_blank(round_: Round, volume: Volume) -> Decision:
     """What could be started here if the volume were proven blank: asked before anything is formatted."""
     etcd = round_.wanted.etcd_cluster(volume.etcd_cluster)
     member = etcd.member(volume.member) if etcd else None
@@ -290,4 +290,4 @@ def _took_part(disk: MountedVolume) -> bool:
     return disk.data is Data.PRESENT
 
 
-__all__: Sequence[str] = ["Seen", "decide", "settle", "supposing_blank", "sync"]
+__all__: Sequence[str] = ["Seen", "decide", "decide_if_blank", "settle", "sync"]

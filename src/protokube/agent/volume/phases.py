@@ -108,8 +108,8 @@ def _mounted_unlisted(round_: Round) -> Iterator[str]:
     for volume, mount in mounted_volumes.mounted(round_.edges).items():
         listed = round_.volume(volume)
         if listed is None or listed.attached_to != round_.edges.me.id:
-            said = listed or mounted_volumes.identity_or_why_not(mount.point)
-            yield said.etcd_cluster if isinstance(said, Volume | Identity) else ""
+            source = listed or mounted_volumes.identity_or_why_not(mount.point)
+            yield source.etcd_cluster if isinstance(source, Volume | Identity) else ""
 
 
 def _held_after_all(round_: Round, key: str) -> str:
@@ -135,12 +135,12 @@ def _one(round_: Round, volume: Volume) -> None:
     try:
         if why := unused.volumes(round_).get(volume.id):
             unused.give_away(round_, volume, why)
-        elif beside := ownership.beside_another(round_, volume.id, volume.etcd_cluster):
-            raise Refused(beside.why, hint=beside.hint)
+        elif second := ownership.refuse_second_volume(round_, volume.id, volume.etcd_cluster):
+            raise Refused(second.why, hint=second.hint)
         else:
             prepare(round_, volume, name)
     except TryLater as why:
-        round_.waiting(STEP, name, why.message + diskfaults.story(round_, volume))
+        round_.waiting(STEP, name, why.message + diskfaults.fault_suffix(round_, volume))
     except Refused as why:
         round_.report.needs_a_person(STEP, why, name)
 
@@ -172,7 +172,7 @@ def prepare(round_: Round, volume: Volume, name: str) -> None:
     device = _device(round_, volume)
     block = edges.disks.find(device)
     if block is None:
-        if volume.id not in mounted_volumes.mounted(edges) and diskfaults.story(round_, volume):
+        if volume.id not in mounted_volumes.mounted(edges) and diskfaults.fault_suffix(round_, volume):
             diskfaults.failed_to_mount(round_, volume, f"{device.path} is not there")
             diskfaults.before_mounting(round_, volume, name)
         raise TryLater(f"{volume.id} is attached, its device {device.path} is not there yet")
@@ -206,7 +206,7 @@ def _bring_up(round_: Round, volume: Volume, block: Block, name: str) -> None:
     edges = round_.edges
     refused = edges.cache.of(VolumesCache).refused.get(volume.id)
     if refused is not None and is_recent(refused.when, edges.clock.monotonic(), PROBE_AGAIN):
-        raise _still(round_, volume, refused.value)
+        raise _refused_again(round_, volume, refused.value)
     jobs = (job for job, _ in edges.disks.running() if isinstance(job, Format | MountVolume))
     working = next((job for job in jobs if job.block == block), None)
     if working is not None:
@@ -214,7 +214,9 @@ def _bring_up(round_: Round, volume: Volume, block: Block, name: str) -> None:
         return
     probed = edges.disks.run(Probe(block=block))
     if probed is None:  # while it is read once more, it stays as it was: nobody who looks just now must think it better
-        raise TryLater(f"{volume.id} is being read") if refused is None else _still(round_, volume, refused.value)
+        raise (
+            TryLater(f"{volume.id} is being read") if refused is None else _refused_again(round_, volume, refused.value)
+        )
     if isinstance(probed, Failed):
         diskfaults.failed_to_mount(round_, volume, probed.why)
         raise TryLater(f"{volume.id} could not be read: {probed.why}")
@@ -222,7 +224,7 @@ def _bring_up(round_: Round, volume: Volume, block: Block, name: str) -> None:
     _act(round_, volume, block, probed, name)
 
 
-def _still(round_: Round, volume: Volume, refused: Refuse) -> Refused:
+def _refused_again(round_: Round, volume: Volume, refused: Refuse) -> Refused:
     round_.decisions[volume.id] = refused
     return Refused(refused.why, hint=refused.hint)
 
@@ -232,7 +234,7 @@ def _act(round_: Round, volume: Volume, block: Block, probed: Probed, name: str)
     edges, refused = round_.edges, round_.edges.cache.of(VolumesCache).refused
     generation = None if probed.content is Content.EXT4 else generations.read(round_, volume.etcd_cluster)
     decision = (
-        ownership.supposing_blank(round_, volume) if probed.content in (Content.BLANK, Content.DIRTY) else Wait("")
+        ownership.decide_if_blank(round_, volume) if probed.content in (Content.BLANK, Content.DIRTY) else Wait("")
     )
     step = next_step(volume, probed, generation, decision)
     if not isinstance(step, Refuse):
@@ -262,7 +264,7 @@ def _refused(round_: Round, volume: Volume, refuse: Refuse) -> Refused:
     """It is looked at again after a while; until then the reason stays."""
     edges = round_.edges
     edges.cache.of(VolumesCache).refused[volume.id] = Confirmed(refuse, edges.clock.monotonic())
-    return _still(round_, volume, refuse)
+    return _refused_again(round_, volume, refuse)
 
 
 def mark(round_: Round, volume: Volume, text: str) -> Volume:

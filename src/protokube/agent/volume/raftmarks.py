@@ -116,7 +116,7 @@ def _write(round_: Round, key: str, mark: RaftMark, *, lower: bool = False) -> N
         return
     data = f"{encode(wanted)}\n".encode()
     if stored is None:
-        generations.create_beside(round_, key, path, data)
+        generations.create_record(round_, key, path, data)
     else:
         round_.edges.store.replace(path, data, stored.version)
 

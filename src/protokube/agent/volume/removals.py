@@ -32,7 +32,7 @@ LOOK_AGAIN = 10.0
 class RemovalsCache(StepCache):
     """Forgotten, the members are asked once more, and this agent counts its looks from zero: only later."""
 
-    asked: dict[str, float] = field(default_factory=dict)
+    queried: dict[str, float] = field(default_factory=dict)
     """By volume: when the others were last asked for their list."""
     looks: dict[str, Looks] = field(default_factory=dict)
     """By volume: how often, and for how long, this agent has seen that the list lacks its member."""
@@ -42,12 +42,12 @@ class RemovalsCache(StepCache):
 
 def of_served(round_: Round, disk: MountedVolume, generation: Generation | None) -> Evidence | None:
     """What the others say of a member that is served here and silent; None while there is nothing to ask them."""
-    asked, now = round_.edges.cache.of(RemovalsCache).asked, round_.edges.clock.monotonic()
+    queried, now = round_.edges.cache.of(RemovalsCache).queried, round_.edges.clock.monotonic()
     if disk.listed is None or _answers(round_, disk) or round_.waited(f"{STEP} {disk.name} answers") < SILENT:
         return None
-    if is_recent(asked.get(disk.volume), now, LOOK_AGAIN):
+    if is_recent(queried.get(disk.volume), now, LOOK_AGAIN):
         return None
-    asked[disk.volume] = now
+    queried[disk.volume] = now
     try:
         found = gather(round_, disk, generation)
     except TryLater:  # its disk does not answer: other steps report that

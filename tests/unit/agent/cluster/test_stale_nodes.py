@@ -19,7 +19,7 @@ from protokube.addons.nodes import MACHINE
 from protokube.addons.value import Tree
 from protokube.agent.cache import Missed
 from protokube.agent.cluster import steps
-from protokube.agent.cluster.stale_nodes import LISTS, SECONDS, GoneNodesCache, counted, is_gone, suspects
+from protokube.agent.cluster.stale_nodes import LISTS, SECONDS, StaleNodesCache, counted, is_gone, suspects
 from protokube.agent.launchdata import from_config
 from protokube.agent.report import Report
 from protokube.agent.round import Round
@@ -158,7 +158,7 @@ def test_a_list_that_has_it_again_or_does_not_come_begins_the_row_anew(elected: 
     elected.edges.machines = other
     elected.round(10)
     elected.edges.machines = Machines(a_machine())
-    elected.edges.cache.of(GoneNodesCache).settled = None
+    elected.edges.cache.of(StaleNodesCache).settled = None
     assert elected.rounds(6) == []
     assert NODE in elected.kube.objects
     assert elected.rounds(2) == ["taken away: its machine n-1 is gone"]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.agent import a_round
-from protokube.agent.controlplane.manifestguard import ASIDE, guard_sync
+from protokube.agent.controlplane.manifestguard import ASIDE, sync
 from protokube.agent.controlplane.podidentity import NoPod, identity
 from protokube.agent.report import Report
 from protokube.agent.round import Round
@@ -49,7 +49,7 @@ def aside(round_: Round) -> dict[str, str]:
 def said(round_: Round) -> str:
     """What one more round says."""
     round_.report = Report()
-    guard_sync(round_)
+    sync(round_)
     return round_.report.sentence()
 
 
@@ -72,7 +72,7 @@ def test_the_backup_of_an_editor_is_set_aside_with_a_word_on_what_to_do(round_: 
 def test_what_was_set_aside_before_is_never_overwritten(round_: Round) -> None:
     for content in ("first", "second", "third"):
         put(round_, "etcd.manifest.bak", content)
-        guard_sync(round_)
+        sync(round_)
     assert sorted(aside(round_).values()) == ["first", "second", "third"]
     assert len({name.split("Z")[0] for name in aside(round_)}) == 1
 
@@ -222,11 +222,11 @@ def test_files_that_come_and_go_while_they_are_looked_at_are_no_trouble(round_: 
     other.start()
     try:
         for _ in range(300):
-            guard_sync(round_)
+            sync(round_)
     finally:
         over.set()
         other.join()
-    guard_sync(round_)
+    sync(round_)
     assert round_.report.waits == []
     assert names(round_) == []
 

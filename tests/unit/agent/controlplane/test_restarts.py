@@ -142,11 +142,11 @@ def test_a_certificate_that_cannot_be_read_for_a_moment_starts_nothing(tmp_path:
 def test_an_api_server_that_gets_no_leave_goes_on_and_asks_in_each_round(tmp_path: Path) -> None:
     master = Master(tmp_path, SHORT)
     master.round()
-    master.presence.gets_leave = False
+    master.presence.grants_restart = False
 
     assert master.starts(0.7 * SHORT, step=4.0) == []
-    assert master.presence.asked_leave > 1
-    before, master.presence.gets_leave = master.round(), True
+    assert master.presence.restart_requests > 1
+    before, master.presence.grants_restart = master.round(), True
     assert master.round() != before
 
 

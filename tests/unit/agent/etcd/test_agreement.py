@@ -8,7 +8,7 @@ import pytest
 
 from builders.agent import a_round, a_volume
 from protokube.agent.etcd import agreement
-from protokube.agent.etcd.agreement import EVERY, RECENT, SUSPICIOUS, Watching, out_of_service
+from protokube.agent.etcd.agreement import EVERY, RECENT, SUSPICIOUS, AgreementWatch, out_of_service
 from protokube.errors import TryLater
 from protokube.etcd import Etcd, Hash, Status
 from protokube.members.start import Listed
@@ -40,9 +40,9 @@ class Members:
         return Hash(cluster_id=1, member_id=0, hash=self.hashes[endpoint], revision=revision, compacted=1)
 
 
-def watching(members: Members, woken: list[int] | None = None) -> Watching:
+def watching(members: Members, woken: list[int] | None = None) -> AgreementWatch:
     etcd: Etcd = members  # type: ignore[assignment]
-    return Watching({"main": etcd}, {"main": NAMES}, lambda: (woken if woken is not None else []).append(1))
+    return AgreementWatch({"main": etcd}, {"main": NAMES}, lambda: (woken if woken is not None else []).append(1))
 
 
 def test_members_that_agree_raise_no_alarm() -> None:
@@ -116,7 +116,7 @@ def test_without_an_alarm_nothing_is_said(tmp_path: Path) -> None:
 def test_a_comparison_says_something_for_a_while_and_before_the_first_there_is_none() -> None:
     members, now = Members(a=7, b=7, c=7), 100.0
     etcd: Etcd = members  # type: ignore[assignment]
-    found = Watching({"main": etcd}, {"main": NAMES}, clock=lambda: now)
+    found = AgreementWatch({"main": etcd}, {"main": NAMES}, clock=lambda: now)
     assert not found.compared("main")
     assert found.work() == EVERY
     assert found.compared("main")

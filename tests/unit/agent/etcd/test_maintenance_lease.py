@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clusters.scenario.edges import FakeClock, HostClock
-from protokube.agent.etcd.maintenance_lease import LONGEST, SURELY_BACK, TTL, Leave
+from protokube.agent.etcd.maintenance_lease import LONGEST, SURELY_BACK, TTL, MaintenanceLease
 from protokube.agent.etcd.presence import EVERY
 from protokube.errors import TryLater
 
@@ -62,7 +62,7 @@ class Master:
     """One that asks for leave until it gets it, and whose API server is then away for so many seconds."""
 
     def __init__(self, name: str, etcd: Leases, away: float = 5.0) -> None:
-        self.leave = Leave(cast(Any, etcd), KEY, name, HostClock(etcd.clock))
+        self.lease = MaintenanceLease(cast(Any, etcd), KEY, name, HostClock(etcd.clock))
         self.etcd, self.takes = etcd, away
         self.wants, self.went = True, -1e9
         self.goes = 0
@@ -72,13 +72,13 @@ class Master:
         return self.etcd.clock.seconds - self.went < self.takes
 
     def ask(self) -> bool:
-        if self.wants and self.leave.ask():
+        if self.wants and self.lease.may_restart():
             self.wants, self.went, self.goes = False, self.etcd.clock.seconds, self.goes + 1
             return True
         return False
 
     def beat(self) -> bool:
-        return self.leave.beat(self.etcd.taken(), not self.is_away)
+        return self.lease.beat(self.etcd.taken(), not self.is_away)
 
     def live(self, seconds: float, also: Callable[[], object] = lambda: None) -> None:
         for _ in range(int(seconds / EVERY)):
@@ -92,7 +92,7 @@ def etcd() -> Leases:
     return Leases(FakeClock())
 
 
-def on_leave(etcd: Leases, away: float = 5.0) -> Master:
+def restarting(etcd: Leases, away: float = 5.0) -> Master:
     master = Master("i-1", etcd, away)
     assert not master.ask()
     assert master.beat()
@@ -123,10 +123,10 @@ def test_never_two_are_away_and_everybody_goes(times: list[tuple[float, float, f
 
 
 def test_a_leave_is_for_one_absence(etcd: Leases) -> None:
-    master = on_leave(etcd)
-    assert not master.leave.ask()
+    master = restarting(etcd)
+    assert not master.lease.may_restart()
     master.live(2)
-    assert not master.leave.ask(), "the first one is not over"
+    assert not master.lease.may_restart(), "the first one is not over"
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_a_leave_is_for_one_absence(etcd: Leases) -> None:
     ],
 )
 def test_it_is_over(etcd: Leases, away: float, still: float, later: float) -> None:
-    master = on_leave(etcd, away)
+    master = restarting(etcd, away)
     master.live(still)
     assert etcd.taken()
     master.live(later)
@@ -151,11 +151,11 @@ def test_a_leave_that_is_not_used_is_given_back(etcd: Leases) -> None:
     assert master.beat()
     master.live(TTL + 2 * EVERY)
     assert not etcd.taken()
-    assert not master.leave.ask(), "it has to be got anew"
+    assert not master.lease.may_restart(), "it has to be got anew"
 
 
 def test_a_master_that_dies_on_leave_is_waited_for_no_longer_than_its_lease(etcd: Leases) -> None:
-    on_leave(etcd)
+    restarting(etcd)
     other = Master("i-2", etcd)
     other.live(TTL - EVERY, other.ask)
     assert other.wants
@@ -181,19 +181,19 @@ def test_only_one_of_two_that_see_it_free_at_one_moment_gets_it_and_the_other_le
     first, second = Master("i-1", etcd), Master("i-2", etcd)
     assert not first.ask()
     assert not second.ask()
-    assert first.leave.beat(False, True)
-    assert not second.leave.beat(False, True)
+    assert first.lease.beat(False, True)
+    assert not second.lease.beat(False, True)
     assert not second.ask()
-    assert sum(end > etcd.clock.seconds for end in etcd.ends.values()) == 1
+    assert sum(release > etcd.clock.seconds for release in etcd.ends.values()) == 1
 
 
 @pytest.mark.parametrize("answers", [True, False])
 def test_who_retires_gives_it_back_or_lets_it_end(etcd: Leases, answers: bool) -> None:
-    master = on_leave(etcd)
+    master = restarting(etcd)
     etcd.answers = answers
-    master.leave.end()
+    master.lease.release()
     etcd.answers = True
     assert etcd.taken() is not answers
     etcd.clock.advance(TTL)
     assert not etcd.taken()
-    master.leave.end()
+    master.lease.release()
