@@ -1,8 +1,8 @@
 """What an agent remembers between rounds: in-process caches, one typed class per step. All of it is safe to lose.
 
-An agent that is restarted has none of it, at any moment. So a step may keep here what saves a call (when a name was
-last read), and counts that only ever delay (how often a volume was missing: forgotten, the count starts at zero). What
-proves that something may be removed, formatted or started is observed in the same round, never looked up here.
+A restart of the agent loses it at any moment. So a step may keep here what saves a call (when a name was last read),
+and counts that only ever delay (how often a volume was missing: if lost, the count restarts at zero). What proves that
+something may be removed, formatted or started is observed in the same round, never looked up here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class StepCache:
-    """What one step remembers, declared beside the code that reads it. Made empty when first asked for."""
+    """The cache of one step, declared next to the code that reads it. Created empty on first use."""
 
 
 C = TypeVar("C", bound=StepCache)
@@ -23,30 +23,30 @@ C = TypeVar("C", bound=StepCache)
 
 @dataclass(frozen=True, slots=True)
 class Confirmed(Generic[T]):
-    """What a far side last confirmed, and when by the monotonic clock."""
+    """A value that a remote side last confirmed, and when by the monotonic clock."""
 
     value: T
     when: float
 
 
 def is_fresh(known: Confirmed[T] | None, value: T, now: float, lasts: float) -> bool:
-    """Whether exactly this was confirmed not longer ago than it lasts."""
+    """Whether exactly this value was confirmed less than `lasts` seconds ago."""
     return known is not None and known.value == value and now - known.when < lasts
 
 
 def is_recent(when: float | None, now: float, lasts: float) -> bool:
-    """Whether that was not longer ago than it lasts; None is never."""
+    """Whether that was less than `lasts` seconds ago; None means never."""
     return when is not None and now - when < lasts
 
 
 def seconds_left(when: float | None, now: float, lasts: float) -> float:
-    """For how long what was done then stays recent."""
+    """Seconds for which that stays recent."""
     return 0.0 if when is None else max(when + lasts - now, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """In how many answers running something was missing, and since when. Forgotten, it starts at zero: only later."""
+    """In how many consecutive answers something was missing, and since when. If lost, the count restarts at zero."""
 
     times: int
     since: float
@@ -57,7 +57,7 @@ class Cache:
     """The caches of all steps of one agent."""
 
     since: dict[str, float] = field(default_factory=dict)
-    """When each thing that is waited for was first waited for."""
+    """When each wait began."""
     _steps: dict[type[StepCache], StepCache] = field(default_factory=dict)
 
     def of(self, kind: type[C]) -> C:

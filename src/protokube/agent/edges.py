@@ -1,4 +1,4 @@
-"""The edges that a round acts through: one small Protocol for each kind of help, and the clock."""
+"""The edges that a round acts through: one small Protocol for each kind of I/O, and the clock."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ class Keys(Protocol):
     """Certificates of this machine."""
 
     def sync(self, names: Sequence[str]) -> Sequence[str]:
-        """Have these ready, by their names in the configuration; say what was issued and why."""
+        """Issue or renew these certificates, by their names in the configuration; returns what was issued and why."""
 
     def sync_shared(self) -> Sequence[str]:
-        """Have what all masters share: the cluster's authority and the service accounts' key; say what was written."""
+        """Write the shared keys: the cluster's authority and the service accounts' key; returns what was written."""
 
     def give(self, component: str, names: Sequence[str]) -> Sequence[str]:
-        """Have these files also in the component's own folder; say what was written."""
+        """Copy these files to the component's own folder; returns what was written."""
 
 
 class Presence(Protocol):
-    """Who is alive, by leases in etcd; kept up beside the rounds."""
+    """Live masters, by leases in etcd; renewed by a background thread."""
 
     def live(self) -> Mapping[str, str] | None:
         """Address by machine id, of every master with a live lease; None without a fresh answer from a quorum."""
@@ -56,42 +56,42 @@ class Presence(Protocol):
         """Of those, the machines whose API server is ready."""
 
     def elected(self) -> bool:
-        """Whether this master is the one that writes what all share. False whenever that is not certain."""
+        """Whether this master is the elected one, which writes shared state. False whenever that is not certain."""
 
     def may_restart_api_server(self) -> bool:
-        """Whether to take our API server away now, for one absence: nobody else's is away on purpose."""
+        """Whether to restart our API server once, now: no other master restarts its own at the same time."""
 
     def retire(self) -> None:
-        """Be gone from the list of the living, and never come back."""
+        """Give up the lease for good: this master no longer counts as live."""
 
 
 class Agreement(Protocol):
-    """Whether the members hold the same data; asked beside the rounds."""
+    """Whether the members hold the same data; compared by a background thread."""
 
     def alarms(self) -> Mapping[str, Disagree]:
-        """By etcd cluster, where they certainly do not."""
+        """By etcd cluster, the proven differences."""
 
     def suspected(self, key: str, /) -> bool:
         """Whether the last comparison that could be made of this etcd cluster found a difference."""
 
     def compared(self, key: str, /) -> bool:
-        """Whether this etcd cluster was compared a short while ago; without that, no difference means nothing."""
+        """Whether this etcd cluster was compared recently; without that, the absence of a difference means nothing."""
 
 
 class Logs(Protocol):
     """etcd's logs on mounted volumes. Raises UnreadableLog, or OSError."""
 
     def position(self, folder: Path) -> LogPosition:
-        """How far the log in this folder has come."""
+        """The position at the end of the log in this folder."""
 
     def flushed(self, folder: Path) -> LogPosition:
-        """The same, once everything up to there is certainly on the disk; that may take as long as the disk takes."""
+        """The same, after an fsync of the log up to there; a slow disk makes this slow."""
 
 
 class Kube(Protocol):
     """The API server of this very machine: objects as plain trees, by their paths.
 
-    TryLater if it does not answer, or if somebody else changed the object meanwhile; ApiError if it says no.
+    TryLater if it does not answer, or on a conflict with another writer; ApiError if it refuses.
     """
 
     def get(self, path: str, **query: str) -> dict[str, Any]: ...
@@ -106,7 +106,7 @@ class Kube(Protocol):
 
 
 class NoAgreementWatch:
-    """Agreement where nothing is compared: with a single member, and before there are any."""
+    """Agreement where nothing is compared: with a single member, or with none yet."""
 
     def alarms(self) -> Mapping[str, Disagree]:
         return {}
@@ -120,7 +120,7 @@ class NoAgreementWatch:
 
 @dataclass(slots=True, kw_only=True)
 class Edges:
-    """Everything outside of the decisions."""
+    """Everything that a round acts through."""
 
     me: Machine
     clock: Clock
@@ -134,7 +134,7 @@ class Edges:
     keys: Keys
     presence: Presence
     root: Path
-    """`/`, or what stands for it in a test."""
+    """`/`, or another directory in tests."""
     uuid_of: Callable[[Block], str | None]
     """The UUID in the superblock of an ext4, mounted or not."""
     new_nonce: Callable[[], str]
@@ -144,14 +144,14 @@ class Edges:
     workers: Workers = field(default_factory=Workers)
     """Threads that live as long as the agent."""
     space: SpaceWatch | None = None
-    """Alarms of the members held here, watched beside the rounds; None where nobody watches."""
+    """Watches the members held here for alarms, in a background thread; None where nothing watches them."""
     routes: Routes | None = None
-    """This machine's; nothing where others see to the network of pods."""
+    """This machine's routes; None where something else provides the pod network."""
     kube: Kube | None = None
     """None where there is no Kubernetes."""
     cache: Cache = field(default_factory=Cache)
     zone_mode: bool = True
-    """Names are in a zone that others read; else each master keeps its own hosts file."""
+    """Names are published in a DNS zone; otherwise each master writes its own hosts file."""
 
     def inside(self, path: str | Path) -> Path:
         """A path of this machine."""
@@ -160,5 +160,5 @@ class Edges:
 
 @lru_cache(maxsize=256)
 def _below(root: Path, path: str) -> Path:
-    """Kept: each round asks for the same few dozen paths."""
+    """Cached: each round uses the same few dozen paths."""
     return root / path.lstrip("/")

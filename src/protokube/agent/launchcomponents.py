@@ -1,4 +1,4 @@
-"""The components of the control plane, as a complete configuration has them and as a master's agent is told them."""
+"""Render the control plane components of a complete configuration into the launch data of a master's agent."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FROM_SECRET = "fromSecret"  # noqa: S105 (a key of the configuration)
 
 
 def components(config: Config, *, nodes: bool = False) -> tuple[ComponentPod, ...]:
-    """The control plane's; of masters that are nodes, and so have pods, also what makes Services of addresses."""
+    """The control plane; on masters that are nodes, and so run pods, also kube-proxy."""
     found = [_component(config, field) for field in CONTROL_PLANE]
     if dnscontroller.runs(config.cluster):
         found.append(_dns_controller(config.cluster["dnsController"]))
@@ -32,12 +32,12 @@ def components(config: Config, *, nodes: bool = False) -> tuple[ComponentPod, ..
 
 
 def has_proxy(config: Config) -> bool:
-    """Not where the network brings its own."""
+    """False where the network plugin replaces kube-proxy."""
     return bool(config.cluster["kubeProxy"]["enabled"])
 
 
 def _plain(config: Config, field: str) -> ComponentPod:
-    """What all of them have."""
+    """The fields that all components have."""
     fields, rendered = config.cluster[field], config.rendered[""][field]
     return ComponentPod(
         name=COMPONENTS[field],
@@ -62,16 +62,16 @@ def _proxy(config: Config) -> ComponentPod:
     kubeconfig = config.cluster["kubeProxy"]["kubeconfig"]
     return replace(
         _plain(config, "kubeProxy"),
-        # its kubeconfig is named in its file, not in a flag, and names its keys in its turn
+        # its configuration file names its kubeconfig, not a flag, and the kubeconfig names its keys
         also_reads=(str(PurePosixPath(kubeconfig).parent), own_folder("kube-proxy"), MODULES),
-        also_writes=("/run",),  # the lock that all who change the rules of a machine share
+        also_writes=("/run",),  # the lock that all writers of iptables rules share
         probe={"httpGet": {"host": "127.0.0.1", "port": PROXY_HEALTH_PORT, "path": "/healthz"}},
         privileged=True,
     )
 
 
 def _dns_controller(config: dict[str, Any]) -> ComponentPod:
-    """One on each master; one of them writes."""
+    """One on each master; the elected one writes."""
     flags = {
         "dns": config["provider"], "zone": config.get("zones"), "server": config.get("server"),
         "key-file": config.get("keyFile"), "watch-namespace": config.get("watchNamespace"),
@@ -91,7 +91,7 @@ def _dns_controller(config: dict[str, Any]) -> ComponentPod:
 
 
 def _names(config: Config) -> dict[str, str]:
-    """For the dns-controller, which takes over from the agents where there is one."""
+    """Annotations for the dns-controller, which takes these names over from the agents where one runs."""
     tree = config.cluster
     return {EXTERNAL: tree["masterPublicName"], INTERNAL: tree["masterInternalName"]}
 
@@ -99,7 +99,7 @@ def _names(config: Config) -> dict[str, str]:
 def _probe(field: str, fields: dict[str, Any]) -> dict[str, Any]:
     match field:
         case "kubeAPIServer":
-            # nobody is let in without a name, and a kubelet's probe has none: that it listens is all one can ask
+            # anonymous requests are refused, and a kubelet's probe is anonymous: it can only check the port
             return {"tcpSocket": {"host": "127.0.0.1", "port": fields["securePort"]}}
         case "kubeControllerManager":
             port = fields.get("securePort") or CONTROLLER_MANAGER_PORT
@@ -109,7 +109,7 @@ def _probe(field: str, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def kubeconfigs(config: Config, *, nodes: bool = False) -> dict[str, str]:
-    """By path: whose certificate it names."""
+    """By path of the kubeconfig: its user, whose certificate it names."""
     fields = ["kubeControllerManager", "kubeScheduler", *(["kubeProxy"] if nodes and has_proxy(config) else [])]
     found = {config.cluster[field]["kubeconfig"]: COMPONENTS[field] for field in fields}
     if dnscontroller.runs(config.cluster):
@@ -137,6 +137,6 @@ def own_files(holder: dict[str, Any]) -> dict[str, FileText]:
 
 
 def group_files(config: Config) -> dict[str, dict[str, FileText]]:
-    """By the group of masters whose they are; no other group's machines are brought up yet."""
+    """`fileAssets` by group of masters; machines of other groups are not brought up yet."""
     masters = {name: group for name, group in config.groups.items() if group["role"] == "Master"}
     return {name: found for name, group in masters.items() if (found := own_files(group))}

@@ -1,6 +1,6 @@
-"""The part of a complete configuration that masters carry out, as their agents are told it.
+"""Make the launch data of a master's agent from a complete configuration.
 
-Apart from the values themselves: an agent that starts must not load all that decides a configuration.
+Separate from `wanted`, which holds the types: an agent must not import the packages that complete a configuration.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ from protokube.spec.fields import seconds
 
 GIGABYTE = 2**30
 KUBELET_RELOADS = (versions.Version(1, 36), "ReloadKubeletServerCertificateFile")
-"""Since when a kubelet shows everybody the certificate that it read again, and the gate that forbids it.
+"""The version since which a kubelet serves a reloaded certificate to all clients, and the gate that turns it off.
 
-Those of 1.31 to 1.35 read it again, and show clients that ask by address (no SNI), as API servers do, the former one.
+A kubelet of 1.31 to 1.35 reloads it, but serves the former one to clients without SNI, as API servers are: they connect
+by address.
 """
 
 
 def from_config(config: Config, *, kubernetes: bool = True, nodes: bool | None = None) -> MasterConfig:
     """The part of a complete configuration that masters carry out; etcd and names alone without Kubernetes.
 
-    `nodes`: whether masters have kubelets, and so pods of everybody; without a word, everywhere but in the local cloud.
+    `nodes`: whether masters have kubelets that run any pod; by default, everywhere but in the local cloud.
     """
     tree = config.cluster
     nodes = tree["cloud"] != "local" if nodes is None else nodes
@@ -98,7 +99,7 @@ def _etcd_cluster(config: Config, key: str, fields: dict[str, Any], kubernetes: 
 
 
 def _may_compact(config: Config, key: str, etcd: dict[str, Any], kubernetes: bool) -> bool:
-    """The default holds for the etcd of a Kubernetes; where none runs, only the user can know who reads what."""
+    """The default is for the etcd of a Kubernetes cluster; without one, only the user knows who reads old revisions."""
     origin = config.ledger.origin(f"etcdClusters.{key}.maintenance.compact")
     return bool(etcd["maintenance"]["compact"]) and (kubernetes or (origin is not None and origin.kind == "user"))
 

@@ -18,7 +18,7 @@ DIRECTORY = "/etc/kubernetes/manifests"
 
 
 def all_links(edges: Edges) -> Iterator[tuple[Path, str]]:
-    """Each link below the kubelet's directory that leads to a mounted volume's place, with its target."""
+    """Each link in the kubelet's directory that points below /mnt, where volumes are mounted, with its target."""
     try:
         names = sorted(entry.name for entry in os.scandir(edges.inside(DIRECTORY)) if entry.is_symlink())
     except (FileNotFoundError, NotADirectoryError):
@@ -33,13 +33,13 @@ def leads_into(edges: Edges, link: Path, point: Path) -> bool:
     try:
         return is_below(_target(edges, link), str(point))
     except OSError as error:
-        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.EINVAL):  # there is none, or it is no link
+        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.EINVAL):  # it does not exist, or is not a link
             raise
         return False
 
 
 def link_of(round_: Round, disk: MountedVolume) -> Path:
-    """Where the kubelet finds the manifest of this member."""
+    """The path where the kubelet finds the manifest of this member."""
     return round_.edges.inside(f"{DIRECTORY}/{disk.etcd.pod.file_name}")
 
 
@@ -57,7 +57,7 @@ def dangling(edges: Edges, points: Collection[Path]) -> list[Path]:
 
 
 def is_below(path: str, folder: str) -> bool:
-    """Whether a path is in a folder, by their names alone; as text, since every round asks it often."""
+    """Whether a path is in a folder, by its text alone: every round calls this often."""
     return path == folder or path.startswith(f"{folder}/")
 
 

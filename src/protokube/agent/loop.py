@@ -1,7 +1,7 @@
-"""Round after round: woken by what happens, at the latest every ten seconds.
+"""The reconcile loop: events wake it, and it runs at least every ten seconds.
 
-While something is waited for, rounds come faster, and slower the longer nothing changes. A storm of events does not
-make a storm of rounds.
+While something is waited for, rounds run more often, with a back-off while nothing changes. A minimum gap between two
+rounds keeps a storm of events from causing a storm of rounds.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from protokube.host.files import write_atomic
 
 log = logging.getLogger("protokube.agent")
 IDLE, SOON, GAP = 10.0, 0.1, 0.03
-"""Seconds: between idle rounds; after a change; at least between two rounds, whatever wakes us."""
+"""Seconds: between idle rounds; after a change; the minimum gap between two rounds."""
 
 
 class Pace:
-    """How long to sleep after a round. Pure but for the draw of jitter."""
+    """How long to sleep after a round: back-off with jitter."""
 
     def __init__(self, jitter: Callable[[], float] = random.random) -> None:
         self._jitter, self._waits, self._pause = jitter, "", SOON
@@ -46,10 +46,10 @@ class Pace:
 
 
 class Loop:
-    """Runs rounds until told to stop.
+    """Runs rounds until `stop`.
 
-    `at_end` is what to do on leaving; `tell` gets each round's sentence,
-    `after` each round with the seconds it took.
+    `at_end` runs on shutdown. `on_summary` gets the one-line report of each round, `after` each round with the seconds
+    it took.
     """
 
     def __init__(self, edges: Edges, wanted: MasterConfig, *, status: Path, wake: threading.Event) -> None:
@@ -71,14 +71,14 @@ class Loop:
 
     def run(self) -> None:
         while not self._stop.is_set():
-            self._wake.clear()  # before the round: what happens during it asks for another one
+            self._wake.clear()  # before the round: an event during it triggers another one
             pause = self.once()
             if self._stop.wait(GAP):
                 break
             self._wake.wait(pause)
 
     def once(self) -> float:
-        """One round with everything around it; the seconds to sleep after it."""
+        """Run one round, log it and write its status; returns the seconds to sleep after it."""
         began = self.edges.clock.monotonic()
         round_ = run_round(self.edges, self.wanted)
         took = self.edges.clock.monotonic() - began
@@ -95,7 +95,7 @@ class Loop:
 
     def _write(self, document: dict[str, Any]) -> None:
         try:
-            # never read half, and not worth an fsync: after a crash the next round says it again
+            # atomic, but without fsync: after a crash the next round writes it again
             write_atomic(self._status, (json.dumps(document, sort_keys=True) + "\n").encode(), durable=False)
         except OSError as error:  # a full disk must not stop the rounds
             log.warning("cannot write %s: %s", self._status, error.strerror)

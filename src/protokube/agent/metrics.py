@@ -1,4 +1,4 @@
-"""Prometheus metrics of the agent: how rounds go, what waits, what this master holds."""
+"""Prometheus metrics of the agent: rounds, waits, and the volumes that this master holds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from protokube.host import metrics
 
 
 def serve(address: str) -> Callable[[Round, float], None]:
-    """Serve them at HOST:PORT; what is returned takes each round."""
+    """Serve metrics at HOST:PORT; returns the function to call after each round."""
     from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
     registry = CollectorRegistry()
@@ -19,7 +19,7 @@ def serve(address: str) -> Callable[[Round, float], None]:
     person = Gauge("protokube_needs_a_person", "Things that a person has to decide", ["step"], registry=registry)
     broken = Counter("protokube_step_failures", "Steps that ended in a bug", ["step"], registry=registry)
     epoch = Gauge("protokube_volume_epoch", "Epoch of each volume held here", ["member", "volume"], registry=registry)
-    elected = Gauge("protokube_elected", "1 on the master that writes what all share", registry=registry)
+    elected = Gauge("protokube_elected", "1 on the elected master, which writes shared state", registry=registry)
 
     def after(round_: Round, took: float) -> None:
         rounds.inc()

@@ -1,4 +1,4 @@
-"""What a round did, what it waits for and since when, and what needs a person: as one sentence and as data."""
+"""The report of a round: what it did, what it waits for and since when, what needs a person; as text and as data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from protokube.errors import ProtokubeError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """One thing worth telling, about one part of the cluster."""
+    """One entry of the report, about one part of the cluster."""
 
     step: str
     about: str
@@ -31,7 +31,7 @@ class Report:
     person: list[Note] = field(default_factory=list)
     bugs: list[Note] = field(default_factory=list)
     warnings: list[Note] = field(default_factory=list)
-    """What a person should know of, long before it does harm: nothing waits for it."""
+    """Early warnings for a person; nothing waits for them."""
 
     def done(self, step: str, text: str, about: str = "") -> None:
         if text:

@@ -36,10 +36,10 @@ class MountedVolume:
     identity: Identity | Unreadable | None
     data: Data
     empty: bool
-    """Nothing at all on it yet, but what mkfs makes."""
+    """It holds nothing but what mkfs makes."""
     uuid: str | None
     verified: bool = False
-    """This mount was checked, and its epoch raised: `agent.verified`."""
+    """This mount was checked, and its epoch raised: `agent.volume.verified`."""
     mount: Mount | None = None
 
     @property
@@ -49,7 +49,7 @@ class MountedVolume:
 
 @dataclass(slots=True, kw_only=True)
 class Round:
-    """One round: filled step by step, thrown away at its end."""
+    """One round: filled step by step, discarded at its end."""
 
     edges: Edges
     wanted: MasterConfig
@@ -57,37 +57,37 @@ class Round:
     volumes: Sequence[Volume] | None = None
     """The complete list; None if the provider did not answer this round."""
     gone: set[str] = field(default_factory=set)
-    """Volumes that are mounted here or named by the record, and that do not exist, as the provider said."""
+    """Volumes that are mounted here or named by the record, and that do not exist according to the provider."""
     unclear: dict[str, str] = field(default_factory=dict)
-    """Such volumes of which the provider said neither, and why."""
+    """The same for volumes that the provider reports neither as existing nor as missing, with the reason."""
     kept: dict[str, str] = field(default_factory=dict)
     """By etcd cluster, the one attached volume of it that this machine may serve."""
     unused: dict[str, str] | None = None
-    """Volumes that serve no member, with the reason; None until this round has worked it out."""
+    """Volumes that serve no member, with the reason; None until this round has computed it."""
     mounted: list[MountedVolume] = field(default_factory=list)
     decisions: dict[str, Decision] = field(default_factory=dict)
-    """By volume: what may be done with etcd on it."""
+    """By volume: whether etcd may start on it, and how."""
     older: dict[str, Older] = field(default_factory=dict)
     """By volume: how its disk is behind what was recorded about it."""
     named: set[str] = field(default_factory=set)
-    """DNS names that the authoritative side answers with our address."""
+    """DNS names that the authoritative server answers with our address."""
     generations: dict[str, Generation | None] = field(default_factory=dict)
     unread: dict[str, ProtokubeError] = field(default_factory=dict)
-    """Etcd clusters whose record the store did not give in this round, and why."""
+    """By etcd cluster: the error with which reading its record from the store failed in this round."""
     disk_errors: dict[str, str] = field(default_factory=dict)
-    """By volume: what its disk answered when its identity was read."""
+    """By volume: the disk error with which reading its identity failed."""
     disk_faults: dict[str, FaultRecord | None] = field(default_factory=dict)
-    """By volume: how often its file system broke lately; None if the store did not say it."""
+    """By volume: how often its file system broke lately; None if the store could not be read."""
     last_words: dict[str, Sequence[LastWords]] = field(default_factory=dict)
-    """By pod: with which words etcd ended, as its output had them when it was first looked at in this round."""
+    """By pod: etcd's fatal messages in the container log, as first read in this round."""
     leaving: dict[str, str] = field(default_factory=dict)
-    """Volumes that the fence is taking away, with their etcd cluster; "" where nobody can tell."""
+    """Volumes that are being unmounted, with their etcd cluster; "" where that is unknown."""
     asked: set[str] = field(default_factory=set)
     """What was waited for in this round."""
     settled: set[str] = field(default_factory=set)
-    """Volumes whose identity, epoch and mark say, on the disk and at the provider, that we serve them."""
+    """Volumes whose identity, epoch and mark, on the disk and at the provider, name us as the holder."""
     next_within: float = math.inf
-    """Seconds after which the next round has to be there, if nothing else asks for one sooner."""
+    """Seconds within which the next round must start."""
 
     def waiting(self, step: str, about: str, why: str) -> None:
         """Report a wait together with the time at which it began."""
@@ -96,7 +96,7 @@ class Round:
 
     @contextmanager
     def reported(self, step: str, about: str) -> Iterator[None]:
-        """Report what becomes of one volume or member about that one: the step then goes on with the others."""
+        """Report an error as one of this volume or member, so that the step goes on with the others."""
         try:
             yield
         except TryLater as why:
@@ -107,16 +107,16 @@ class Round:
             self.waiting(step, about, f"{(why.strerror or str(why)).lower()}: {why.filename or 'unknown file'}")
 
     def within(self, seconds: float) -> None:
-        """Have the next round at the latest then."""
+        """Request the next round within this time."""
         self.next_within = min(self.next_within, seconds)
 
     def waited(self, what: str) -> float:
-        """Seconds since this was first waited for; a round that does not ask starts the count anew."""
+        """Seconds since this wait began; a round that does not call this ends the wait."""
         self.asked.add(what)
         return self.edges.cache.waited(what, self.edges.clock.monotonic())
 
     def forget(self) -> None:
-        """At the end of a round: what is no longer waited for has no beginning either."""
+        """At the end of a round: drop the start time of every wait that is over."""
         since = self.edges.cache.since
         for what in since.keys() - self.asked:
             del since[what]

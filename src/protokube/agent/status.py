@@ -1,4 +1,4 @@
-"""What a round saw and did, as data: read by `status` and `explain`, which need no API for it."""
+"""The status of a round as data: `status` and `explain` read it, without the Kubernetes API."""
 
 from __future__ import annotations
 

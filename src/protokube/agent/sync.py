@@ -1,4 +1,4 @@
-"""The round: the order of things, and nothing else."""
+"""The steps of a round, in their order."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ log = logging.getLogger("protokube.agent")
 
 ROUND: tuple[tuple[str, Step], ...] = (
     ("fence", fence.sync),  # do we still hold what we serve? first, always
-    ("disks", diskwatch.sync),  # does what we serve still take writes? if not, it is taken away and mounted anew
+    ("disks", diskwatch.sync),  # does what we serve still take writes? if not, it is unmounted and mounted again
     ("keys", keys.sync),  # our certificate as a client of etcd; members get theirs when they are started
-    ("nodekeys", nodekeys.sync),  # what makes this machine a node: the kubelet is let in by it
-    ("volumes", phases.sync),  # take the disks, prove them, mount them
+    ("nodekeys", nodekeys.sync),  # the kubelet's certificates
+    ("volumes", phases.sync),  # attach the disks, prove them, mount them
     ("names", member_names.sync),  # peers must find us before etcd starts
-    ("hosts", hosts_file.sync),  # the same without a zone: everybody keeps its own hosts file
+    ("hosts", hosts_file.sync),  # the same without a zone: each master writes its own hosts file
     ("etcd", etcd_member.sync),  # one manifest for each member we hold
-    ("raft mark", raftmarks.sync),  # how far each log has come, kept off the disk: older copies are known by it
-    ("components", components.sync),  # the control plane beside it
-    ("lost", lost.sync),  # a disk that is gone is made anew, by one of us
-    ("agreement", agreement.sync),  # do the members hold the same data? a person is told if not
+    ("raft mark", raftmarks.sync),  # record each log's position off the disk, to recognise older copies
+    ("components", components.sync),  # the rest of the control plane
+    ("lost", lost.sync),  # the elected master replaces a lost disk
+    ("agreement", agreement.sync),  # do the members hold the same data? if not, a person decides
     ("space", space.sync),  # an etcd that is full is compacted, defragmented and takes writes again
-    ("api", api_names.sync),  # the elected master publishes who answers
-    ("cluster", steps.sync),  # what the cluster itself is told, once its API answers
-    ("podnetwork", podnetwork.sync),  # addresses for our pods, and the ways to all others'
-    ("threads", threads.sync),  # what goes on beside the rounds, and should
+    ("api", api_names.sync),  # the elected master publishes the addresses of ready API servers
+    ("cluster", steps.sync),  # objects in the Kubernetes API, once it answers
+    ("podnetwork", podnetwork.sync),  # addresses for our pods, and routes to all others'
+    ("threads", threads.sync),  # report background threads that fail or hang
     ("kubelet", kubelet.sync),  # last: it starts whatever the others prepared
 )
 
@@ -50,9 +50,7 @@ def run_round(edges: Edges, wanted: MasterConfig) -> Round:
             round_.report.waiting(name, why)
         except Refused as why:
             round_.report.needs_a_person(name, why)
-        except (
-            OSError
-        ) as why:  # a full or broken disk of this machine: the next round tries again, and until then says so
+        except OSError as why:  # a full or broken disk of this machine: reported, and retried in the next round
             round_.report.waiting(name, f"{why.strerror or why}: {why.filename or 'unknown file'}")
         except Exception as bug:  # a bug in one step must not keep the kubelet down
             log.exception("%s: unexpected error, please report it", name)

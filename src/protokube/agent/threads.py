@@ -1,7 +1,7 @@
-"""The threads beside the rounds, and what they do not get done: reported in every round until they do.
+"""The agent's background threads; a thread that fails or hangs is reported in every round until it recovers.
 
-Nothing has to be stopped for it: what they find out is believed only while it is fresh. Without presence nobody is
-elected, without a look at the API server it does not count as ready, without a comparison no older copy is judged.
+Nothing else has to stop then: results of a thread count only while they are fresh. Without presence no master is
+elected, without a readiness check the API server does not count as ready, without a comparison no older copy is judged.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def workers(
     cloud: Callable[[Callable[[], None]], None] | None,
     wake: Callable[[], None],
 ) -> Workers:
-    """Each by its name, with how long it may take. What is cheap and urgent is tried again soon, whatever happens."""
+    """Each with its name and time limit. Cheap and urgent ones retry soon after any failure."""
     made = partial(Supervised, changed=wake)
     found = [
         made("presence", leases.work, silent_after=presence.HANGS, longest=presence.TTL),
@@ -35,7 +35,7 @@ def workers(
     if api is not None:
         found.append(made("api server", api.work, silent_after=apiserver.HANGS, longest=presence.TTL))
     if cloud is not None:
-        found.append(made("cloud", lambda: _watch(cloud, wake)))  # it waits for hours where nothing changes
+        found.append(made("cloud", lambda: _watch(cloud, wake)))  # blocks for hours where nothing changes
     return Workers(found)
 
 

@@ -1,7 +1,7 @@
-"""What the complete configuration asks of one master: what the agent is told at boot, and nothing more.
+"""The configuration of one master's agent, as it gets it at boot.
 
-Made once, where the configuration is complete (`launchdata`), and handed over as JSON with the launch data: an
-agent that starts must not wait for a store, and has no decision of the configuration left to take.
+Made once from the complete configuration (`launchdata`), and handed over as JSON with the launch data: an agent that
+starts must not wait for a store, and takes no configuration decision itself.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from protokube.manifests.etcd import EtcdPod
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """One name of the fixed set."""
+    """One member of an etcd cluster; the set of members is fixed."""
 
     short: str
-    """As tags say it: `a`."""
+    """The name in volume tags: `a`."""
     name: str
-    """As etcd says it: `etcd-a`."""
+    """The name in etcd: `etcd-a`."""
     dns_name: str
     peer_url: str
     client_url: str
@@ -54,16 +54,16 @@ class EtcdCluster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileText:
-    """A file as the user asked for it."""
+    """A file that the user configured."""
 
     text: str
-    """Base64, since it may be anything."""
+    """Base64, since the content may be binary."""
     mode: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MasterConfig:
-    """Everything a master's agent is told."""
+    """The complete configuration of a master's agent."""
 
     cluster: str
     api_names: tuple[str, ...]
@@ -75,32 +75,32 @@ class MasterConfig:
     key_pairs: tuple[str, ...] = ()
     """Keys that sign something else than certificates, by their names in the store."""
     components: tuple[ComponentPod, ...] = ()
-    """What runs on every master beside etcd; nothing where there is no Kubernetes."""
+    """What runs on every master in addition to etcd; empty without Kubernetes."""
     kubeconfigs: dict[str, str] = field(default_factory=dict)
-    """By path: the certificate of its user. They lead to the API server of this very machine; that of kube-proxy leads
-    where the kubelet's does."""
+    """By path: the certificate of its user. They point to the API server of this machine; that of kube-proxy points to
+    the same server as the kubelet's."""
     secret_files: dict[str, str] = field(default_factory=dict)
     """By path: the secret in the store that is its content."""
     files: dict[str, FileText] = field(default_factory=dict)
     """By path: the user's own files."""
     group_files: dict[str, dict[str, FileText]] = field(default_factory=dict)
-    """By instance group: those that only its masters have; each stands instead of one of all masters' at its path."""
+    """By instance group: files of its masters only; each overrides the file of all masters at the same path."""
     api_port: int = 443
     kubelet_kubeconfig: str = ""
-    """Where the kubelet of a master looks for it; nothing where no kubelet runs that needs one."""
+    """Path of the kubelet's kubeconfig on a master; empty where no kubelet runs that needs one."""
     kubelet_api: str = ""
-    """Where that kubelet finds the API: the machine's own proxy, which leaves dead servers; or its own server."""
+    """The API server URL for that kubelet: the machine's own proxy, which fails over; or its own server."""
     kubelet_reloads: bool = False
-    """Whether that kubelet notices by itself that the certificate it serves with was renewed."""
+    """Whether that kubelet reloads a renewed serving certificate by itself."""
     pod_network: bool = False
-    """Whether the agents make the network of pods: nodes are neighbours, and nobody else routes between them."""
+    """Whether the agents make the pod network: nodes share a subnet, and nothing else routes between their pods."""
     node_labels: dict[str, dict[str, str]] = field(default_factory=dict)
     """By instance group: what its Nodes are labelled with."""
     node_taints: dict[str, list[str]] = field(default_factory=dict)
     """By instance group: `key=value:Effect`."""
     addons: str = ""
-    """What the cluster gets once its API answers: the digest of the add-ons in the store, as of the launch. Where the
-    store says which are current, these are not asked for."""
+    """The digest of the add-ons in the store, as of the launch. Used only where the store does not name the current
+    ones."""
 
     def etcd_cluster(self, key: str) -> EtcdCluster | None:
         return next((each for each in self.etcd if each.key == key), None)
@@ -111,7 +111,7 @@ def to_tree(wanted: MasterConfig) -> dict[str, Any]:
 
 
 def from_tree(tree: dict[str, Any]) -> MasterConfig:
-    """Read it back; a file of another version of us is an error in words."""
+    """Decode it; InvalidRequest for a file of another version of protokube."""
     try:
         etcd = tuple(
             EtcdCluster(

@@ -25,13 +25,17 @@ STATUS = Path("/run/protokube/status.json")
 
 @click.command("agent")
 @click.option(
-    "--config", "file", type=click.Path(path_type=Path), default=LAUNCH, show_default=True, help="What it is told."
+    "--config", "file", type=click.Path(path_type=Path), default=LAUNCH, show_default=True, help="Launch data, as JSON."
 )
 @click.option(
-    "--status", type=click.Path(path_type=Path), default=STATUS, show_default=True, help="Where it tells how it goes."
+    "--status",
+    type=click.Path(path_type=Path),
+    default=STATUS,
+    show_default=True,
+    help="File that gets the status of each round.",
 )
 @click.option("--metrics", default="127.0.0.1:3990", show_default=True, help="Prometheus metrics; empty for none.")
-@click.option("--once", is_flag=True, help="One round, told on standard output as data, and out.")
+@click.option("--once", is_flag=True, help="Run one round, print its status as JSON, and exit.")
 def agent(file: Path, status: Path, metrics: str, once: bool) -> None:
     """The daemon on each master: disks, names and etcd, by rounds.
 
@@ -63,12 +67,12 @@ def read_launch(file: Path) -> dict[str, Any]:
             f"cannot read {file}: {error.strerror}", hint="it comes with the launch data of a master"
         ) from error
     except ValueError as error:
-        raise InvalidRequest(f"{file} is not JSON: {error}", hint="write it anew") from error
+        raise InvalidRequest(f"{file} is not JSON: {error}", hint="write it again") from error
     if not isinstance(launch, dict):
-        raise InvalidRequest(f"{file} holds no object", saw=type(launch).__name__, hint="write it anew")
+        raise InvalidRequest(f"{file} holds no JSON object", saw=type(launch).__name__, hint="write it again")
     missing = [name for name in ("master", "store", "infrastructure", "units") if name not in launch]
     if missing:
-        raise InvalidRequest(f"{file} does not say {', '.join(missing)}", hint="write it anew")
+        raise InvalidRequest(f"{file} lacks {', '.join(missing)}", hint="write it again")
     return launch
 
 
@@ -101,7 +105,7 @@ def build(launch: dict[str, Any], status: Path) -> Any:
     wanted = nodekeys.with_node(wanted, me)
     wake = threading.Event()
     kube = wiring.kube_api(wanted, keys)
-    api = ApiWatch(wiring.kube_api(wanted, keys), wake.set)  # a connection of its own: whoever is slow holds up nobody
+    api = ApiWatch(wiring.kube_api(wanted, keys), wake.set)  # own connection: a slow request blocks only this thread
     presence = LeasePresence(etcd[wanted.etcd[0].key], me, clock, wake.set, api.ready)
     agreement = AgreementWatch(
         etcd, {each.key: [member.name for member in each.members] for each in wanted.etcd}, wake.set
@@ -121,7 +125,7 @@ def build(launch: dict[str, Any], status: Path) -> Any:
 
 
 def retry_until_answered(call: Any) -> Any:
-    """Ask until there is an answer: without knowing who we are, nothing can be done."""
+    """Retry until the provider answers: the agent cannot start without this machine's identity."""
     import time
 
     from protokube.errors import TryLater
@@ -137,7 +141,7 @@ def retry_until_answered(call: Any) -> Any:
 
 
 def serve_metrics(place: str) -> Callable[[Round, float], None] | None:
-    """What takes each round; None if somebody else has that place, which must not keep a master from healing."""
+    """The function to call after each round; None if the port is in use, which must not stop the agent."""
     from protokube.agent.metrics import serve
     from protokube.errors import Refused
 

@@ -33,9 +33,9 @@ def test_a_missing_file_is_said_in_words_and_no_traceback(tmp_path: Path) -> Non
     ("text", "said"),
     [
         ("{", "is not JSON"),
-        ("{}", "does not say master, store, infrastructure, units"),
-        ("null", "holds no object"),
-        ('"text"', "holds no object"),
+        ("{}", "lacks master, store, infrastructure, units"),
+        ("null", "holds no JSON object"),
+        ('"text"', "holds no JSON object"),
     ],
 )
 def test_a_file_that_is_not_launch_data_is_refused_with_everything_that_is_wrong(
@@ -50,10 +50,10 @@ def test_a_file_that_is_not_launch_data_is_refused_with_everything_that_is_wrong
 
 def test_launch_data_are_read_back(tmp_path: Path) -> None:
     file = tmp_path / "agent.json"
-    told = {"master": {}, "store": "file:///s", "infrastructure": {"kind": "local"}, "units": "local"}
-    file.write_text(json.dumps(told))
+    launch = {"master": {}, "store": "file:///s", "infrastructure": {"kind": "local"}, "units": "local"}
+    file.write_text(json.dumps(launch))
 
-    assert read_launch(file) == told
+    assert read_launch(file) == launch
 
 
 def test_vendors_that_there_are_not_are_named() -> None:

@@ -1,4 +1,4 @@
-"""What the agent asks of a running etcd, and what it keeps in the store about it: leases, quorum, agreement, space.
+"""What the agent reads from and does to a running etcd, and its records in the store: leases, quorum, agreement, space.
 
 Not here: the disk under a member (`agent.volume`), and its static pod (`agent.controlplane.etcd_member`).
 """

@@ -1,7 +1,8 @@
-"""Do the members agree? Asked beside the rounds, since asking everybody takes time; told by the rounds.
+"""Compare the data of etcd's members in a background thread, since asking all of them takes time; rounds report it.
 
-`/health` cannot say it. On an alarm no data is touched: masters of the minority side leave the names of the API, and a
-person is told. All masters leave if no side has a majority, or if a member outside of it came further than it.
+`/health` cannot detect diverged data. An alarm changes no data: the masters of the minority are removed from the DNS
+names of the API, and the report asks for a person. All masters are removed if no side has a majority, or if a member
+outside of the majority is ahead of it.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from protokube.members.agreement import Disagree, Suspicion
 
 STEP = "agreement"
 EVERY, SUSPICIOUS = 30.0, 2.0
-"""Seconds between two comparisons; between two once they differed, and before the first."""
+"""Seconds between two comparisons; the second after a difference, and before the first comparison."""
 RECENT = 120.0
-"""Seconds for which a comparison says something about the members."""
+"""Seconds for which a comparison stays valid."""
 HANGS = 300.0
-"""Seconds after which one that has not ended is reported."""
+"""Seconds after which a hanging comparison is reported."""
 
 
 class AgreementWatch:
-    """Compares the members of each etcd cluster again and again."""
+    """Compares the members of each etcd cluster periodically."""
 
     def __init__(
         self,
@@ -40,7 +41,7 @@ class AgreementWatch:
         self._compared: dict[str, float] = {}
 
     def alarms(self) -> Mapping[str, Disagree]:
-        """By etcd cluster, where the members differed several times running."""
+        """By etcd cluster, where the members differed several times in a row."""
         return {key: each.alarm for key, each in self._suspicions.items() if each.alarm is not None}
 
     def suspected(self, key: str) -> bool:
@@ -50,7 +51,7 @@ class AgreementWatch:
         return is_recent(self._compared.get(key), self._clock(), RECENT)
 
     def look(self) -> bool:
-        """One comparison of each; whether any differed."""
+        """Compare each etcd cluster once; returns whether any differed."""
         differed, before = False, dict(self.alarms())
         for key, names in self._members.items():
             seen = compare(self._etcd[key], names)
@@ -62,7 +63,7 @@ class AgreementWatch:
         return differed
 
     def work(self) -> float:
-        """One comparison; the seconds until the next: for a thread of its own."""
+        """One comparison; returns the seconds until the next. Run by a thread of its own."""
         return SUSPICIOUS if self.look() else EVERY
 
 
@@ -78,7 +79,7 @@ def sync(round_: Round) -> None:
 
 
 def out_of_service(round_: Round) -> set[str]:
-    """The machines whose API servers must not be found: holders of members on the wrong side."""
+    """Machines to remove from the names of the API: they hold members on the wrong side."""
     wrong = {name for alarm in round_.edges.agreement.alarms().values() for name in alarm.out_of_service}
     names = {(etcd.key, each.short): each.name for etcd in round_.wanted.etcd for each in etcd.members}
     return {

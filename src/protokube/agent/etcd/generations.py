@@ -1,6 +1,6 @@
-"""The generation record in the store, as the agent uses it: read, closed once, a replacement added.
+"""Read and update the generation record in the store: close it once, add replacements.
 
-Every write is over exactly what was read. A lost answer is no answer: the next round reads again.
+Every write is a compare-and-swap on the version that was read. After a lost answer the next round reads again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from protokube.members.generation import Generation, decode, encode
 from protokube.store import Changed, NotThere, Stored, layout
 
 LASTS = 60.0
-"""Seconds for which a record is not read again where nothing depends on it but a check of what already runs."""
+"""Seconds for which a cached record is good enough to check a member that already runs."""
 
 
 @dataclass(slots=True)
@@ -27,7 +27,7 @@ class GenerationsCache(StepCache):
 def read(round_: Round, key: str) -> Generation | None:
     """The record, or None if there is none that can be read in full; TryLater if the store does not answer."""
     if key in round_.unread:
-        raise round_.unread[key]  # a store that is away costs one wait a round, not one for everybody who asks
+        raise round_.unread[key]  # an unreachable store costs one timeout a round, not one for each caller
     if key not in round_.generations:
         try:
             stored = _stored(round_, key)
@@ -40,7 +40,7 @@ def read(round_: Round, key: str) -> Generation | None:
 
 
 def recent(round_: Round, key: str) -> Generation | None:
-    """The record as it was a short while ago, for a member that runs; None if the store does not answer."""
+    """The record, possibly from the cache, for a member that runs; None if the store does not answer."""
     known, now = round_.edges.cache.of(GenerationsCache).read.get(key), round_.edges.clock.monotonic()
     if known is not None and is_recent(known.when, now, LASTS):
         record = known.value
@@ -53,13 +53,13 @@ def recent(round_: Round, key: str) -> Generation | None:
 
 
 def remembered(round_: Round, key: str) -> Generation | None:
-    """The record as it was last read, however long ago; nobody is asked."""
+    """The cached record, of any age, without a call to the store."""
     known = round_.edges.cache.of(GenerationsCache).read.get(key)
     return known.value if known is not None else None
 
 
 def change(round_: Round, key: str, how: Callable[[Generation], Generation]) -> Generation:
-    """Write a changed record over the one just read; TryLater if somebody else was faster."""
+    """Write a changed record over the one just read; TryLater if another writer was faster."""
     stored = _stored(round_, key)
     known = decode(stored.data) if stored else None
     if stored is None or known is None:
@@ -79,7 +79,8 @@ def change(round_: Round, key: str, how: Callable[[Generation], Generation]) -> 
 def create_record(round_: Round, key: str, path: str, data: bytes) -> None:
     """Create another record of this etcd cluster. TryLater in a store without a generation record.
 
-    Such a store is empty because something is not mounted, or is not ours: what is created there is lost or in the way.
+    Such a store is empty because it is not mounted, or belongs to another cluster: a record created there would be lost
+    or would be in the way.
     """
     if _stored(round_, key) is None:
         raise TryLater(

@@ -1,8 +1,8 @@
-"""One API server at a time is taken away on purpose: whoever wants to has leave, a key in etcd, or waits.
+"""Maintenance lease: at most one API server restarts at a time, the one whose master holds a key in etcd.
 
-The key has a lease of its own, kept while the API server is away and given back once it serves again. A master that
-dies on leave takes nobody's turn for longer than that lease. Rounds ask; everything that needs etcd is done by `beat`,
-which is called beside them.
+The key is bound to an etcd lease of its own, kept alive while the API server is down and revoked once it serves again.
+If a master dies while it holds the key, the lease expires and another master may restart its API server. Rounds only
+request it; a background thread makes all calls to etcd, in `beat`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from protokube.errors import Refused, TryLater
 from protokube.etcd import Etcd
 
 TTL = 5
-"""Seconds without a word after which a leave, or the wish for one, is over."""
+"""Seconds: the lease's time to live; and how long a request stays valid if no round repeats it."""
 SURELY_BACK = 30.0
-"""Seconds after which an API server that serves has come back, though nobody saw it away: it may have been quick."""
+"""Seconds after which an API server that serves has restarted, also if it was never seen down: it may be fast."""
 LONGEST = 90.0
-"""Seconds after which another one may go, though this one never came back."""
+"""Seconds after which another API server may restart, even if this one never came back."""
 
 
 @dataclass(slots=True)
@@ -27,12 +27,12 @@ class _Held:
     lease: int
     kept: float
     began: float | None = None
-    """When the API server was taken away; None until then."""
+    """When the restart began; None until then."""
     seen_away: bool = False
 
 
 class MaintenanceLease:
-    """The leave of this master."""
+    """This master's side of the maintenance lease."""
 
     def __init__(self, etcd: Etcd, key: str, me: str, clock: Clock) -> None:
         self._etcd, self._key, self._me, self._clock = etcd, key, me, clock
@@ -41,7 +41,7 @@ class MaintenanceLease:
         self._lock = threading.Lock()
 
     def may_restart(self) -> bool:
-        """Whether to go now. Each leave is for one absence; who asks and gets none asks again in the next round."""
+        """Whether to restart the API server now. A lease allows one restart; without one, the next round asks again."""
         with self._lock:
             now, held = self._clock.monotonic(), self._held
             self._requested = now
@@ -51,7 +51,7 @@ class MaintenanceLease:
             return True
 
     def beat(self, taken: bool, serving: bool) -> bool:
-        """Get, keep or give back; whether there is leave now that was not there before."""
+        """Acquire, keep alive or revoke the lease. Returns whether it was acquired just now."""
         held = self._held
         if held is None:
             return not taken and self._is_wanted() and self._acquire()
@@ -59,7 +59,7 @@ class MaintenanceLease:
         kept = self._etcd.keep(held.lease)
         with self._lock:
             if self._held is not held:
-                return False  # given back meanwhile
+                return False  # released meanwhile
             held.kept = sent
             held.seen_away |= held.began is not None and not serving
             if kept and not self._is_over(held, serving):
@@ -70,7 +70,7 @@ class MaintenanceLease:
         return False
 
     def release(self) -> None:
-        """Give it back, whatever is going on; silently if etcd does not answer, since a lease ends by itself."""
+        """Revoke the lease in any state. Ignores an etcd that does not answer, since the lease expires by itself."""
         with self._lock:
             held, self._held = self._held, None
         if held is not None:

@@ -1,7 +1,7 @@
-"""Who is alive, and who writes what all share: leases in etcd, where the synchronisation logic already is.
+"""Liveness of masters and leader election, both over leases in etcd.
 
-A lease lasts a few seconds and has to be renewed more often than rounds come, so `beat` is called beside them. Whatever
-is not fresh is not believed: an answer counts from the moment its question was sent.
+A lease lasts a few seconds and must be renewed more often than rounds run, so a background thread calls `beat`. Only
+fresh answers are used: the age of an answer counts from the moment the request was sent.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from protokube.providers.machines import Machine
 PREFIX = "/protokube/"
 MASTERS, ELECTED, MAINTENANCE = f"{PREFIX}masters/", f"{PREFIX}elected", f"{PREFIX}leave"
 TTL = 5
-"""Seconds a master is believed to be alive after its last word."""
+"""Seconds for which a master counts as alive after its last renewal."""
 EVERY = 1.25
 HANGS = 60.0
-"""Seconds after which a beat that has not ended is reported: it makes eight calls at most, of 2 s each."""
+"""Seconds after which a hanging beat is reported: it makes eight calls at most, of 2 s each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class _Seen:
 
 
 class LeasePresence:
-    """Presence over leases; one lease carries both this master's presence and its office."""
+    """Presence over leases; one lease carries both this master's liveness and its leadership."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class LeasePresence:
         self._maintenance = MaintenanceLease(etcd, MAINTENANCE, me.id, clock)
 
     def beat(self) -> None:
-        """Renew the lease, or get one, and see who else is there; silently later if etcd does not answer."""
+        """Renew the lease, or acquire one, and read the other masters' keys. The next beat retries if etcd is down."""
         with contextlib.suppress(TryLater, Refused):
             self._beat()
 
@@ -71,13 +71,13 @@ class LeasePresence:
         serving = self._is_serving()
         record = json.dumps({"address": self._me.address, "name": self._me.name, "serving": serving}, sort_keys=True)
         if mine not in keys or keys[mine].lease != self._lease or keys[mine].value != record:
-            with contextlib.suppress(NoSpace):  # a full etcd keeps leases: what the others read of us stays as it was
+            with contextlib.suppress(NoSpace):  # a full etcd still renews leases; our old record stays
                 self._etcd.put(mine, record, self._lease)
         elected = keys[ELECTED].value if ELECTED in keys else ""
         if not elected:
             elected = self._campaign()
         elif elected == self._me.id and keys[ELECTED].lease != self._lease:
-            elected = ""  # an office of a lease that we lost: it ends by itself
+            elected = ""  # leadership under a lease that we lost: it expires by itself
         masters = {
             key.removeprefix(MASTERS): _decode(each.value) for key, each in keys.items() if key.startswith(MASTERS)
         }
@@ -90,7 +90,7 @@ class LeasePresence:
             self._changed()
 
     def _campaign(self) -> str:
-        """Be elected, if nobody is; a full etcd elects nobody."""
+        """Try to become the leader while there is none; a full etcd elects none."""
         assert self._lease is not None
         try:
             return self._me.id if self._etcd.create(ELECTED, self._me.id, self._lease) else ""
@@ -117,13 +117,13 @@ class LeasePresence:
         return self._maintenance.may_restart()
 
     def work(self) -> float:
-        """One beat; the seconds until the next: for a thread of its own. What it raises is a malformed answer, or a
-        bug: the next beat begins anew, and until one succeeds what was seen before grows old."""
+        """One beat; returns the seconds until the next. Run by a thread of its own. It raises only on a malformed
+        answer or a bug: the next beat starts over, and until one succeeds the last observation goes stale."""
         self.beat()
         return EVERY
 
     def retire(self) -> None:
-        """Leave in an orderly way and for good: the others need not wait for the lease to end."""
+        """Give up the lease for good, so that the others need not wait for it to expire."""
         self._stop.set()
         self._seen = None
         self._maintenance.release()

@@ -1,7 +1,7 @@
-"""The member list, from a quorum, and without waiting for one that is not there.
+"""Read the member list from a quorum, without waiting for a quorum that is missing.
 
-A member without a leader keeps a question that needs a quorum until the question times out; whether it has a leader it
-says at once. So that is asked first, and a round is not held up by a cluster that is only just forming.
+A member without a leader blocks a linearizable request until it times out, but answers a status request at once. So the
+status is read first, and a cluster that is still forming does not block a round.
 """
 
 from __future__ import annotations

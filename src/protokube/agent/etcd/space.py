@@ -1,9 +1,8 @@
-"""Heal an etcd cluster that raised an alarm: compact, defragment our own member in its turn, clear the alarm.
+"""Handle an alarm of an etcd cluster: compact, defragment our own member in its turn, disarm the alarm.
 
-A full etcd grants no lease, so the election of masters by leases may have ended. Two other things are unique: etcd's
-leader, whose holder acts for the whole cluster, and the record of the remedy in the state store, which is only written
-over exactly what was read and says whose turn it is. Each master defragments its own member alone. See
-docs/decisions/0017-full-etcd.md.
+A full etcd grants no lease, so there may be no elected master. Two other things are unique: etcd's leader, whose holder
+acts for the whole cluster, and the record of the remedy in the state store, which is written by compare-and-swap and
+names the member whose turn it is. Each master defragments only its own member. See docs/decisions/0017-full-etcd.md.
 """
 
 from __future__ import annotations
@@ -44,8 +43,8 @@ QUOTA = "quota-backend-bytes"
 @dataclass(slots=True)
 class SpaceCache(StepCache):
     versions: dict[str, Confirmed[str]] = field(default_factory=dict)
-    """By etcd cluster: the version of the remedy's record, "" for none, and when it was first seen. Forgotten, it is
-    first seen later, and a look at the members has to be newer still."""
+    """By etcd cluster: the version of the remedy's record, "" for none, and when it was first seen. If this is
+    lost, the version is first seen later, and the members must be observed after that."""
 
 
 def sync(round_: Round) -> None:
@@ -73,9 +72,9 @@ def _one(round_: Round, watch: SpaceWatch, disk: MountedVolume) -> None:
         round_.waiting(STEP, key, job.what)
         return
     if job is not None:
-        _collect(round_, key, job)  # not over before the record says so: without a store the next round tries again
+        _collect(round_, key, job)  # done only once it is in the record: without a store the next round tries again
         watch.collected(key)
-        return  # what is seen now may still be from before
+        return  # the current observation may be older than the job
     sight = watch.sight(key)
     if sight is None:
         return
@@ -92,7 +91,7 @@ def _one(round_: Round, watch: SpaceWatch, disk: MountedVolume) -> None:
 
 
 def _is_newer(round_: Round, key: str, sight: Sight, stored: Stored | None) -> bool:
-    """Whether the members were asked after the record came to say what it says: another master may have acted."""
+    """Whether the members were observed after the record last changed: another master may have acted in between."""
     versions = round_.edges.cache.of(SpaceCache).versions
     version = stored.version if stored is not None else ""
     known = versions.get(key)
@@ -139,7 +138,7 @@ def _space(round_: Round, watch: SpaceWatch, disk: MountedVolume, sight: Sight, 
 
 
 def _quota(configured: int, sight: Sight, member: int) -> int:
-    """What the member itself reports is in force; an etcd before 3.6 reports nothing."""
+    """The quota that the member itself reports; an etcd before 3.6 reports none."""
     status = sight.statuses.get(member)
     return status.quota if status is not None and status.quota else configured
 
@@ -185,7 +184,7 @@ def _disarm(disarm: Callable[[Alarm], None], alarms: tuple[Alarm, ...]) -> None:
 
 
 def _person(round_: Round, watch: SpaceWatch, key: str, space: Space, found: NeedsPerson) -> None:
-    """Reported once, by the master that holds the leader; by all if there is none, and of our own volume by us."""
+    """Reported by the master that holds the leader; by all if there is none; by us if it concerns our own volume."""
     if not space.directs and space.leader and not found.mine:
         leader = space.name(space.leader)
         round_.waiting(STEP, key, f"{_named(space)}: the master that holds the leader, {leader}, reports what to do")
@@ -229,7 +228,7 @@ def _decoded(stored: Stored) -> Remedy:
 
 
 def _begin(round_: Round, key: str, stored: Stored | None, before: Remedy) -> None:
-    """Have the record in force before anything is done; TryLater if another master was faster."""
+    """Write the record before anything else is done; TryLater if another master was faster."""
     if stored is None or _decoded(stored) != before:
         _write(round_, key, stored, before)
 

@@ -1,9 +1,9 @@
-"""Watch this master's etcd members for alarms, and run what heals them, beside the rounds.
+"""Watch this master's etcd members for alarms, and run the maintenance jobs that clear them, in background threads.
 
-Calm, it costs one status call to the own member every 30 s: etcd reports the alarms of all members there. What is hard
-is slow work: a member that is defragmented answers nothing for minutes, and a round must not wait for it. So each piece
-of work has a thread of its own, and a later round collects its result; a thread that ended without one is a bug and
-reported as such.
+Without an alarm this costs one status call to the own member every 30 s: etcd reports the alarms of all members there.
+Jobs are slow: a member that is being defragmented answers nothing for minutes, and a round must not wait for it. So
+each job has a thread of its own, and a later round collects its result; a thread that ends without a result is reported
+as a bug.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from protokube.members.space import OLD_ENOUGH, Sample
 from protokube.members.start import Listed
 
 EVERY, ALARMED = 30.0, 2.0
-"""Seconds between two looks; between two while an alarm is raised."""
+"""Seconds between two observations; the second while an alarm is raised."""
 FRESH = 15.0
-"""Seconds for which a look at an alarm is good enough to act on."""
+"""Seconds for which an observation of an alarm is fresh enough to act on."""
 HANGS = 180.0
-"""Seconds after which a look that has not ended is reported: a disk that hangs knows no deadline."""
+"""Seconds after which a hanging observation is reported: a call to a disk that hangs has no deadline."""
 TRIES = 3
-"""Attempts to find what fills an etcd, for each alarm: reading it costs something."""
+"""Attempts per alarm to find which keys fill an etcd: reading them is expensive."""
 SHOWN = 3
-"""Prefixes that are worth naming."""
+"""Number of the largest prefixes that are reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Own:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """One look at an etcd cluster. Without an alarm only the own member was asked."""
+    """One observation of an etcd cluster. Without an alarm, only the own member was queried."""
 
     when: float
     own: Status
@@ -59,7 +59,7 @@ class Sight:
 
 @dataclass(slots=True)
 class Job:
-    """Work that runs beside the rounds."""
+    """A maintenance job that runs in a background thread."""
 
     what: str
     """`defragmenting etcd-b`."""
@@ -75,7 +75,7 @@ class Job:
 
 @dataclass(slots=True)
 class _Watched:
-    """What is known of one etcd cluster; safe to lose."""
+    """In-process state about one etcd cluster; safe to lose."""
 
     sight: Sight | None = None
     due: float = 0.0
@@ -92,7 +92,7 @@ def in_thread(work: Callable[[], None]) -> None:
 
 
 class SpaceWatch:
-    """Looks at the members that rounds say are ours, and runs one job at a time for each etcd cluster."""
+    """Observes the members that this master serves, and runs one job at a time for each etcd cluster."""
 
     def __init__(
         self,
@@ -106,20 +106,20 @@ class SpaceWatch:
         self._own: Mapping[str, Own] = {}
         self._watched = {key: _Watched() for key in etcd}
 
-    # For the rounds.
+    # Called by the rounds.
 
     def hold(self, own: Mapping[str, Own]) -> None:
-        """The members that this master serves now, by etcd cluster."""
+        """Set the members that this master serves now, by etcd cluster."""
         self._own = dict(own)
 
     def sight(self, key: str) -> Sight | None:
-        """The last look, if it is fresh."""
+        """The last observation, if it is fresh."""
         seen = self._watched[key].sight
         lasts = FRESH if seen is not None and seen.alarms else 3 * EVERY
         return seen if seen is not None and self._clock.monotonic() - seen.when < lasts else None
 
     def look_again(self, key: str) -> None:
-        """Ask the members at the next tick."""
+        """Query the members at the next tick."""
         self._watched[key].due = 0.0
 
     def samples(self, key: str) -> tuple[Sample, ...]:
@@ -127,7 +127,7 @@ class SpaceWatch:
         return tuple(Sample(now - when, revision) for when, revision in self._watched[key].samples)
 
     def shares(self, key: str) -> tuple[Share, ...]:
-        """What fills it, the largest first; nothing while that is not known."""
+        """The prefixes that fill it, the largest first; empty while that is not known."""
         return (self._watched[key].shares or ())[:SHOWN]
 
     def start(self, key: str, job: Job, work: Callable[[], None]) -> None:
@@ -143,7 +143,7 @@ class SpaceWatch:
                 job.error = why
             finally:
                 watched.jobs_ended += 1
-                watched.sight, watched.due = None, 0.0  # what was seen before it says nothing now
+                watched.sight, watched.due = None, 0.0  # the job made the last observation obsolete
                 job.ended = True
                 self._changed()
 
@@ -153,18 +153,18 @@ class SpaceWatch:
         return self._watched[key].job
 
     def collected(self, key: str) -> None:
-        """The job has ended, and its result was taken."""
+        """Drop a job that has ended, once its result was recorded."""
         self._watched[key].job = None
 
-    # Beside the rounds.
+    # Called by the background thread.
 
     def work(self) -> float:
-        """One tick; the seconds until the next: for a thread of its own."""
+        """One tick; returns the seconds until the next. Run by a thread of its own."""
         self.tick()
         return 1.0
 
     def tick(self) -> None:
-        """Look at each etcd cluster whose time has come."""
+        """Observe each etcd cluster that is due."""
         for key, own in self._own.items():
             watched = self._watched[key]
             if self._clock.monotonic() < watched.due:
@@ -174,10 +174,10 @@ class SpaceWatch:
                 seen = self._look(key, own, watched)
             except (TryLater, Refused):  # the etcd step reports a member that does not answer
                 seen = None
-            except OSError:  # its volume was taken away meanwhile
+            except OSError:  # its volume was unmounted meanwhile
                 seen = None
             if ended != watched.jobs_ended:
-                continue  # a job ended in the middle of this look: it saw both before and after
+                continue  # a job ended during this observation, which mixes the states before and after it
             watched.sight = seen
             watched.due = self._clock.monotonic() + (ALARMED if self._is_alarmed(watched) else EVERY)
             if (before.alarms if before else ()) != (seen.alarms if seen else ()):
@@ -185,7 +185,7 @@ class SpaceWatch:
 
     @staticmethod
     def _is_alarmed(watched: _Watched) -> bool:
-        """A look that failed while an alarm is raised is repeated soon as well."""
+        """An observation that failed while an alarm is raised is repeated soon as well."""
         return watched.job is not None or watched.shares is not None or bool(watched.sight and watched.sight.alarms)
 
     def _look(self, key: str, own: Own, watched: _Watched) -> Sight:
@@ -212,7 +212,7 @@ class SpaceWatch:
         )
 
     def _weigh(self, etcd: MaintainedEtcd, own: Own, watched: _Watched) -> None:
-        """Once for each alarm, and by the master that holds the leader only."""
+        """Find the largest prefixes: once for each alarm, and only on the master that holds etcd's leader."""
         if watched.shares is not None or watched.tries >= TRIES:
             return
         watched.tries += 1
@@ -223,9 +223,9 @@ class SpaceWatch:
 
 
 def _sample(watched: _Watched, status: Status, now: float) -> None:
-    """Keep a revision every half minute, for as long as one may be needed."""
+    """Keep one revision every 30 s, for as long as a compaction may need it."""
     if watched.cluster_id != status.cluster_id or any(status.revision < each for _, each in watched.samples):
-        watched.samples.clear()  # another cluster answers under this name: its revisions are others
+        watched.samples.clear()  # another cluster answers under this name, with its own revisions
         watched.cluster_id = status.cluster_id
     if not watched.samples or now - watched.samples[-1][0] >= EVERY - 1:
         watched.samples.append((now, status.revision))

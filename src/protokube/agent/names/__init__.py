@@ -1,4 +1,4 @@
 """DNS names that the agent writes: those of its etcd members, those of the API, or a hosts file where there is no zone.
 
-Not here: which records result (`records`, pure), and names that annotations ask for (`controllers.dns`).
+Not here: which records result (`records`, pure), and names of annotated objects (`controllers.dns`).
 """

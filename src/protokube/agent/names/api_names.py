@@ -1,7 +1,7 @@
-"""The names of the API: the elected master publishes who is alive and serves it, and nobody else does.
+"""The DNS names of the API: only the elected master writes them, with the addresses of live masters that serve it.
 
-Without a quorum nobody is elected and nobody writes; the last address is never removed, and no address is ever written
-that no living master owns: a machine that was declared dead and woke up again does not count, whatever its lease says.
+Without a quorum there is no elected master, and nothing is written. The last address is never removed. Only addresses
+of live masters are written: a machine that the provider declared dead does not count, even if it renews its lease.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ READ_EVERY = 300.0
 @dataclass(slots=True)
 class ApiCache(StepCache):
     published: Confirmed[tuple[tuple[str, str], ...]] | None = None
-    """Machines and addresses that the names were last seen to have, while we were elected."""
+    """Machines and addresses that were last published, while we were elected."""
 
 
 def sync(round_: Round) -> None:
@@ -35,7 +35,7 @@ def sync(round_: Round) -> None:
         round_.waiting(STEP, "", f"{why}, so nobody writes the names of the API")
         return
     if not edges.presence.elected():
-        cache.published = None  # whoever is elected writes what we then do not know
+        cache.published = None  # another elected master may write other addresses
         return
     generation = generations.recent(round_, round_.wanted.etcd[0].key)
     if generation is None or generation.open:
@@ -63,7 +63,7 @@ def sync(round_: Round) -> None:
 
 
 def living(round_: Round) -> set[str]:
-    """The machines that the provider has not declared dead. An elected master that is not among them gives up."""
+    """The machines that the provider has not declared dead. An elected master that is not among them retires."""
     edges = round_.edges
     known = {each.id for each in edges.machines.list_machines()}
     if edges.me.id not in known:

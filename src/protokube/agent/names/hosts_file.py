@@ -1,7 +1,7 @@
-"""Names without a zone: the provider knows which machine holds which volume, so each master writes its own hosts file.
+"""Names without a DNS zone: each master writes its own hosts file, from which machine holds which volume.
 
-Nothing to mesh, nothing to seed: every master computes the same records. A block that somebody removed is put back in
-the next round, since the file itself is compared.
+The provider knows the holders, so every master computes the same records, without gossip and seed nodes. A block that
+somebody removed is restored in the next round, since the file itself is compared.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _is_recorded(round_: Round, volume: Volume) -> bool:
 
 
 def _addresses(round_: Round) -> dict[str, str]:
-    """Machines by id; asked for anew only while somebody holds a volume whom we do not know."""
+    """Machine addresses by id; listed again only while an unknown machine holds a volume."""
     edges = round_.edges
     holders = {each.attached_to for each in round_.volumes or () if each.attached_to}
     cache = edges.cache.of(HostsCache)

@@ -1,7 +1,7 @@
-"""Our members' names in DNS, before etcd starts: peers turn away whoever DNS does not point at.
+"""Publish our members' DNS names before etcd starts: peers reject a connection whose address DNS does not confirm.
 
-A record carries the epoch of its volume. A lower epoch never overwrites a name, so a master that slept cannot take a
-name back from its successor.
+A record carries the epoch of its volume. A lower epoch never overwrites a name, so a master that was suspended cannot
+take a name back from its successor.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from protokube.records.names import normalise
 
 STEP = "names"
 READ_EVERY = 300.0
-"""Seconds between two readings of a name that was in order."""
+"""Seconds between two reads of a name that was correct."""
 
 
 @dataclass(slots=True)
 class NamesCache(StepCache):
     settled: dict[str, Confirmed[tuple[str, int]]] = field(default_factory=dict)
-    """By DNS name: the address and epoch with which the authoritative side answered."""
+    """By DNS name: the address and epoch that the authoritative server answered."""
 
 
 def sync(round_: Round) -> None:
@@ -49,7 +49,7 @@ def _one(round_: Round, disk: MountedVolume) -> None:
             assert edges.dns is not None
             edges.dns.apply(plan.changes)
             round_.report.done(STEP, f"-> {edges.me.address}", name)
-            plan = _plan(round_, disk)  # etcd may start only when the authoritative side really answers so
+            plan = _plan(round_, disk)  # etcd may start only when the authoritative server answers it
         match plan:
             case Yield(why=why):
                 raise Refused(why, hint="if the volume is ours for sure, delete the records of that name")
@@ -63,7 +63,7 @@ def _one(round_: Round, disk: MountedVolume) -> None:
 
 
 def published_epoch(round_: Round, name: str) -> int:
-    """The greatest epoch beside a name: a new volume of its member has to begin above it, or could never have it."""
+    """The epoch published with a name: a new volume of its member must start above it, or could never take the name."""
     if round_.edges.dns is None or not round_.edges.zone_mode:
         return 0
     claim = read_claim(round_.edges.dns.read([name]), normalise(name))
