@@ -1,8 +1,8 @@
-"""What the cluster gets once its API answers: applied, kept as it should be, and taken away when nobody wants it.
+"""Reconcile the add-ons through the Kubernetes API: apply their objects, and prune objects that no add-on has any more.
 
-The order makes it safe to be killed anywhere: first the record of all there will be, then the objects, then what goes,
-then the record of what is left. Whoever knows only an older set than the record does nothing at all. One object that
-cannot be had does not keep the others waiting; but nothing is taken away before all the others are as they should be.
+The order makes a crash at any point safe: write the record of all objects, apply them, prune, write the record of what
+is left. An agent with an older set than the record makes no changes. An object that fails does not block the others,
+but nothing is pruned before all others are applied.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from protokube.store.addons import read_addons, read_current
 
 STEP, MANAGER = "addons", "protokube"
 EVERY, AGAIN = 300.0, 20.0
-"""How soon we look again: when all is well; and when something was refused or waits for something else. The second is
-also how soon we ask the store again what is wanted."""
+"""Seconds until the next reconciliation: after success; and after an error or a wait. The second is also the interval
+at which the store is read for the current set."""
 SET_BACK = (
     "restore the newer store; or, if the store is right as it is, delete the ConfigMap "
     f"{records.NAMESPACE}/{records.NAME}, which takes nothing away"
@@ -42,12 +42,12 @@ class Trouble:
     text: str
     hint: str = ""
     passes: bool = False
-    """It may come right by itself."""
+    """The next attempt may succeed without a person."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How it went, told again in every round until we look again."""
+    """The result of a reconciliation, reported in every round until the next one."""
 
     of: Current
     troubles: tuple[Trouble, ...]
@@ -58,7 +58,7 @@ class Outcome:
 class AddonsCache(StepCache):
     outcome: Confirmed[Outcome] | None = None
     store_read: Confirmed[str] | None = None
-    """When the store was last asked, by a master whose launch data say this."""
+    """When the store was last read, with the digest in the launch data then."""
 
 
 def sync(round_: Round, kube: Kube) -> None:
@@ -80,7 +80,7 @@ def sync(round_: Round, kube: Kube) -> None:
 
 
 def forget(round_: Round) -> None:
-    """Another master sees to it; when it is our turn again, we do not know what happened meanwhile."""
+    """Drop the cached result while another master is elected: it may change the add-ons."""
     round_.edges.cache.of(AddonsCache).outcome = None
 
 
@@ -92,19 +92,19 @@ def _recent(round_: Round, now: float) -> Outcome | None:
 
 
 def _current(round_: Round, outcome: Outcome | None) -> Current:
-    """What is wanted now."""
+    """The current set of add-ons."""
     try:
         current = read_current(round_.edges.store, round_.wanted.cluster)
     except TryLater as why:
         if outcome is None:
             raise
-        round_.report.waiting(STEP, why)  # nothing to do but to ask: a store that is away must not cost every round
+        round_.report.waiting(STEP, why)  # keep the cached set; `sync` reads the store again after AGAIN seconds
         return outcome.of
     return current or Current(number=0, digest=round_.wanted.addons)
 
 
 def reconcile(round_: Round, kube: Kube, current: Current) -> Outcome:
-    """All of it once."""
+    """One pass over all add-ons."""
     kept = _get(kube, records.PATH)
     record, number, seen = records.from_tree(kept), records.number_of(kept), _version(kept)
     if why := why_not(current, number):
@@ -112,12 +112,12 @@ def reconcile(round_: Round, kube: Kube, current: Current) -> Outcome:
     wanted = read_addons(round_.edges.store, round_.wanted.cluster, current.digest)
     resources = Resources(kube)
     exists, unseen = _look(kube, resources, to_look_at(wanted, record))
-    # without a number nobody can say whether another master wants more than we do
+    # without a number, another master may have a newer set than ours: nothing is pruned
     chosen = plan(wanted, record, exists, unseen=unseen.keys(), takes_away=current.number > 0)
     if (chosen.during, current.number) != (record, number):
         seen = _write(kube, chosen.during, current.number, seen)
     troubles = [*unseen.values(), *_apply(round_, kube, resources, chosen, exists)]
-    if not troubles:  # what replaces a thing must be there before the thing goes
+    if not troubles:  # a replacement must exist before the old object is deleted
         troubles = _prune(round_, kube, resources, chosen, seen)
     if not troubles and chosen.after != chosen.during:
         _write(kube, chosen.after, current.number, seen)
@@ -126,13 +126,13 @@ def reconcile(round_: Round, kube: Kube, current: Current) -> Outcome:
 
 
 def _look(kube: Kube, resources: Resources, refs: Iterable[Ref]) -> tuple[dict[Ref, Tree], dict[Ref, Trouble]]:
-    """What there is of these, and what nobody can say of the others."""
+    """The objects that exist, and an error for each one that could not be read."""
     exists: dict[Ref, Tree] = {}
     unseen: dict[Ref, Trouble] = {}
     for which in refs:
         try:
             there = _get(kube, resources.path(which))
-        except UnknownKind:  # of a kind that is not served, there is nothing
+        except UnknownKind:  # a kind that is not served has no objects
             continue
         except NoAnswer:
             raise
@@ -156,10 +156,10 @@ def _apply(
             now = kube.apply(resources.path(which, tree["apiVersion"]), tree, manager=MANAGER)
         except NoAnswer:
             raise
-        except TryLater as why:  # its kind may come, the webhook that has a say in it may come back
+        except TryLater as why:  # its CRD or an admission webhook may become available
             troubles.append(Trouble(about=str(which), text=f"{why.message} ({addon})", passes=True))
         except ApiError as why:
-            troubles.append(Trouble(about=str(which), text=f"refused: {why.message}", hint=f"mend the add-on {addon}"))
+            troubles.append(Trouble(about=str(which), text=f"refused: {why.message}", hint=f"fix the add-on {addon}"))
         else:
             changed[addon] += said_by(tree, now) != said_by(tree, exists.get(which))
     for addon, count in changed.items():
@@ -171,7 +171,7 @@ def _apply(
 def _prune(round_: Round, kube: Kube, resources: Resources, chosen: AddonPlan, seen: str) -> list[Trouble]:
     troubles: list[Trouble] = []
     for each in chosen.prune:
-        if _version(_get(kube, records.PATH)) != seen:  # we stood still, and a newer set may hold it
+        if _version(_get(kube, records.PATH)) != seen:  # this agent was suspended, and a newer set may have the object
             raise TryLater("somebody else changed the record of the add-ons meanwhile: nothing more is taken away")
         try:
             kube.delete(resources.path(each.ref), uid=each.uid)
@@ -187,7 +187,7 @@ def _prune(round_: Round, kube: Kube, resources: Resources, chosen: AddonPlan, s
 
 
 def _write(kube: Kube, record: Record, number: int, seen: str) -> str:
-    """Over what was seen, or where nothing is: the version it has now."""
+    """Write the record over the version that was read, or create it; returns its new resourceVersion."""
     if not seen:
         try:
             seen = _version(kube.create(records.FOLDER, records.empty()))

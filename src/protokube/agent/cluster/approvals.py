@@ -1,4 +1,4 @@
-"""Approve what kubelets ask to serve with; Kubernetes leaves that to whoever knows the machines."""
+"""Approve CSRs for kubelet serving certificates; Kubernetes has no approver for them: it does not know the machines."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from protokube.kube.client import ApiError
 
 STEP = "approvals"
 MOST, SECONDS = 50, 2.0
-"""Approvals in one round, and how long it looks for them: a flood must not keep the agent from its disks."""
+"""Approvals per round, and seconds spent on them: a flood of requests must not delay the agent's other steps."""
 PAGE, MOST_PAGES = "500", 20
 NAMED, LONGEST_REASON = 3, 200
 
 
 def sync(round_: Round, kube: Kube) -> None:
-    """One that is not right is left alone and told, not denied: a Node may not have said all its addresses yet.
+    """An invalid request is left open and reported, not denied: a Node may not have published all its addresses yet.
 
-    So it stays open and is listed again in every round: those that are looked at and left count for nothing, or a few
-    wrong ones would hide all that are right.
+    So it is listed again in every round. Only approvals count against the limit, or a few invalid requests would hide
+    all valid ones.
     """
     waiting = fair_order(each for each in listed(kube) if is_open(each))
     if not waiting:
@@ -46,7 +46,7 @@ def sync(round_: Round, kube: Kube) -> None:
 
 
 def fair_order(requests: Iterable[Tree]) -> list[Tree]:
-    """The newest of everybody, then the second of everybody: who asks a thousand times delays nobody else."""
+    """The newest request of each user, then the second of each: a user with a thousand requests delays no other."""
     counts, found = Counter[str](), list[tuple[int, Tree]]()
     for each in sorted(requests, key=lambda each: str(each["metadata"].get("creationTimestamp")), reverse=True):
         who = str(each["spec"].get("username"))
@@ -56,7 +56,7 @@ def fair_order(requests: Iterable[Tree]) -> list[Tree]:
 
 
 def summarise(wrong: Sequence[str]) -> str:
-    """The first few by name, the others by number."""
+    """Name the first few, count the others."""
     others = len(wrong) - NAMED
     return ", ".join(wrong[:NAMED]) + (f" and {others} others" if others > 0 else "")
 
@@ -72,7 +72,7 @@ def _approve(round_: Round, kube: Kube, request: Tree, now: str) -> None:
 
 
 def listed(kube: Kube) -> Iterator[Tree]:
-    """Page by page: decided ones stay in the list for hours, and must not hide the others."""
+    """All requests, by pagination: decided ones stay in the list for hours, and must not hide the others."""
     query = {"fieldSelector": f"spec.signerName={SIGNER}", "limit": PAGE}
     for _ in range(MOST_PAGES):
         page = kube.get(PATH, **query)
@@ -83,6 +83,6 @@ def listed(kube: Kube) -> Iterator[Tree]:
 
 
 def reserved(round_: Round) -> set[str]:
-    """Names that servers of the control plane are known by, and no Node."""
+    """Names in serving certificates of the control plane, which no Node may get."""
     servers = [each for each in round_.wanted.certificates.values() if "server auth" in each["usages"]]
     return {name for each in servers if GROUP not in each["organizations"] for name in each["names"]}

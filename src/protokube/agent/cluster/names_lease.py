@@ -1,8 +1,8 @@
-"""Tell the cluster that the names of the API are the agents': a Lease, renewed for as long as they look after them.
+"""A Lease that claims the DNS names of the API for the agents, renewed for as long as the agents write them.
 
-A dns-controller leaves these names alone while the Lease is renewed, and takes them over once it is not. It judges that
-by its own watch, never by comparing clocks, so the time written here only has to change. The names of etcd members
-stand there too, and nobody ever takes those over: a record of somebody else would keep the member from starting.
+A dns-controller leaves these names alone while the Lease is renewed, and takes them over once it is not. It detects
+renewals with its own clock, never by comparing clocks, so the time written here only has to change. The Lease also
+lists the names of etcd members, which are never taken over: a foreign record would keep the member from starting.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Nodes say what role they have and what machine they are: every master sees to its own, the elected one to all others.
+"""Set labels, taints and the machine id on Nodes: each master on its own, the elected one on all others.
 
-A kubelet may not give itself a role, so that a node cannot make itself a master. Which machine has which role is for
-the provider to say, by its group; a Node is called as its machine is.
+A kubelet may not set its own role, so that a node cannot make itself a master. The role comes from the provider, by the
+machine's group; a Node has its machine's name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from protokube.providers.machines import Machine
 STEP = "nodes"
 EVERY = 60.0
 MOST = 50
-"""In one round: a thousand new nodes must not keep the agent from its disks."""
+"""Per round: a thousand new nodes must not delay the agent's other steps."""
 NODES = "/api/v1/nodes"
 Marks = tuple[dict[str, dict[str, str]], dict[str, list[str]]]
 """Labels and taints, by group."""
@@ -29,11 +29,11 @@ Marks = tuple[dict[str, dict[str, str]], dict[str, list[str]]]
 @dataclass(slots=True)
 class NodesCache(StepCache):
     own: Confirmed[tuple[dict[str, str] | None, list[str] | None]] | None = None
-    """The labels and taints with which our own Node was last seen."""
+    """The labels and taints that our own Node was last seen with."""
     others: Confirmed[Marks] | None = None
-    """When all other Nodes were last seen to have theirs."""
+    """When all other Nodes last had theirs."""
     failed: frozenset[str] = frozenset()
-    """Nodes whose last try failed."""
+    """Nodes whose last patch failed."""
 
 
 def sync_own(round_: Round, kube: Kube) -> None:
@@ -48,12 +48,12 @@ def sync_own(round_: Round, kube: Kube) -> None:
         if error.status == 404:  # its kubelet has not registered it yet, or never will
             return
         raise
-    if not _mark(round_, kube, node, edges.me):  # right as it was read; what we write, somebody may undo in that moment
+    if not _mark(round_, kube, node, edges.me):  # confirmed only as read: another writer may undo our patch
         cache.own = Confirmed(wanted, now)
 
 
 def sync_others(round_: Round, kube: Kube) -> None:
-    """A Node that no machine of ours is called after is left alone."""
+    """A Node without a machine of ours of the same name is left alone."""
     edges, wanted = round_.edges, (round_.wanted.node_labels, round_.wanted.node_taints)
     cache, now = edges.cache.of(NodesCache), edges.clock.monotonic()
     if is_fresh(cache.others, wanted, now, EVERY):
@@ -62,7 +62,7 @@ def sync_others(round_: Round, kube: Kube) -> None:
     listed = kube.get(NODES).get("items") or []
     nodes = [each for each in listed if each["metadata"]["name"] in machines]
     tries, failed = 0, cache.failed
-    # those that failed before come last: any number of them must not use up every round
+    # those that failed before come last: they must not use up the limit of every round
     for node in sorted(nodes, key=lambda each: each["metadata"]["name"] in failed):
         name = node["metadata"]["name"]
         marked = _try(round_, kube, node, machines[name])
@@ -76,7 +76,7 @@ def sync_others(round_: Round, kube: Kube) -> None:
 
 
 def _try(round_: Round, kube: Kube, node: Tree, machine: Machine) -> bool | None:
-    """Whether it took a mark; None if that failed, which is told and keeps nobody else waiting."""
+    """Whether the Node was patched; None if that failed, which is reported and does not block the others."""
     try:
         return _mark(round_, kube, node, machine)
     except NoAnswer:

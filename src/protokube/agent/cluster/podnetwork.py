@@ -1,6 +1,6 @@
-"""The network of this node's pods, once the controller manager gave it a range; and the ways to all others'.
+"""The pod network of this node, once the controller manager assigned its pod CIDR; and routes to all other nodes' pods.
 
-Without an answer from the API server, everything stays as it is: pods that talk to each other need no API server.
+Without an answer from the API server nothing changes: traffic between pods needs no API server.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from protokube.manifests import cni
 
 STEP = "podnetwork"
 EVERY = 10.0
-"""Seconds between two looks at all nodes."""
+"""Seconds between two lists of all nodes."""
 NODES = "/api/v1/nodes"
 MANAGER = "kube-controller-manager"
 
@@ -26,7 +26,7 @@ MANAGER = "kube-controller-manager"
 @dataclass(slots=True)
 class PodNetworkCache(StepCache):
     settled: float | None = None
-    """When all ways were last seen to be as they should be."""
+    """When all routes were last correct."""
 
 
 def sync(round_: Round) -> None:
@@ -36,7 +36,7 @@ def sync(round_: Round) -> None:
     cache, now = edges.cache.of(PodNetworkCache), edges.clock.monotonic()
     if is_recent(cache.settled, now, EVERY):
         return
-    nodes = read_nodes(edges.kube.get(NODES, resourceVersion="0"))  # from the API server's memory: cheap for it
+    nodes = read_nodes(edges.kube.get(NODES, resourceVersion="0"))  # from the API server's watch cache: cheap
     own = next((each for each in nodes if each.name == edges.me.name), None)
     if own is None or not own.ranges:
         state = "has no range of pod addresses" if own else "is not registered"
@@ -52,7 +52,7 @@ def read_nodes(answer: Mapping[str, Any]) -> Sequence[Node]:
 
 
 def pods_of(wanted: MasterConfig) -> Sequence[PodRange]:
-    """As the controller manager of this very master is told: it gives the ranges."""
+    """The pod CIDRs in the flags of this master's controller manager, which assigns them."""
     return [found for each in wanted.components if each.name == MANAGER for found in pod_ranges(each.flags)]
 
 

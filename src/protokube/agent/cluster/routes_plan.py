@@ -1,11 +1,12 @@
-"""Which routes this machine needs so that its pods reach those of every other node: decided here, and pure.
+"""Plan the routes that this machine needs to reach the pods of every other node. Pure.
 
-A route is ours by its mark, and nothing without the mark is ever changed: a destination that somebody else has routed
-stays theirs. Old nodes may still be listed with an address that a new one has, or that is ours by now.
+A route is ours by its mark, and no other route is ever changed: a destination with a foreign route keeps it. A stale
+Node may still be listed with an address that a new node, or this machine, has by now.
 
-A Node is its kubelet's own word, range and address alike, and a kubelet may be anybody's. So only what the controller
-manager could have given is routed, only to neighbours, and a range that two claim is the older one's. An address that
-two claim is used for both: which of them lies nobody here can tell, and it misleads only the liar's own range.
+A Node's pod CIDR and addresses are written by its kubelet, which may be compromised. So a route needs a CIDR that the
+controller manager could have assigned and a gateway on a directly connected network; of two Nodes with one CIDR, the
+older gets it. If two Nodes claim one address, both get routes: we cannot tell which one lies, and a false claim
+misdirects only the liar's own CIDR.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from protokube.host import Route
 Network = IPv4Network | IPv6Network
 Address = IPv4Address | IPv6Address
 USUAL_MASKS = {4: 24, 6: 64}
-"""What a controller manager takes that is not told."""
+"""The controller manager's defaults, by IP version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodRange:
-    """Where pods have their addresses, and how much of it is one node's."""
+    """A cluster CIDR, and the mask size of one node's part of it."""
 
     whole: Network
     mask: int
@@ -33,13 +34,13 @@ class PodRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """What of a Node matters for routes."""
+    """The fields of a Node that matter for routes."""
 
     name: str
     addresses: tuple[str, ...]
     ranges: tuple[str, ...]
     created: str = ""
-    """In the API server's words, not the kubelet's; later ones sort behind."""
+    """creationTimestamp, set by the API server and not by the kubelet; later ones sort last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,11 +48,11 @@ class RoutePlan:
     remove: tuple[Route, ...]
     add: tuple[Route, ...]
     leave: tuple[tuple[str, str], ...]
-    """Destinations that are not routed by us though a node has them, each with the reason."""
+    """Nodes' CIDRs that get no route of ours, each with the reason."""
 
 
 def node(tree: Mapping[str, Any]) -> Node:
-    """Read a Node object; whatever it lacks is empty."""
+    """Read a Node object; missing fields are empty."""
     spec, status = tree.get("spec") or {}, tree.get("status") or {}
     ranges = spec.get("podCIDRs") or ([spec["podCIDR"]] if spec.get("podCIDR") else [])
     addresses = [each["address"] for each in status.get("addresses") or () if each.get("type") == "InternalIP"]
@@ -60,7 +61,7 @@ def node(tree: Mapping[str, Any]) -> Node:
 
 
 def pod_ranges(flags: Mapping[str, Any]) -> tuple[PodRange, ...]:
-    """What a controller manager with these flags gives to nodes: of one family, or of each."""
+    """The pod CIDRs that a controller manager with these flags assigns: of one IP family, or of both."""
     found = []
     for whole in _networks(str(flags.get("cluster-cidr") or "").split(",")):
         masks = (flags.get(name) for name in (f"node-cidr-mask-size-ipv{whole.version}", "node-cidr-mask-size"))
@@ -132,7 +133,7 @@ def _networks(ranges: Iterable[str]) -> list[Network]:
     for text in ranges:
         try:
             found.append(ip_network(_plain(text)))
-        except ValueError:  # an object of somebody's own making
+        except ValueError:  # a malformed Node object
             continue
     return found
 
@@ -149,7 +150,7 @@ def _address(addresses: Iterable[str], version: int) -> Address | None:
 
 
 def _plain(text: str) -> str:
-    """Behind a % anything may stand, and what is told to `ip` would be another command."""
+    """Refuse an IPv6 zone id (`%...`): it may hold any text, which would inject into the input of `ip`."""
     if "%" in text:
         raise ValueError(text)
     return text

@@ -1,8 +1,8 @@
-"""Nodes of machines that are gone are taken away: by the elected master, and only without any doubt.
+"""The elected master deletes the Nodes of machines that no longer exist, if there is no doubt about it.
 
-A kubelet registers its Node and nobody ever removes it: a replaced machine would be waited for for ever. That a machine
-is gone is for the provider to say, in several complete lists running and for a minute; that nobody works under its name
-any more, for the Node itself; and that it was ours at all, for the mark that we left on it.
+A kubelet registers its Node and nothing ever deletes it: `status` would wait for a replaced machine for ever. A Node is
+deleted only if the provider omits its machine from several consecutive complete lists, for a minute; if the Node is not
+Ready, so that no kubelet runs under its name; and if it carries the machine id that we set, so that it is ours.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ STEP = "nodes"
 NODES = "/api/v1/nodes"
 EVERY = 60.0
 LISTS, SECONDS = 4, 60.0
-"""How many complete lists running a machine is missing from, and for how long, before its Node is taken away."""
+"""How many consecutive complete lists must lack a machine, and for how long, before its Node is deleted."""
 NOT_READY = ("False", "Unknown")
 
 
 @dataclass(slots=True)
 class StaleNodesCache(StepCache):
     missed: dict[str, Missed] = field(default_factory=dict)
-    """By the uid of a Node: how long its machine has been in no list. Forgotten, the count starts at zero."""
+    """By the uid of a Node: how long its machine has been in no list. If lost, the count restarts at zero."""
     settled: float | None = None
-    """When every Node was last seen to have its machine."""
+    """When every Node last had its machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Suspect:
 
 
 def suspects(nodes: Iterable[Tree], machines: Collection[Machine], me: str) -> list[Suspect]:
-    """Those that no machine stands behind; none if the list cannot be complete, since even we are not in it."""
+    """Nodes without a machine; none if the list lacks this machine and so cannot be complete."""
     ids, names = {each.id for each in machines}, {each.name for each in machines}
     if me not in ids:
         return []
@@ -59,14 +59,14 @@ def suspects(nodes: Iterable[Tree], machines: Collection[Machine], me: str) -> l
 
 
 def _is_not_ready(node: Tree) -> bool:
-    """It says so itself, or is said to have gone silent; a Node that says nothing may have been made just now."""
+    """The Ready condition is False or Unknown; a Node without the condition may be new."""
     conditions = (node.get("status") or {}).get("conditions") or []
     statuses = [each.get("status") for each in conditions if each.get("type") == "Ready"]
     return len(statuses) == 1 and statuses[0] in NOT_READY
 
 
 def counted(before: Mapping[str, Missed], found: Iterable[Suspect], now: float) -> dict[str, Missed]:
-    """How often and since when each has been missed, by its uid; who was not, begins anew."""
+    """How often and since when each machine was missing, by the Node's uid; others restart at zero."""
     after = {}
     for each in found:
         known = before.get(each.uid) or Missed(0, now)
@@ -83,18 +83,18 @@ def sync(round_: Round, kube: Kube) -> None:
     now = edges.clock.monotonic()
     if is_recent(cache.settled, now, EVERY):
         return
-    before, cache.missed = cache.missed, {}  # a list that fails breaks the row
+    before, cache.missed = cache.missed, {}  # a failed list restarts the counts
     nodes = kube.get(NODES).get("items") or []
-    machines = edges.machines.list_machines()  # later than the Nodes: whoever is new is in it
+    machines = edges.machines.list_machines()  # after the Nodes, so that it has the machine of a new Node
     found = suspects(nodes, machines, edges.me.id)
     missed = counted(before, found, now)
     cache.missed = missed
     for each in found:
         if is_gone(missed[each.uid], now):
             _remove(kube, each)
-            round_.report.done(STEP, f"taken away: its machine {each.machine} is gone", each.name)
+            round_.report.done(STEP, f"deleted: its machine {each.machine} is gone", each.name)
         else:
-            text = f"its machine {each.machine} is in no list; its Node is taken away if that stays so"
+            text = f"its machine {each.machine} is in no list; its Node is deleted if that stays so"
             round_.waiting(STEP, each.name, text)
     if not found:
         cache.settled = now
@@ -104,10 +104,10 @@ def _remove(kube: Kube, node: Suspect) -> None:
     try:
         kube.delete(f"{NODES}/{node.name}", uid=node.uid)
     except ApiError as error:
-        if error.status != 404:  # somebody else was quicker
+        if error.status != 404:  # deleted already
             raise
 
 
 def forget(round_: Round) -> None:
-    """Whoever is elected later has to see for itself."""
+    """Restart the counts: a master that is elected later counts for itself."""
     round_.edges.cache.of(StaleNodesCache).missed = {}

@@ -1,7 +1,7 @@
-"""The cluster itself, once its API answers: every master marks its own Node; the elected one does what is for all.
+"""The steps that need the Kubernetes API: every master labels its own Node; the elected one does the cluster-wide work.
 
-Nothing here is needed for bring-up, and nothing rests on what we remember: what is not done in this round is done in
-the next, by whoever is elected then.
+Bring-up needs none of this, and nothing depends on cached state: what this round does not finish, the next one does, on
+the master that is elected then.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def sync(round_: Round) -> None:
         except NoAnswer as why:
             round_.report.waiting(STEP, why)
             return
-        except TryLater as why:  # one that waits does not keep the others waiting
+        except TryLater as why:  # one that waits does not block the others
             round_.report.waiting(STEP, why)
         except Refused as why:
             round_.report.needs_a_person(STEP, why)

@@ -1,4 +1,4 @@
-"""Whether the API server of this machine is ready; asked beside the rounds, and told to the others with our lease."""
+"""Poll `/readyz` of this machine's API server in a background thread; presence publishes the result with our lease."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from protokube.errors import Refused, TryLater
 
 EVERY = 1.0
 FRESH, HANGS = 30.0, 60.0
-"""Seconds for which an answer counts; after which a look that has not ended is reported."""
+"""Seconds for which an answer is fresh; after which a hanging request is reported."""
 MISSES = 2
-"""So many bad answers running before it counts as gone: one slow answer is not the end of a server."""
+"""Consecutive failures after which the server counts as not ready: one slow answer is not enough."""
 
 
 class ReadinessEndpoint(Protocol):
     def text(self, path: str) -> str:
-        """What it answers; TryLater or Refused otherwise."""
+        """The body of a successful answer; TryLater or Refused otherwise."""
 
 
 class ApiWatch:
-    """Asks, and remembers the answer."""
+    """Polls the API server and keeps the last result."""
 
     def __init__(
         self, api: ReadinessEndpoint, changed: Callable[[], None], clock: Callable[[], float] = time.monotonic
@@ -33,7 +33,7 @@ class ApiWatch:
         self._looked = -math.inf
 
     def ready(self) -> bool:
-        """Whether it was a moment ago; an old answer says nothing."""
+        """Whether the last answer is fresh and good."""
         return self._ready and self._clock() - self._looked < FRESH
 
     def look(self) -> None:
@@ -42,7 +42,7 @@ class ApiWatch:
         except (TryLater, Refused, OSError):  # OSError: our certificate is not there yet
             self._note(good=False)
         except Exception:
-            self._note(good=False)  # what it answers cannot be read, so it does not serve
+            self._note(good=False)  # an answer that cannot be parsed counts as not ready
             raise
         else:
             self._note(good=True)
@@ -56,6 +56,6 @@ class ApiWatch:
             self._changed()
 
     def work(self) -> float:
-        """One look; the seconds until the next: for a thread of its own."""
+        """One poll; returns the seconds until the next. Run by a thread of its own."""
         self.look()
         return EVERY

@@ -1,7 +1,7 @@
-"""The control plane beside etcd: keys, files and one manifest for each component, once etcd is served here.
+"""The control plane except etcd: keys, files and one manifest for each component, once etcd is served here.
 
-Later than etcd only at the first start: an API server without etcd ends, and whoever ends often is started late. What
-was written stays, whatever happens to the volume: losing etcd stops etcd and nothing else.
+It waits for etcd only at the first start: an API server without etcd exits, and the kubelet's crash back-off would
+delay it. Files that were written stay, whatever happens to the volume: losing etcd stops etcd and nothing else.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ KUBE_PROXY = "kube-proxy"
 ADVERTISED = "advertise-address"
 PRIVATE, PUBLIC = 0o600, 0o644
 STAGING = "/etc/kubernetes"
-"""Where drafts lie: beside the manifests, where no kubelet looks."""
+"""Directory of temporary files: on the file system of the manifests, but not in the kubelet's manifest directory."""
 
 
 def sync(round_: Round) -> None:
@@ -43,7 +43,7 @@ def sync(round_: Round) -> None:
     missing = _files(round_)
     pairs = restarts.wanted_keys(round_, wanted.components)
     for component in wanted.components:
-        if lacks := sorted(missing & set(reads(component))):  # the others need not wait for it
+        if lacks := sorted(missing & set(reads(component))):  # the other components do not wait for it
             round_.waiting(STEP, component.name, f"the store has no secret {wanted.secret_files[lacks[0]]} for it")
             continue
         each = restarts.with_keys(with_advertised_address(component, round_.edges.me.address), pairs)
@@ -52,14 +52,14 @@ def sync(round_: Round) -> None:
 
 
 def with_advertised_address(component: ComponentPod, address: str) -> ComponentPod:
-    """A component on this machine: the API server tells others where it is, and a machine may have many addresses."""
+    """Set the API server's advertise address, unless configured: a machine may have many addresses."""
     if component.name != restarts.API_SERVER or ADVERTISED in component.flags:
         return component
     return replace(component, flags={**component.flags, ADVERTISED: address})
 
 
 def certificates(round_: Round) -> list[str]:
-    """All but the members' own: those come with their volume."""
+    """All but those of etcd members, which are issued when a member is served here."""
     wanted = round_.wanted
     members = {f"{member.name}-" for each in wanted.etcd for member in each.members}
     return sorted(name for name in wanted.certificates if not any(name.startswith(start) for start in members))
@@ -70,7 +70,7 @@ def _began(round_: Round) -> bool:
 
 
 def _files(round_: Round) -> set[str]:
-    """Everything that is to be had; returned are the paths of secrets that the store does not have."""
+    """Write all files; returns the paths of secrets that the store lacks."""
     wanted, missing = round_.wanted, set[str]()
     for component in wanted.components:
         for path, text in component.files.items():
@@ -95,7 +95,7 @@ def _files(round_: Round) -> set[str]:
 
 
 def _write_user_file(round_: Round, path: str, asset: FileText) -> None:
-    """A file of the user's: one that cannot be written is told, and keeps nothing else back."""
+    """Write a file from `fileAssets`: a failure is reported and does not block the rest."""
     hint = "change it under `fileAssets` of the spec"
     try:
         _report_written(round_, path, _write(round_, path, b64decode(asset.text, validate=True), asset.mode))
@@ -103,12 +103,12 @@ def _write_user_file(round_: Round, path: str, asset: FileText) -> None:
         round_.report.needs_a_person(STEP, why, path)
     except (FileExistsError, IsADirectoryError, NotADirectoryError, ValueError) as why:
         round_.report.needs_a_person(STEP, f"cannot be written: {why}", path, hint)
-    except OSError as why:  # a full disk is a matter of time
+    except OSError as why:  # such as a full disk: retried
         round_.waiting(STEP, path, f"cannot be written: {why.strerror or why}")
 
 
 def server_of(wanted: MasterConfig, user: str) -> str:
-    """The control plane asks the server beside it. What serves the machine's pods goes on when that one is away."""
+    """The control plane uses the API server of its own machine. kube-proxy must work while that one is down."""
     own = f"https://127.0.0.1:{wanted.api_port}"
     return (wanted.kubelet_api or own) if user == KUBE_PROXY else own
 
@@ -121,6 +121,6 @@ def _report_written(round_: Round, path: str, written: bool) -> None:
 def _write(round_: Round, path: str, data: bytes, mode: int, staging: str = "") -> bool:
     place = round_.edges.inside(path)
     if ".." in PurePosixPath(path).parts:
-        raise Refused(f"{path} is no place for a file", hint="say it without `..`")
+        raise Refused(f"{path} is no place for a file", hint="write the path without `..`")
     place.parent.mkdir(parents=True, exist_ok=True)
     return write_atomic(place, data, mode, staging=round_.edges.inside(staging) if staging else None)

@@ -1,7 +1,8 @@
-"""One manifest for each member that we hold: written on the volume, linked when everything it needs is there.
+"""One manifest for each member that we hold: written to the volume, and linked once everything it needs is there.
 
-Names before processes: peers check who calls them against DNS, so the link is made only after the authoritative side
-answered with our address. What etcd is told (found, join, go on) was decided from the volume; here it is carried out.
+DNS comes before the process: peers check a caller's address against DNS, so the link is made only after the
+authoritative server answers with our address. How etcd starts (new cluster, existing cluster, existing data) was
+decided from the volume; this step carries it out.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ STEP = "etcd"
 @dataclass(slots=True)
 class EtcdCache(StepCache):
     voters: dict[str, str] = field(default_factory=dict)
-    """By member: the volume on which etcd was seen to be a voter."""
+    """By member: the volume on which etcd was last seen as a voter."""
 
 
 def sync(round_: Round) -> None:
@@ -48,7 +49,7 @@ def _one(round_: Round, disk: MountedVolume) -> None:
                 _promote(round_, disk)
         case Join() as how:
             serve(round_, disk, _joining(round_, disk, how))
-        case None:  # the fence takes it away, or it could not be told this round: what was verified before stays
+        case None:  # the fence unmounts it, or there is no decision this round: a verified member keeps running
             return
         case Wait() | Refuse():
             for link in links.pointing_into(round_.edges, disk.point):
@@ -57,7 +58,7 @@ def _one(round_: Round, disk: MountedVolume) -> None:
 
 
 def serve(round_: Round, disk: MountedVolume, settings: str) -> None:
-    """Files, manifest, link: in this order, each only if it differs."""
+    """Write files, manifest and link, in this order, each only if it differs."""
     edges, pod = round_.edges, disk.etcd.pod
     linked = links.is_linked(round_, disk)
     if not linked and disk.volume not in round_.settled:
@@ -98,10 +99,10 @@ def _going_on(disk: MountedVolume) -> str:
 
 
 def _joining(round_: Round, disk: MountedVolume, how: Join) -> str:
-    """Take the place of the old id: remove, add as a learner, then start with exactly the list that etcd has now."""
+    """Replace the old member id: remove it, add a learner, then start with exactly etcd's current member list."""
     client = round_.edges.etcd[disk.etcd.key]
     if links.is_linked(round_, disk) and how.remove is not None:
-        # its old id is in use, perhaps by an etcd that still runs here: it has to stop before anything is removed
+        # an etcd with the old id may still run here: it must stop before the id is removed
         links.remove(links.link_of(round_, disk))
         raise TryLater("its data vanished while it ran; it is stopped first")
     if how.remove is not None:
@@ -128,7 +129,7 @@ def _joining(round_: Round, disk: MountedVolume, how: Join) -> str:
 
 
 def _supersede(round_: Round, disk: MountedVolume) -> None:
-    """The id of the member's founding volume is out of etcd's list: should that disk turn up again, it stays unused."""
+    """Record the member's founding volume as superseded: etcd no longer lists its id, so that disk must stay unused."""
     generation = generations.recent(round_, disk.etcd.key)
     founder = generation.founders.get(disk.member.short, disk.volume) if generation else disk.volume
     if generation is not None and founder != disk.volume and founder not in generation.superseded:
@@ -140,7 +141,7 @@ def _mine(disk: MountedVolume, listed: Sequence[Listed]) -> Listed | None:
 
 
 def _promote(round_: Round, disk: MountedVolume) -> None:
-    """A learner that runs becomes a voter once it has caught up; asked until etcd says that it is one."""
+    """Promote a running learner to a voter; retried each round until etcd lists it as a voter."""
     voters = round_.edges.cache.of(EtcdCache).voters
     if voters.get(disk.name) == disk.volume:
         return
@@ -154,7 +155,7 @@ def _promote(round_: Round, disk: MountedVolume) -> None:
 
 
 def _close(round_: Round, etcd: EtcdCluster) -> None:
-    """Creation ends with the first quorum: from then on nobody may found this cluster again."""
+    """Close the generation record at the first quorum: from then on no master may bootstrap this cluster again."""
     mine = [disk for disk in round_.mounted if disk.etcd.key == etcd.key and disk.data is Data.PRESENT]
     if not mine:
         return

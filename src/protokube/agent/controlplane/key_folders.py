@@ -1,7 +1,7 @@
-"""Which of our files a component uses: those that its flags name in its own folder, and those that its kubeconfig does.
+"""The key files each component may read: those in its own folder that its flags or its kubeconfig name.
 
-The rest of a master's keys, the authority's and the agent's own among them, it never sees. What a flag names elsewhere
-is for the user to put there.
+It never sees the master's other keys, among them the authority's and the agent's own. A file that a flag names
+elsewhere is the user's to provide.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def used_by_each(wanted: MasterConfig) -> dict[str, list[str]]:
 
 
 def uses(wanted: MasterConfig, component: ComponentPod) -> list[str]:
-    """Their names, sorted; what somebody else writes to that folder is not ours to copy."""
+    """File names, sorted; files in that folder that come from another source are not copied."""
     folder, others = own_folder(component.name), {*wanted.files, *wanted.secret_files, *component.files}
     flags = (PurePosixPath(path) for path in reads(component) if path not in others)
     named = {path.name for path in flags if str(path.parent) == folder}
@@ -29,7 +29,7 @@ def uses(wanted: MasterConfig, component: ComponentPod) -> list[str]:
 
 
 def _ours(wanted: MasterConfig) -> set[str]:
-    """What the agent keeps beside these folders."""
+    """The files that the agent keeps in the master's key folder."""
     authorities = {each["authority"] for each in wanted.certificates.values()}
     certificates = {f"{name}.{kind}" for name in wanted.certificates for kind in ("crt", "key")}
     pairs = {f"{name}.{kind}" for name in wanted.key_pairs for kind in ("key", "pub")}

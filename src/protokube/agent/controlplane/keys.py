@@ -1,4 +1,4 @@
-"""Certificates of this master: its own as a client of etcd, and those of the members it holds."""
+"""Certificates of this master: its own etcd client certificate, and those of the members it holds."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from protokube.pki.renewal import look_every
 STEP = "keys"
 CLIENT = "protokube-etcd-client"
 CHECK_EVERY = 600.0
-"""Seconds between two looks at what is in order; more often only where lives are short."""
+"""Seconds between two checks of valid certificates; less only where certificates are short-lived."""
 SHARED = "shared keys"
 
 
 @dataclass(slots=True)
 class KeysCache(StepCache):
     looked: dict[str, float] = field(default_factory=dict)
-    """When each group of certificates was last looked at and found in order."""
+    """When each group of certificates was last checked and valid."""
     given: Confirmed[tuple[float | None, float | None]] | None = None
-    """When the folders of components were last written, and after which two looks."""
+    """When the component folders were last written, with the times of the two checks they are based on."""
     authorities: Confirmed[tuple[str, ...]] | None = None
-    """Those whose certificates were last read."""
+    """The authorities whose certificates were last read."""
     ends: dict[str, float] = field(default_factory=dict)
-    """When each of them ends, as far as it could be read."""
+    """When each authority that could be read expires."""
 
 
 def sync(round_: Round) -> None:
@@ -37,29 +37,29 @@ def sync(round_: Round) -> None:
 
 
 def ensure(round_: Round, names: Sequence[str]) -> None:
-    """Have these certificates, fresh enough; TryLater if they cannot be issued now."""
+    """Issue or renew these certificates if needed; TryLater if they cannot be issued now."""
     lasts = min(CHECK_EVERY, look_every(round_.wanted.certificate_lifetime))
     _look(round_, _group_key(names), lasts, lambda: round_.edges.keys.sync(names))
 
 
 def ensure_shared(round_: Round) -> None:
-    """Have the keys that all masters share; TryLater if they cannot be had now."""
+    """Write the keys that all masters share; TryLater if they cannot be read now."""
     _look(round_, SHARED, CHECK_EVERY, round_.edges.keys.sync_shared)
 
 
 def give(round_: Round, folders: Callable[[], Mapping[str, Sequence[str]]], names: Sequence[str]) -> None:
-    """Have in each component's own folder the files it uses, as the last look at these certificates left them."""
+    """Copy to each component's own folder the files it uses, if a check of these certificates came since."""
     cache, now = round_.edges.cache.of(KeysCache), round_.edges.clock.monotonic()
     looked = (cache.looked.get(SHARED), cache.looked.get(_group_key(names)))
     if not is_fresh(cache.given, looked, now, CHECK_EVERY):
-        for component, files in folders().items():  # to find them in all flags is not for every round
+        for component, files in folders().items():  # searching all flags is too expensive for every round
             for each in round_.edges.keys.give(component, files):
                 round_.report.done(STEP, each)
         cache.given = Confirmed(looked, now)
 
 
 def warn(round_: Round) -> None:
-    """Tell of every authority that ends within a year."""
+    """Report every authority that expires within a year."""
     edges, cache = round_.edges, round_.edges.cache.of(KeysCache)
     names, now = (
         tuple(sorted({each["authority"] for each in round_.wanted.certificates.values()})),
@@ -85,5 +85,5 @@ def _look(round_: Round, what: str, lasts: float, sync: Callable[[], Sequence[st
         for each in sync():
             round_.report.done(STEP, each)
         looked[what] = now
-    if lasts < CHECK_EVERY:  # else the next round that comes anyway is soon enough
+    if lasts < CHECK_EVERY:  # otherwise an idle round comes soon enough
         round_.within(seconds_left(looked.get(what), now, lasts))

@@ -1,10 +1,10 @@
-"""Start the kubelet, each round, once disks and names are ready; start it anew when its certificate was renewed.
+"""Ensure that the kubelet runs, once disks and names are ready; restart it after its certificate was renewed.
 
-Too early, it would start pods that must fail and then hold them back; too late, and a machine without a free volume
-would never be a node. So it waits for what this master holds, but not for ever.
+Started too early, it would start pods that must fail, and then back off; a machine without a free volume must become a
+node too. So it waits for what this master holds, but only for a limited time.
 
-Before 1.36 it serves API servers with the certificate that it read at its start. Its pods go on while it is
-started anew, but should it not come back, nobody looks after them: so one master after the other, and only while all
+Before 1.36 a kubelet serves API servers with the certificate that it read at its start. Its pods keep running during a
+restart, but if it did not come back, they would be unmanaged: so one master restarts at a time, and only while all
 others serve.
 """
 
@@ -24,13 +24,13 @@ STEP = "kubelet"
 UNIT = "kubelet.service"
 PATIENCE = 60.0
 LONGEST_SLOT = 600.0
-"""Seconds of the clock that are one master's to start its kubelet anew."""
+"""Longest time slot, in seconds, in which one master may restart its kubelet."""
 
 
 @dataclass(slots=True)
 class KubeletCache(StepCache):
     current: float | None = None
-    """When the certificate was written that the running kubelet was seen to have read."""
+    """When the certificate was written that the running kubelet has read."""
 
 
 def sync(round_: Round) -> None:
@@ -42,14 +42,14 @@ def sync(round_: Round) -> None:
         round_.report.done(STEP, "started" + (f" before {missing}" if missing else ""))
     elif is_outdated(round_) and is_turn(round_) and restarts.others_serve(round_):
         round_.edges.units.restart(UNIT)
-        round_.report.done(STEP, "started anew: its certificate was renewed")
+        round_.report.done(STEP, "restarted: its certificate was renewed")
 
 
 def is_outdated(round_: Round) -> bool:
-    """Whether a certificate that it reads at its start only was written since."""
+    """Whether a certificate that it reads only at its start was written since."""
     edges, now = round_.edges, round_.edges.clock.now()
     written = _written(round_)
-    if written is None or written > now:  # a clock that was set back says nothing about what was first
+    if written is None or written > now:  # the clock was set back, so the order is unknown
         return False
     if edges.cache.of(KubeletCache).current == written:
         return False
@@ -63,13 +63,13 @@ def is_outdated(round_: Round) -> bool:
 
 
 def is_turn(round_: Round) -> bool:
-    """Whether the clock is in a slot of this master; alone, it always is."""
+    """Whether it is this master's time slot; with one master, always."""
     place, length = place_of(round_), round_.wanted.certificate_lifetime
     return place.count == 1 or in_slot(round_.edges.clock.now(), slot_of(length, place), place)
 
 
 def place_of(round_: Round) -> Place:
-    """Masters take turns by the members of etcd that they hold, or are there to hold."""
+    """This master's place in the order of restarts: by the etcd member that it holds, or that its group may hold."""
     if not round_.wanted.etcd:
         return Place()
     etcd = round_.wanted.etcd[0]
@@ -81,16 +81,16 @@ def place_of(round_: Round) -> Place:
 
 
 def slot_of(length: float, place: Place) -> float:
-    """Between due and ended, everybody has a whole one."""
+    """Length of a time slot: each master has a whole one between renewal and expiry."""
     return min(LONGEST_SLOT, length * due_left(length) / (place.count + 1))
 
 
 def _written(round_: Round) -> float | None:
-    """When the newest of them was; None while there are none to go by."""
+    """When the newest certificate that needs a restart was written; None without one."""
     wanted, names = round_.wanted, []
     if not wanted.kubelet_reloads:
         names.append(nodekeys.SERVER)
-    if wanted.certificate_lifetime < restarts.NOTICED:  # what it shows as a client it reads again too, if not at once
+    if wanted.certificate_lifetime < restarts.NOTICED:  # it reloads its client certificate too, but not at once
         names.append(nodekeys.CLIENT)
     if not wanted.kubelet_kubeconfig or not names:
         return None
@@ -101,7 +101,7 @@ def _written(round_: Round) -> float | None:
 
 
 def _not_ready(round_: Round) -> str:
-    """What of this master's own work the kubelet should not run ahead of."""
+    """What the kubelet should wait for on this master; "" if nothing."""
     for key in (each.key for each in round_.wanted.etcd):
         mine = [disk for disk in round_.mounted if disk.etcd.key == key]
         if not mine:

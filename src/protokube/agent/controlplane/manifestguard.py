@@ -1,8 +1,8 @@
-"""Nothing of ours runs twice because somebody kept a copy where the kubelet looks.
+"""Keep copies of our manifests out of the kubelet's manifest directory, so that no component runs twice.
 
-The kubelet runs every file of its folder whose name does not begin with a dot, so the backup that an editor leaves of a
-manifest is a second API server. Such copies are set aside, never deleted. Pods of other names are their owner's. What
-the launch data themselves ask for stays and is told: it would be written again in every round.
+The kubelet runs every file there whose name does not begin with a dot, so an editor's backup of a manifest starts a
+second API server. Such copies are moved aside, never deleted. Pods of other names are left alone. A duplicate that the
+launch data ask for stays and is reported: it would be written again in every round.
 """
 
 from __future__ import annotations
@@ -38,32 +38,32 @@ COPY = re.compile(
     ){1,2}""",
     re.VERBOSE | re.IGNORECASE,
 )
-"""What is put behind the name of a file to name a copy of it."""
+"""Suffixes that name a copy of a file."""
 
 
 @dataclass(slots=True)
 class ManifestsCache(StepCache):
     read: dict[str, Reading] = field(default_factory=dict)
-    """By file name: what was in a file that is not ours, and of which version of it."""
+    """By file name: the parsed content of a file that is not ours, and which version of it."""
     reported: dict[str, str] = field(default_factory=dict)
-    """By file name: why it is no pod, as it was reported."""
+    """By file name: the last reported reason why it is not a pod."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One name in the kubelet's folder."""
+    """One entry of the kubelet's manifest directory."""
 
     name: str
     kind: Kind
     pod: str = ""
     """`kube-system/kube-apiserver`; "" where it cannot be read as a pod."""
     problem: str = ""
-    """Why it cannot."""
+    """Why it cannot be read as a pod."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aside:
-    """A file that has to go, and why."""
+    """A file to move aside, and why."""
 
     name: str
     why: str
@@ -91,7 +91,7 @@ def copy_of(name: str, ours: Mapping[str, str]) -> str | None:
 
 
 def sync(round_: Round) -> None:
-    """Look, set aside, and say so; what cannot be read as a pod is left alone and told once."""
+    """Move copies aside and report them; a file that is not a pod is left alone and reported once."""
     ours = files_of(round_)
     entries = look(round_, ours)
     asides = guard(entries, ours)
@@ -114,7 +114,7 @@ def _move(round_: Round, aside: Aside) -> None:
     edges = round_.edges
     stamp = datetime.fromtimestamp(edges.clock.now(), UTC).strftime("%Y%m%dT%H%M%SZ")
     place = set_aside(edges.inside(links.DIRECTORY) / aside.name, edges.inside(ASIDE), stamp)
-    if place is None:  # whoever left it has taken it away
+    if place is None:  # its owner has removed it meanwhile
         return
     why = f"or the kubelet would run it beside ours: {aside.why}"
     hint = "change the spec instead, and keep copies in another folder"
@@ -126,23 +126,23 @@ def _report_unreadable(round_: Round, entries: Sequence[Entry]) -> None:
     for entry in entries:
         if reported.get(entry.name) != entry.problem:
             reported[entry.name] = entry.problem
-            round_.report.done(STEP, f"left alone, and no pod to us: {entry.problem}", shown(entry.name))
+            round_.report.done(STEP, f"left alone, not read as a pod: {entry.problem}", shown(entry.name))
 
 
 def shown(name: str) -> str:
-    """A name that any log can take."""
+    """A name that is safe to log."""
     return name if name.isprintable() else ascii(name)
 
 
 def files_of(round_: Round) -> dict[str, str]:
-    """The pod by the name of each file that is ours to write, also where it is not written now."""
+    """The pod by the name of each file that we write, now or later."""
     pods = {each.file_name: each.name for each in round_.wanted.components}
     pods |= {each.pod.file_name: each.pod.name for each in round_.wanted.etcd}
     return {file: f"kube-system/{name}" for file, name in pods.items()}
 
 
 def requested_files(round_: Round) -> set[str]:
-    """Names in the kubelet's folder that the launch data have a content for."""
+    """Names in the kubelet's manifest directory that the launch data ask for."""
     wanted, folder = round_.wanted, os.path.realpath(round_.edges.inside(links.DIRECTORY))
     paths = [*wanted.files, *wanted.secret_files, *wanted.kubeconfigs]
     paths += [path for component in wanted.components for path in component.files]
@@ -151,7 +151,7 @@ def requested_files(round_: Round) -> set[str]:
 
 
 def look(round_: Round, ours: Mapping[str, str]) -> list[Entry]:
-    """Everything that is not ours; a file that did not change is not read again."""
+    """Entries that are not ours; an unchanged file is not read again."""
     try:
         with os.scandir(round_.edges.inside(links.DIRECTORY)) as listed:
             found = [each for each in listed if each.name not in ours and not each.name.startswith(".")]

@@ -1,7 +1,7 @@
-"""What makes this machine a node: the kubelet's certificate as a client of the API server, and as a server of its own.
+"""The kubelet's client and serving certificates, and its kubeconfig.
 
-The kubelet is let in as `system:node:NAME` and may then touch what concerns that node only; so the certificate is
-issued here, for this machine's name. Needed before the kubelet starts, with or without a member of etcd.
+The kubelet authenticates as `system:node:NAME`, and the node authorizer limits it to its own node; so the certificate
+is issued here, for this machine's name. Needed before the kubelet starts, with or without an etcd member.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PRIVATE = 0o600
 
 
 def with_node(wanted: MasterConfig, me: Machine) -> MasterConfig:
-    """The configuration of a master, with the certificates that only this machine has; the same without a kubelet."""
+    """Add the certificates of this machine's kubelet to the configuration; unchanged without a kubelet."""
     if not wanted.kubelet_kubeconfig:
         return wanted
     return replace(wanted, certificates={**wanted.certificates, **certificates(me)})

@@ -1,7 +1,7 @@
-"""Which pod a manifest of somebody else names, as the kubelet would read it.
+"""Read the pod's namespace and name from a manifest that is not ours, as the kubelet would.
 
-The file may hold anything. So nothing is made of its values but words, whatever their tags say they are, and what is
-nested deeply is not followed: the parser of YAML that is written in C ends the whole process there.
+The file may hold anything. So scalars are read as plain strings, whatever their YAML tags, and deep nesting is refused:
+the YAML parser in C overflows the stack there and kills the process.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ if TYPE_CHECKING:
     from yaml.nodes import Node
 
 LARGEST = 1 << 18
-"""Bytes that are read within a fraction of a second; a manifest has a hundredth of it."""
+"""Largest file in bytes: parsed within a fraction of a second; a manifest is a hundredth of it."""
 DEEPEST = 100
 NULL, MERGE = "tag:yaml.org,2002:null", "tag:yaml.org,2002:merge"
 
 
 class NoPod(Exception):
-    """It cannot be read as a pod; the message says why."""
+    """The file cannot be read as a pod; the message is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a file said when it was last read, and what it was then."""
+    """The content of a file when it was last read, and its stat fields then."""
 
     stamp: tuple[int, ...]
     pod: str = ""
-    """`NAMESPACE/NAME`; "" if it is no pod."""
+    """`NAMESPACE/NAME`; "" if it is not a pod."""
     problem: str = ""
 
 
 def read(path: Path, known: Reading | None) -> Reading:
-    """Links are followed; a file that is the same as before is not read. FileNotFoundError if it leads nowhere."""
-    # not to wait for whoever writes into a pipe that has the name of a manifest
+    """Follows links; does not read an unchanged file again. FileNotFoundError for a dangling link."""
+    # O_NONBLOCK: do not wait for the writer of a FIFO
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     with os.fdopen(handle, "rb") as file:
         status = os.fstat(handle)
@@ -60,7 +60,7 @@ def read(path: Path, known: Reading | None) -> Reading:
 
 
 def identity(content: bytes) -> str:
-    """Of the first document: the kubelet reads no further."""
+    """NAMESPACE/NAME of the first document: the kubelet reads no further."""
     tree = _first(content)
     metadata = tree.get("metadata") if isinstance(tree, dict) else None
     if not isinstance(tree, dict) or tree.get("kind") != "Pod" or not isinstance(metadata, dict):
@@ -87,7 +87,7 @@ def _first(content: bytes) -> Any:
 
 
 def _root(text: str) -> Node | None:
-    import yaml  # on most masters every manifest is ours, and none is read
+    import yaml  # lazily: on most masters every manifest is ours, and none is parsed
 
     kind = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
@@ -97,13 +97,13 @@ def _root(text: str) -> Node | None:
             root: Node | None = loader.get_node() if loader.check_node() else None
         finally:
             loader.dispose()
-    except (yaml.YAMLError, ValueError, OverflowError) as error:  # the latter two are of characters that there are not
+    except (yaml.YAMLError, ValueError, OverflowError) as error:  # the latter two for invalid code points
         raise NoPod("it is not YAML") from error
     return root
 
 
 def _check_depth(events: Iterable[Event]) -> None:
-    """Of the first document, one event after the other: whoever makes nodes of them calls itself for each level."""
+    """Check the first document's depth by its events: composing nodes recurses once for each level."""
     from yaml import CollectionEndEvent, CollectionStartEvent, DocumentEndEvent
 
     depth = 0
@@ -116,13 +116,13 @@ def _check_depth(events: Iterable[Event]) -> None:
 
 
 def _field(node: Node | None, name: str) -> Node | None:
-    """What a mapping has by this name; what it merges in counts where it says nothing itself."""
+    """The value of a key in a mapping; merged-in mappings (`<<`) count where it lacks the key."""
     from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
     ahead, seen = deque([node] if isinstance(node, MappingNode) else []), set[int]()
     while ahead:
         each = ahead.popleft()
-        if id(each) in seen:  # it may merge in itself
+        if id(each) in seen:  # a mapping may merge itself
             continue
         seen.add(id(each))
         if isinstance(each, SequenceNode):

@@ -1,8 +1,9 @@
-"""The control plane is started again with renewed certificates where these live too short for it to notice by itself.
+"""Restart the control plane with renewed certificates, where these live too short for a reload in time.
 
-A component reads its files again once in five minutes at best. Below `NOTICED` manifests say which certificates they
-were written with, so that renewed ones make other manifests. All components of a master go at once, when its API server
-has leave and all others serve: they could not do without it, and it does not end before they let go of it.
+A component reloads its files at most every five minutes. With a lifetime below `NOTICED`, manifests carry a digest of
+the certificates they were written with, so that renewed ones change the manifests. All components of a master restart
+together, when it holds the maintenance lease and all other API servers serve: they depend on the API server, and it
+does not exit while they keep their connections open.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from protokube.pki.ending import end_of
 from protokube.pki.renewal import due_left
 
 NOTICED = 1800.0
-"""Seconds of life from which a component notices in time: a quarter is left when the last one is renewed."""
+"""Certificate lifetime in seconds from which a component reloads in time: a quarter is left at the latest renewal."""
 LAST = 1 / 8
-"""Of a life: with less than this left, whoever serves nobody waits for no turn."""
+"""Fraction of the lifetime: with less than this left, a component that serves no clients restarts out of turn."""
 SOON_RENEWED = 1 / 16
-"""Of a life: what becomes due within it is not worth a start."""
+"""Fraction of the lifetime: certificates due for renewal within it are not worth a restart."""
 API_SERVER = "kube-apiserver"
 ANNOTATION = "protokube.io/keys"
 FORMAT = "%Y-%m-%dT%H:%M:%SZ"
@@ -36,7 +37,7 @@ WRITTEN = re.compile(rf"{re.escape(ANNOTATION)}: ['\"]?([0-9a-f]{{16}}) until ([
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """The certificates of one component: which they are, and when the first of them ends."""
+    """The certificates of the components: their digest, and when the first of them expires."""
 
     digest: str
     ends: float
@@ -46,7 +47,7 @@ class Pairs:
 
 
 def written_in(manifest: str) -> Pairs | None:
-    """Those that a component was started with; None if its manifest does not say."""
+    """The certificates a component was started with; None if its manifest lacks the annotation."""
     found = WRITTEN.search(manifest)
     if found is None:
         return None
@@ -55,7 +56,7 @@ def written_in(manifest: str) -> Pairs | None:
 
 
 class When(Enum):
-    """Whether what runs with old certificates is to be started with new ones."""
+    """When to restart components that run with old certificates."""
 
     NOW = "now"
     IN_TURN = "as soon as it is its turn"
@@ -63,22 +64,22 @@ class When(Enum):
 
 
 def when(before: Pairs, after: Pairs, now: float, length: float, *, idle: bool, others_serve: bool) -> When:
-    """One that is `idle` serves nobody, so that nobody misses it.
+    """An `idle` API server serves no clients, so it may restart at any time.
 
-    One that serves goes on with an old certificate rather than leave nobody to ask: what it shows itself it reads once
-    a minute.
+    One that serves keeps its old certificate rather than leave the cluster without an API server: it reloads its
+    serving certificate once a minute.
     """
     left, due = before.ends - now, length * due_left(length)
     if idle and left <= length * LAST:
         return When.NOW
     if after.ends - now <= due + length * SOON_RENEWED:
-        return When.LATER  # they are about to be renewed themselves: once is enough
+        return When.LATER  # the new ones are about to be renewed too: one restart is enough
     return When.IN_TURN if others_serve or left <= 0 else When.LATER
 
 
 def wanted_keys(round_: Round, components: Iterable[ComponentPod]) -> Pairs | None:
-    """What the components are to run with now: the certificates on the disk, or still those they have; None if it
-    does not matter to them."""
+    """The certificates that components should run with now: those on the disk, or still the old ones; None if they
+    need no restarts."""
     length = round_.wanted.certificate_lifetime
     if length >= NOTICED:
         return None
@@ -96,7 +97,7 @@ def with_keys(component: ComponentPod, pairs: Pairs | None) -> ComponentPod:
 
 
 def on_disk(round_: Round, components: Iterable[ComponentPod]) -> Pairs | None:
-    """None if they use no certificate that is renewed, or one cannot be read."""
+    """The certificates on the disk; None if the components use none, or one cannot be read."""
     texts = []
     for name in sorted({name for each in components for name in used(round_, each)}):
         try:
@@ -112,7 +113,7 @@ def on_disk(round_: Round, components: Iterable[ComponentPod]) -> Pairs | None:
 
 
 def used(round_: Round, component: ComponentPod) -> list[str]:
-    """Names of the certificates in the files that its flags name, and in the kubeconfigs among them or in them."""
+    """Names of the certificates that a component uses: by its flags, and by kubeconfigs in its flags or files."""
     files, wanted = set(reads(component)), round_.wanted
     texts = component.files.values()
     users = {user for path, user in wanted.kubeconfigs.items() if path in files or any(path in text for text in texts)}
@@ -122,13 +123,13 @@ def used(round_: Round, component: ComponentPod) -> list[str]:
 
 
 def is_ready(round_: Round) -> bool:
-    """Whether our own API server is; yes, if nobody can tell."""
+    """Whether our own API server is ready; True if unknown."""
     serving = round_.edges.presence.serving()
     return serving is None or round_.edges.me.id in serving
 
 
 def others_serve(round_: Round) -> bool:
-    """Whether every other master that lives has an API server that is ready; no, if nobody can tell."""
+    """Whether every other live master has a ready API server; False if unknown."""
     presence, me = round_.edges.presence, round_.edges.me.id
     live, serving = presence.live(), presence.serving()
     return live is not None and serving is not None and all(each in serving for each in live if each != me)

@@ -138,7 +138,7 @@ def test_the_node_of_a_machine_that_is_gone_is_taken_away_after_a_minute(elected
     assert elected.rounds(5) == []
     assert NODE in elected.kube.objects
 
-    assert elected.rounds(2) == ["taken away: its machine n-1 is gone"]
+    assert elected.rounds(2) == ["deleted: its machine n-1 is gone"]
     assert NODE not in elected.kube.objects
     assert elected.round(10).report.settled
 
@@ -161,7 +161,7 @@ def test_a_list_that_has_it_again_or_does_not_come_begins_the_row_anew(elected: 
     elected.edges.cache.of(StaleNodesCache).settled = None
     assert elected.rounds(6) == []
     assert NODE in elected.kube.objects
-    assert elected.rounds(2) == ["taken away: its machine n-1 is gone"]
+    assert elected.rounds(2) == ["deleted: its machine n-1 is gone"]
 
 
 def test_who_is_elected_anew_has_to_see_for_itself(elected: Elected) -> None:

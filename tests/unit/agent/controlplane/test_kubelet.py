@@ -131,7 +131,7 @@ class Renewed:
             self.round_.report = Report()
             kubelet.sync(self.round_)
             if len(self.units.restarted) > before:
-                assert self.round_.report.sentence() == "kubelet started anew: its certificate was renewed"
+                assert self.round_.report.sentence() == "kubelet restarted: its certificate was renewed"
                 seen.append(self.round_.edges.clock.now())
             self.clock.advance(step)
             self.units.running += step

@@ -114,7 +114,7 @@ def test_what_cannot_be_read_as_a_pod_is_left_alone_and_told_once(
     round_: Round, content: str | bytes, why: str
 ) -> None:
     path = put(round_, "strange.manifest", content)
-    assert said(round_) == f"manifests strange.manifest: left alone, and no pod to us: {why}"
+    assert said(round_) == f"manifests strange.manifest: left alone, not read as a pod: {why}"
     assert said(round_) == ""
     assert path.exists()
 
@@ -169,7 +169,7 @@ def test_what_merges_in_the_same_thing_over_and_over_is_read_at_once(round_: Rou
     rows = ["a0: &a0 {b: c}"]
     rows += [f"a{number}: &a{number} {{<<: [{', '.join([f'*a{number - 1}'] * 9)}]}}" for number in range(1, 60)]
     put(round_, "laughs.yaml", "\n".join([*rows, "kind: Pod", "metadata: *a59", ""]))
-    assert said(round_) == "manifests laughs.yaml: left alone, and no pod to us: its pod has no name"
+    assert said(round_) == "manifests laughs.yaml: left alone, not read as a pod: its pod has no name"
 
 
 def test_a_file_of_the_spec_that_names_a_pod_of_ours_stays_and_needs_a_person(round_: Round) -> None:
