@@ -1,7 +1,7 @@
-"""Which free volumes this master should reach for: at most one member of each etcd cluster, `main` before `events`.
+"""Plan which free volumes this master tries to attach: at most one member of each etcd cluster, `main` before `events`.
 
-Every master runs this code, so several may reach for one volume in the same second. The provider's attach call is the
-only lock, and losing it is normal. To lose it seldom, each master prefers the volume it held last, then its own group's
+Every master runs this code, so several may try one volume in the same second. The provider's attach call is the only
+lock, and losing the race is normal. To lose seldom, each master prefers the volume it held last, then its own group's
 member, and then the order of a hash that differs from machine to machine.
 """
 
@@ -18,7 +18,7 @@ from protokube.providers.volumes import Volume
 
 @dataclass(frozen=True, slots=True)
 class ClaimPlan:
-    """Volumes to attach, each tried until one of its etcd cluster is ours; and why each other one is left."""
+    """Volumes to attach, each tried until one of its etcd cluster is ours; and the others, each with the reason."""
 
     attach: tuple[Volume, ...]
     leave: tuple[tuple[Volume, str], ...]
@@ -33,10 +33,10 @@ def plan_claims(
     leaving: Collection[str] = (),
     unused: Mapping[str, str] | None = None,
 ) -> ClaimPlan:
-    """In the order in which to try; after the first success of an etcd cluster its others are left.
+    """Volumes in the order to try them; after the first success, the others of that etcd cluster are skipped.
 
-    `leaving` are the etcd clusters of volumes that this machine has not let go of yet, though the list does not show
-    them as its own; "" may be any.
+    `leaving` are the etcd clusters of volumes that this machine still uses, though the list does not show them as
+    attached here; "" stands for any.
     `unused` are volumes that serve no member, by id, with the reason.
     """
     held = {each.etcd_cluster for each in observed if each.attached_to == me.id}

@@ -1,8 +1,8 @@
-"""Remember how often the file system of a volume broke, and act by it before the volume is mounted again.
+"""Record how often the file system of a volume broke, and decide by it before the volume is mounted again.
 
 A fault is noted in /run at once, which needs neither network nor the broken disk. Before the volume is mounted again
-the note goes into the state store, where the next machine finds it. Until that is done nothing is mounted: the count
-must not be lost.
+the note is written to the state store, where the next machine finds it. Until then nothing is mounted: the count must
+not be lost.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ NOTES = RunNotes("diskfaults")
 MOUNTING = 60.0
 """Seconds for which a volume that was in use may be neither readable nor mountable before that counts as a fault."""
 FOR_OTHERS = 30.0
-"""Seconds in which another machine may take a volume that this one gave away."""
+"""Seconds in which another machine may take a volume that this one released."""
 
 
 @dataclass(slots=True)
 class DiskFaultsCache(StepCache):
-    """Forgotten, a disk gets more time to be mounted."""
+    """If lost, a disk gets more time to be mounted."""
 
     cannot_mount: dict[str, str] = field(default_factory=dict)
-    """By volume: why it could not be read or mounted when that was last tried."""
+    """By volume: the error of the last attempt to read or mount it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ class Noted:
 
 
 def note(edges: Edges, volume: str, why: str, mount: Mount | None) -> None:
-    """Once for each mount: a second note would count one fault twice."""
+    """Note a fault, once for each mount: a second note would count it twice."""
     known, key = noted(edges, volume), mount.key if mount else ""
     if known is not None and known.mount == key:
         return
@@ -66,7 +66,7 @@ def note(edges: Edges, volume: str, why: str, mount: Mount | None) -> None:
 
 
 def noted(edges: Edges, volume: str) -> Noted | None:
-    """What was noted; a note that cannot be read is none."""
+    """The noted fault; a note that cannot be read is ignored."""
     document = NOTES.read_document(edges, volume)
     try:
         if document is None:
@@ -78,18 +78,18 @@ def noted(edges: Edges, volume: str) -> Noted | None:
 
 
 def noted_on(edges: Edges, volume: str, mount: Mount) -> str:
-    """Why this very mount has to go; "" if nothing was noted on it."""
+    """Why this mount must be unmounted; "" if no fault was noted on it."""
     known = noted(edges, volume)
     return known.fault.why if known is not None and known.mount == mount.key else ""
 
 
 def forget_others(edges: Edges, kept: Collection[str]) -> None:
-    """Notes about volumes that went to another machine in the meantime."""
+    """Delete notes about volumes that are no longer attached here."""
     NOTES.keep_only(edges, kept)
 
 
 def before_mounting(round_: Round, volume: Volume, name: str) -> None:
-    """Record what was noted, and do what the record asks for. Returns if the volume may be mounted here now."""
+    """Record the noted fault, and do what the record requires. Returns if the volume may be mounted here now."""
     edges = round_.edges
     _count_time(round_, volume)
     if known := noted(edges, volume.id):
@@ -103,7 +103,7 @@ def before_mounting(round_: Round, volume: Volume, name: str) -> None:
         case MountAnew():
             return
         case HandOver(why):
-            edges.volumes.release(volume.id)  # before it is recorded: what was not given away is given away again
+            edges.volumes.release(volume.id)  # before it is recorded: after a crash in between it is released again
             round_.report.done(STEP, f"gave {volume.id} to another machine, since {why}", name)
             _change(round_, volume, lambda record: record.with_hand_over(edges.me.id))
             raise TryLater(f"{volume.id} was given to another machine, since {why}")
@@ -113,7 +113,7 @@ def before_mounting(round_: Round, volume: Volume, name: str) -> None:
 
 
 def fault_suffix(round_: Round, volume: Volume) -> str:
-    """The end of a sentence about a volume that is not mounted: why it was unmounted, if it broke here lately."""
+    """Suffix for a message about a volume that is not mounted: its last fault, if it broke here lately."""
     known = noted(round_.edges, volume.id)
     record = None if known else recorded(round_, volume)
     here = (
@@ -124,7 +124,7 @@ def fault_suffix(round_: Round, volume: Volume) -> str:
 
 
 def failed_to_mount(round_: Round, volume: Volume, why: str) -> None:
-    """Its device or its file system did not answer as it should. Counted if that lasts."""
+    """Note that reading or mounting the volume failed. Counted as a fault if that lasts."""
     round_.edges.cache.of(DiskFaultsCache).cannot_mount[volume.id] = why
 
 
@@ -133,7 +133,7 @@ def mounted(round_: Round, volume: Volume) -> None:
 
 
 def _count_time(round_: Round, volume: Volume) -> None:
-    """How long it has taken; a new agent starts the count again, which only gives the disk more time."""
+    """Count a mount that keeps failing as a fault; a restarted agent starts at zero, which gives the disk more time."""
     cache, what = round_.edges.cache, f"mounting {volume.id}"
     waited = round_.waited(what)
     reasons = cache.of(DiskFaultsCache).cannot_mount
@@ -145,7 +145,7 @@ def _count_time(round_: Round, volume: Volume) -> None:
 
 
 def why_leave_to_others(round_: Round, volume: Volume) -> str:
-    """Why this machine does not claim a free volume yet: it gave that one away, and others are to try."""
+    """Why this machine does not claim a free volume yet: it released that one, and others should try first."""
     record = recorded(round_, volume)
     if record is None or record.handed_over != round_.edges.me.id or not record.lately(round_.edges.clock.now()):
         return ""
@@ -154,7 +154,7 @@ def why_leave_to_others(round_: Round, volume: Volume) -> str:
 
 
 def recorded(round_: Round, volume: Volume) -> FaultRecord | None:
-    """None if the store does not say it: that stops nothing, since each mount is checked anyway."""
+    """The fault record; None if the store cannot be read, which blocks nothing, since each mount is checked anyway."""
     if volume.id not in round_.disk_faults:
         try:
             stored = _stored(round_, volume)
@@ -166,7 +166,7 @@ def recorded(round_: Round, volume: Volume) -> FaultRecord | None:
 
 
 def _change(round_: Round, volume: Volume, how: Callable[[FaultRecord], FaultRecord]) -> None:
-    """Write over exactly what was read. TryLater if the store does not take it."""
+    """Compare-and-swap the record. TryLater if the store does not accept it."""
     stored = _stored(round_, volume)
     known = _decoded(stored)
     wanted = how(known)
@@ -179,7 +179,7 @@ def _change(round_: Round, volume: Volume, how: Callable[[FaultRecord], FaultRec
 
 
 def _decoded(stored: Stored | None) -> FaultRecord:
-    """A record that cannot be read counts as none: it only limits how often we try."""
+    """A record that cannot be decoded counts as empty: it only limits the number of attempts."""
     return (decode(stored.data) if stored else None) or FaultRecord()
 
 

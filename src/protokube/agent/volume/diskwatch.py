@@ -1,11 +1,10 @@
-"""Watch the file systems that are mounted here, and take away those that broke.
+"""Watch the file systems that are mounted here, and unmount those that broke.
 
-On a file system that turned read-only etcd is restarted for ever, and one whose writes fail leaves in memory what is on
-no disk. So the member is stopped and the volume unmounted, never lazily. Then it goes the way of every volume that is
-mounted: checked by e2fsck, compared with its records, its epoch raised. How often that is tried, `diskfaults` decides.
+On a file system that turned read-only, etcd crashes in a loop; where writes fail, the page cache holds data that is not
+on the disk. So the member is stopped and the volume unmounted, never lazily. Then it is mounted like any other volume:
+checked by e2fsck, compared with its records, its epoch raised. `diskfaults` limits the attempts.
 
-Each round looks at what costs nothing. A write is tried in a child, once a minute, or soon after etcd stopped
-answering.
+Each round checks only what is cheap. A child process tests a write once a minute, and soon after etcd stops answering.
 """
 
 from __future__ import annotations
@@ -26,26 +25,26 @@ SOON = 5.0
 
 @dataclass(frozen=True, slots=True)
 class WriteTested:
-    """The last write to a mounted file system that was made to see whether it takes any."""
+    """The result of the last write test of a mounted file system."""
 
     when: float
     writing: Writing
     detail: str = ""
     killed: bool = False
-    """It took too long; nothing is known but that, since this machine may have stood still."""
+    """The test timed out; that alone proves nothing, since this machine may have been suspended."""
 
 
 @dataclass(slots=True)
 class DiskWatchCache(StepCache):
-    """Forgotten, each file system is tested once more."""
+    """If lost, each file system is tested once more."""
 
     tests: dict[str, WriteTested] = field(default_factory=dict)
-    """By volume: what came of the last one."""
+    """By volume: the last result."""
     running: dict[str, WriteTest] = field(default_factory=dict)
-    """By volume."""
+    """By volume: the test in progress."""
 
     def forget(self, volume: str) -> None:
-        """A later mount may look just like this one, also to the kernel; nothing that was found out is about it."""
+        """Drop results of a mount that is over: a later mount may look the same, even to the kernel."""
         self.tests.pop(volume, None)
         self.running.pop(volume, None)
 
@@ -75,7 +74,7 @@ def _one(round_: Round, volume: str, mount: Mount) -> None:
         round_.disk_errors.setdefault(volume, (error.strerror or str(error)).lower())
         system = FileSystem(errors=0, free=0, size=0)
     noted = diskfaults.noted_on(edges, volume, mount)
-    # one that is being left is not written to again: each test of a disk that hangs is one more child that stays
+    # no test of a mount with a noted fault: on a disk that hangs, each test leaves one more stuck child
     tested = _tested(round_, volume, mount) if not noted and verified.is_noted(edges, volume, mount) else None
     signs = Signs(
         options=mount.options,
@@ -97,14 +96,14 @@ def _one(round_: Round, volume: str, mount: Mount) -> None:
 
 
 def _tested(round_: Round, volume: str, mount: Mount) -> WriteTested | None:
-    """What came of the last write to this mount. A new one is started when it is due; a later round collects it."""
+    """The result of the last write test. A new test is started when it is due; a later round collects it."""
     edges, now = round_.edges, round_.edges.clock.monotonic()
     cache = edges.cache.of(DiskWatchCache)
     known = cache.tests.get(volume)
     if volume not in cache.running and _is_due(round_, volume, mount, known):
         cache.running[volume] = WriteTest(point=mount.point, number=mount.number, begun=now)
     if volume in cache.running and (result := edges.disks.run(cache.running[volume])) is not None:
-        if not (isinstance(result, Failed) and result.overdue):  # such a one still runs
+        if not (isinstance(result, Failed) and result.overdue):  # an overdue test still runs
             del cache.running[volume]
         if (outcome := _outcome(result, now, known)) is not None:
             known = cache.tests[volume] = outcome
@@ -119,7 +118,7 @@ def _is_due(round_: Round, volume: str, mount: Mount, known: WriteTested | None)
 
 
 def _is_suspect(round_: Round, volume: str, mount: Mount, known: WriteTested) -> bool:
-    """Whether something else went wrong that a broken disk would explain."""
+    """Whether another symptom suggests a broken disk."""
     edges = round_.edges
     return (
         known.writing is Writing.NO_ROOM
@@ -130,7 +129,7 @@ def _is_suspect(round_: Round, volume: str, mount: Mount, known: WriteTested) ->
 
 
 def _answers(round_: Round, volume: str) -> bool:
-    """Whether the etcd on this volume takes connections; as far as that is known, it does."""
+    """Whether the etcd on this volume accepts connections; True if unknown."""
     listed = round_.volume(volume)
     etcd = round_.wanted.etcd_cluster(listed.etcd_cluster) if listed else None
     member = etcd.member(listed.member) if etcd and listed else None
@@ -138,9 +137,9 @@ def _answers(round_: Round, volume: str) -> bool:
 
 
 def _outcome(result: Result, now: float, before: WriteTested | None) -> WriteTested | None:
-    """None if the child could not even begin: that says nothing about the disk.
+    """None if the child could not start, which proves nothing about the disk.
 
-    A machine that stood still for a while finds its child late. A disk that hangs makes the next one late, too.
+    One timeout may come from a suspended machine. A disk that hangs makes the next test time out too.
     """
     match result:
         case Done():

@@ -1,7 +1,7 @@
-"""What speaks for and against a disk that was mounted just now, gathered before etcd may see its data.
+"""Gather the evidence about a newly mounted disk, before etcd may start on its data.
 
-Everything here reads. The disk: its identity and where its log ends. The provider: the epoch of its last mount. The
-store: its raft mark. The other members: what they list, and how far they have come. `members.start` decides.
+Read-only. From the disk: its identity and the position of its log. From the provider: the epoch of its last mount. From
+the store: its raft mark. From the other members: their member list and log positions. `members.start` decides.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from protokube.members.start import Listed
 
 STEP = "volumes"
 PATIENCE = 0.4
-"""Seconds for the other members to answer. Those that live do so at once, and a takeover must not wait for the dead."""
+"""Timeout in seconds for the other members. Live ones answer at once, and a failover must not wait for dead ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What was found out about one disk."""
+    """The evidence about one disk."""
 
     position: LogPosition | None = None
     unreadable_log: str = ""
@@ -41,8 +41,8 @@ class Evidence:
 
 
 def gather(round_: Round, disk: MountedVolume, generation: Generation | None) -> Evidence:
-    """TryLater while the provider does not say which epoch it recorded, what etcd said cannot be recorded, or an older
-    copy cannot be judged yet."""
+    """TryLater while the provider's epoch is unknown, etcd's last words cannot be recorded, or an older copy cannot be
+    judged yet."""
     identity, listed = disk.identity, disk.listed
     assert isinstance(identity, Identity)
     if listed is None:
@@ -53,7 +53,7 @@ def gather(round_: Round, disk: MountedVolume, generation: Generation | None) ->
         )
     except UnreadableLog as why:
         return Evidence(unreadable_log=str(why))
-    lastwords.record(round_, disk, position)  # first: the mark is what the disk is judged by
+    lastwords.record(round_, disk, position)  # first: it updates the mark that the disk is compared with
     client = round_.edges.etcd[disk.etcd.key]
     answers = client.survey(PATIENCE, unlikely=disk.member.name)
     members = _listed(client, position.member_id, answers)
@@ -77,16 +77,16 @@ def gather(round_: Round, disk: MountedVolume, generation: Generation | None) ->
 
 
 def rejoin_note(disk: MountedVolume, older: Older | None) -> str:
-    """What the record keeps of an older copy that is set aside: the same copy may be set aside in several attempts."""
+    """Identifies an older copy in the record: setting the same copy aside may take several attempts."""
     return f"{disk.volume}: {older}"
 
 
 def _listed(client: Etcd, member_id: int, answers: Mapping[str, Status]) -> tuple[Listed, ...] | None:
-    """The member list of a quorum. Without a leader nobody is asked: the question would wait for one.
+    """The member list of a quorum. Without a leader it is not requested: the request would block until there is one.
 
-    A leader that is named and does not answer died with its machine a moment ago, and the question would wait for the
-    next one. Most often the disk is its own. If the lists of a majority have this member, it was not replaced by then,
-    and that is enough to go on; that they lack it may only mean that they are behind.
+    A leader that is named and does not answer has just died with its machine, and the request would block until the
+    next election. Most often this disk is the leader's. If the local lists of a majority contain this member, it was
+    not replaced by then, which is enough to go on; if they lack it, they may only be behind.
     """
     if not any(each.leader for each in answers.values()):
         return None
@@ -99,7 +99,7 @@ def _listed(client: Etcd, member_id: int, answers: Mapping[str, Status]) -> tupl
 
 
 def _listed_by_majority(client: Etcd, member_id: int, answers: Mapping[str, Status]) -> tuple[Listed, ...] | None:
-    """The list that more than half of its voters have, this member not asked and yet listed by each of them."""
+    """The local member list of more than half of its voters, not counting this member, if each contains this member."""
     others = [name for name, each in answers.items() if each.member_id != member_id]
     lists = {tuple(client.listed_by(name)) for name in others}
     if len(lists) != 1:
@@ -123,10 +123,10 @@ def _voter(status: Status) -> Voter:
 
 
 def _mark(round_: Round, disk: MountedVolume, identity: Identity, position: LogPosition) -> RaftMark | None:
-    """A mark that is missing or cannot be read stops no start; that it was not compared is reported."""
+    """A mark that is missing or cannot be read does not block a start; the skipped check is reported."""
     try:
         mark = raftmarks.read(round_, disk.etcd.key, identity.generation, position)
-        why = "there is no record of how far it had come"
+        why = "there is no raft mark of it"
     except (TryLater, Refused) as error:
         mark, why = None, error.message
     if mark is None:

@@ -1,10 +1,12 @@
 """Do we still hold what we serve? The first step of every round.
 
-A master that slept, or was cut off, may have lost its volume to another one. Every mount raises the epoch of a volume;
-a holder that sees a greater epoch, or sees the volume attached elsewhere, stops: manifest away, etcd gone, unmounted.
-So does one whose etcd proves that the disk is an older copy; that disk is then mounted and checked again.
-Stopping needs a positive word. A provider that does not answer, or a list that lacks the volume, is none: the
-attachment is the lock, and nobody else can have it.
+A master that was suspended or partitioned may have lost its volume to another one. Every mount raises the epoch of a
+volume; a holder that sees a greater epoch, or sees the volume attached elsewhere, removes the manifest, waits until
+etcd has stopped, and unmounts. The same if etcd's log proves that the disk is an older copy; that disk is then mounted
+and checked again.
+
+Stopping needs positive evidence. A provider that does not answer, or a list that lacks the volume, is none: the
+attachment is the lock, and no other machine can hold it.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ def sync(round_: Round) -> None:
 
 
 def _one(round_: Round, volume: str, mount: Mount) -> None:
-    # a disk that does not answer is no reason to keep it
+    # a disk that does not answer is fenced like any other
     edges, identity = round_.edges, mounted_volumes.identity_or_why_not(mount.point)
     if isinstance(identity, Unreadable) and identity.disk_error:
         round_.disk_errors[volume] = identity.disk_error
@@ -50,7 +52,7 @@ def _one(round_: Round, volume: str, mount: Mount) -> None:
     listed = round_.volume(volume)
     if listed is None and not inventory.is_gone(round_, volume):
         unclear = round_.unclear.get(volume, "it says that the volume does not exist; it may come back")
-        round_.waiting(STEP, volume, f"the provider does not list it, and it is served on: {unclear}")
+        round_.waiting(STEP, volume, f"the provider does not list it, and it is still served: {unclear}")
         return
     if listed is not None and listed.attached_to is None and _answers(round_, mount):
         round_.waiting(STEP, volume, "the provider says that it is attached to nobody, and its device still answers")
@@ -71,17 +73,17 @@ def _answers(round_: Round, mount: Mount) -> bool:
 
 
 def _confirm(round_: Round, listed: Volume) -> None:
-    """A list may be older than our own attachment. Asked for this very volume, the provider has to say it again."""
+    """A list may be older than our own attachment, so a lookup of this volume has to confirm it."""
     found = round_.edges.volumes.look_up(listed.id)
     if found is not None and found.attached_to == round_.edges.me.id:
-        raise TryLater(f"{listed.id} is listed as attached to {listed.attached_to}, and by itself as attached to us")
+        raise TryLater(f"{listed.id} is attached to {listed.attached_to} in the list, and to us when looked up by id")
 
 
 def reason(listed: Volume | None, identity: Identity | Unreadable | None, me: str, *, verified: bool = True) -> str:
     """Why this master must stop serving a volume that it has mounted; empty if it need not.
 
-    A disk that was not checked yet does not serve, and a greater epoch says that it is an older copy of itself. It
-    stays mounted: to unmount it would only mount it again, round after round.
+    A disk that was not checked yet is not served; a greater epoch there means that it is an older copy. It stays
+    mounted: unmounting it would only make every round mount it again.
     """
     if listed is None:
         return "the provider says that it does not exist"

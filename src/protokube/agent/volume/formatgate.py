@@ -1,8 +1,8 @@
-"""What to do next with a volume that is attached and not mounted: pure, and the place where formatting is decided.
+"""Decide the next step for a volume that is attached and not mounted, and above all whether to format it. Pure.
 
-A format needs proof, not absence of proof: the record says that we made this very volume, the provider says that it was
-made empty and never used, the device is the volume's by serial and size, and it was read and is blank. Whatever else
-is seen is left exactly as it is, and said.
+A format needs positive proof: the record names this volume as made by us, the provider reports that it was created
+empty and never used, the device has the volume's serial and size, and it was read and is blank. Anything else is left
+untouched and reported.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from protokube.providers.volumes import Volume
 
 @dataclass(frozen=True, slots=True)
 class MountIt:
-    """There is an ext4 on it: what it says of itself decides what comes next."""
+    """It holds an ext4 file system: once mounted, its identity decides the rest."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarkIt:
-    """Proven: say at the provider that a format begins, and read that back, before anything is written."""
+    """Proven blank and ours: mark the format at the provider, and read the mark back, before anything is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ Next = MountIt | MarkIt | FormatIt | Wait | Refuse
 
 
 def wrong_device(volume: Volume, device: Device, block: Block) -> Refuse | None:
-    """Whether the kernel shows something else than the volume we were given."""
+    """Refuse a device whose serial or size is not the volume's."""
     if device.serial is not None and block.serial != device.serial:
         return Refuse(
             f"{block.path} is not {volume.id}: its serial is {block.serial or 'unknown'}, not {device.serial}",
@@ -55,7 +55,7 @@ def nonce_of(mark: str) -> str | None:
 
 
 def next_step(volume: Volume, probed: Probed, generation: Generation | None, decision: Decision) -> Next:
-    """`decision` is what may be started on this volume, supposing that it is blank."""
+    """`decision` is what may be started on this volume if it is blank."""
     name = f"{volume.etcd_cluster}/{volume.member}"
     nonce = nonce_of(volume.mark)
     match probed.content:

@@ -1,8 +1,8 @@
-"""Which volumes there are: what the provider lists by tags, and what it says when asked for exactly one id.
+"""The volumes of this cluster: listed by tags, and looked up by id where the list lacks them.
 
-A list may be stale, partial or empty, and tags get stripped or swapped. So a volume that a list lacks is asked for by
-its id if it is mounted here or named by the generation record. Only the provider's word that this id does not exist
-counts as gone, several times running. What the record says of a volume is believed before its tags.
+A list may be stale, partial or empty, and tags get stripped or swapped. So a volume that is mounted here or named by
+the generation record is looked up by id if the list lacks it. It counts as gone only if the provider answers several
+times in a row that this id does not exist. The generation record takes precedence over tags.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from protokube.providers.volumes import Volume
 STEP = "volumes"
 TIMES = 3
 CONSISTENT_SECONDS, SECONDS = 5.0, 60.0
-"""From the first to the last of those answers; shorter where the provider's reads show every earlier write."""
+"""Seconds from the first to the last of those answers; shorter where the provider has read-after-write consistency."""
 
 
 @dataclass(slots=True)
 class InventoryCache(StepCache):
     gone: dict[str, Missed] = field(default_factory=dict)
-    """By volume: how long the provider has said that there is no such volume. Forgotten, the count starts at zero."""
+    """By volume: how long the provider has answered that it does not exist. If lost, the count restarts at zero."""
 
 
 def refresh(round_: Round) -> None:
-    """List everything that is ours anew, sorted by id; what an earlier list said no longer counts.
+    """Relist all our volumes, sorted by id; drops the previous list first.
 
     TryLater if the provider does not answer.
     """
@@ -40,7 +40,7 @@ def refresh(round_: Round) -> None:
 
 
 def complete(round_: Round) -> None:
-    """Have what the record names as well; the first step of a round does not wait for the store."""
+    """Add the volumes that the record names; the first step of a round does not wait for the store."""
     records_were_known = all(generations.remembered(round_, each.key) for each in round_.wanted.etcd)
     for etcd in round_.wanted.etcd:
         generations.recent(round_, etcd.key)
@@ -54,7 +54,7 @@ def _union(round_: Round, listed: Iterable[Volume]) -> Sequence[Volume]:
     for volume in sorted({*mounted_volumes.mounted(round_.edges), *recorded} - found.keys()):
         try:
             one = round_.edges.volumes.look_up(volume)
-        except TryLater as why:  # it is being made or deleted, or nobody answers: neither there nor gone
+        except TryLater as why:  # it is being created or deleted, or the provider does not answer: unknown
             round_.unclear[volume] = why.message
             continue
         if one is None:
@@ -83,17 +83,17 @@ def _as_recorded(volume: Volume, place: tuple[str, str] | None) -> Volume:
 
 
 def count_gone(round_: Round) -> None:
-    """Once a round: how long the provider has said of each volume that it does not exist."""
+    """Once a round: count how long the provider has answered that a volume does not exist."""
     counts, now = round_.edges.cache.of(InventoryCache).gone, round_.edges.clock.monotonic()
     for volume in counts.keys() - round_.gone:
-        del counts[volume]  # one sighting, or one round without a clear word, starts the count again
+        del counts[volume]  # one sighting, or one round without a clear answer, restarts the count
     for volume in round_.gone:
         before = counts.get(volume, Missed(0, now))
         counts[volume] = Missed(before.times + 1, before.since)
 
 
 def is_gone(round_: Round, volume: str) -> bool:
-    """Whether the provider has said often and long enough that this volume does not exist."""
+    """Whether the provider has answered often and long enough that this volume does not exist."""
     missed = round_.edges.cache.of(InventoryCache).gone.get(volume)
     if missed is None:
         return False
@@ -102,7 +102,7 @@ def is_gone(round_: Round, volume: str) -> bool:
 
 
 def volume_of(round_: Round, etcd: EtcdCluster, member: Member) -> Volume | None:
-    """A volume of this member that is there, superseded ones aside."""
+    """A volume of this member that exists and is not superseded."""
     superseded = unused.superseded(round_)
     found = (each for each in round_.volumes or () if (each.etcd_cluster, each.member) == (etcd.key, member.short))
     return next((each for each in found if each.id not in superseded), None)
@@ -116,7 +116,7 @@ def member_is_gone(round_: Round, etcd: EtcdCluster, member: Member) -> bool:
 
 
 def tag_again(round_: Round, volume: Volume) -> None:
-    """Write the tags of a volume that we hold, where they were stripped or are those of another one."""
+    """Restore the tags of a volume that we hold, if they were stripped or name another member."""
     if volume.tagged or volume.attached_to != round_.edges.me.id:
         return
     etcd = round_.wanted.etcd_cluster(volume.etcd_cluster)

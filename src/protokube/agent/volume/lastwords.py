@@ -1,10 +1,10 @@
-"""Listen to what etcd said when it ended: it knows of its disk what no record does.
+"""Read etcd's last words: the fatal messages in its container log, which reveal faults of its disk that no record has.
 
-That the disk lacks what its member acknowledged ends the serving of it at once, by the fence: the manifest goes, etcd
-goes, the volume is unmounted and mounted again, and so checked anew. Before that check is judged, what etcd said is
-recorded off the disk. That the data is corrupt stops etcd from being started again, for as long as this mount lasts.
+If they prove that the disk lacks entries that its member acknowledged, the fence stops the member at once: it removes
+the manifest, etcd stops, and the volume is unmounted, mounted again and checked. Before that check is judged, the proof
+is recorded off the disk. If they report corrupt data, etcd is not started again for as long as this mount lasts.
 
-Output is no record: a kubelet removes it together with the pod. So what was found is noted in /run first.
+A container log does not last: the kubelet deletes it together with the pod. So findings are noted in /run first.
 """
 
 from __future__ import annotations
@@ -31,32 +31,32 @@ from protokube.members.raftmark import LogPosition
 STEP = "etcd"
 NOTES = RunNotes("lastwords")
 YOUNG, OFTEN = 10.0, 1.0
-"""For so many seconds after a member is served, rounds come so often: a copy must not serve for long."""
+"""Seconds after the start of a member during which rounds run this often: a copy must not serve for long."""
 SURE = 5.0
-"""Seconds that a member must not have answered before its data is called corrupt."""
+"""Seconds for which a member must not answer before its data is reported as corrupt."""
 NAMESPACE, CONTAINER = "kube-system", "etcd-container"
 
 
 @dataclass(slots=True)
 class LastWordsCache(StepCache):
     output: dict[str, tuple[Sequence[podlogs.LogFile], Sequence[LastWords]]] = field(default_factory=dict)
-    """By pod: the files of its output when they were last read, and etcd's last words in them. Forgotten, they are read
-    once more."""
+    """By pod: its log files when they were last read, and etcd's last words in them. If lost, they are read once
+    more."""
     proofs: dict[str, tuple[str, CopyProof]] = field(default_factory=dict)
-    """By volume: the mount, and what proves it to be a copy. It is noted, too, as soon as /run can be written."""
+    """By volume: the mount, and the proof that it is a copy; also noted, as soon as /run can be written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyProof:
-    """That a disk which is served here is an older copy after all, in etcd's own words."""
+    """Proof from etcd's log that a disk which is served here is an older copy."""
 
     sentence: str
     document: Mapping[str, Any]
-    """What has to be noted before the disk is unmounted, so that it is known when the disk is checked again."""
+    """The note to write before the disk is unmounted, for the next check of the disk."""
 
 
 def of_a_copy(round_: Round, mount: Mount, identity: Identity) -> CopyProof | None:
-    """Whether etcd's output proves that a disk which is served here is an older copy."""
+    """The proof from etcd's log that a disk which is served here is an older copy; None without one."""
     edges, volume = round_.edges, identity.volume
     etcd = round_.wanted.etcd_cluster(identity.etcd_cluster)
     since = verified.since(edges, volume, mount)
@@ -65,7 +65,7 @@ def of_a_copy(round_: Round, mount: Mount, identity: Identity) -> CopyProof | No
     if round_.waited(f"listening to etcd on {volume}") < YOUNG:
         round_.within(OFTEN)
     if (noted := NOTES.read_document(edges, volume)) is not None and "acknowledged" in noted:
-        return CopyProof(sentence=str(noted["sentence"]), document=noted)  # being stopped since an earlier round
+        return CopyProof(sentence=str(noted["sentence"]), document=noted)  # an earlier round began to stop it
     proofs = edges.cache.of(LastWordsCache).proofs
     if volume in proofs and proofs[volume][0] == mount.key:
         return proofs[volume][1]
@@ -78,7 +78,7 @@ def of_a_copy(round_: Round, mount: Mount, identity: Identity) -> CopyProof | No
             lambda: edges.logs.position(folder), f"reading etcd's log on {mount.point}"
         )
     except (TryLater, UnreadableLog):
-        return None  # nothing is proven about a log that cannot be read now
+        return None  # a write-ahead log that cannot be read now proves nothing
     proof = proof_of_a_copy(words, position, since)
     if proof is None:
         return None
@@ -98,7 +98,7 @@ def note(edges: Edges, volume: str, proof: CopyProof) -> None:
 
 
 def record(round_: Round, disk: MountedVolume, position: LogPosition) -> None:
-    """Put what etcd said of this member's disk on record, before the disk is judged. TryLater as the store raises."""
+    """Record the noted proof about this member's disk, before the disk is judged. TryLater if the store fails."""
     noted = NOTES.read_document(round_.edges, disk.volume)
     if noted is None or "acknowledged" not in noted:
         return
@@ -114,9 +114,9 @@ def record(round_: Round, disk: MountedVolume, position: LogPosition) -> None:
 
 
 def corrupt(round_: Round, disk: MountedVolume) -> str:
-    """What etcd says about data that it cannot start with; "" if it runs, or says no such thing.
+    """etcd's message about corrupt data that it cannot start with; "" if it runs, or logged no such message.
 
-    Asked of a member that is served, or was until it said so: the answer stays the same for as long as the mount.
+    For a member that is served, or was until it logged this: the answer does not change while the mount lasts.
     """
     edges = round_.edges
     since = verified.since(edges, disk.volume, disk.mount) if disk.mount else None
@@ -139,7 +139,7 @@ def forget(edges: Edges, volume: str) -> None:
 
 
 def prune(round_: Round, mounted: Collection[str]) -> None:
-    """Forget what was said about mounts that are over, and about volumes that others hold by now."""
+    """Delete notes about mounts that are over, and about volumes that other machines hold by now."""
     for volume in NOTES.volumes(round_.edges):
         listed, noted = round_.volume(volume), NOTES.read_document(round_.edges, volume) or {}
         elsewhere = listed is not None and listed.attached_to != round_.edges.me.id
@@ -158,7 +158,7 @@ def _answers(round_: Round, disk: MountedVolume) -> bool:
 
 
 def _last_words(round_: Round, etcd: EtcdCluster) -> Sequence[LastWords]:
-    """All last words in the output of the pod: looked for once a round, read again only if something was written."""
+    """All last words in the pod's log: searched once a round, and only if the log changed."""
     if etcd.pod.name in round_.last_words:
         return round_.last_words[etcd.pod.name]
     round_.last_words[etcd.pod.name] = found = _read_output(round_, etcd)
@@ -181,5 +181,5 @@ def _read_output(round_: Round, etcd: EtcdCluster) -> Sequence[LastWords]:
             read, mounted_volumes.PATIENCE, f"reading the output of {etcd.pod.name}"
         )
     except (OSError, TryLater):
-        return ()  # nothing is concluded from output that cannot be read
+        return ()  # a log that cannot be read proves nothing
     return found[1]

@@ -1,11 +1,11 @@
-"""Stop serving a volume: manifest away, etcd gone, unmounted everywhere. Never lazily.
+"""Stop serving a volume: remove the manifest, wait for etcd to stop, unmount in all mount namespaces. Never lazily.
 
-A pod has mounts of its own. When an etcd does not end, the volume is soon unmounted here and still mounted there, and
-this machine's table no longer shows that anything is left to do. So what is being left is noted in /run until no
-process sees the device any more; until then no other volume of that etcd cluster is taken.
+A pod has its own mount namespace. If etcd does not exit, the volume is unmounted on the host but still mounted in the
+pod, and the host's mount table no longer shows it. So the volume is noted in /run until no process sees the device any
+more; until then no other volume of that etcd cluster is attached.
 
-To stop etcd needs no note: a full /run must not keep an old holder serving. The volume then stays mounted here, and the
-next round finds the same reason to leave it.
+Stopping etcd needs no note: a full /run must not keep an old holder serving. The volume then stays mounted on the host,
+and the next round finds the same reason to unmount it.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ NOTES = RunNotes("leaving")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaving:
-    """A volume that this machine lets go of."""
+    """A volume that this machine stops serving and unmounts."""
 
     volume: str
     etcd_cluster: str
-    """"" where nobody can tell."""
+    """"" if unknown."""
     point: str
     major: int
     minor: int
@@ -54,7 +54,7 @@ def leave(
 ) -> None:
     """Stop etcd and unmount; finished only when no process sees the device any more.
 
-    `note` writes down what nobody could find out again later.
+    `note` records facts that cannot be observed again after the unmount.
     """
     major, minor = mount.number
     left = Leaving(
@@ -72,7 +72,7 @@ def leave(
 
 
 def _write_notes(round_: Round, left: Leaving, note: Callable[[], None] | None) -> str:
-    """Why they could not be written; "" if they were."""
+    """Write the notes; returns the error, or "" on success."""
     try:
         if note is not None:
             note()
@@ -83,14 +83,14 @@ def _write_notes(round_: Round, left: Leaving, note: Callable[[], None] | None) 
 
 
 def finish(round_: Round) -> None:
-    """Go on with what is unmounted here and not proven to be gone."""
+    """Continue with volumes that are unmounted on the host, but may still be mounted elsewhere."""
     for left in _noted(round_.edges):
-        if not _is_mounted_here(round_.edges, left):  # else each step decides anew whether it has to go
+        if not _is_mounted_here(round_.edges, left):  # otherwise each step decides again whether to unmount it
             _unmount(round_, left)
 
 
 def forget_kept(round_: Round) -> None:
-    """Once all steps have decided what to leave: what is mounted here and stays is not being left any more."""
+    """After all steps have decided: delete the notes of volumes that stay mounted here."""
     for left in _noted(round_.edges):
         if left.volume not in round_.leaving and _is_mounted_here(round_.edges, left):
             NOTES.forget(round_.edges, left.volume)
@@ -115,7 +115,7 @@ def _is_mounted_here(edges: Edges, left: Leaving) -> bool:
 
 
 def _noted(edges: Edges) -> list[Leaving]:
-    """A note that cannot be read is none: /run is this machine's own."""
+    """A note that cannot be decoded is ignored: only this machine writes to /run."""
     documents = [NOTES.read_document(edges, volume) for volume in NOTES.volumes(edges)]
     return [left for each in documents if (left := _decode(each)) is not None]
 

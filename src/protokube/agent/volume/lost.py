@@ -1,7 +1,7 @@
-"""A disk that is gone is made anew: by the elected master alone, and only while the others hold a quorum.
+"""The elected master replaces a lost volume, and only while the other members have a quorum.
 
-"Gone" is never one missing line: asked for the very id that the record names, the provider has to say several times
-running that there is no such volume. The id of the new volume goes into the record before anybody may format it.
+Absence from a list is no proof of loss: looked up by the id in the record, the provider must answer several times in a
+row that the volume does not exist. The id of the new volume is recorded before any master may format it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _one(round_: Round, etcd: EtcdCluster, member: Member) -> None:
 
 
 def _refuse_superseded(round_: Round, etcd: EtcdCluster, member: Member, name: str) -> None:
-    """The recorded disk is there and superseded: restored from a copy that was made before its member joined anew."""
+    """Refuse if the recorded disk exists and is superseded: restored from a copy older than its member's rejoin."""
     record = generations.recent(round_, etcd.key)
     recorded = record.volume_of(member.short) if record else ""
     if (
@@ -69,7 +69,7 @@ def _refuse_superseded(round_: Round, etcd: EtcdCluster, member: Member, name: s
 
 
 def _not_proven(round_: Round, etcd: EtcdCluster, member: Member) -> str:
-    """Why a volume that is in no list does not count as gone. Absence from a list is no evidence."""
+    """Why a volume that is not listed does not count as gone yet. Absence from a list is no evidence."""
     record = generations.recent(round_, etcd.key)
     if record is None:
         return "no volume is listed for it, and the record that names its volume cannot be read"
@@ -83,7 +83,7 @@ def _not_proven(round_: Round, etcd: EtcdCluster, member: Member) -> str:
 
 
 def _refuse_without_quorum(round_: Round, etcd: EtcdCluster) -> Refused | None:
-    """What a person has to know if the volumes that are left make no quorum, and none answers."""
+    """The error for a person if the remaining volumes make no quorum, and no member answers."""
     generation = generations.recent(round_, etcd.key)
     gone = {
         each.short: generation.volume_of(each.short) if generation else ""
@@ -97,7 +97,7 @@ def _refuse_without_quorum(round_: Round, etcd: EtcdCluster) -> Refused | None:
         quorum.members(round_, etcd)
     except TryLater:
         return lost
-    return None  # members may run on for a moment after their volumes went
+    return None  # members may keep running for a moment after their volumes are gone
 
 
 def _replace(round_: Round, etcd: EtcdCluster, member: Member, name: str) -> None:
@@ -132,7 +132,7 @@ def _record_volume(round_: Round, etcd: EtcdCluster, member: Member, volume: str
 
 
 def _record_created(round_: Round, etcd: EtcdCluster, member: Member) -> None:
-    """Finish what a crash cut short: a volume that we asked for, made and not yet in the record."""
+    """Finish after a crash: record a volume that was created at our request and is not in the record yet."""
     not_used = unused.superseded(round_)
     candidates = [
         each for each in round_.volumes or () if _is_volume_of(each, etcd, member) and each.id not in not_used

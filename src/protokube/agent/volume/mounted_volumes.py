@@ -1,4 +1,4 @@
-"""The volumes that are mounted here, and what is on each: read from the machine every round."""
+"""The volumes that are mounted here and the content of each, read every round."""
 
 from __future__ import annotations
 
@@ -26,36 +26,36 @@ T = TypeVar("T")
 POINTS = "/mnt"
 PREFIX = "master-"
 DRAFT = f".{FILE}."
-"""How the names of unfinished identities begin."""
+"""Prefix of temporary files of an identity."""
 DISK_ERRORS = (errno.EIO, errno.EUCLEAN, errno.EBADMSG, errno.ENXIO, errno.ENODEV)
-"""What a read ends with if the disk, or the file system on it, is broken."""
+"""Errors of a read from a broken disk or file system."""
 PATIENCE = 2.0
-"""Seconds that reading a few small files may take; a stuck disk must not hold up the others."""
+"""Timeout in seconds for reading a few small files; a disk that hangs must not block the others."""
 
 
 @dataclass(slots=True)
 class MountsCache(StepCache):
-    """Forgotten, a broken disk is found a little later."""
+    """If lost, a broken disk is found a little later."""
 
     failed: set[str] = field(default_factory=set)
-    """Mounted volumes that could not be looked at in the last round."""
+    """Mounted volumes that could not be read in the last round."""
 
 
 def point_of(volume: str) -> str:
-    """Where a volume is mounted, as this machine's own paths go."""
+    """The mount point of a volume, as a path of this machine."""
     return f"{POINTS}/{PREFIX}{volume}"
 
 
 def mounted(edges: Edges) -> dict[str, Mount]:
-    """Mounts of ours, by volume."""
+    """Our mounts, by volume."""
     start = str(edges.inside(f"{POINTS}/{PREFIX}"))
-    by_point = ((str(each.point), each) for each in edges.disks.mounts())  # as text: asked for often, of many mounts
+    by_point = ((str(each.point), each) for each in edges.disks.mounts())  # as text: called often, for many mounts
     found = {point.removeprefix(start): each for point, each in by_point if point.startswith(start)}
     return {volume: each for volume, each in found.items() if volume and "/" not in volume}
 
 
 def on_volume(action: Callable[[], T], what: str, seconds: float = PATIENCE) -> T:
-    """Do a small thing with files; a full, broken or stuck disk is something to wait for, and to say."""
+    """Run a short file operation with a timeout; TryLater on a full, broken or hanging disk."""
     try:
         return bounded(action, seconds, what)
     except OSError as error:
@@ -67,7 +67,7 @@ def read_identity(point: Path) -> Identity | Unreadable | None:
 
 
 def identity_or_why_not(point: Path) -> Identity | Unreadable | None:
-    """The same for whoever has to go on with a disk that does not answer."""
+    """The same, with a timeout as Unreadable: for callers that must go on if the disk hangs."""
     try:
         return read_identity(point)
     except TryLater as why:
@@ -84,7 +84,7 @@ def _identity_on(point: Path) -> Identity | Unreadable | None:
 
 
 def observe(round_: Round) -> list[MountedVolume]:
-    """Every mounted volume that we can place; one that neither tags nor identity can place is left alone."""
+    """Every mounted volume whose member is known; one whose member neither tags nor identity name is left alone."""
     found = []
     failed = round_.edges.cache.of(MountsCache).failed
     failed.clear()
@@ -117,7 +117,7 @@ def _mounted_volume(round_: Round, volume: str, mount: Mount) -> MountedVolume |
 def _look(
     round_: Round, point: Path, listed: Volume | None
 ) -> tuple[Identity | Unreadable | None, tuple[EtcdCluster, Member] | None, Data, bool]:
-    """What is on the disk: whose it says to be, whose it is, etcd's data there, and whether nothing at all is."""
+    """The disk's content: its identity, its member, the state of etcd's data, and whether the disk is empty."""
     identity = _identity_on(point)
     placed = _place(round_.wanted, listed, identity)
     if placed is None:
@@ -128,7 +128,7 @@ def _look(
 def _place(
     wanted: MasterConfig, listed: Volume | None, identity: Identity | Unreadable | None
 ) -> tuple[EtcdCluster, Member] | None:
-    """Tags nominate; with the provider silent, what the disk says of itself has to do."""
+    """The member by tags; if the provider does not answer, by the identity on the disk."""
     source = listed or identity
     if source is None or isinstance(source, Unreadable):
         return None
@@ -138,7 +138,7 @@ def _place(
 
 
 def data_of(point: Path, data_dir: str, identity: object) -> Data:
-    """What lies where etcd keeps its data: a write-ahead log is what makes etcd go by it."""
+    """The state of etcd's data directory: etcd treats it as existing data if it holds a write-ahead log."""
     folder = point / data_dir.lstrip("/")
     has_log = any((folder / "member" / "wal").glob("*.wal"))
     if identity is None and (has_log or (point / "k8s.io").exists()):
@@ -147,12 +147,12 @@ def data_of(point: Path, data_dir: str, identity: object) -> Data:
 
 
 def data_on(disk: MountedVolume) -> Data:
-    """What lies there now."""
+    """The current state of the data directory."""
     return on_volume(lambda: data_of(disk.point, disk.etcd.pod.data_dir, disk.identity), f"looking at {disk.point}")
 
 
 def move_data_aside(disk: MountedVolume) -> str:
-    """Rename etcd's data folder and say its new name; "" if nothing is in it. It is a person's to delete, not ours."""
+    """Rename etcd's data directory; returns its new name, "" if it is empty. Only a person may delete it."""
     folder = disk.point / disk.etcd.pod.data_dir.lstrip("/")
     if not folder.exists() or not any(folder.iterdir()):
         return ""
@@ -164,7 +164,7 @@ def move_data_aside(disk: MountedVolume) -> str:
 
 
 def is_empty(point: Path) -> bool:
-    """Nothing but what mkfs makes, and drafts of an identity whose writer was killed."""
+    """Whether it holds nothing but what mkfs makes, and temporary files of an interrupted identity write."""
     return {each.name for each in point.iterdir() if not each.name.startswith(DRAFT)} <= {"lost+found"}
 
 

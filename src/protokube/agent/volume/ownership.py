@@ -1,4 +1,4 @@
-"""What may be started on each mounted volume, and making the volume say so: identity, epoch, marks.
+"""Decide what may start on each mounted volume, and record our ownership on it: identity, epoch, mark.
 
 Every mount raises the volume's epoch, first on the disk and then at the provider. Marks and epochs that a tool stripped
 at the provider are written again by the holder.
@@ -36,7 +36,7 @@ def sync(round_: Round) -> None:
 
 
 def settle(round_: Round, disk: MountedVolume) -> None:
-    """Decide, and write down on the volume and at the provider what that means."""
+    """Decide, and record the decision on the volume and at the provider."""
     if second := refuse_second_volume(round_, disk.volume, disk.etcd.key):
         round_.decisions[disk.volume] = second  # reported where it is prepared
         return
@@ -65,18 +65,18 @@ def settle(round_: Round, disk: MountedVolume) -> None:
 
 
 def _stop_if_removed(round_: Round, disk: MountedVolume, kind: Kind) -> None:
-    """A mount that served counts as checked; from now on its disk is looked at like one that was mounted just now."""
+    """A served mount counts as checked; after a removal its disk must be checked like a newly mounted one."""
     if kind is Kind.REMOVED and disk.verified:
         verified.forget(round_.edges, disk.volume)
 
 
 def _set_aside(round_: Round, disk: MountedVolume, older: Older) -> Wait:
-    """Keep an older copy's data beside where etcd looks, so that the next round joins its member anew.
+    """Move an older copy's data out of etcd's data directory, so that the next round rejoins its member.
 
-    Recorded first: it happens once for each member. The epoch is raised only afterwards, by whichever round joins: a
+    Recorded first, since it is allowed once for each member. The epoch is raised only later, by the round that joins: a
     crash in between leaves a disk that is checked again, never one that counts as checked with the old data on it.
     """
-    stopped.require_unused(round_, disk)  # no link leads there, and that is no proof
+    stopped.require_unused(round_, disk)  # a missing manifest link does not prove that etcd has stopped
     note = rejoin_note(disk, older)
     generations.change(round_, disk.etcd.key, lambda known: known.with_rejoined(disk.member.short, note))
     aside = mounted_volumes.on_volume(
@@ -88,7 +88,7 @@ def _set_aside(round_: Round, disk: MountedVolume, older: Older) -> Wait:
 
 
 def refuse_second_volume(round_: Round, volume: str, key: str) -> Refuse | None:
-    """Whether another volume of this etcd cluster is the one that is served here."""
+    """Refuse a volume if another one of the same etcd cluster is served here."""
     kept = round_.kept.get(key, volume)
     if kept == volume:
         return None
@@ -108,8 +108,8 @@ def _record_superseded(round_: Round, disk: MountedVolume) -> None:
 def decide(round_: Round, disk: MountedVolume) -> Decision:
     goes_on = isinstance(disk.identity, Identity) and disk.data is Data.PRESENT
     others = None if goes_on else _members(round_, disk.etcd)
-    # An etcd that we started a moment ago may have written its data since we looked, and be in the list by now: looking
-    # again after the list was read keeps us from taking a member that lives for one that lost its data.
+    # A newly started etcd may have written its data since the disk was read, and may be in the member list by now:
+    # reading the disk again after the list keeps us from treating a live member as one that lost its data.
     data = disk.data if goes_on else mounted_volumes.data_on(disk)
     corrupt = lastwords.corrupt(round_, disk) if goes_on and disk.verified else ""
     generation = _record(round_, disk) if goes_on else generations.read(round_, disk.etcd.key)
@@ -159,9 +159,9 @@ def decide(round_: Round, disk: MountedVolume) -> Decision:
 
 
 def _record(round_: Round, disk: MountedVolume) -> Generation | None:
-    """The record for a member that has its data: read anew while its disk is being checked, if the store answers.
+    """The record for a member that has its data: read again while its disk is being checked, if the store answers.
 
-    A copy may have been accepted, or set aside for this member elsewhere, since the record was last read.
+    Since the last read, a copy may have been accepted, or set aside for this member on another machine.
     """
     if not disk.verified:
         with suppress(TryLater, Refused):
@@ -170,16 +170,16 @@ def _record(round_: Round, disk: MountedVolume) -> Generation | None:
 
 
 def _made_by_us(disk: MountedVolume) -> bool:
-    """The file system carries the very nonce of the mark: it is ours, and nothing was on it but that."""
+    """Whether the file system's UUID is the nonce of the mark: then we formatted it, and it was blank before."""
     return disk.listed is not None and disk.uuid is not None and nonce_of(disk.listed.mark) == disk.uuid
 
 
 def decide_if_blank(round_: Round, volume: Volume) -> Decision:
-    """What could be started here if the volume were proven blank: asked before anything is formatted."""
+    """The decision for this volume if it is proven blank: taken before anything is formatted."""
     etcd = round_.wanted.etcd_cluster(volume.etcd_cluster)
     member = etcd.member(volume.member) if etcd else None
     if etcd is None or member is None:
-        return Refuse(f"{volume.id} is tagged for {volume.etcd_cluster}/{volume.member}, which there is not")
+        return Refuse(f"{volume.id} is tagged for {volume.etcd_cluster}/{volume.member}, which does not exist")
     return decide_start(
         Seen(
             tags=Nominated(cluster=round_.wanted.cluster, etcd_cluster=etcd.key, member=member.short, volume=volume.id),
@@ -206,7 +206,7 @@ def _siblings(round_: Round, etcd: EtcdCluster, member: Member, volume: str) -> 
 
 
 def _members(round_: Round, etcd: EtcdCluster) -> tuple[Listed, ...] | None:
-    """The others' list, if they have a quorum."""
+    """The member list, if there is a quorum."""
     try:
         return tuple(quorum.members(round_, etcd))
     except (TryLater, Refused):
@@ -218,7 +218,7 @@ def _lost(round_: Round, etcd: EtcdCluster) -> tuple[str, ...]:
 
 
 def _own(round_: Round, disk: MountedVolume, decision: Start | Join) -> None:
-    """Make identity, epoch and mark say that this master serves this member."""
+    """Write identity, epoch and mark: this master serves this member."""
     edges = round_.edges
     identity = disk.identity
     if identity is None:
@@ -244,19 +244,19 @@ def _own(round_: Round, disk: MountedVolume, decision: Start | Join) -> None:
         _mark(round_, disk)
         inventory.tag_again(round_, disk.listed)
     if disk.mount is not None:
-        verified.note(edges, disk.volume, disk.mount)  # last: what was cut short before is checked again
+        verified.note(edges, disk.volume, disk.mount)  # last: after a crash before this, the disk is checked again
     round_.mounted[round_.mounted.index(disk)] = replace(disk, identity=identity, verified=True)
     _forget_acceptance(round_, disk)
 
 
 def _reset_mark(round_: Round, disk: MountedVolume, identity: Identity) -> None:
-    """A person accepted this older copy: what was recorded about the newer one no longer counts."""
+    """A person accepted this older copy: lower the raft mark to its position."""
     position = round_.edges.logs.position(raftmarks.wal_folder(disk))
     raftmarks.reset(round_, disk.etcd.key, identity.generation, position)
 
 
 def _forget_acceptance(round_: Round, disk: MountedVolume) -> None:
-    """It was for one use."""
+    """An acceptance is valid once."""
     generation = generations.recent(round_, disk.etcd.key)
     if generation is not None and disk.volume in generation.accepted:
         generations.change(round_, disk.etcd.key, lambda known: known.without_accepted(disk.volume))
@@ -273,7 +273,7 @@ def _write(round_: Round, disk: MountedVolume, identity: Identity, what: str) ->
 
 
 def _mark(round_: Round, disk: MountedVolume) -> None:
-    """`forming` until the cluster is formed and this member has its data; a mark that a tool took away is put back."""
+    """Mark `forming` until the cluster is formed and this member has its data, then `formed`; restores a lost mark."""
     assert disk.listed is not None
     generation = generations.recent(round_, disk.etcd.key)
     formed = generation is not None and not generation.open
@@ -286,7 +286,7 @@ def _mark(round_: Round, disk: MountedVolume) -> None:
 
 
 def _took_part(disk: MountedVolume) -> bool:
-    """A founder that comes late has to stay unformed until it has data, or it could never start."""
+    """A late founding member must stay unformed until it has data, or it could never start."""
     return disk.data is Data.PRESENT
 
 

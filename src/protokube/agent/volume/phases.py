@@ -1,7 +1,7 @@
-"""Take the disks: claim, find the device, prove it, format it if that is proven right, mount it.
+"""Bring volumes to being mounted: attach, find the device, check it, format it if the proof allows, mount it.
 
-Each volume goes its own way and stops where it has to wait; none holds up another. Disk work runs in children: a
-round starts it, a later one collects it.
+Each volume proceeds on its own; none blocks another. Disk work runs in child processes: a round starts it, a later one
+collects it.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from protokube.providers.volumes import Volume, VolumeTaken
 
 STEP = "volumes"
 PROBE_AGAIN = 30.0
-"""Seconds until a device that was refused is read once more."""
+"""Seconds until a refused device is probed again."""
 
 
 @dataclass(slots=True)
 class VolumesCache(StepCache):
     devices: dict[str, Device] = field(default_factory=dict)
-    """By volume: where the provider showed it; asked for again before a format. What is there is probed each time."""
+    """By volume: its device at the provider; read again before a format. The device's content is probed each time."""
     refused: dict[str, Confirmed[Refuse]] = field(default_factory=dict)
-    """By volume: why its content was refused when it was last read."""
+    """By volume: why its content was refused at the last probe."""
 
 
 def sync(round_: Round) -> None:
@@ -53,7 +53,7 @@ def sync(round_: Round) -> None:
 
 
 def claim(round_: Round) -> None:
-    """Reach for free volumes; after attaching, believe only what a fresh list says."""
+    """Attach free volumes; an attachment counts only once a fresh list shows it."""
     edges, report = round_.edges, round_.report
     chosen = plan_claims(
         round_.volumes or (),
@@ -80,7 +80,7 @@ def claim(round_: Round) -> None:
             report.done(STEP, f"went to another master ({lost.message})", name)
         except TryLater as why:
             round_.waiting(STEP, name, f"cannot be attached: {why.message}")
-            break  # it may have gone through: reaching for a second one could give us two
+            break  # the attach may have succeeded: trying another volume could give us two
         except Refused as why:
             report.needs_a_person(STEP, why, name)
         else:
@@ -95,15 +95,15 @@ def _look_again(round_: Round, taken: Iterable[Volume]) -> None:
         name, listed = f"{volume.etcd_cluster}/{volume.member}", round_.volume(volume.id)
         if listed is not None and listed.attached_to == round_.edges.me.id:
             round_.report.done(STEP, f"attached {volume.id}", name)
-        else:  # an old list: asked again after a pause, not at once
+        else:  # a stale list: the next round lists again
             round_.waiting(STEP, name, f"{volume.id} was attached, and is not listed as ours yet")
 
 
 def _mounted_unlisted(round_: Round) -> Iterator[str]:
-    """Etcd clusters of volumes that are mounted here and not listed as ours; "" where the disk does not say it.
+    """Etcd clusters of volumes that are mounted here but not listed as attached here; "" where that is unknown.
 
-    The fence has its reasons to keep them for now. Nothing of that etcd cluster is taken meanwhile, nor are they
-    attached again: what is mounted is the device of an earlier attachment.
+    The fence keeps them for now. Meanwhile no other volume of that etcd cluster is attached, nor are they attached
+    again: the mounted device belongs to an earlier attachment.
     """
     for volume, mount in mounted_volumes.mounted(round_.edges).items():
         listed = round_.volume(volume)
@@ -113,10 +113,10 @@ def _mounted_unlisted(round_: Round) -> Iterator[str]:
 
 
 def _held_after_all(round_: Round, key: str) -> str:
-    """A volume of this etcd cluster that is ours although the list does not say so; "" if there is none.
+    """A volume of this etcd cluster that is attached here although the list does not show it; "" if there is none.
 
-    Asked for by id before anything is attached, where lists may be old: a machine with two members of one etcd cluster
-    would take both along when it fails.
+    Where lists may be stale, each volume is looked up by id before anything is attached: a machine that holds two
+    members of one etcd cluster would take down both when it fails.
     """
     if round_.edges.volumes.consistent:
         return ""
@@ -131,7 +131,7 @@ def _held_after_all(round_: Round, key: str) -> str:
 def _one(round_: Round, volume: Volume) -> None:
     name = f"{volume.etcd_cluster}/{volume.member}"
     if volume.id in round_.leaving:
-        return  # reported where it is left
+        return  # reported by the step that unmounts it
     try:
         if why := unused.volumes(round_).get(volume.id):
             unused.give_away(round_, volume, why)
@@ -146,9 +146,9 @@ def _one(round_: Round, volume: Volume) -> None:
 
 
 def _kept(round_: Round) -> dict[str, str]:
-    """By etcd cluster, the volume of it that is served here; tags that come back can leave a machine with two.
+    """By etcd cluster, the one volume that is served here; restored tags can leave a machine with two.
 
-    The one that serves goes on, whatever the record says; else the recorded one; else the one that is mounted.
+    The one that is served takes precedence, whatever the record names; then the recorded one; then the mounted one.
     """
     edges, mounted = round_.edges, mounted_volumes.mounted(round_.edges)
     not_used = unused.volumes(round_)
@@ -167,7 +167,7 @@ def _kept(round_: Round) -> dict[str, str]:
 
 
 def prepare(round_: Round, volume: Volume, name: str) -> None:
-    """Bring a volume that we hold to being mounted; returns when it is, raises what it waits for otherwise."""
+    """Mount a volume that we hold; returns once it is mounted, raises what it waits for otherwise."""
     edges = round_.edges
     device = _device(round_, volume)
     block = edges.disks.find(device)
@@ -187,7 +187,7 @@ def prepare(round_: Round, volume: Volume, name: str) -> None:
     if here and not at_point:
         raise Refused(f"{volume.id} is mounted at {here[0].point}, not at {point}", hint="unmount it there")
     if not here:
-        verified.forget(edges, volume.id)  # before anything is mounted: what comes next is checked
+        verified.forget(edges, volume.id)  # before anything is mounted: the new mount must be checked
         diskfaults.before_mounting(round_, volume, name)
         _bring_up(round_, volume, block, name)
     else:
@@ -195,7 +195,7 @@ def prepare(round_: Round, volume: Volume, name: str) -> None:
 
 
 def _device(round_: Round, volume: Volume) -> Device:
-    """Where the provider shows the volume; asked once for each time it is attached, since that does not change."""
+    """The volume's device at the provider; read once per attachment, since it does not change."""
     devices = round_.edges.cache.of(VolumesCache).devices
     if volume.id not in devices:
         devices[volume.id] = round_.edges.volumes.device(volume.id)
@@ -213,7 +213,7 @@ def _bring_up(round_: Round, volume: Volume, block: Block, name: str) -> None:
         _work(round_, working, volume, name)
         return
     probed = edges.disks.run(Probe(block=block))
-    if probed is None:  # while it is read once more, it stays as it was: nobody who looks just now must think it better
+    if probed is None:  # while it is probed again, the refusal stays in the status
         raise (
             TryLater(f"{volume.id} is being read") if refused is None else _refused_again(round_, volume, refused.value)
         )
@@ -255,20 +255,20 @@ def _act(round_: Round, volume: Volume, block: Block, probed: Probed, name: str)
             raise TryLater(why)
         case Refuse(why) if probed.content is Content.UNREADABLE and volume.epoch:
             diskfaults.failed_to_mount(round_, volume, probed.told)
-            raise TryLater(f"{why}; it is tried again")  # for how long, and where: diskfaults
+            raise TryLater(f"{why}; it is tried again")  # diskfaults limits the attempts
         case Refuse() as refuse:
             raise _refused(round_, volume, refuse)
 
 
 def _refused(round_: Round, volume: Volume, refuse: Refuse) -> Refused:
-    """It is looked at again after a while; until then the reason stays."""
+    """Cache a refusal until the next probe."""
     edges = round_.edges
     edges.cache.of(VolumesCache).refused[volume.id] = Confirmed(refuse, edges.clock.monotonic())
     return _refused_again(round_, volume, refuse)
 
 
 def mark(round_: Round, volume: Volume, text: str) -> Volume:
-    """Write a mark and read it back; TryLater unless the provider now says exactly this."""
+    """Write a mark and read it back; TryLater unless the provider returns exactly this mark."""
     round_.edges.volumes.write_mark(volume.id, text)
     inventory.refresh(round_)
     seen = round_.volume(volume.id)
@@ -284,15 +284,15 @@ def _work(round_: Round, job: Format | MountVolume, volume: Volume, name: str) -
         case None:
             raise TryLater(f"{volume.id} is being {doing}")
         case Failed(why, damaged=True):
-            hint = "mend it by hand with e2fsck, on a copy first; or delete it: the other members then make it anew"
+            hint = "repair it by hand with e2fsck, on a copy first; or delete it: the other members then replace it"
             raise _refused(round_, volume, Refuse(f"{volume.id} is damaged: {why}", hint, Kind.BROKEN))
         case Failed(why, overdue):
             diskfaults.failed_to_mount(round_, volume, why)
             raise TryLater(f"{volume.id} could not be {doing}: {why}" + ("; it hangs" if overdue else ""))
         case Done():
             round_.report.done(STEP, f"{doing} {volume.id}", name)
-            if isinstance(job, Format):  # what it made is checked when it is mounted: by fsck, and by its UUID
+            if isinstance(job, Format):  # mounting checks the new file system: by fsck, and by its UUID
                 point = round_.edges.inside(mounted_volumes.point_of(volume.id))
                 _work(round_, MountVolume(block=job.block, point=point), volume, name)
         case Probed() | Unwritable():  # pragma: no cover
-            raise AssertionError("that was not asked for")
+            raise AssertionError("unexpected result of a disk job")

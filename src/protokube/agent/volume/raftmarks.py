@@ -1,8 +1,8 @@
-"""Record off the disk how far each served member's log has come, at most once a minute.
+"""Record the log position of each served member in the state store, at most once a minute: its raft mark.
 
-An older copy of a disk is recognised by it before etcd sees the data. So the mark must never be ahead of the disk: it
-is read from the log itself, and recorded only after a flush of that log succeeded. etcd's own status is no source, it
-counts what is still in memory.
+The mark reveals an older copy of a disk before etcd starts on it. So it must never be ahead of the disk: it is read
+from the write-ahead log itself, and recorded only after an fsync of that log. etcd's own status is no source: it
+includes entries that are still in memory.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ EVERY = 60.0
 @dataclass(slots=True)
 class RaftMarksCache(StepCache):
     written: dict[str, Confirmed[RaftMark]] = field(default_factory=dict)
-    """By volume: the mark that was last written. A write compares with the store itself, and never lowers it."""
+    """By volume: the mark that was last written. A write compares with the mark in the store, and never lowers it."""
 
 
 def wal_folder(disk: MountedVolume) -> Path:
@@ -36,7 +36,7 @@ def wal_folder(disk: MountedVolume) -> Path:
 
 
 def folder_at(point: Path, etcd: EtcdCluster) -> Path:
-    """Where etcd keeps its log on a volume that is mounted there."""
+    """The directory of etcd's write-ahead log on a volume with this mount point."""
     return point / etcd.pod.data_dir.lstrip("/") / "member" / "wal"
 
 
@@ -47,29 +47,29 @@ def sync(round_: Round) -> None:
                 try:
                     _one(round_, disk)
                 except (TryLater, Refused) as why:
-                    # Nothing waits for it: a member that runs goes on without a newer mark.
-                    round_.report.warn(STEP, f"how far it has come is not recorded: {why.message}", disk.name, why.hint)
+                    # Nothing waits for it: a running member goes on without a newer mark.
+                    round_.report.warn(STEP, f"its log position is not recorded: {why.message}", disk.name, why.hint)
             case _:
                 pass
 
 
 def read(round_: Round, key: str, generation: str, position: LogPosition) -> RaftMark | None:
-    """The mark of the member whose log this is; None if there is none that can be read. Raises as the store does."""
+    """The mark of the member with this log; None if there is none that can be decoded. Raises what the store raises."""
     stored = _stored(round_, _path(round_, key, generation, position))
     return decode(stored.data.decode(errors="replace").strip()) if stored else None
 
 
 def reset(round_: Round, key: str, generation: str, position: LogPosition) -> None:
-    """Record the position of an older copy that a person accepted: the one way in which a mark is ever lowered."""
+    """Record the position of an older copy that a person accepted: the only operation that lowers a mark."""
     _write(round_, key, _mark(generation, position), lower=True)
 
 
 def acknowledge(
     round_: Round, key: str, generation: str, position: LogPosition, *, acknowledged: int, copied_epoch: int
 ) -> None:
-    """Record an index that the member of this log acknowledged, and that the log of this mount's disk lacks.
+    """Record an index that this member acknowledged and that the log on the mounted disk lacks.
 
-    Term and commit stay as they are: the original, which has the entry, may not know yet that it is committed.
+    Term and commit stay unchanged: the original disk, which has the entry, may not know yet that it is committed.
     """
     mark = RaftMark(
         generation=generation, cluster_id=position.cluster_id, member_id=position.member_id, term=0, commit=0,

@@ -1,9 +1,9 @@
-"""A member that somebody removed from etcd's list: notice it, count for how long, and make it rejoin.
+"""Detect a member that was removed from etcd's member list, count for how long, and make it rejoin.
 
-An etcd that was removed while it ran exits, and would be started again for ever. So a member that is served and does
-not answer, or knows no leader, is looked for in the list of the others; a member that answers costs nothing here, since
-the watch for alarms asks it anyway. `members.removal` decides. What it counts is in the generation record, so that an
-agent or a machine that comes later goes on counting.
+An etcd that is removed while it runs exits, and would crash in a loop. So if a served member does not answer, or knows
+no leader, the other members' list is checked for it; a member that answers costs no extra call, since the alarm watch
+reads its status anyway. `members.removal` decides. The count is kept in the generation record, so that it survives a
+restart of the agent and a change of machines.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from protokube.members.start import Data, Kind, Wait
 
 STEP = "volumes"
 SILENT = 10.0
-"""Seconds for which a served member has to be silent before the others are asked: it may only just be starting."""
+"""Seconds without an answer from a served member before the others are queried: it may just be starting."""
 LOOK_AGAIN = 10.0
 
 
 @dataclass(slots=True)
 class RemovalsCache(StepCache):
-    """Forgotten, the members are asked once more, and this agent counts its looks from zero: only later."""
+    """If lost, the members are queried once more, and this agent counts from zero, which only delays."""
 
     queried: dict[str, float] = field(default_factory=dict)
-    """By volume: when the others were last asked for their list."""
+    """By volume: when the other members' list was last read."""
     looks: dict[str, Looks] = field(default_factory=dict)
-    """By volume: how often, and for how long, this agent has seen that the list lacks its member."""
+    """By volume: how often, and for how long, this agent has seen the list without its member."""
     rejoined: dict[str, Confirmed[int]] = field(default_factory=dict)
-    """By member: the removed id for which it was made to rejoin. The record has it, too."""
+    """By member: the removed id for which it was made to rejoin; also in the record."""
 
 
 def of_served(round_: Round, disk: MountedVolume, generation: Generation | None) -> Evidence | None:
-    """What the others say of a member that is served here and silent; None while there is nothing to ask them."""
+    """Evidence from the others about a member that is served here and does not answer; None while it is not due."""
     queried, now = round_.edges.cache.of(RemovalsCache).queried, round_.edges.clock.monotonic()
     if disk.listed is None or _answers(round_, disk) or round_.waited(f"{STEP} {disk.name} answers") < SILENT:
         return None
@@ -56,7 +56,7 @@ def of_served(round_: Round, disk: MountedVolume, generation: Generation | None)
 
 
 def _answers(round_: Round, disk: MountedVolume) -> bool:
-    """Whether it follows a leader; one that was removed and does not know it follows none."""
+    """Whether it answers and knows a leader; a removed member that does not know of its removal has none."""
     watch = round_.edges.space
     if watch is not None:
         sight = watch.sight(disk.etcd.key)
@@ -70,10 +70,10 @@ def _answers(round_: Round, disk: MountedVolume) -> bool:
 def count(
     round_: Round, disk: MountedVolume, data: Data, found: Evidence, generation: Generation | None
 ) -> tuple[Lacking | None, str]:
-    """For how long a quorum's list has lacked the member, as the record says it now; or why it does not say it.
+    """How long a quorum's list has lacked the member, after updating the record; or why the record was not updated.
 
-    A list that nobody could read, or a majority that nobody heard of, adds nothing and ends this agent's looks. A list
-    that has the id or the peer URL ends the count, and so does data that is not there any more.
+    Without a list, or without answers of a majority, nothing is added, and this agent starts counting again. A list
+    with the id or the peer URL ends the count, and so does missing data.
     """
     kept, now, short = round_.edges.cache.of(RemovalsCache).looks, round_.edges.clock.monotonic(), disk.member.short
     known = generation.lacking.get(short) if generation is not None else None
@@ -100,7 +100,7 @@ def count(
 
 
 def _readded(round_: Round, disk: MountedVolume, generation: Generation) -> Readded | None:
-    """When it was last made to rejoin. Today, if this agent did it and its monotonic clock says so: clocks jump."""
+    """When it was last made to rejoin; now, if this agent did it within a day of its monotonic clock: clocks jump."""
     known = generation.readded.get(disk.member.short)
     done, now = round_.edges.cache.of(RemovalsCache).rejoined.get(disk.name), round_.edges.clock.monotonic()
     if known is not None and is_fresh(done, known.member_id, now, DAY):
@@ -109,7 +109,7 @@ def _readded(round_: Round, disk: MountedVolume, generation: Generation) -> Read
 
 
 def _change(round_: Round, disk: MountedVolume, how: Callable[[Generation], Generation]) -> str:
-    """Write the record; why it could not be written, if it could not: the next round tries again."""
+    """Write the record; returns the error, or "" on success. The next round tries again."""
     try:
         generations.change(round_, disk.etcd.key, how)
     except (TryLater, Refused) as why:
@@ -118,10 +118,10 @@ def _change(round_: Round, disk: MountedVolume, how: Callable[[Generation], Gene
 
 
 def set_aside(round_: Round, disk: MountedVolume, removed: int) -> Wait:
-    """Keep the data of the removed id beside where etcd looks, so that the next round joins its member anew.
+    """Move the data of the removed id out of etcd's data directory, so that the next round rejoins its member.
 
-    Its etcd has to be gone first, which is proven in this very round. Then it is recorded: it happens once a day for
-    each member. The record names the id, so that an agent which dies right after it finishes the same attempt.
+    Its etcd must have stopped, proven in this round. Then the rejoin is recorded, since it is allowed once a day for
+    each member. The record names the id, so that after a crash the next agent finishes the same attempt.
     """
     what = f"member {removed:x} of {disk.name} was removed from etcd's member list"
     if links.pointing_into(round_.edges, disk.point):

@@ -1,6 +1,6 @@
-"""Notes about volumes in /run: they last as long as mounts do, longer than an agent, and no longer than the machine.
+"""Notes about volumes in /run: like mounts, they survive a restart of the agent, and not a reboot.
 
-One file for each volume. Written whole or not at all, and without a flush: nothing in /run outlives a loss of power.
+One file for each volume. Written atomically, without fsync: /run is in memory.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class RunNotes:
         return read_or_none(self.file(edges, volume))
 
     def read_document(self, edges: Edges, volume: str) -> dict[str, Any] | None:
-        """A note that is no JSON object is none."""
+        """A note that is not a JSON object is ignored."""
         data = self.read(edges, volume)
         try:
             document = json.loads(data) if data is not None else None
@@ -52,7 +52,7 @@ class RunNotes:
         self.write(edges, volume, (json.dumps(document, sort_keys=True) + "\n").encode())
 
     def volumes(self, edges: Edges) -> list[str]:
-        """Those that have a note; drafts of a writer that was killed are none."""
+        """Volumes that have a note; temporary files of an interrupted write are ignored."""
         try:
             names = os.listdir(edges.inside(self.folder))  # noqa: PTH208
         except (FileNotFoundError, NotADirectoryError):

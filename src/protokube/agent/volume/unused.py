@@ -1,7 +1,7 @@
 """Volumes that carry a member's tags and do not serve it: superseded ones, and blank replacements not needed yet.
 
-They are neither claimed nor served nor deleted. A machine that holds one gives it away, since it could otherwise not
-hold the member's real volume.
+They are neither claimed nor served nor deleted. A machine that holds one detaches it, since it could otherwise not hold
+the member's current volume.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ STEP = "volumes"
 
 
 def volumes(round_: Round) -> Mapping[str, str]:
-    """By id, why each is unused. Read once a round."""
+    """By id, why each is unused. Computed once a round."""
     if round_.unused is None:
         found = superseded(round_)
         round_.unused = {**dict.fromkeys(found, "superseded by another disk of its member"), **_spare(round_, found)}
@@ -29,7 +29,7 @@ def volumes(round_: Round) -> Mapping[str, str]:
 
 
 def superseded(round_: Round) -> set[str]:
-    """Listed volumes that the generation record calls superseded."""
+    """Listed volumes that the generation record names as superseded."""
     records = {each.key: generations.recent(round_, each.key) for each in round_.wanted.etcd}
     return {
         each.id
@@ -39,7 +39,7 @@ def superseded(round_: Round) -> set[str]:
 
 
 def _spare(round_: Round, not_used: set[str]) -> dict[str, str]:
-    """Blank volumes of members whose former volume is there (again)."""
+    """Blank volumes of members whose former volume exists (again)."""
     observed = (
         TaggedVolume(each.id, (each.etcd_cluster, each.member), each.epoch, each.mark) for each in round_.volumes or ()
     )
@@ -48,7 +48,7 @@ def _spare(round_: Round, not_used: set[str]) -> dict[str, str]:
 
 
 def give_away(round_: Round, volume: Volume, why: str) -> None:
-    """Unmount and detach a volume that is unused, unless something on it is being served: that goes on."""
+    """Unmount and detach an unused volume, unless it is served: serving goes on."""
     edges = round_.edges
     mount = mounted_volumes.mounted(edges).get(volume.id)
     name = f"{volume.etcd_cluster}/{volume.member}"

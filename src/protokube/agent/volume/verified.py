@@ -1,8 +1,7 @@
-"""Which mounts were checked: the disk is no older copy, and its epoch was raised for this very mount.
+"""Which mounts were checked: the disk is no older copy, and its epoch was raised for this mount.
 
-Noted in /run, which lasts as long as mounts do and longer than an agent: an agent that starts anew finds a member it
-has to leave alone, and a disk that was mounted while nobody looked is checked again. Losing a note only means one more
-check.
+Noted in /run, which lasts as long as mounts do and survives a restart of the agent: a restarted agent leaves a running
+member alone, and checks a disk that was mounted meanwhile. A lost note only causes one more check.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ NOTES = RunNotes("verified")
 def is_verified(edges: Edges, volume: str, mount: Mount, identity: Identity | Unreadable | None) -> bool:
     """Whether this mount was checked before, by this machine.
 
-    A manifest link into the mount says the same: it is made only after the check, and removed before the unmount.
+    A manifest link into the mount is equivalent: it is made only after the check, and removed before the unmount.
     Agents of former versions left no note.
     """
     if not isinstance(identity, Identity) or identity.holder != edges.me.id:
@@ -30,7 +29,7 @@ def is_verified(edges: Edges, volume: str, mount: Mount, identity: Identity | Un
 
 
 def is_noted(edges: Edges, volume: str, mount: Mount) -> bool:
-    """The same, without asking the disk: of one that cannot be read, too."""
+    """The same without reading the disk, so also for a disk that cannot be read."""
     return NOTES.read(edges, volume) == _text(mount) or bool(links.pointing_into(edges, mount.point))
 
 
@@ -39,7 +38,7 @@ def note(edges: Edges, volume: str, mount: Mount) -> None:
 
 
 def since(edges: Edges, volume: str, mount: Mount) -> float | None:
-    """When this mount was checked, by the clock that also etcd writes its output by; None if it was not."""
+    """When this mount was checked, by the wall clock, which etcd's log uses too; None if it was not."""
     try:
         return NOTES.file(edges, volume).stat().st_mtime if NOTES.read(edges, volume) == _text(mount) else None
     except FileNotFoundError:
@@ -51,7 +50,7 @@ def forget(edges: Edges, volume: str) -> None:
 
 
 def prune(edges: Edges, mounted: Collection[str]) -> None:
-    """Forget volumes that are not mounted."""
+    """Delete notes of volumes that are not mounted."""
     NOTES.keep_only(edges, mounted)
 
 

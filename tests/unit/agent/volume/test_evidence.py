@@ -164,7 +164,7 @@ def test_a_mark_ahead_of_the_log_makes_it_an_older_copy(bench: Bench) -> None:
 
 def test_a_mark_that_is_missing_stops_nothing_and_is_reported(bench: Bench) -> None:
     assert bench.gather().older is None
-    assert bench.warned == ["rollback not checked: there is no record of how far it had come"]
+    assert bench.warned == ["rollback not checked: there is no raft mark of it"]
 
 
 def test_a_store_that_is_away_stops_nothing_and_is_reported(bench: Bench) -> None:

@@ -147,7 +147,7 @@ def test_nothing_is_recorded_unless_the_flush_succeeded(bench: Bench, error: OSE
 
     assert bench.mark() is None
     assert bench.store.writes == 0
-    assert ["how far it has come is not recorded" in each.text for each in round_.report.warnings] == [True]
+    assert ["its log position is not recorded" in each.text for each in round_.report.warnings] == [True]
     assert round_.report.waits == []
 
 
