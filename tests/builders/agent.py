@@ -29,17 +29,17 @@ def a_machine(named: str = "i-1", *, group: str = "master-a", zone: str = "local
     return Machine(id=named, name=named, zone=zone, address="10.0.0.1", group=group)
 
 
-def a_volume(named: str = "vol-a", *, member: str = "a", etcd_cluster: str = "main", **told: Any) -> Volume:
+def a_volume(named: str = "vol-a", *, member: str = "a", etcd_cluster: str = "main", **fields: Any) -> Volume:
     """A free volume that nothing was ever on."""
     blank = Volume(
         id=named, zone="local", etcd_cluster=etcd_cluster, member=member, members=("a", "b", "c"), size=SIZE,
         made_empty=True,
     )  # fmt: skip
-    return replace(blank, **told)
+    return replace(blank, **fields)
 
 
-def a_block(**told: Any) -> Block:
-    return replace(Block(path=Path("/dev/sdb"), number=(8, 16), size=SIZE, serial="vol-a"), **told)
+def a_block(**fields: Any) -> Block:
+    return replace(Block(path=Path("/dev/sdb"), number=(8, 16), size=SIZE, serial="vol-a"), **fields)
 
 
 def a_device(serial: str | None = "vol-a") -> Device:
@@ -67,19 +67,19 @@ def an_identity(*, epoch: int = 3, holder: str = "i-1", volume: str = "vol-a") -
 
 
 class Alone:
-    """Presence of a master that hears nobody, or what the test says."""
+    """Presence of a master that sees no others, or those that the test sets."""
 
     def __init__(
         self, live: dict[str, str] | None = None, *, elected: bool = False, serving: Sequence[str] = ()
     ) -> None:
-        self.told, self.is_elected, self.retired = live, elected, False
+        self.live_masters, self.is_elected, self.retired = live, elected, False
         self.apis, self.grants_restart, self.restart_requests = serving, True, 0
 
     def live(self) -> dict[str, str] | None:
-        return self.told
+        return self.live_masters
 
     def serving(self) -> Sequence[str] | None:
-        return None if self.told is None else self.apis
+        return None if self.live_masters is None else self.apis
 
     def elected(self) -> bool:
         return self.is_elected
@@ -93,7 +93,7 @@ class Alone:
 
 
 class Machines:
-    """The provider's list, as the test says it; we are the first in it."""
+    """The provider's list, as the test sets it; this machine is the first in it."""
 
     def __init__(self, *listed: Machine) -> None:
         self.listed = listed
@@ -118,7 +118,7 @@ def a_round(root: Path, *, wanted: MasterConfig | None = None, **parts: Any) -> 
     return Round(edges=edges, wanted=wanted or wanted_of(), report=Report())
 
 
-def a_mounted_volume(round_: Round, volume: str = "vol-a", *, member: str = "a", **told: Any) -> MountedVolume:
+def a_mounted_volume(round_: Round, volume: str = "vol-a", *, member: str = "a", **fields: Any) -> MountedVolume:
     """A mounted volume with data on it."""
     etcd = round_.wanted.etcd[0]
     found = etcd.member(member)
@@ -128,4 +128,4 @@ def a_mounted_volume(round_: Round, volume: str = "vol-a", *, member: str = "a",
         listed=a_volume(volume, attached_to="i-1"), identity=an_identity(volume=volume), data=Data.PRESENT, empty=False,
         uuid=None,
     )  # fmt: skip
-    return replace(mounted, **told)
+    return replace(mounted, **fields)

@@ -17,8 +17,8 @@ def make_stage() -> Iterator[Callable[..., Stage]]:
 
     with tmpfs() as folder:
 
-        def make(**told: object) -> Stage:
-            made.append(Stage(folder / str(len(made)), **told))  # type: ignore[arg-type]
+        def make(**options: object) -> Stage:
+            made.append(Stage(folder / str(len(made)), **options))  # type: ignore[arg-type]
             return made[-1]
 
         yield make

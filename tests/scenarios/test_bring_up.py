@@ -54,7 +54,7 @@ def test_each_volume_was_formatted_exactly_once(stage: Stage) -> None:
 def test_a_master_alone_waits_for_a_quorum_and_says_so(stage: Stage) -> None:
     host = stage.boot()
     stage.run(30)
-    assert "main waits: no quorum yet" in host.said.replace("main: waits", "main waits")
+    assert "main waits: no quorum yet" in host.sentence.replace("main: waits", "main waits")
     assert stage.generation().open
     stage.boot("master-b")
     stage.until(lambda: len(stage.serving()) == 2, within=20)
@@ -92,7 +92,7 @@ def test_the_kubelet_of_a_master_with_a_volume_waits_for_its_manifest(stage: Sta
     host.disks.seconds = lambda job: 20 if isinstance(job, Format) else 0
     stage.run(15)
     assert not host.kubelet_started
-    assert "it is started when a volume of main is mounted here" in host.said
+    assert "it is started when a volume of main is mounted here" in host.sentence
     stage.run(10)
     assert host.kubelet_started
     assert host.links()
@@ -106,7 +106,7 @@ def test_a_disk_job_that_hangs_blocks_neither_the_other_masters_nor_the_other_st
     stage.until(lambda: len(stage.serving()) == 2, within=20)
     stage.run(70)
 
-    assert hosts[0].kubelet_started, hosts[0].said  # after a minute it does not wait for the disk any more
+    assert hosts[0].kubelet_started, hosts[0].sentence  # after a minute it does not wait for the disk any more
     assert hosts[0].status["round"] > 10
     hosts[0].disks.seconds = lambda _job: 0
     stage.until(stage.healthy, within=120)
@@ -117,7 +117,7 @@ def test_a_child_that_cannot_even_be_killed_is_told_and_the_rounds_go_on(stage: 
     hosts[0].disks.seconds = lambda job: float("inf") if isinstance(job, Format) else 0
     hosts[0].disks.stuck = True
     stage.run(90)
-    assert "it hangs" in hosts[0].said
+    assert "it hangs" in hosts[0].sentence
     assert hosts[0].status["jobs"][0]["job"] == "Format"
     assert len(stage.serving()) == 2
 
@@ -142,8 +142,8 @@ def test_a_device_that_appears_late_is_waited_for(stage: Stage) -> None:
     hosts = stage.boot_all()
     stage.platters["vol-00000001"].appears = stage.clock.seconds + 25
     stage.run(20)
-    late = next(each for each in hosts if "is not there yet" in each.said)
-    assert "(for" in late.said
+    late = next(each for each in hosts if "is not there yet" in each.sentence)
+    assert "(for" in late.sentence
     stage.until(stage.healthy)
 
 
@@ -168,8 +168,8 @@ def test_a_device_that_is_not_surely_the_blank_volume_is_never_formatted(
     stage.run(120)
 
     holder = stage.hosts[stage.holder("vol-00000001") or ""]
-    assert says in holder.said
-    assert "NEEDS A PERSON" in holder.said
+    assert says in holder.sentence
+    assert "NEEDS A PERSON" in holder.sentence
     assert stage.platters["vol-00000001"].formats == []
     assert stage.write()
 
@@ -179,7 +179,7 @@ def test_a_volume_made_from_a_snapshot_is_not_formatted(stage: Stage) -> None:
     stage.boot_all()
     stage.run(60)
     assert stage.platters["vol-00000001"].formats == []
-    assert any("nothing says that vol-00000001 was made empty" in each.said for each in stage.hosts.values())
+    assert any("nothing says that vol-00000001 was made empty" in each.sentence for each in stage.hosts.values())
 
 
 def test_an_agent_that_starts_anew_changes_nothing(formed: Stage) -> None:

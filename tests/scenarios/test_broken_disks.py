@@ -62,7 +62,7 @@ def test_a_disk_that_takes_no_writes_and_shows_nothing_is_found_by_a_write(forme
 
     formed.until(lambda: volume not in host.disks.table)
     formed.run(20)
-    assert f"{volume} cannot be read: input/output error" in host.said
+    assert f"{volume} cannot be read: input/output error" in host.sentence
     assert not persons(formed), "it may end by itself"
     formed.platters[volume].unwritable = ""
 
@@ -131,9 +131,9 @@ def test_a_file_system_that_only_a_person_may_mend_is_refused_with_what_e2fsck_s
 
     formed.until(lambda: any("UNEXPECTED INCONSISTENCY" in each for each in persons(formed)))
     formed.run(300)
-    said = [each for each in persons(formed) if volume in each]
+    sentences = [each for each in persons(formed) if volume in each]
 
-    assert len(set(said)) == 1
+    assert len(set(sentences)) == 1
     assert phase_of(host, volume) == "broken"
     host.disks.damaged = ""
     formed.until(formed.all_healthy)
@@ -159,7 +159,7 @@ def test_a_disk_that_hangs_is_said_to_and_heals_when_it_answers_again(formed: St
     formed.platters[volume].hangs = True
     host.disks.stuck = True
 
-    formed.until(lambda: "hangs when it is written" in host.said, 600)
+    formed.until(lambda: "hangs when it is written" in host.sentence, 600)
     assert volume in host.disks.table, "it was unmounted although it hangs"
     formed.platters[volume].hangs = host.disks.stuck = False
 

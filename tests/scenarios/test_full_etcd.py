@@ -46,8 +46,8 @@ def sizes(stage: Stage) -> set[int]:
     return {each.db.size for each in stage.etcd["main"].processes.values()}
 
 
-def said(stage: Stage) -> str:
-    return "\n".join(host.said for host in stage.hosts.values())
+def sentence(stage: Stage) -> str:
+    return "\n".join(host.sentence for host in stage.hosts.values())
 
 
 def test_old_revisions_that_fill_it_are_compacted_and_it_takes_writes_again(small: Stage) -> None:
@@ -63,7 +63,7 @@ def test_old_revisions_that_fill_it_are_compacted_and_it_takes_writes_again(smal
     assert done is not None
     assert len(done.done) == 3
     small.run(60)
-    assert all(host.said == "" for host in small.hosts.values())
+    assert all(host.sentence == "" for host in small.hosts.values())
 
 
 def test_the_masters_stay_elected_and_alive_while_it_is_full(small: Stage) -> None:
@@ -80,7 +80,7 @@ def test_an_agent_that_lost_its_lease_says_the_true_cause_and_the_remedy_goes_on
         small.agent_dies(host)
         host.presence._lease = None
     small.run(20)
-    assert "etcd is out of space and grants no leases, so nobody writes the names of the API" in said(small)
+    assert "etcd is out of space and grants no leases, so nobody writes the names of the API" in sentence(small)
     small.until(lambda: not alarms(small), within=1500)
     small.run(30)
     assert sum(host.presence.elected() for host in small.hosts.values()) == 1
@@ -89,8 +89,8 @@ def test_an_agent_that_lost_its_lease_says_the_true_cause_and_the_remedy_goes_on
 def test_live_data_that_fills_it_is_reported_once_with_figures(small: Stage) -> None:
     small.etcd["main"].fill(live=18 * MB)
     small.run(1500)
-    told = [note for host in small.hosts.values() if host.round_ for note in host.round_.report.person]
-    (note,) = told
+    notes = [note for host in small.hosts.values() if host.round_ for note in host.round_.report.person]
+    (note,) = notes
     assert (
         note.text == "NOSPACE of etcd-a, NOSPACE of etcd-b, NOSPACE of etcd-c: current data fills it, not old revisions"
     )
@@ -113,7 +113,7 @@ def test_a_second_time_within_a_day_is_for_a_person_and_the_next_day_it_heals_ag
     small.etcd["main"].fill(old=20 * MB)
     small.run(900)
     assert alarms(small)
-    assert "full again less than a day" in said(small)
+    assert "full again less than a day" in sentence(small)
     small.clock.advance(86400)
     small.until(lambda: not alarms(small), within=900)
 
@@ -124,7 +124,7 @@ def test_a_member_that_is_down_stops_the_remedy_until_it_is_back(small: Stage) -
     small.freeze(host)
     small.run(1500)
     assert alarms(small)
-    assert "etcd-c must answer before anything is done about it" in said(small)
+    assert "etcd-c must answer before anything is done about it" in sentence(small)
     small.thaw(host)
     small.until(lambda: not alarms(small), within=1500)
 
@@ -149,7 +149,7 @@ def test_a_corrupt_alarm_is_for_a_person_and_nothing_is_touched(small: Stage) ->
     corrupt = Alarm(found[1][1].db.member, "CORRUPT")
     model.carry_out(found, lambda state: replace(state, alarms=frozenset({corrupt})))
     small.run(1500)
-    assert "differs from the others' and takes no writes" in said(small)
+    assert "differs from the others' and takes no writes" in sentence(small)
     assert alarms(small) == {corrupt}
     assert record(small) is None
 

@@ -31,7 +31,7 @@ def test_an_idle_hour_costs_one_list_call_a_round_and_no_write_but_a_raft_mark_a
     assert formed.store.reads - store_reads <= 2 * (3 * 60 + 3)
     assert formed.etcd["main"].starts == starts
     assert formed.healthy()
-    assert all(each.said == "" for each in formed.hosts.values())
+    assert all(each.sentence == "" for each in formed.hosts.values())
 
 
 def test_rounds_come_every_ten_seconds_when_all_is_well_and_faster_when_something_is_waited_for(formed: Stage) -> None:
@@ -60,10 +60,10 @@ def test_etcd_is_asked_for_nothing_but_leases_by_an_idle_cluster(formed: Stage) 
 
 def test_the_status_file_of_each_master_tells_what_it_holds(formed: Stage) -> None:
     host = formed.holder_of("a")
-    told = host.status
-    assert told["machine"]["id"] == host.id
-    assert told["report"] == {"broken": [], "did": [], "needsAPerson": [], "waiting": []} or told["round"] > 0
-    assert {each["phase"] for each in told["volumes"]} == {"serving", "taken"}
-    (member,) = told["members"]
+    status = host.status
+    assert status["machine"]["id"] == host.id
+    assert status["report"] == {"broken": [], "did": [], "needsAPerson": [], "waiting": []} or status["round"] > 0
+    assert {each["phase"] for each in status["volumes"]} == {"serving", "taken"}
+    (member,) = status["members"]
     assert (member["member"], member["doing"], member["linked"], member["epoch"]) == ("main/a", "going on", True, 1)
-    assert sorted(told["live"]) == sorted(formed.hosts)
+    assert sorted(status["live"]) == sorted(formed.hosts)

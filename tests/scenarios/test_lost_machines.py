@@ -149,7 +149,7 @@ def test_a_master_that_was_paused_and_taken_over_stops_serving_in_its_first_roun
 
     assert old.links() == {}
     assert old.id not in formed.etcd["main"].processes
-    assert f"stopped serving: it is attached to {new.id}" in old.said
+    assert f"stopped serving: it is attached to {new.id}" in old.sentence
     formed.run(MINUTE)
     assert old.disks.table == {}
     assert formed.dns.addresses("etcd-a.internal.laptop") == (new.address,)

@@ -99,7 +99,7 @@ def test_a_volume_missing_from_a_list_or_two_is_waited_for(formed: Stage) -> Non
     volume = formed.cloud.find(formed.volume_of("a"))
     formed.cloud.delete_volume(volume.id)
     formed.run(3)
-    assert any("it may come back" in each.said for each in formed.hosts.values())
+    assert any("it may come back" in each.sentence for each in formed.hosts.values())
     formed.cloud._keep(volume)
     formed.until(formed.healthy, within=30)
     formed.run(MINUTE)
@@ -115,7 +115,7 @@ def test_a_spec_can_forbid_to_make_new_volumes(formed: Stage) -> None:
     for _ in range(10):
         formed.rounds(seconds=2)
     assert len(formed.cloud.volumes()) == 2
-    assert all("the spec forbids to make a new one" in each.said for each in formed.hosts.values())
+    assert all("the spec forbids to make a new one" in each.sentence for each in formed.hosts.values())
 
 
 def test_without_a_quorum_nothing_is_made_and_a_person_is_told_once_volumes_are_gone(formed: Stage) -> None:
@@ -126,9 +126,9 @@ def test_without_a_quorum_nothing_is_made_and_a_person_is_told_once_volumes_are_
     assert formed.etcd["main"].histories == [1]
     assert not formed.write()
     for host in formed.hosts.values():
-        assert "gone for good: the volumes of main/a (" in host.said
-        assert "main keeps 1 of 3 volumes and needs 2 for a quorum" in host.said
-        assert "the elected master makes a new one" not in host.said
+        assert "gone for good: the volumes of main/a (" in host.sentence
+        assert "main keeps 1 of 3 volumes and needs 2 for a quorum" in host.sentence
+        assert "the elected master makes a new one" not in host.sentence
 
 
 def test_without_a_quorum_no_agent_promises_what_only_an_elected_master_can_do(formed: Stage) -> None:
@@ -140,9 +140,9 @@ def test_without_a_quorum_no_agent_promises_what_only_an_elected_master_can_do(f
 
     for host in formed.hosts.values():
         if host is not down:
-            assert "its volume is gone, and no quorum is known" in host.said
-            assert "the elected master makes a new one" not in host.said
-            assert "gone for good" not in host.said
+            assert "its volume is gone, and no quorum is known" in host.sentence
+            assert "the elected master makes a new one" not in host.sentence
+            assert "gone for good" not in host.sentence
     assert len(formed.cloud.volumes()) == 2
 
 
@@ -159,8 +159,8 @@ def test_events_without_a_quorum_get_no_new_volumes_though_main_could_elect_some
     assert stage.healthy("main")
     assert stage.etcd["events"].histories == [1]
     for host in stage.hosts.values():
-        assert "events keeps 1 of 3 volumes and needs 2 for a quorum" in host.said
-        assert "the elected master makes a new one" not in host.said
+        assert "events keeps 1 of 3 volumes and needs 2 for a quorum" in host.sentence
+        assert "the elected master makes a new one" not in host.sentence
 
 
 def test_a_volume_lost_before_the_cluster_was_formed_is_not_replaced(stage: Stage) -> None:
@@ -205,8 +205,8 @@ def test_two_wiped_volumes_of_three_never_form_a_second_cluster(formed: Stage, a
 
     assert formed.etcd["main"].histories == [1]
     assert not formed.write()
-    told = [each.said for each in formed.hosts.values() if each.alive]
-    assert sum("turns up blank: the data of main/" in each for each in told) == 2, told
+    sentences = [each.sentence for each in formed.hosts.values() if each.alive]
+    assert sum("turns up blank: the data of main/" in each for each in sentences) == 2, sentences
 
 
 @pytest.mark.parametrize("stripped", [True, False])
@@ -229,8 +229,8 @@ def test_two_volumes_whose_data_was_deleted_but_not_their_identity_found_nothing
     formed.replace_machine(next(host for host in old if host.machine.group == "master-c"))
     formed.run(MINUTE)
     assert formed.etcd["main"].histories == [1]
-    told = [each.said for each in formed.hosts.values() if each.alive]
-    assert sum("is gone, and the other members have no quorum" in each for each in told) == 2
+    sentences = [each.sentence for each in formed.hosts.values() if each.alive]
+    assert sum("is gone, and the other members have no quorum" in each for each in sentences) == 2
 
 
 def test_data_that_was_deleted_on_one_volume_comes_back_from_the_others(formed: Stage) -> None:
@@ -251,8 +251,8 @@ def test_a_marked_volume_that_turns_up_blank_is_shown_to_a_person_and_the_others
     formed.platters[formed.volume_of("b")].wipe()
     new = formed.replace_machine(host)
     formed.run(2 * MINUTE)
-    assert "turns up blank: the data of main/b was lost outside of us" in new.said
-    assert "NEEDS A PERSON" in new.said
+    assert "turns up blank: the data of main/b was lost outside of us" in new.sentence
+    assert "NEEDS A PERSON" in new.sentence
     assert formed.write()
     assert new.status["report"]["needsAPerson"][0]["about"] == "main/b"
 
@@ -262,10 +262,10 @@ def test_what_needs_a_person_is_said_in_every_round_also_while_the_disk_is_read_
     formed.kill(host)
     formed.platters[formed.volume_of("b")].wipe()
     new = formed.replace_machine(host)
-    formed.until(lambda: "NEEDS A PERSON" in new.said, within=MINUTE)
+    formed.until(lambda: "NEEDS A PERSON" in new.sentence, within=MINUTE)
     for _ in range(3500):  # every round of more than a minute: it is read again after half of one
         formed.run(0.02)
-        assert "NEEDS A PERSON: vol" in new.said
+        assert "NEEDS A PERSON: vol" in new.sentence
 
 
 def test_tags_that_a_tool_stripped_are_written_again_by_the_holder(formed: Stage) -> None:
@@ -314,8 +314,8 @@ def test_two_volumes_for_one_member_where_the_old_one_is_blank_wait_for_a_person
     formed.declare_dead(host)
     formed.boot("master-a"), formed.boot("master-a")
     formed.run(MINUTE)
-    told = " ".join(each.said for each in formed.hosts.values() if each.alive)
-    assert f"main/a has several volumes: {volume}, vol-by-hand" in told
+    sentences = " ".join(each.sentence for each in formed.hosts.values() if each.alive)
+    assert f"main/a has several volumes: {volume}, vol-by-hand" in sentences
     assert formed.platters[volume].formats == [formed.platters[volume].formats[0]]
     assert formed.platters["vol-by-hand"].formats == []
 
@@ -333,7 +333,7 @@ def test_a_copy_of_a_volume_that_carries_its_tags_is_refused(formed: Stage) -> N
     )
     new = formed.boot("master-a")
     formed.run(MINUTE)
-    assert "the disk says volume" in new.said
+    assert "the disk says volume" in new.sentence
     assert new.links() == {}
     assert formed.healthy()
 
@@ -348,7 +348,7 @@ def test_a_volume_whose_identity_cannot_be_read_is_refused_and_not_written(forme
     (folder / FILE).write_bytes(text)
     new = formed.replace_machine(host)
     formed.run(30)
-    assert "cannot be read" in new.said
+    assert "cannot be read" in new.sentence
     assert (folder / FILE).read_bytes() == text
     assert new.links() == {}
     (folder / FILE).write_bytes(kept)
@@ -376,7 +376,7 @@ def test_a_strange_file_system_is_mounted_and_left_alone(stage: Stage) -> None:
     stage.boot_all()
     stage.run(30)
     holder = stage.hosts[stage.holder("vol-00000001") or ""]
-    assert "has no identity and is not proven blank" in holder.said
+    assert "has no identity and is not proven blank" in holder.sentence
     assert sorted(each.name for each in platter.folder.iterdir()) == ["lost+found", "pgdata"]
     assert platter.content is Content.EXT4
 
@@ -390,7 +390,7 @@ def test_a_machine_that_ends_up_with_two_volumes_of_one_etcd_cluster_serves_one_
     formed.run(MINUTE)
     assert formed.etcd["main"].starts == starts
     assert host.links() == {"etcd.manifest": first}
-    assert f"{second} is attached here beside {first}" in host.said
+    assert f"{second} is attached here beside {first}" in host.sentence
     assert formed.write()
 
 
@@ -447,7 +447,7 @@ def test_data_that_vanishes_under_a_running_etcd_is_made_anew_only_after_that_et
         formed.agent_dies(host)
     assert model.processes[host.id] is running
     assert host.links() == {}
-    assert "its volume is still in use, so its etcd may run: etcd (pid 12) has open its log" in host.said
+    assert "its volume is still in use, so its etcd may run: etcd (pid 12) has open its log" in host.sentence
     assert ids(formed) == old
     model.lingering.clear()
     formed.until(lambda: model.processes.get(host.id) is not running and formed.healthy(), within=MINUTE)
@@ -464,7 +464,7 @@ def test_a_member_whose_data_is_gone_is_not_removed_while_nobody_can_tell_whethe
     shutil.rmtree(folder / "var/etcd/data/member")
     formed.run(2 * MINUTE)
     assert ids(formed) == old
-    assert "processes are hidden" in host.said
+    assert "processes are hidden" in host.sentence
     host.disks.blind = False
     formed.until(formed.healthy, within=MINUTE)
     assert len(old - ids(formed)) == 1

@@ -75,9 +75,9 @@ def test_with_no_other_member_up_nothing_starts_and_both_figures_are_shown(forme
     boot(formed, "b")
     formed.run(60)
     assert not started_old(formed)
-    (told,) = (text for text in refusals(formed) if "older copy" in text)
-    assert "the disk has epoch 1" in told
-    assert "recorded are epoch 2" in told
+    (refusal,) = (text for text in refusals(formed) if "older copy" in text)
+    assert "the disk has epoch 1" in refusal
+    assert "recorded are epoch 2" in refusal
 
 
 def test_the_suspect_with_the_only_newest_data_is_kept_as_it_is(formed: Stage) -> None:

@@ -21,13 +21,13 @@ def test_the_provider_is_away_for_ten_minutes_and_nothing_stops(formed: Stage) -
     assert len(formed.serving()) == 3
     assert formed.write()
     for host in formed.hosts.values():
-        assert "the memory cloud does not answer" in host.said
-        assert "goes on, since the attachment is the lock" in host.said
+        assert "the memory cloud does not answer" in host.sentence
+        assert "goes on, since the attachment is the lock" in host.sentence
         assert host.round_ is not None
         assert host.round_.report.bugs == host.round_.report.person == []
     formed.cloud.down = False
     formed.run(15)
-    assert [each.said for each in formed.hosts.values()] == ["", "", ""]
+    assert [each.sentence for each in formed.hosts.values()] == ["", "", ""]
     assert formed.etcd["main"].starts == starts
 
 
@@ -62,8 +62,8 @@ def test_the_zone_is_away_for_ten_minutes_and_a_master_is_killed_meanwhile(forme
 
     assert formed.write()
     assert new.links() == {}  # a member is not started before its peers can find it
-    assert "the DNS server of laptop does not answer" in new.said
-    assert "peers would turn us away" in new.said
+    assert "the DNS server of laptop does not answer" in new.sentence
+    assert "peers would turn us away" in new.sentence
     assert new.round_ is not None
     assert new.round_.report.bugs == []
     assert formed.dns.addresses("etcd-a.internal.laptop") == (old.address,)
@@ -96,7 +96,7 @@ def test_a_store_that_is_away_at_the_first_boot_lets_nobody_found_anything(stage
     stage.run(2 * MINUTE)
     assert stage.serving() == {}
     assert all(each.formats == [] for each in stage.platters.by_volume.values())
-    assert all("cannot reach memory://" in each.said for each in stage.hosts.values())
+    assert all("cannot reach memory://" in each.sentence for each in stage.hosts.values())
     stage.store.down = False
     stage.until(stage.healthy, within=30)
 
@@ -145,8 +145,8 @@ def test_one_master_with_a_full_disk_says_so_and_the_others_go_on(formed: Stage)
     formed.run(MINUTE)
     assert new.round_ is not None
     assert new.round_.report.bugs == []
-    assert "writing the identity on" in new.said
-    assert "too large" in new.said  # the test's way to fill a disk
+    assert "writing the identity on" in new.sentence
+    assert "too large" in new.sentence  # the test's way to fill a disk
     assert formed.identity(formed.volume_of("a")).holder == old.id
     assert new.links() == {}
     assert formed.write()
@@ -183,7 +183,7 @@ def test_certificates_that_cannot_be_issued_are_waited_for(stage: Stage) -> None
     for host in hosts:
         host.keys.failing = "the authority etcd-peer-ca cannot be read"
     stage.run(MINUTE)
-    assert all("etcd-peer-ca cannot be read" in each.said for each in hosts)
+    assert all("etcd-peer-ca cannot be read" in each.sentence for each in hosts)
     assert all(each.links() == {} for each in hosts)
     for host in hosts:
         host.keys.failing = ""
@@ -195,7 +195,7 @@ def test_a_service_manager_that_does_not_answer_is_waited_for(stage: Stage) -> N
     for host in hosts:
         host.units.silent = True
     stage.run(30)
-    assert all("the service manager does not answer" in each.said for each in hosts)
+    assert all("the service manager does not answer" in each.sentence for each in hosts)
     for host in hosts:
         host.units.silent = False
     stage.until(stage.healthy, within=30)
@@ -208,8 +208,8 @@ def test_a_provider_that_turns_one_master_away_needs_a_person_there_and_nobody_e
     formed.kill(formed.holder_of("a"))
     formed.change_tags(volume, attached_to=None)
     formed.run(MINUTE)
-    assert f"{spare.id} was declared dead" in spare.said
-    assert "NEEDS A PERSON" in spare.said
+    assert f"{spare.id} was declared dead" in spare.sentence
+    assert "NEEDS A PERSON" in spare.sentence
     formed.boot("master-a")
     formed.until(formed.healthy, within=30)
 
@@ -225,7 +225,7 @@ def test_a_volume_that_cannot_be_attached_does_not_keep_the_events_from_being_se
     stage.platters[stage.volume_of("main/a")].serial = "somebody else"
     stage.reboot(host)
     stage.until(lambda: stage.healthy("events"), within=75)  # the kubelet gives `main` a minute
-    assert "its serial is somebody else" in host.said
+    assert "its serial is somebody else" in host.sentence
     assert list(host.links()) == ["etcd-events.manifest"]
 
 
@@ -238,7 +238,7 @@ def test_a_dead_disk_of_one_etcd_cluster_keeps_nobody_from_serving_the_other(mak
     mount.point.unlink()
     mount.point.symlink_to("x" * 300)  # every read is an error now
     stage.run(30)
-    assert "file name too long" in host.said.lower()
+    assert "file name too long" in host.sentence.lower()
     assert host.round_ is not None
     assert host.round_.report.bugs == []
     assert stage.healthy("events")
@@ -250,14 +250,14 @@ def test_waits_tell_how_long_they_have_lasted_and_start_anew_after_they_ended(fo
     formed.reboot(formed.holder_of("a"))
     formed.run(30)
     late = formed.holder_of("a")
-    assert "is not there yet (for 2" in late.said or "is not there yet (for 3" in late.said
+    assert "is not there yet (for 2" in late.sentence or "is not there yet (for 3" in late.sentence
     formed.platters[formed.volume_of("a")].appears = 0
     formed.until(formed.healthy)
     formed.run(10 * MINUTE)
     formed.platters[formed.volume_of("a")].appears = 1e9
     formed.reboot(late)
     formed.run(5)
-    assert "is not there yet (for 6" not in late.said
+    assert "is not there yet (for 6" not in late.sentence
     assert host.alive
 
 
@@ -270,7 +270,7 @@ def test_etcd_without_a_quorum_for_a_while_changes_nothing_but_says_so(formed: S
     with pytest.raises(TryLater):
         formed.etcd["main"].led()
     third = formed.holder_of("c")
-    assert "etcd has no quorum, so nobody writes the names of the API" in third.said
+    assert "etcd has no quorum, so nobody writes the names of the API" in third.sentence
     assert formed.dns.addresses("api.internal.laptop") == api
     for host in two:
         formed.thaw(host)
@@ -288,7 +288,7 @@ def test_a_volume_that_the_provider_refuses_to_attach_keeps_nobody_from_serving_
     stage.change_tags(volume, attached_to=None)
     stage.reboot(host)
     stage.until(lambda: stage.healthy("events"), within=75)
-    assert "main/a: NEEDS A PERSON: the volume is impaired" in host.said
+    assert "main/a: NEEDS A PERSON: the volume is impaired" in host.sentence
     stage.cloud.refused.clear()
     stage.until(stage.all_healthy, within=30)
 
@@ -300,7 +300,7 @@ def test_a_file_of_one_etcd_cluster_that_cannot_be_written_keeps_nobody_from_ser
     host = stage.boot_all()[0]
     (host.root / "etc/kubernetes/config/etcd.yaml/in the way").mkdir(parents=True)
     stage.until(lambda: stage.healthy("events"), within=75)
-    assert "etcd main/a: waits: is a directory" in host.said
+    assert "etcd main/a: waits: is a directory" in host.sentence
     assert host.round_ is not None
     assert host.round_.report.bugs == []
     (host.root / "etc/kubernetes/config/etcd.yaml/in the way").rmdir()
@@ -317,7 +317,7 @@ def test_a_volume_that_cannot_be_unmounted_is_told_and_no_other_is_taken_meanwhi
     formed.cloud._lives[host.id].declared_dead = False  # it was a false alarm, and the machine may go on
     formed.thaw(host)
     formed.run(MINUTE)
-    assert "cannot be unmounted yet, although it is attached to nobody: target is busy" in host.said
+    assert "cannot be unmounted yet, although it is attached to nobody: target is busy" in host.sentence
     assert formed.holder(formed.volume_of("a")) is None
     assert host.links() == {}
     host.disks.fails = lambda _job: ""
@@ -330,12 +330,12 @@ def test_something_else_mounted_in_a_volumes_place_is_not_touched(formed: Stage)
     mount = host.disks.table[volume]
     host.disks.table[volume] = replace(mount, number=(259, 99))
     formed.run(15)
-    assert f"something else than {volume} is mounted at" in host.said
+    assert f"something else than {volume} is mounted at" in host.sentence
     host.disks.table[volume] = replace(mount, point=host.root / "srv/elsewhere")
     (host.root / "srv").mkdir()
     (host.root / "srv/elsewhere").symlink_to(mount.point.readlink())
     formed.run(15)
-    assert f"{volume} is mounted at {host.root}/srv/elsewhere, not at" in host.said
+    assert f"{volume} is mounted at {host.root}/srv/elsewhere, not at" in host.sentence
     host.disks.table[volume] = mount
     formed.until(formed.healthy, within=30)
 
@@ -359,7 +359,8 @@ def test_no_other_volume_is_taken_while_the_etcd_of_a_lost_one_does_not_end(form
     formed.run(MINUTE)
 
     assert formed.holder(formed.volume_of("b")) is None
-    formed.until(lambda: "cannot be unmounted yet, although it is attached to" in host.said)  # or it is at it just now
+    # or the unmount is running just now
+    formed.until(lambda: "cannot be unmounted yet, although it is attached to" in host.sentence)
     model.lingering.clear()
     formed.refresh(host)
     formed.until(lambda: formed.holder(formed.volume_of("b")) == host.id)

@@ -25,7 +25,7 @@ def test_an_attach_whose_answer_was_lost_does_not_make_a_master_reach_for_a_seco
 
     at(host, "attach", BEFORE, lose)
     stage.round(host)
-    assert "cannot be attached: the answer of the memory cloud was lost" in host.said
+    assert "cannot be attached: the answer of the memory cloud was lost" in host.sentence
     stage.cloud.answers_lost = False
     for _ in range(5):
         stage.round(host)
@@ -44,7 +44,7 @@ def test_a_learner_that_starts_while_its_round_looks_is_not_removed_as_one_that_
         if host.links() and host.links()["etcd.manifest"] != lost:
             break
     assert host.links()
-    assert "main/a: added as learner" in host.said
+    assert "main/a: added as learner" in host.sentence
     ids, starts = {each.id for each in formed.etcd["main"].led()[0].db.state.members}, formed.etcd["main"].starts
 
     at(host, "status", BEFORE, lambda: formed.refresh(host))
@@ -104,7 +104,7 @@ def test_the_same_where_it_sleeps_before_it_even_reads_the_name(formed: Stage) -
     while not slept:
         formed.round(sleeper)
     assert formed.dns.addresses("etcd-b.internal.laptop") == (slept[0].address,)
-    assert "is held by" in sleeper.said
+    assert "is held by" in sleeper.sentence
     formed.run(MINUTE)
     assert formed.dns.addresses("etcd-b.internal.laptop") == (slept[0].address,)
     assert formed.healthy()
@@ -175,7 +175,7 @@ def test_two_masters_in_one_second_reach_for_one_volume_and_one_of_them_gets_it(
     stage.round(left)
     held = [each.attached_to for each in stage.cloud.volumes() if each.attached_to]
     assert sorted(held) == sorted([left.id, right.id])
-    assert f"went to another master (attached to {right.id})" in left.said
+    assert f"went to another master (attached to {right.id})" in left.sentence
 
 
 def test_a_mark_that_the_provider_does_not_show_yet_lets_nobody_format(stage: Stage) -> None:
@@ -188,7 +188,7 @@ def test_a_mark_that_the_provider_does_not_show_yet_lets_nobody_format(stage: St
     stage.round(host)
     at(host, "write_mark", AFTER, unseen)
     stage.round(host)
-    assert "does not show the mark" in host.said
+    assert "does not show the mark" in host.sentence
     assert all(each.formats == [] for each in stage.platters.by_volume.values())
     stage.boot("master-b"), stage.boot("master-c")
     stage.until(stage.healthy)

@@ -114,8 +114,8 @@ def test_the_second_removal_within_a_day_is_meant_and_stays_so_for_ever(formed: 
     second = remove_by_hand(formed, "b")
     formed.until(lambda: refusals(formed))
     volume, host = formed.volume_of("b"), formed.holder_of("b")
-    (told,) = refusals(formed)
-    assert told == (
+    (refusal,) = refusals(formed)
+    assert refusal == (
         f"member {second:x} of main/b was removed from etcd's member list again within a day of its rejoining: that is"
         " taken to be meant"
     )
@@ -125,7 +125,7 @@ def test_the_second_removal_within_a_day_is_meant_and_stays_so_for_ever(formed: 
     assert "etcdctl member add etcd-b --learner --peer-urls=https://etcd-b" in note.hint
     assert "take b out of the members of main in the spec" in note.hint
     pass_days(formed, 2)
-    assert refusals(formed) == {told}
+    assert refusals(formed) == {refusal}
     assert asides(formed, "b") == ["data.aside-1"]
 
     add_by_hand(formed, "b")  # the way back that the hint names

@@ -25,7 +25,7 @@ def test_a_full_machine_stops_serving_a_volume_that_the_provider_does_not_know(f
 
     formed.until(lambda: host.links() == {})
     formed.run(5)
-    assert "the provider says that it does not exist: /run/protokube cannot be written" in host.said
+    assert "the provider says that it does not exist: /run/protokube cannot be written" in host.sentence
     assert volume in host.disks.table
 
     host.disk_full = False
@@ -54,7 +54,7 @@ def test_a_full_machine_stops_serving_a_broken_disk_and_counts_one_fault(formed:
     formed.until(lambda: host.links() == {})
     formed.run(120)
     assert volume in host.disks.table, "nothing would say why it was unmounted"
-    assert "not unmounted yet, although its file system turned read-only after an error" in host.said
+    assert "not unmounted yet, although its file system turned read-only after an error" in host.sentence
 
     host.disk_full = False
     formed.until(formed.all_healthy)
@@ -105,7 +105,7 @@ def test_a_volume_about_which_nobody_answers_does_not_keep_another_one_served(
     stage.round(host)
 
     assert events not in host.links().values()
-    assert why.message in host.said
+    assert why.message in host.sentence
     stage.cloud.unanswered.clear()
     stage.until(lambda: host.links() == {})
 
@@ -117,7 +117,8 @@ def test_nothing_is_created_in_a_store_that_is_empty_because_it_is_not_mounted(f
     formed.run(200)
 
     assert empty.list_paths() == ()
-    assert "the state store has no generation record of main, so nothing is created there" in formed.holder_of("b").said
+    missing = "the state store has no generation record of main, so nothing is created there"
+    assert missing in formed.holder_of("b").sentence
 
     formed.store.inner = whole
     formed.until(formed.all_healthy, 120)

@@ -133,7 +133,7 @@ def test_a_snapshot_of_a_member_that_has_joined_anew_since_is_superseded_and_a_p
     assert formed.generation().superseded == {volume: "b"}
     assert not started_old(formed)
     is_kept_and_unused(formed, volume)
-    assert any("which is superseded" in host.said for host in formed.hosts.values() if host.runs)
+    assert any("which is superseded" in host.sentence for host in formed.hosts.values() if host.runs)
     assert formed.write()
 
     formed.delete_volume(volume)

@@ -1,4 +1,4 @@
-"""What several scenarios do to a cluster: machines that go and come, disks that are restored, and what came of it."""
+"""Actions that several scenarios share: kill and replace machines, restore disks, and read the outcome."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def remove_the_one_that_came_furthest(stage: Stage) -> None:
         stage.change_tags(volume, epoch=epochs[member])
     boot(stage, "a", "c")
     stage.until(lambda: len(stage.serving()) == 2)
-    stage.etcd["main"].acknowledged.clear()  # lost by whoever put the copies there
+    stage.etcd["main"].acknowledged.clear()  # the restored copies lost these writes, not the agents
     stage.etcd["main"].started_old.clear()
     remove_by_hand(stage, "b")
     boot(stage, "b")

@@ -1,4 +1,4 @@
-"""What must be true whatever happens: asked after every event and every round of a scenario."""
+"""Invariants: checked after every event and every round of a scenario."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def demand(holds: bool, what: str) -> None:
 
 @dataclass
 class Watch:
-    """Remembers what may only grow."""
+    """Keeps the values that may only grow."""
 
     stage: Stage
     epochs: dict[str, int] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Watch:
     """Data that was set aside, by its key in the model of etcd."""
 
     def strip(self, volume: str) -> None:
-        """A tool takes the tags away; that the epoch falls by this is not ours."""
+        """A tool strips the tags; the lower epoch that results is not the agents' fault."""
         self.stage.change_tags(volume, mark="", epoch=0, last_holder="")
         self.epochs.pop(volume, None)
 
@@ -111,7 +111,7 @@ class Watch:
                 self.names[member.dns_name] = epoch
 
     def after_round(self, host: Host, round_: Round | None) -> None:
-        """Of a round that came to its end."""
+        """Check a round that has ended."""
         if round_ is None:
             return
         demand(not round_.report.bugs, f"a bug on {host.id}: {round_.report.bugs}")

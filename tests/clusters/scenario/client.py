@@ -130,8 +130,8 @@ class ModelEtcd:
         return True
 
     def _lease(self, found: Found, lease: int, ttl: int) -> None:
-        told = (ttl, self.model.clock.seconds + ttl)
-        self._carry_out(found, lambda known: replace(known, leases={**known.leases, lease: told}))
+        granted = (ttl, self.model.clock.seconds + ttl)
+        self._carry_out(found, lambda known: replace(known, leases={**known.leases, lease: granted}))
 
     def revoke(self, lease: int) -> None:
         self._carry_out(self._led(), partial(without_leases, over={lease}))
@@ -154,8 +154,8 @@ class ModelEtcd:
         state = found[0].db.state
         if lease and lease not in state.leases:
             raise TryLater("etcdserver: requested lease not found")
-        told = KeyValue(key=key, value=value, lease=lease, mod_revision=state.sequence + 1)
-        return self._carry_out(found, lambda known: replace(known, keys={**known.keys, key: told})).sequence
+        entry = KeyValue(key=key, value=value, lease=lease, mod_revision=state.sequence + 1)
+        return self._carry_out(found, lambda known: replace(known, keys={**known.keys, key: entry})).sequence
 
     def _carry_out(self, found: Found, change: Callable[[State], State]) -> State:
         after = self.model.carry_out(found, change)

@@ -88,11 +88,11 @@ class Stage:
         for etcd in self.wanted.etcd:
             likes = [self.like(etcd.key, member.short) for member in etcd.members]
             founders = {each.member: each.id for each in self.cloud.create_founders(likes)}
-            told = Generation(
+            record = Generation(
                 id=GENERATION, etcd_cluster=etcd.key, token=f"token-{GENERATION}-{etcd.key}", founders=founders,
                 replacements={}, open=True,
             )  # fmt: skip
-            self.store.create(layout.etcd_generation(self.wanted.cluster, etcd.key), encode(told))
+            self.store.create(layout.etcd_generation(self.wanted.cluster, etcd.key), encode(record))
 
     def like(self, key: str, short: str) -> Volume:
         etcd = self.wanted.etcd_cluster(key)
@@ -447,14 +447,14 @@ class Stage:
 
     def story(self) -> str:
         """Everything that helps to understand a failed test."""
-        told = [f"at {self.clock.seconds:.1f}"]
+        lines = [f"at {self.clock.seconds:.1f}"]
         for host in self.hosts.values():
             state = "frozen" if host.frozen else "runs" if host.alive else "dead"
-            told.append(f"{host.id} {host.machine.group} {state} {host.links()}: {host.said}")
-        told += [str(each) for each in self.cloud.volumes()]
+            lines.append(f"{host.id} {host.machine.group} {state} {host.links()}: {host.sentence}")
+        lines += [str(each) for each in self.cloud.volumes()]
         for key, model in self.etcd.items():
-            told.append(f"{key}: runs {[(p.name, m) for m, p in model.processes.items()]} exits {model.exits}")
+            lines.append(f"{key}: runs {[(p.name, m) for m, p in model.processes.items()]} exits {model.exits}")
             for process in model.processes.values():
-                told.append(f"  {process.name} known={process.known} {process.db.state}")
-            told.append(f"  {self.generation(key)}")
-        return "\n".join(told)
+                lines.append(f"  {process.name} known={process.known} {process.db.state}")
+            lines.append(f"  {self.generation(key)}")
+        return "\n".join(lines)

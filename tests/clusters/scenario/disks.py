@@ -130,7 +130,7 @@ class Work:
     ends: float
     result: Result | None = None
     ended: float = 0.0
-    told: bool = False
+    reported: bool = False
     """Whether its end woke the agent already."""
 
 
@@ -247,9 +247,9 @@ class MemoryDisks:
         """Seconds until a child ends; each end wakes the agent once."""
         now, found = self.clock.common.seconds, []
         for job, work in self.jobs.items():
-            if not work.told and (work.result is None or is_news(job, work.result)):
+            if not work.reported and (work.result is None or is_news(job, work.result)):
                 found.append(max(0.03, work.ends - now))
-                work.told = work.ends <= now
+                work.reported = work.ends <= now
         return found
 
     def cut_off(self) -> None:

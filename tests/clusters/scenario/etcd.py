@@ -220,9 +220,9 @@ class EtcdModel:
         return Pod(target.parts[2].removeprefix("master-"), text)
 
     def _start(self, machine: Machine, pod: Pod) -> None:
-        told = read_yaml(pod.text)["spec"]
-        paths = {each["name"]: each["hostPath"]["path"] for each in told["volumes"]}
-        environment = {each["name"]: each["value"] for each in told["containers"][0]["env"]}
+        spec = read_yaml(pod.text)["spec"]
+        paths = {each["name"]: each["hostPath"]["path"] for each in spec["volumes"]}
+        environment = {each["name"]: each["value"] for each in spec["containers"][0]["env"]}
         settings = read_yaml((machine.root / environment["ETCD_CONFIG_FILE"].lstrip("/")).read_text())
         folder = machine.mounted_folder(pod.volume)
         if folder is None or not machine.reaches(pod.volume):
@@ -374,8 +374,8 @@ class EtcdModel:
             me = state.member(process.db.member)
             if me is not None and not me.started:
                 urls = (f"https://{process.host_name}:4001",)
-                told = replace(me, name=process.name, client_urls=urls)
-                state = self.carry_out(found, partial(with_member, before=me, after=told))
+                started = replace(me, name=process.name, client_urls=urls)
+                state = self.carry_out(found, partial(with_member, before=me, after=started))
         over = {lease for lease, (_, ends) in state.leases.items() if ends <= self.clock.seconds}
         if over:
             self.carry_out(found, partial(without_leases, over=over))
@@ -517,6 +517,6 @@ def with_member(state: State, before: Listed, after: Listed) -> State:
 def without_leases(state: State, over: set[int]) -> State:
     return replace(
         state,
-        leases={lease: told for lease, told in state.leases.items() if lease not in over},
-        keys={key: told for key, told in state.keys.items() if told.lease not in over},
+        leases={lease: ends for lease, ends in state.leases.items() if lease not in over},
+        keys={key: each for key, each in state.keys.items() if each.lease not in over},
     )

@@ -1,4 +1,4 @@
-"""Random histories of a cluster, and what is asked of each: nothing that must hold is ever broken, and it heals.
+"""Random histories of a cluster. Each must keep all invariants, and the cluster must heal.
 
 A history is a list of plain steps, so that a bad one can be shortened by leaving steps out, printed, and kept as a
 test: `replay([("boot", 0, 0), ("crash", 1, 14), ...])`. The numbers in a step choose among what there is at that time.
@@ -82,7 +82,7 @@ def shortest(steps: Sequence[Step], tries: int = 400) -> list[Step]:
 
 
 def run_histories(seeds: Sequence[int]) -> None:
-    """Every one of them; the first that fails is told in the shortest form found."""
+    """Replay one history for each seed; the first that fails is reported in its shortest form found."""
     for seed in seeds:
         steps = make_history(seed)
         if why := failure(steps):

@@ -44,8 +44,8 @@ GENERATION = "g1"
 def wanted_of(clusters: str = "main", rejoin_after: str = "") -> MasterConfig:
     """Three masters on one machine, with these etcd clusters; `rejoin_after` is for members removed by hand."""
     maintenance = f", maintenance: {{rejoinRemovedAfter: {rejoin_after}}}" if rejoin_after else ""
-    told = ", ".join(f"{{name: {key}{maintenance}}}" for key in clusters.split())
-    return from_config(complete(parse([("spec.yaml", SPEC % told)])), kubernetes=False)
+    clusters_text = ", ".join(f"{{name: {key}{maintenance}}}" for key in clusters.split())
+    return from_config(complete(parse([("spec.yaml", SPEC % clusters_text)])), kubernetes=False)
 
 
 @lru_cache
@@ -183,9 +183,10 @@ class Host:
         etcd = self.stage.wanted.etcd_cluster(key)
         assert etcd is not None
         file = self.root / etcd.pod.config_file.lstrip("/")
-        told = read_yaml(file.read_text()) if file.exists() else {}
-        return told.get("initial-cluster-state") == "existing" and "," not in told["initial-cluster"]
+        config = read_yaml(file.read_text()) if file.exists() else {}
+        return config.get("initial-cluster-state") == "existing" and "," not in config["initial-cluster"]
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
+        """The report of its last round in one line."""
         return self.round_.report.sentence(self.edges.clock.now()) if self.round_ else ""

@@ -92,15 +92,15 @@ def test_a_round_that_did_something_logs_one_line_and_one_that_only_waits_on_log
 def test_every_round_leaves_its_status_whole(stage: Stage) -> None:
     host = stage.boot()
     host.loop.once()
-    told = host.status
-    assert told["machine"] == {
+    status = host.status
+    assert status["machine"] == {
         "id": host.id, "name": host.id, "address": host.address, "zone": "local", "group": "master-a",
     }  # fmt: skip
-    assert told["round"] == 1
-    assert told["volumes"][0]["phase"] == "attached"
-    assert told["volumes"][1]["phase"] == "free"
-    assert told["jobs"][0]["job"] == "Probe"
-    assert told["report"]["waiting"][0]["text"] == "vol-00000001 is being read"
+    assert status["round"] == 1
+    assert status["volumes"][0]["phase"] == "attached"
+    assert status["volumes"][1]["phase"] == "free"
+    assert status["jobs"][0]["job"] == "Probe"
+    assert status["report"]["waiting"][0]["text"] == "vol-00000001 is being read"
     assert [each.name for each in (host.root / "run/protokube").iterdir()] == ["status.json"]
 
 

@@ -172,7 +172,7 @@ def _prune(round_: Round, kube: Kube, resources: Resources, chosen: AddonPlan, s
     troubles: list[Trouble] = []
     for each in chosen.prune:
         if _version(_get(kube, records.PATH)) != seen:  # this agent was suspended, and a newer set may have the object
-            raise TryLater("somebody else changed the record of the add-ons meanwhile: nothing more is taken away")
+            raise TryLater("another writer changed the record of the add-ons meanwhile: nothing more is taken away")
         try:
             kube.delete(resources.path(each.ref), uid=each.uid)
         except NoAnswer:
@@ -193,7 +193,7 @@ def _write(kube: Kube, record: Record, number: int, seen: str) -> str:
             seen = _version(kube.create(records.FOLDER, records.empty()))
         except ApiError as why:
             if why.status == 409:
-                raise TryLater("somebody else began the record of the add-ons in this moment") from why
+                raise TryLater("another writer created the record of the add-ons at the same time") from why
             raise
     return _version(kube.apply(records.PATH, records.to_tree(record, number, seen), manager=MANAGER))
 

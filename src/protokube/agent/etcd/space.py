@@ -221,7 +221,7 @@ def _decoded(stored: Stored) -> Remedy:
     record = decode(stored.data)
     if record is None:
         raise Refused(
-            f"{stored.path} in the state store cannot be read, so nobody knows whether a member is being defragmented",
+            f"{stored.path} in the state store cannot be read, so a member may be being defragmented",
             hint="delete it if no member is",
         )
     return record

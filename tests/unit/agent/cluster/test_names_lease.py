@@ -23,13 +23,13 @@ def test_it_says_which_names_are_the_agents_and_by_when_it_will_say_so_again(tmp
     round_ = turn_at(FakeClock(), tmp_path, dns=MemoryDns("test"))
     names_lease.sync(round_, kube)
 
-    told = kube.objects[names_lease.PATH]
-    assert told["metadata"]["annotations"][LEASE_NAMES] == ",".join(sorted(round_.wanted.api_names))
+    lease = kube.objects[names_lease.PATH]
+    assert lease["metadata"]["annotations"][LEASE_NAMES] == ",".join(sorted(round_.wanted.api_names))
     members = {member.dns_name for etcd in round_.wanted.etcd for member in etcd.members}
     assert members
-    assert set(told["metadata"]["annotations"][LEASE_MEMBERS].split(",")) == members
-    assert told["spec"]["leaseDurationSeconds"] == LEASE_SECONDS
-    assert told["spec"]["holderIdentity"] == round_.edges.me.name
+    assert set(lease["metadata"]["annotations"][LEASE_MEMBERS].split(",")) == members
+    assert lease["spec"]["leaseDurationSeconds"] == LEASE_SECONDS
+    assert lease["spec"]["holderIdentity"] == round_.edges.me.name
 
 
 def test_it_is_renewed_well_before_it_ends_and_not_in_every_round(tmp_path: Path) -> None:
@@ -51,12 +51,12 @@ def test_it_is_renewed_well_before_it_ends_and_not_in_every_round(tmp_path: Path
 def test_every_renewal_tells_another_time(tmp_path: Path) -> None:
     kube, clock = MemoryKube(), FakeClock()
     round_ = turn_at(clock, tmp_path, dns=MemoryDns("test"))
-    told = set()
+    times = set()
     for _ in range(3):
         names_lease.sync(round_, kube)
-        told.add(kube.objects[names_lease.PATH]["spec"]["renewTime"])
+        times.add(kube.objects[names_lease.PATH]["spec"]["renewTime"])
         clock.advance(LEASE_SECONDS / 2)
-    assert len(told) == 3
+    assert len(times) == 3
 
 
 def test_agents_that_keep_no_zone_claim_no_names(tmp_path: Path) -> None:

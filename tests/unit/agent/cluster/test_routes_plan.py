@@ -117,9 +117,9 @@ def test_whatever_nodes_say_only_parts_of_the_pods_range_are_routed_and_only_to_
 def test_what_a_node_has_and_no_route_leads_to_is_told_with_a_reason(observed: set[Route], nodes: list[Node]) -> None:
     chosen = plan(observed, nodes, "n0", ["10.0.0.10"], PODS)
     after = {route.destination for route in carried_out(observed, chosen) if route.ours}
-    told = {destination for destination, reason in chosen.leave if reason}
+    reported = {destination for destination, reason in chosen.leave if reason}
     claimed = {text for each in nodes if each.name != "n0" for text in each.ranges if text != "rubbish"}
-    assert claimed <= after | told
+    assert claimed <= after | reported
 
 
 @given(ROUTES, st.lists(GOOD, unique_by=lambda each: each.name), GOOD | NODES)

@@ -88,8 +88,8 @@ def test_it_is_gone_only_after_a_row_of_lists_that_lasted_a_minute(looks: list[t
         now += passed
         row = [*row, now] if missing else []
         memory = counted(memory, [suspect] if missing else [], now)
-        said = missing and is_gone(memory[suspect.uid], now)
-        assert said == (len(row) >= LISTS and row[-1] - row[0] >= SECONDS)
+        gone = missing and is_gone(memory[suspect.uid], now)
+        assert gone == (len(row) >= LISTS and row[-1] - row[0] >= SECONDS)
 
 
 def test_a_node_that_was_made_anew_begins_anew() -> None:
@@ -143,11 +143,11 @@ def test_the_node_of_a_machine_that_is_gone_is_taken_away_after_a_minute(elected
     assert elected.round(10).report.settled
 
 
-@pytest.mark.parametrize("told", [{"machine": ""}, {"ready": "True"}, {"ready": ""}, {"machine": "i-1"}])
+@pytest.mark.parametrize("fields", [{"machine": ""}, {"ready": "True"}, {"ready": ""}, {"machine": "i-1"}])
 def test_a_node_that_is_not_ours_or_ready_or_new_or_of_a_machine_that_is_there_stays(
-    elected: Elected, told: dict[str, Any]
+    elected: Elected, fields: dict[str, Any]
 ) -> None:
-    elected.kube.put(NODE, a_node(**told))
+    elected.kube.put(NODE, a_node(**fields))
     assert elected.rounds() == []
     assert NODE in elected.kube.objects
 

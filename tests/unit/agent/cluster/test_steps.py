@@ -332,9 +332,9 @@ def test_wrong_requests_that_stay_open_hide_no_right_one_and_are_told_in_one_sen
     round_ = rounds()
 
     assert [each.about for each in round_.report.did] == ["right"]
-    (told,) = round_.report.waits
-    assert told.text.startswith("not approved: a00 for system:node:ghost-0 (there is no Node ghost-0), a01 for ")
-    assert told.text.endswith(" and 57 others")
+    (wait,) = round_.report.waits
+    assert wait.text.startswith("not approved: a00 for system:node:ghost-0 (there is no Node ghost-0), a01 for ")
+    assert wait.text.endswith(" and 57 others")
 
 
 def test_who_asks_a_thousand_times_delays_nobody_else() -> None:
@@ -364,8 +364,10 @@ def test_approvals_end_for_this_round_when_they_take_long(rounds: Rounds, kube: 
 def test_a_name_is_not_reserved_because_a_certificate_of_the_node_itself_has_it(tmp_path: Path) -> None:
     own = {"authority": "kubernetes-ca", "commonName": "system:node:m", "organizations": ["system:nodes"]}
     plain = from_config(completed(cloud="local", name="laptop", masters=1))
-    told = {**own, "names": ["m", "10.0.0.1"], "usages": ["server auth"]}
-    round_ = a_round(tmp_path, wanted=replace(plain, certificates={**plain.certificates, "kubelet-server": told}))
+    certificate = {**own, "names": ["m", "10.0.0.1"], "usages": ["server auth"]}
+    round_ = a_round(
+        tmp_path, wanted=replace(plain, certificates={**plain.certificates, "kubelet-server": certificate})
+    )
 
     assert "api.internal.laptop" in approvals.reserved(round_)
     assert not {"m", "10.0.0.1"} & approvals.reserved(round_)

@@ -27,9 +27,9 @@ class Server:
 
 
 def watched() -> tuple[Server, ApiWatch, list[bool]]:
-    server, told = Server(), list[bool]()
-    watch = ApiWatch(server, lambda: told.append(watch.ready()))
-    return server, watch, told
+    server, changes = Server(), list[bool]()
+    watch = ApiWatch(server, lambda: changes.append(watch.ready()))
+    return server, watch, changes
 
 
 def test_before_the_first_answer_it_is_not_ready() -> None:
@@ -37,30 +37,30 @@ def test_before_the_first_answer_it_is_not_ready() -> None:
 
 
 def test_the_first_good_answer_makes_it_ready() -> None:
-    _, watch, told = watched()
+    _, watch, changes = watched()
     watch.look()
     assert watch.ready()
-    assert told == [True]
+    assert changes == [True]
 
 
 def test_one_bad_answer_is_not_the_end() -> None:
-    server, watch, told = watched()
+    server, watch, changes = watched()
     watch.look()
     server.answers = False
     watch.look()
     assert watch.ready()
     watch.look()
     assert not watch.ready()
-    assert told == [True, False]
+    assert changes == [True, False]
 
 
 @given(st.lists(st.booleans()))
 def test_it_is_ready_exactly_if_one_of_the_last_answers_was_good(answers: list[bool]) -> None:
-    server, watch, told = watched()
+    server, watch, changes = watched()
     for server.answers in answers:
         watch.look()
     assert watch.ready() == any(answers[-MISSES:])
-    assert all(before != after for before, after in pairwise(told)), "told only what changed"
+    assert all(before != after for before, after in pairwise(changes)), "reported only what changed"
 
 
 def test_an_answer_that_cannot_be_read_is_a_bad_one_and_no_secret() -> None:

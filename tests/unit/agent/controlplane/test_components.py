@@ -78,9 +78,9 @@ def test_kubeconfigs_are_private_and_name_files_that_are_renewed(round_: Round, 
     for path, user in round_.wanted.kubeconfigs.items():
         file = tmp_path / path.lstrip("/")
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
-        told = yaml.safe_load(file.read_text())
-        assert told["clusters"][0]["cluster"]["server"] == "https://127.0.0.1:443"
-        assert told["users"][0]["user"] == {
+        kubeconfig = yaml.safe_load(file.read_text())
+        assert kubeconfig["clusters"][0]["cluster"]["server"] == "https://127.0.0.1:443"
+        assert kubeconfig["users"][0]["user"] == {
             "client-certificate": f"/srv/kubernetes/{user}/{user}.crt",
             "client-key": f"/srv/kubernetes/{user}/{user}.key",
         }
@@ -101,8 +101,8 @@ def test_kube_proxy_goes_through_the_proxy_of_the_machine_where_there_is_one(tmp
     (tmp_path / MANIFESTS / NAMES[0]).write_text("of yesterday")
     again(a_round(tmp_path, wanted=with_proxy))
     (path,) = [path for path, user in wanted.kubeconfigs.items() if user == "kube-proxy"]
-    told = yaml.safe_load((tmp_path / path.lstrip("/")).read_text())
-    assert told["clusters"][0]["cluster"]["server"] == "https://127.0.0.1:3988"
+    kubeconfig = yaml.safe_load((tmp_path / path.lstrip("/")).read_text())
+    assert kubeconfig["clusters"][0]["cluster"]["server"] == "https://127.0.0.1:3988"
 
 
 def test_a_file_of_the_spec_that_names_a_pod_of_ours_is_written_once_and_set_aside_never(
@@ -155,8 +155,8 @@ def test_an_api_server_says_the_address_of_its_machine_unless_the_user_says_anot
     again(round_)
     assert "--advertise-address=10.0.0.1" in (tmp_path / MANIFESTS / NAMES[0]).read_text()
     first, *others = round_.wanted.components
-    told = replace(first, flags={**first.flags, "advertise-address": "192.0.2.1"})
-    again(round_, replace(round_.wanted, components=(told, *others)))
+    configured = replace(first, flags={**first.flags, "advertise-address": "192.0.2.1"})
+    again(round_, replace(round_.wanted, components=(configured, *others)))
     assert "--advertise-address=192.0.2.1" in (tmp_path / MANIFESTS / NAMES[0]).read_text()
 
 
@@ -202,7 +202,7 @@ def test_a_file_of_the_users_has_exactly_its_content_and_mode(round_: Round, tmp
 
 
 @pytest.mark.parametrize(
-    ("path", "text", "told"),
+    ("path", "text", "problem"),
     [
         ("/etc/../../outside", "", "is no place for a file"),
         ("/etc", "eA==", "cannot be written: [Errno 21] Is a directory"),
@@ -212,13 +212,13 @@ def test_a_file_of_the_users_has_exactly_its_content_and_mode(round_: Round, tmp
     ],
 )
 def test_a_file_of_the_users_that_cannot_be_written_is_told_and_keeps_nothing_else_back(
-    round_: Round, tmp_path: Path, path: str, text: str, told: str
+    round_: Round, tmp_path: Path, path: str, text: str, problem: str
 ) -> None:
     bad, good = FileText(text=text, mode=0o644), FileText(text="eA==", mode=0o644)
     report = again(round_, replace(round_.wanted, files={path: bad, "/etc/own/good": good}))
 
     assert [(each.step, each.about) for each in report.person] == [("components", path)]
-    assert told in report.person[0].text
+    assert problem in report.person[0].text
     assert report.person[0].hint
     assert (tmp_path / "etc/own/good").read_text() == "x"
     assert sorted(each.name for each in (tmp_path / MANIFESTS).iterdir()) == sorted(NAMES)

@@ -88,8 +88,8 @@ class Master:
         }
 
 
-def wanted_of(**told: Any) -> MasterConfig:
-    return from_config(completed(cloud="local", masters=3, name="laptop", encryptionConfig=True, **told), nodes=True)
+def wanted_of(**fields: Any) -> MasterConfig:
+    return from_config(completed(cloud="local", masters=3, name="laptop", encryptionConfig=True, **fields), nodes=True)
 
 
 @pytest.fixture
@@ -124,8 +124,11 @@ def test_whatever_file_its_flags_and_its_kubeconfig_name_is_there(master: Master
         for path in reads(component):
             assert master.inside(path).exists(), path
     for path, user in master.wanted.kubeconfigs.items():
-        told = yaml.safe_load(master.inside(path).read_text())
-        named = [*told["users"][0]["user"].values(), told["clusters"][0]["cluster"]["certificate-authority"]]
+        kubeconfig = yaml.safe_load(master.inside(path).read_text())
+        named = [
+            *kubeconfig["users"][0]["user"].values(),
+            kubeconfig["clusters"][0]["cluster"]["certificate-authority"],
+        ]
         assert all(each.startswith(f"{own_folder(user)}/") for each in named)
         assert all(master.inside(each).exists() for each in named)
 
@@ -137,9 +140,9 @@ def test_folders_and_keys_are_closed_and_closed_again_if_somebody_opens_them(mas
     key.chmod(0o644)
     master.clock.advance(601)
 
-    said = [each.text for each in master.round().did]
+    reported = [each.text for each in master.round().did]
 
-    assert said == [
+    assert reported == [
         "kube-scheduler: others could look into its folder, no longer",
         "kube-scheduler/kube-scheduler.key: written",
     ]

@@ -94,8 +94,8 @@ def test_certificates_are_issued_for_as_long_as_the_configuration_says(tmp_path:
     assert end - clock.now() == pytest.approx(lifetime, abs=1)
 
 
-@pytest.mark.parametrize(("days", "said"), [(400, ""), (200, "warnings"), (20, "person"), (-1, "person")])
-def test_an_authority_that_ends_is_told_and_near_its_end_needs_a_person(tmp_path: Path, days: int, said: str) -> None:
+@pytest.mark.parametrize(("days", "level"), [(400, ""), (200, "warnings"), (20, "person"), (-1, "person")])
+def test_an_authority_that_ends_is_told_and_near_its_end_needs_a_person(tmp_path: Path, days: int, level: str) -> None:
     round_ = a_round(tmp_path)
     folder = round_.edges.inside(PKI)
     folder.mkdir(parents=True)
@@ -107,8 +107,8 @@ def test_an_authority_that_ends_is_told_and_near_its_end_needs_a_person(tmp_path
         round_ = next_turn(round_)
         keys.sync(round_)
         notes = {"warnings": round_.report.warnings, "person": round_.report.person}
-        assert [name for name, found in notes.items() if found] == ([said] if said else [])
-        for note in notes.get(said, []):
+        assert [name for name, found in notes.items() if found] == ([level] if level else [])
+        for note in notes.get(level, []):
             words = f"ends in {days} days" if days > 0 else "has ended, and so has everything it signed"
             assert note.text == f"the authority etcd-peer-ca {words}"
             assert "another authority" in note.hint

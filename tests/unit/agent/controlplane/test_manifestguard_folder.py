@@ -46,7 +46,7 @@ def aside(round_: Round) -> dict[str, str]:
     return {each.name: each.read_text() for each in place.iterdir()} if place.is_dir() else {}
 
 
-def said(round_: Round) -> str:
+def next_report(round_: Round) -> str:
     """What one more round says."""
     round_.report = Report()
     sync(round_)
@@ -57,16 +57,16 @@ def test_the_backup_of_an_editor_is_set_aside_with_a_word_on_what_to_do(round_: 
     put(round_, "etcd.manifest", POD % "etcd-server")
     put(round_, "etcd.manifest~", POD % "etcd-server" + "# older\n")
 
-    told = said(round_)
+    text = next_report(round_)
 
     assert names(round_) == ["etcd.manifest"]
     assert aside(round_) == {"etcd.manifest~.20270115T080000Z": POD % "etcd-server" + "# older\n"}
-    assert told == (
+    assert text == (
         "manifests etcd.manifest~: set aside as /var/lib/protokube/set-aside/etcd.manifest~.20270115T080000Z, "
         "or the kubelet would run it beside ours: it names kube-system/etcd-server, as etcd.manifest does; "
         "change the spec instead, and keep copies in another folder"
     )
-    assert said(round_) == ""
+    assert next_report(round_) == ""
 
 
 def test_what_was_set_aside_before_is_never_overwritten(round_: Round) -> None:
@@ -87,7 +87,7 @@ def test_pods_of_others_folders_dot_files_and_links_that_lead_nowhere_stay_and_a
     (folder(round_) / "etcd-old.manifest").symlink_to("/mnt/master-vol-gone/k8s.io/manifests/etcd.manifest")
     before = names(round_)
 
-    assert said(round_) == ""
+    assert next_report(round_) == ""
     assert names(round_) == before
 
 
@@ -114,14 +114,14 @@ def test_what_cannot_be_read_as_a_pod_is_left_alone_and_told_once(
     round_: Round, content: str | bytes, why: str
 ) -> None:
     path = put(round_, "strange.manifest", content)
-    assert said(round_) == f"manifests strange.manifest: left alone, not read as a pod: {why}"
-    assert said(round_) == ""
+    assert next_report(round_) == f"manifests strange.manifest: left alone, not read as a pod: {why}"
+    assert next_report(round_) == ""
     assert path.exists()
 
     path.unlink()
-    assert said(round_) == ""
+    assert next_report(round_) == ""
     put(round_, "strange.manifest", content)
-    assert why in said(round_)
+    assert why in next_report(round_)
 
 
 STRANGE = [
@@ -137,7 +137,7 @@ def test_values_of_any_kind_stop_nobody_and_hide_no_copy(round_: Round, value: s
     put(round_, "strange.yaml", f"x: {value}\n")
     put(round_, "named.yaml", f"kind: Pod\nmetadata: {{name: web}}\nspec: {value}\n")
     put(round_, "copy.yaml", POD % "etcd-server" + "status: !!bool maybe\n")
-    assert "copy.yaml: set aside as" in said(round_)
+    assert "copy.yaml: set aside as" in next_report(round_)
     assert names(round_) == ["named.yaml", "strange.yaml"]
 
 
@@ -161,7 +161,7 @@ def test_a_pod_is_known_by_what_it_merges_in_and_by_what_stands_for_another_thin
     text = "x: &x {name: no, namespace: kube-system}\ny: &y {name: etcd-server}\nk: &k Pod\n"
     put(round_, "merged.yaml", text + "kind: *k\nmetadata: {<<: [*y, *x]}\n")
     put(round_, "own.yaml", text + "kind: Pod\nmetadata: {<<: *y, name: web}\n")
-    assert "merged.yaml: set aside as" in said(round_)
+    assert "merged.yaml: set aside as" in next_report(round_)
     assert names(round_) == ["own.yaml"]
 
 
@@ -169,7 +169,7 @@ def test_what_merges_in_the_same_thing_over_and_over_is_read_at_once(round_: Rou
     rows = ["a0: &a0 {b: c}"]
     rows += [f"a{number}: &a{number} {{<<: [{', '.join([f'*a{number - 1}'] * 9)}]}}" for number in range(1, 60)]
     put(round_, "laughs.yaml", "\n".join([*rows, "kind: Pod", "metadata: *a59", ""]))
-    assert said(round_) == "manifests laughs.yaml: left alone, not read as a pod: its pod has no name"
+    assert next_report(round_) == "manifests laughs.yaml: left alone, not read as a pod: its pod has no name"
 
 
 def test_a_file_of_the_spec_that_names_a_pod_of_ours_stays_and_needs_a_person(round_: Round) -> None:
@@ -179,9 +179,9 @@ def test_a_file_of_the_spec_that_names_a_pod_of_ours_stays_and_needs_a_person(ro
     for name in ("mine.yaml", "etcd.manifest.bak", "etcd.manifest~"):
         put(round_, name, POD % "etcd-server")
 
-    assert "etcd.manifest~: set aside as" in said(round_)
+    assert "etcd.manifest~: set aside as" in next_report(round_)
     for _ in range(3):
-        assert said(round_) == "; ".join(
+        assert next_report(round_) == "; ".join(
             f"manifests {name}: NEEDS A PERSON: the spec asks for it, though it names kube-system/etcd-server, as "
             "etcd.manifest does"
             for name in ("etcd.manifest.bak", "mine.yaml")
@@ -191,23 +191,23 @@ def test_a_file_of_the_spec_that_names_a_pod_of_ours_stays_and_needs_a_person(ro
 
 def test_a_pipe_with_the_name_of_a_manifest_stops_nobody(round_: Round) -> None:
     os.mkfifo(folder(round_) / "etcd.manifest~")
-    assert said(round_) == ""
+    assert next_report(round_) == ""
     assert names(round_) == ["etcd.manifest~"]
 
 
 def test_a_file_that_changes_is_read_again(round_: Round) -> None:
     path = put(round_, "mine.yaml", POD % "web")
-    assert said(round_) == ""
+    assert next_report(round_) == ""
     path.write_text(POD % "etcd-server")
-    assert "as etcd.manifest does" in said(round_)
+    assert "as etcd.manifest does" in next_report(round_)
     assert names(round_) == []
 
 
 def test_a_folder_that_is_not_there_holds_nothing(round_: Round) -> None:
     folder(round_).rmdir()
-    assert said(round_) == ""
+    assert next_report(round_) == ""
     folder(round_).write_text("no folder")
-    assert said(round_) == ""
+    assert next_report(round_) == ""
 
 
 def test_files_that_come_and_go_while_they_are_looked_at_are_no_trouble(round_: Round) -> None:
@@ -235,21 +235,21 @@ def test_one_that_cannot_be_moved_is_told_and_keeps_no_other_where_it_is(round_:
     put(round_, "etcd.manifest~", POD % "etcd-server")
     round_.edges.inside("/var/lib").mkdir(parents=True)
     round_.edges.inside("/var/lib/protokube").write_text("in the way")
-    assert said(round_) == (
+    assert next_report(round_) == (
         "manifests etcd.manifest~: waits: cannot be set aside (it names kube-system/etcd-server, as etcd.manifest "
         "does): Not a directory"
     )
     round_.edges.inside("/var/lib/protokube").unlink()
-    assert "set aside as" in said(round_)
+    assert "set aside as" in next_report(round_)
 
 
 def test_a_name_that_no_log_can_take_is_shown_in_letters_that_it_can(round_: Round) -> None:
     put(round_, os.fsdecode(b"bad\xff\nname"), POD % "etcd-server")
-    assert said(round_).startswith("manifests 'bad\\udcff\\nname': set aside as")
+    assert next_report(round_).startswith("manifests 'bad\\udcff\\nname': set aside as")
     assert names(round_) == []
 
 
 def test_a_name_as_long_as_names_can_be_is_set_aside_too(round_: Round) -> None:
     put(round_, "x" * 255, POD % "etcd-server")
-    assert "set aside as" in said(round_)
+    assert "set aside as" in next_report(round_)
     assert list(aside(round_).values()) == [POD % "etcd-server"]

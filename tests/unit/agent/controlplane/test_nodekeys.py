@@ -36,9 +36,9 @@ def test_its_kubeconfig_leads_to_this_machine_and_is_nobody_elses_to_read(tmp_pa
     round_ = a_round(tmp_path, wanted=wanted, keys=keys)
     nodekeys.sync(round_)
     place = round_.edges.inside(FILE)
-    told = yaml.safe_load(place.read_text())
-    assert told["clusters"][0]["cluster"]["server"] == f"https://127.0.0.1:{wanted.api_port}"
-    assert told["users"][0]["user"]["client-certificate"] == "/srv/kubernetes/kubelet.crt"
+    kubeconfig = yaml.safe_load(place.read_text())
+    assert kubeconfig["clusters"][0]["cluster"]["server"] == f"https://127.0.0.1:{wanted.api_port}"
+    assert kubeconfig["users"][0]["user"]["client-certificate"] == "/srv/kubernetes/kubelet.crt"
     assert place.stat().st_mode & 0o777 == 0o600
     assert keys.issued == {"shared", "kubelet", "kubelet-server"}
 

@@ -109,11 +109,11 @@ class Master:
 
     def starts(self, seconds: float, step: float = 2.0) -> list[float]:
         """When its manifest changed, each time as seconds since 1970."""
-        seen, said = [], self.round()
+        seen, before = [], self.round()
         for _ in range(int(seconds / step)):
-            if (now := self.round(step)) != said:
+            if (now := self.round(step)) != before:
                 seen.append(self.round_.edges.clock.now())
-                said = now
+                before = now
         return seen
 
 

@@ -20,7 +20,7 @@ class Members:
     """Three members that answer what the test says; whoever has no hash does not answer."""
 
     def __init__(self, **hashes: int) -> None:
-        self.hashes = {f"etcd-{short}": told for short, told in hashes.items()}
+        self.hashes = {f"etcd-{short}": value for short, value in hashes.items()}
         self.progress: dict[str, tuple[int, int]] = {}
         """By member, revision and entry of the log; all are level if nothing else is said."""
 

@@ -100,10 +100,10 @@ class Stage:
 
 @pytest.fixture
 def make(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., Stage]:
-    def build(short: str = "b", *, compact: bool = False, **told: Any) -> Stage:
+    def build(short: str = "b", *, compact: bool = False, **options: Any) -> Stage:
         far, clock, store = Far(), FakeClock(), a_store(request.node.name)
         etcd: Any = far
-        watch = SpaceWatch({"main": etcd}, HostClock(clock), **told)
+        watch = SpaceWatch({"main": etcd}, HostClock(clock), **options)
         wanted = wanted_of()
         small = {"quota-backend-bytes": 16 * MB}
         members = tuple(replace(each, settings=each.settings | small) for each in wanted.etcd[0].members)

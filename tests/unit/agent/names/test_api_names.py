@@ -66,7 +66,7 @@ def test_nobody_else_writes(stage: Stage) -> None:
 
 
 def test_without_a_quorum_nobody_writes_and_says_so(stage: Stage) -> None:
-    stage.presence.told = None
+    stage.presence.live_masters = None
     assert stage.round() == "api waits: etcd has no quorum, so nobody writes the names of the API"
 
 
@@ -77,7 +77,7 @@ def test_before_creation_is_closed_there_is_no_api_to_name(request: pytest.Fixtu
 
 
 def test_an_address_that_nobody_can_read_is_left_out(stage: Stage) -> None:
-    stage.presence.told = {"i-1": "10.0.0.1", "i-2": ""}
+    stage.presence.live_masters = {"i-1": "10.0.0.1", "i-2": ""}
     stage.round()
     assert stage.addresses() == ("10.0.0.1",)
 

@@ -32,8 +32,8 @@ def test_a_free_volume_is_reached_for() -> None:
 
 
 def test_a_volume_that_is_ours_already_is_not_reached_for_and_keeps_others_of_its_cluster_away() -> None:
-    told = why(a_volume(attached_to="i-1"), a_volume("vol-b", member="b"))
-    assert told == {"vol-a": "already ours", "vol-b": "this machine already holds a member of main"}
+    reasons = why(a_volume(attached_to="i-1"), a_volume("vol-b", member="b"))
+    assert reasons == {"vol-a": "already ours", "vol-b": "this machine already holds a member of main"}
 
 
 def test_a_volume_of_another_machine_is_left_and_the_machine_is_named() -> None:
@@ -69,8 +69,8 @@ def test_a_volume_in_another_zone_is_left_where_disks_are_zonal_and_only_there()
 
 
 def test_tags_that_name_a_cluster_or_a_member_there_is_not_are_left_alone() -> None:
-    told = why(a_volume("vol-x", etcd_cluster="other"), a_volume("vol-y", member="z"))
-    assert told == {"vol-x": "no etcd cluster is called 'other'", "vol-y": "main has no member 'z'"}
+    reasons = why(a_volume("vol-x", etcd_cluster="other"), a_volume("vol-y", member="z"))
+    assert reasons == {"vol-x": "no etcd cluster is called 'other'", "vol-y": "main has no member 'z'"}
 
 
 def test_while_a_lost_volume_is_still_being_let_go_no_other_of_its_cluster_is_taken() -> None:

@@ -96,12 +96,12 @@ class Bench:
             self.edges.inside(f"{links.DIRECTORY}/{volume}").symlink_to(f"{point}/k8s.io/manifests/etcd.manifest")
         return mount
 
-    def round_(self, **told: Any) -> Round:
-        seen = {"volumes": self.volumes, "disk_errors": dict(self.disk_errors), **told}
+    def round_(self, **fields: Any) -> Round:
+        seen = {"volumes": self.volumes, "disk_errors": dict(self.disk_errors), **fields}
         return Round(edges=self.edges, wanted=self.first.wanted, report=Report(), **seen)
 
-    def round(self, **told: Any) -> Round:
-        round_ = self.round_(**told)
+    def round(self, **fields: Any) -> Round:
+        round_ = self.round_(**fields)
         diskwatch.sync(round_)
         return round_
 

@@ -106,8 +106,8 @@ class Bench:
         self.generation: Generation | None = a_generation(is_open=False)
         self.at_provider(epoch=3)
 
-    def at_provider(self, **told: Any) -> None:
-        self.home = replace(self.home, listed=a_volume(attached_to="i-1", **told))
+    def at_provider(self, **fields: Any) -> None:
+        self.home = replace(self.home, listed=a_volume(attached_to="i-1", **fields))
 
     def record_mark(self, *, term: int = 2, commit: int = 100) -> None:
         mark = RaftMark(generation="g1", cluster_id=CLUSTER, member_id=1, term=term, commit=commit)

@@ -335,9 +335,9 @@ def test_data_stays_where_it_is_while_its_etcd_may_run(
     bench: Bench, happens: Callable[[Bench], None], why: str
 ) -> None:
     happens(bench)
-    told = bench.set_aside()
-    assert told.startswith("member a of main/a was removed from etcd's member list; it rejoins once its etcd has")
-    assert why in told
+    text = bench.set_aside()
+    assert text.startswith("member a of main/a was removed from etcd's member list; it rejoins once its etcd has")
+    assert why in text
     assert (bench.folders, bench.record.readded, bench.store.writes) == (["data"], {}, 0)
 
 
