@@ -164,8 +164,8 @@ def make_kubeconfig(source: Source, subject: Subject, server: str) -> tuple[str,
     from protokube.pki.authority import load_authority
     from protokube.pki.ending import end_of
     from protokube.pki.issue import issue
+    from protokube.pki.keystore import Shelf
     from protokube.pki.shared import CLUSTER_AUTHORITY
-    from protokube.pki.shelf import Shelf
     from protokube.pki.wanted import CertificateWanted
     from protokube.store import layout
 

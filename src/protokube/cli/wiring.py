@@ -34,11 +34,11 @@ def units(kind: str) -> Units:
 def machine_keys(store: Store, wanted: MasterConfig, directory: Path, clock: Clock) -> MachineKeys:
     from protokube.pki.authority import Authorities
     from protokube.pki.machine_keys import MachineKeys
-    from protokube.pki.shelf import Shelf
+    from protokube.pki.keystore import Keystore
 
     members = [sorted(each.name for each in etcd.members) for etcd in wanted.etcd]
     return MachineKeys(
-        lambda: Authorities(Shelf(store=store, layout=layout, cluster=wanted.cluster)),
+        lambda: Authorities(Keystore(store=store, layout=layout, cluster=wanted.cluster)),
         wanted.certificates,
         lifetime=wanted.certificate_lifetime,
         renewal_order=[[(f"{name}-peer", f"{name}-server") for name in names] for names in members],

@@ -31,7 +31,7 @@ from protokube.members.founding import first_generation
 from protokube.members.generation import Generation, decode, encode
 from protokube.pki.authority import Authorities, ensure_authority
 from protokube.pki.files import sync_certificates
-from protokube.pki.shelf import Shelf
+from protokube.pki.keystore import Shelf
 from protokube.pki.wanted import CertificateWanted
 from protokube.providers.clients.local import LocalClient
 from protokube.providers.dns.keys import TsigKey, new_key

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from protokube.errors import Refused
 from protokube.pki.keyset import read_keyset, write_keyset
-from protokube.pki.shelf import Shelf
+from protokube.pki.keystore import Shelf
 
 YEARS = 10
 DAY = dt.timedelta(days=1)

@@ -22,7 +22,7 @@ from protokube.local import bringup
 from protokube.local.base import client_files
 from protokube.local.base.paths import Paths
 from protokube.pki.authority import load_authority
-from protokube.pki.shelf import Shelf
+from protokube.pki.keystore import Shelf
 from protokube.store import layout
 from protokube.store.configuration import put_config
 from protokube.store.file import FileStore

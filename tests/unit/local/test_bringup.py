@@ -24,7 +24,7 @@ from protokube.local.cloud.template import Template
 from protokube.local.node.kubehost import Nodes, Runtime
 from protokube.members.generation import decode, encode
 from protokube.pki.authority import load_authority
-from protokube.pki.shelf import Shelf
+from protokube.pki.keystore import Shelf
 from protokube.providers.volumes import Volume
 from protokube.store import Store, layout
 from protokube.store.memory import MemoryStore

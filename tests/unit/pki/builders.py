@@ -9,7 +9,7 @@ from pathlib import Path
 from cryptography import x509
 
 from protokube.pki.authority import Authority, make_authority
-from protokube.pki.shelf import Keeping, Shelf
+from protokube.pki.keystore import Keeping, Shelf
 from protokube.pki.wanted import CertificateWanted
 from protokube.store import layout
 
