@@ -93,7 +93,7 @@ def test_renewed_certificates_are_served_at_once_and_not_one_handshake_is_lost(
     while number < RENEWALS or (len(seen) <= RENEWALS / 4 and number < 20 * RENEWALS):  # if etcd stood still, some more
         number += 1
         issuer.wanted["a"] = replace(issuer.wanted["a"], organizations=(str(number),))
-        assert issuer.sync(directory, time.time()) == ["a: issued, it named somebody else"]
+        assert issuer.sync(directory, time.time()) == ["a: issued, it had another subject"]
         time.sleep(0.02)
     over.set()
     visitor.join()

@@ -164,12 +164,12 @@ def make_kubeconfig(source: Source, subject: Subject, server: str) -> tuple[str,
     from protokube.pki.authority import load_authority
     from protokube.pki.ending import end_of
     from protokube.pki.issue import issue
-    from protokube.pki.keystore import Shelf
+    from protokube.pki.keystore import Keystore
     from protokube.pki.shared import CLUSTER_AUTHORITY
     from protokube.pki.wanted import CertificateWanted
     from protokube.store import layout
 
-    authority = load_authority(Shelf(store=source.store, layout=layout, cluster=source.cluster), CLUSTER_AUTHORITY)
+    authority = load_authority(Keystore(store=source.store, layout=layout, cluster=source.cluster), CLUSTER_AUTHORITY)
     wanted = CertificateWanted(
         authority=authority.name, common_name=subject.user, organizations=subject.groups, usages=("client auth",)
     )

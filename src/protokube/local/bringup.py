@@ -31,7 +31,7 @@ from protokube.members.founding import first_generation
 from protokube.members.generation import Generation, decode, encode
 from protokube.pki.authority import Authorities, ensure_authority
 from protokube.pki.files import sync_certificates
-from protokube.pki.keystore import Shelf
+from protokube.pki.keystore import Keystore
 from protokube.pki.wanted import CertificateWanted
 from protokube.providers.clients.local import LocalClient
 from protokube.providers.dns.keys import TsigKey, new_key
@@ -58,7 +58,7 @@ def tsig_key(store: Store, cluster: str) -> TsigKey:
 
 def ensure_authorities(store: Store, wanted: MasterConfig) -> None:
     """Create every missing CA and key pair. Only done here: an agent never creates one."""
-    keystore = Shelf(store=store, layout=layout, cluster=wanted.cluster)
+    keystore = Keystore(store=store, layout=layout, cluster=wanted.cluster)
     for name in sorted({each["authority"] for each in wanted.certificates.values()} | set(wanted.key_pairs)):
         ensure_authority(keystore, name, time.time())
 
@@ -68,7 +68,7 @@ def write_client(store: Store, paths: Paths, wanted: MasterConfig) -> None:
     folder = client_files.folder(paths)
     private.make_folder(folder)
     certificate = CertificateWanted.read({**wanted.certificates[CLIENT], "commonName": "operator"})
-    authorities = Authorities(Shelf(store=store, layout=layout, cluster=wanted.cluster))
+    authorities = Authorities(Keystore(store=store, layout=layout, cluster=wanted.cluster))
     sync_certificates(folder, {"client": certificate}, authorities, time.time())
     (folder / "ca.crt").write_bytes((folder / f"{certificate.authority}.crt").read_bytes())
 
@@ -213,7 +213,7 @@ def write_kubeconfig(store: Store, paths: Paths, wanted: MasterConfig, server: s
     """Write a self-contained kubeconfig with full rights for the operator."""
     folder = client_files.folder(paths)
     wanted_certificate = CertificateWanted.read({**wanted.certificates[AGENT], "commonName": "operator"})
-    authorities = Authorities(Shelf(store=store, layout=layout, cluster=wanted.cluster))
+    authorities = Authorities(Keystore(store=store, layout=layout, cluster=wanted.cluster))
     sync_certificates(folder, {"kubernetes": wanted_certificate}, authorities, time.time())
     names = (f"{wanted_certificate.authority}.crt", "kubernetes.crt", "kubernetes.key")
     ca, certificate, key = ((folder / name).read_bytes() for name in names)

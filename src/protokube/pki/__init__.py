@@ -1,1 +1,1 @@
-"""Authorities and certificates: what there is, for whom, until when."""
+"""Certificate authorities and certificates: issue, check, renew and keep them."""

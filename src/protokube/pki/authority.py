@@ -1,8 +1,8 @@
 """Certificate authorities: made once by `up`, kept in the store, and only ever read by agents.
 
 Two people may run `up` in the same second, and two authorities of one name would mean two halves of a cluster that do
-not trust each other. The keyset, which holds certificate and key together, is written where nothing is: whoever is
-first has made the authority, and everybody else reads it.
+not trust each other. The keyset, which holds certificate and key together, is written with a conditional create: the
+first writer has made the authority, and all others read it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from protokube.errors import Refused
 from protokube.pki.keyset import read_keyset, write_keyset
-from protokube.pki.keystore import Shelf
+from protokube.pki.keystore import Keystore
 
 YEARS = 10
 DAY = dt.timedelta(days=1)
@@ -21,7 +21,7 @@ DAY = dt.timedelta(days=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Authority:
-    """Who signs."""
+    """A certificate authority: its certificate and its private key."""
 
     name: str
     certificate: bytes
@@ -30,7 +30,7 @@ class Authority:
 
 
 def make_authority(name: str, now: float) -> Authority:
-    """A new one, valid since yesterday: clocks differ, and nobody should wait for a minute to pass."""
+    """Make a new authority. It is valid since yesterday, so that a machine whose clock is behind accepts it at once."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -73,57 +73,57 @@ def serial_of(certificate: bytes) -> str:
     return str(x509.load_pem_x509_certificate(certificate).serial_number)
 
 
-def ensure_authority(shelf: Shelf, name: str, now: float) -> Authority:
+def ensure_authority(keystore: Keystore, name: str, now: float) -> Authority:
     """The authority of that name; made if there is none. Never called by an agent."""
-    place = shelf.keyset("private", name)
-    if (found := shelf.read_or_none(place)) is None:
+    place = keystore.keyset("private", name)
+    if (found := keystore.read_or_none(place)) is None:
         made = make_authority(name, now)
-        shelf.create(place, write_keyset(name, serial_of(made.certificate), made.certificate, made.key))
-        found = shelf.read(place)  # ours, or that of whoever was faster
-    authority = _read(shelf, name, found)
+        keystore.create(place, write_keyset(name, serial_of(made.certificate), made.certificate, made.key))
+        found = keystore.read(place)  # ours, or that of a faster writer
+    authority = _read(keystore, name, found)
     serial = serial_of(authority.certificate)
-    # For readers that may not see keys, and for tools of the original; a crash before this is mended by the next run.
-    shelf.create(shelf.keyset("issued", name), write_keyset(name, serial, authority.certificate, None))
-    shelf.create(shelf.certificate(name, serial), authority.certificate)
-    shelf.create(shelf.private_key(name, serial), authority.key)
+    # For readers that may not see keys, and for tools of kops; after a crash before this, the next run writes them.
+    keystore.create(keystore.keyset("issued", name), write_keyset(name, serial, authority.certificate, None))
+    keystore.create(keystore.certificate(name, serial), authority.certificate)
+    keystore.create(keystore.private_key(name, serial), authority.key)
     return authority
 
 
-def load_authority(shelf: Shelf, name: str) -> Authority:
-    """The authority of that name. Refused if there is none: to make another one would split the cluster."""
-    found = shelf.read_or_none(shelf.keyset("private", name))
+def load_authority(keystore: Keystore, name: str) -> Authority:
+    """The authority of that name. Refused if there is none: making another one would split the cluster."""
+    found = keystore.read_or_none(keystore.keyset("private", name))
     if found is None:
         raise Refused(
-            f"there is no authority {name!r} in {shelf.url}",
-            want=shelf.keyset("private", name),
+            f"there is no authority {name!r} in {keystore.url}",
+            want=keystore.keyset("private", name),
             hint="`protokube up` makes it; if there was one, bring it back from a backup of the store",
         )
-    return _read(shelf, name, found)
+    return _read(keystore, name, found)
 
 
-def _read(shelf: Shelf, name: str, text: bytes) -> Authority:
+def _read(keystore: Keystore, name: str, text: bytes) -> Authority:
     try:
         certificate, key = read_keyset(text)
     except ValueError as error:
         raise Refused(
-            f"the authority {name!r} in {shelf.url} cannot be read: {error}",
-            saw=shelf.keyset("private", name),
+            f"the authority {name!r} in {keystore.url} cannot be read: {error}",
+            saw=keystore.keyset("private", name),
             hint="bring it back from a backup of the store",
         ) from error
     return Authority(name=name, certificate=certificate, key=key)
 
 
 class Authorities(Mapping[str, Authority]):
-    """Authorities by name, read from the store when they are first asked for, and remembered."""
+    """Authorities by name, read from the store on first use and cached."""
 
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
+    def __init__(self, keystore: Keystore) -> None:
+        self._keystore = keystore
         self._known: dict[str, Authority] = {}
 
     def __getitem__(self, name: str) -> Authority:
         """Refused if there is none, TryLater if the store does not answer."""
         if name not in self._known:
-            self._known[name] = load_authority(self._shelf, name)
+            self._known[name] = load_authority(self._keystore, name)
         return self._known[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What is wrong with a certificate that lies on the disk, if anything."""
+"""Check a certificate and key on the disk against what is wanted."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Why a certificate has to be issued; empty if it has not."""
+    """Why a certificate has to be issued again; `why` is empty if it has not."""
 
     why: str = ""
     usable: bool = False
-    """It serves for now, also if a new one cannot be had."""
+    """It is still good to use if no new one can be issued now."""
     keep_key: bool = False
-    """Its key is sound: then only the certificate is replaced, and nobody ever reads a pair that does not match."""
+    """Its key is sound: only the certificate is replaced, so that no reader ever sees a pair that does not match."""
 
 
 GOOD = Verdict(usable=True)
@@ -35,7 +35,7 @@ def judge(
     place: Place,
     lifetime: float = LIFETIME,
 ) -> Verdict:
-    """Compare a certificate and its key with what is wanted; None is a pair of which a file is missing."""
+    """Compare a certificate and its key with what is wanted; `pair` is None if either file is missing."""
     if pair is None:
         return Verdict("it was missing")
     from cryptography import x509
@@ -48,7 +48,7 @@ def judge(
     except (ValueError, TypeError, x509.ExtensionNotFound) as error:
         return Verdict(f"it could not be read ({type(error).__name__})")
     if key.public_key() != certificate.public_key():
-        return Verdict("its key was another one's")
+        return Verdict("its key did not match it")
     try:
         signer = x509.load_pem_x509_certificate(authority)
         certificate.verify_directly_issued_by(signer)
@@ -60,7 +60,7 @@ def judge(
     now_is = stage(life, now)
     ageing = now_is in (Stage.DUE, Stage.OVERDUE)
     if ageing and certificate.not_valid_after_utc >= signer.not_valid_after_utc:
-        return GOOD  # a new one could not live longer than its authority either
+        return GOOD  # a new one could not outlive its authority either
     if not may_renew(life, now, place):
         return GOOD
     return Verdict(f"it was {now_is.value}", usable=ageing or now_is is Stage.LONG, keep_key=True)
@@ -78,13 +78,13 @@ def _difference(certificate: x509.Certificate, wanted: CertificateWanted) -> str
         if isinstance(extension.value, x509.SubjectAlternativeName):
             names = {str(each.value) for each in extension.value}
     usages = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value if wanted.usages else ()
-    asked = {str(general_name(each).value) for each in wanted.names}
-    if names != asked:
-        missing, too_many = sorted(asked - names), sorted(names - asked)
-        told = [f"{', '.join(each)} {what}" for each, what in ((missing, "missing"), (too_many, "too many")) if each]
-        return f"its names were wrong: {'; '.join(told)}"
+    expected = {str(general_name(each).value) for each in wanted.names}
+    if names != expected:
+        missing, too_many = sorted(expected - names), sorted(names - expected)
+        wrong = [f"{', '.join(each)} {what}" for each, what in ((missing, "missing"), (too_many, "too many")) if each]
+        return f"its names were wrong: {'; '.join(wrong)}"
     if of(NameOID.COMMON_NAME) != [wanted.subject] or of(NameOID.ORGANIZATION_NAME) != list(wanted.organizations):
-        return "it named somebody else"
+        return "it had another subject"
     if set(usages) != {usage_id(each) for each in wanted.usages}:
         return "it was for other usages"
     return ""

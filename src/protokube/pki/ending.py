@@ -1,7 +1,7 @@
-"""When an authority ends, and what is said of it before.
+"""When an authority expires, and the warning before that.
 
-Nothing renews an authority by itself: whoever trusts it has to trust the next one first. So a person is told, a year
-ahead, and every certificate it signs ends with it at the latest.
+Authorities are not renewed automatically: everything that trusts one has to trust the next one first. So a person is
+warned, a year ahead. Every certificate that it signs expires no later than the authority itself.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from pathlib import Path
 from protokube.pki.files import content_of
 from protokube.pki.renewal import DAY
 
-TOLD_BEFORE = 365 * DAY
+WARN_BEFORE = 365 * DAY
 URGENT = 30 * DAY
 HINT = "nothing it signed is valid after that; have another authority made, and trusted everywhere, before"
 
 
 def ends(directory: Path, authorities: Iterable[str]) -> dict[str, float]:
-    """Seconds since 1970, for each whose certificate is here and can be read."""
+    """When each authority expires, in seconds since 1970; without those whose certificate is missing or unreadable."""
     found = {}
     for name in authorities:
         try:
             if text := content_of(directory / f"{name}.crt"):
                 found[name] = end_of(text)
         except (OSError, ValueError):
-            continue  # it is written anew before anything is issued, and then it is read again
+            continue  # it is rewritten before anything is issued, and read again then
     return found
 
 
@@ -36,11 +36,11 @@ def end_of(certificate: bytes) -> float:
 
 
 def words(name: str, end: float, now: float) -> str:
-    """What to say of an authority now; nothing while it has more than a year."""
+    """The warning about an authority; empty while it is valid for more than a year."""
     left = end - now
     if left <= 0:
         return f"the authority {name} has ended, and so has everything it signed"
-    return f"the authority {name} ends in {int(left / DAY)} days" if left <= TOLD_BEFORE else ""
+    return f"the authority {name} ends in {int(left / DAY)} days" if left <= WARN_BEFORE else ""
 
 
 def is_urgent(end: float, now: float) -> bool:

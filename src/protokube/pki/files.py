@@ -1,8 +1,8 @@
-"""Keep the certificates of this machine current: NAME.crt and NAME.key for each, AUTHORITY.crt for who signs.
+"""Keep the certificates of this machine current: NAME.crt and NAME.key for each, AUTHORITY.crt for its authority.
 
-etcd and others read both files again at every handshake, while we replace them, and two files cannot change in one
-step: of 60 renewals of both under a busy etcd, nine met a reader in between. So a renewal keeps the key and replaces
-the certificate alone. A new key is for a machine without one, and for a pair that was no good anyway.
+etcd and others read both files again at every handshake, and two files cannot be replaced in one atomic step: of 60
+renewals of both under a busy etcd, nine hit a reader in between. So a renewal keeps the key and replaces the
+certificate alone. A new key is made only where there is none, or where the pair was not usable anyway.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ def sync_certificates(
 ) -> list[str]:
     """Issue what is missing, wrong or due; say what and why. What is in order is not touched.
 
-    An authority that cannot be had right now is an error only if something has to be issued that cannot wait.
+    An authority that cannot be read right now is an error only if a certificate must be issued and cannot wait.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        told = [_sync(directory, name, wanted[name], authorities, now, place, lifetime) for name in sorted(wanted)]
+        changes = [_sync(directory, name, wanted[name], authorities, now, place, lifetime) for name in sorted(wanted)]
     except OSError as error:
         raise TryLater(
             f"cannot keep the certificates in {directory}",
             saw=f"{error.strerror} ({error.filename})",
             hint="make room on that disk, or mend it; certificates are issued again by themselves",
         ) from error
-    return [news for each in told for news in each]
+    return [news for each in changes for news in each]
 
 
 def _sync(
@@ -91,7 +91,7 @@ def _reach(authorities: Mapping[str, Authority], name: str) -> tuple[Authority |
 
 
 def restore_mode(path: Path, mode: int) -> bool:
-    """Have a file or folder open to exactly these; whether it was not."""
+    """Set the mode of a file or folder; return whether it was another."""
     changed = stat.S_IMODE(path.stat().st_mode) != mode
     if changed:
         path.chmod(mode)
@@ -106,10 +106,10 @@ def content_of(path: Path) -> bytes | None:
 
 
 def replace_files(files: Sequence[tuple[Path, bytes, int]]) -> None:
-    """Have all of them on the disk, then change one name after the other."""
+    """Write and flush all of them as drafts, then rename one after the other."""
     drafts = []
     for path, data, mode in files:
-        draft = path.with_name(f".{path.name}.new")  # always the same: what a crash leaves behind is used up next time
+        draft = path.with_name(f".{path.name}.new")  # always the same name, so the next run removes what a crash left
         draft.unlink(missing_ok=True)
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
             file.write(data)

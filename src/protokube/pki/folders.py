@@ -1,4 +1,4 @@
-"""A component's own folder: copies of those of our files that it uses, so that it can be shown these and no others."""
+"""A component's own key folder: copies of the files it uses, so that its pod can mount these and no others."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ CLOSED = 0o700
 
 
 def give(directory: Path, component: str, names: Sequence[str]) -> list[str]:
-    """Have these files of a directory also in the folder below it that is called as the component is; say what changed.
+    """Copy these files of a directory into the subfolder named after the component; say what changed.
 
-    What else lies in that folder stays.
+    Other files in that folder stay.
     """
     folder, news = directory / component, list[str]()
     try:

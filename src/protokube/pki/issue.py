@@ -1,4 +1,4 @@
-"""Sign a certificate: what was asked for, for a year or as long as was asked, and nothing else."""
+"""Sign a certificate with exactly the requested names and usages, for a year or the requested lifetime."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def issue(
 ) -> Issued:
     """A certificate valid from a day before now, at most as long as its authority. Refused if that has expired.
 
-    A day, also for one that lives a minute: whoever's clock is behind has to believe in it. For a new key, unless one
-    is given.
+    A day even for a lifetime of a minute: a peer whose clock is behind has to accept it. It is for a new key, unless
+    one is given.
     """
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
@@ -40,7 +40,7 @@ def issue(
 
     signer = x509.load_pem_x509_certificate(authority.certificate)
     moment = dt.datetime.fromtimestamp(int(now), dt.UTC)
-    most = (signer.not_valid_after_utc - moment).total_seconds()  # before it is added: no date is after the year 9999
+    most = (signer.not_valid_after_utc - moment).total_seconds()  # before adding: no date is after year 9999
     end = moment + dt.timedelta(seconds=min(lifetime, most))
     start = max(moment - dt.timedelta(seconds=DAY), signer.not_valid_before_utc)
     if end <= moment or start > moment:
@@ -59,7 +59,7 @@ def issue(
     for extension, critical in _extensions(wanted, signer, own.public_key()):
         builder = builder.add_extension(extension, critical)
     private = serialization.load_pem_private_key(authority.key, None)
-    assert isinstance(private, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey)  # the original's authorities are RSA
+    assert isinstance(private, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey)  # those that kops made are RSA
     certificate = builder.sign(private, hashes.SHA256())
     plain = serialization.NoEncryption()
     return Issued(
@@ -98,7 +98,7 @@ def _extensions(
 
 
 def _issuer(signer: x509.Certificate) -> x509.AuthorityKeyIdentifier:
-    """By the identifier that the authority gives itself, which may not be computed as ours are."""
+    """Use the key identifier in the authority's certificate, which may not be computed as ours are."""
     from cryptography import x509
 
     try:

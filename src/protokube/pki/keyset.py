@@ -1,4 +1,4 @@
-"""The keyset of the original: certificates and keys of one name in one document, of which one pair is in use."""
+"""The Keyset document of kops: certificates and keys of one name, of which one pair is the primary."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ API_VERSION = "kops.k8s.io/v1alpha2"
 
 
 def write_keyset(name: str, serial: str, certificate: bytes, key: bytes | None) -> bytes:
-    """One pair, which is in use; without a key it is for readers that may not have one."""
+    """A keyset with one pair, the primary; without a key for readers that may not have it."""
     item = {"id": serial, "publicMaterial": b64encode(certificate).decode()}
     if key is not None:
         item["privateMaterial"] = b64encode(key).decode()
@@ -21,7 +21,7 @@ def write_keyset(name: str, serial: str, certificate: bytes, key: bytes | None) 
 
 
 def read_keyset(text: bytes) -> tuple[bytes, bytes]:
-    """The certificate and the key in use. Raises ValueError."""
+    """The certificate and the key of the primary pair. Raises ValueError."""
     try:
         spec: Any = yaml.safe_load(text)["spec"]
         primary = spec.get("primaryID") or spec.get("primaryId")

@@ -1,7 +1,7 @@
-"""Where the keys of one cluster lie in the store: the few things asked of a store and of its layout.
+"""The keys and certificates of one cluster in the store, over the few calls of a store and its layout that they need.
 
-Handed in rather than imported, so that keys know nothing of kinds of stores. A store that refuses may mean "it is there
-already", "it is not there", or "you may not"; which of them, a second look tells.
+Store and layout are passed in, so that this package depends on no kind of store. A store that refuses may mean "it
+exists already", "it does not exist" or "permission denied"; a second read tells which.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any, Protocol
 from protokube.errors import Refused
 
 
-class Keeping(Protocol):
-    """The part of a store that is needed here."""
+class StoreAccess(Protocol):
+    """The calls of a store that a keystore needs."""
 
     @property
     def url(self) -> str: ...
@@ -26,7 +26,7 @@ class Keeping(Protocol):
 
 
 class Layout(Protocol):
-    """Names of places; a module can be one."""
+    """Paths of keys within a store; the module `store.layout` is one."""
 
     def keyset(self, cluster: str, kind: str, name: str) -> str: ...
 
@@ -36,10 +36,10 @@ class Layout(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shelf:
-    """The keys of one cluster."""
+class Keystore:
+    """Keys and certificates of one cluster."""
 
-    store: Keeping
+    store: StoreAccess
     layout: Layout
     cluster: str
 
@@ -61,15 +61,15 @@ class Shelf:
         return data
 
     def read_or_none(self, path: str) -> bytes | None:
-        """None only if the store lists the folder without it: what may not be read is not absent."""
+        """None only if the store lists the folder without it: a file that we may not read is not absent."""
         try:
             return self.read(path)
         except Refused:
             there = path in self.store.list_paths(path.rpartition("/")[0])
-            return self.read(path) if there else None  # it may have come in between
+            return self.read(path) if there else None  # it may have been created in between
 
     def create(self, path: str, data: bytes) -> None:
-        """Write where nothing is; what is there already stays."""
+        """Write the file if it does not exist; an existing file stays."""
         try:
             self.store.create(path, data)
         except Refused:

@@ -1,11 +1,11 @@
-"""When a certificate is renewed: after two thirds of its life, and never two members at once.
+"""When a certificate is renewed: after two thirds of its lifetime, and never two members at once.
 
-Nobody has to ask anybody whose turn it is: the clock is cut into slots, each slot is one member's, and the second half
-of every slot is nobody's, so that clocks may differ by hours. Whoever missed its slots, or has nothing valid, does not
-wait.
+Members do not coordinate: time is divided into slots, each slot belongs to one member, and the second half of every
+slot is unused, so that clocks may differ by hours. A member that missed its slots, or has no valid certificate, does
+not wait.
 
-What counts is how much is left of the life that was asked for, never when a certificate begins: it begins a day before
-it is issued, for clocks that are behind, and of a life of a minute that would be all.
+Decisions use the remaining part of the requested lifetime, never `notBefore`: that is a day before the certificate was
+issued, for clocks that are behind, and a day is longer than a lifetime of a minute.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from enum import Enum
 HOUR = 3600.0
 DAY = 24 * HOUR
 LIFETIME = 365 * DAY
-"""Where nothing else is asked for."""
+"""The default."""
 LONGEST_SLOT = 12 * HOUR
 SHORT = 7 * DAY
-"""A life below this is due from its half on: a twelfth of it would be too little for everybody's turn."""
+"""A shorter lifetime is due from its half on: a twelfth of it would be too little for the slots of all members."""
 SELDOM = 600.0
 CLOCKS_DIFFER = 2 * HOUR
 
@@ -31,16 +31,16 @@ class Life:
     start: float
     end: float
     length: float
-    """How long it is asked to live from the moment it is issued."""
+    """The requested lifetime, from the moment of issue."""
 
     def left(self, now: float) -> float:
-        """The part of its length that is still to come; more than 1 if it was issued for longer."""
+        """The fraction of `length` that remains; more than 1 if it was issued for longer."""
         return (self.end - now) / self.length
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Which of how many members this machine renews for; alone, every moment is its turn."""
+    """This member's position among all members; a single member may renew at any time."""
 
     index: int = 0
     count: int = 1
@@ -50,7 +50,7 @@ ALONE = Place()
 
 
 class Stage(Enum):
-    """How much of its life is over."""
+    """How far a certificate is in its lifetime."""
 
     EARLY = "not valid yet"
     LONG = "valid for longer than is asked for"
@@ -84,28 +84,28 @@ def may_renew(life: Life, now: float, place: Place) -> bool:
 
 
 def is_turn(life: Life, now: float, place: Place) -> bool:
-    """Whether the clock is in the first half of a slot of this member; each has a whole one while it is due."""
+    """Whether now is in the first half of a slot of this member; each member has a whole slot while it is due."""
     if place.count == 1:
         return True
     return in_slot(now, slot_of(life.length, place.count), place)
 
 
 def in_slot(now: float, slot: float, place: Place) -> bool:
-    """Whether the clock, cut into slots of so many seconds, is in the first half of one of this member."""
+    """Whether now is in the first half of a slot of this member; `slot` is the length of a slot in seconds."""
     number, within = divmod(now, slot)
     return int(number) % place.count == place.index and within < slot / 2
 
 
 def slot_of(length: float, count: int) -> float:
-    """Seconds. One slot more than there are members fits between due and overdue: wherever that begins, none is cut."""
+    """Slot length in seconds. One slot more than there are members fits between due and overdue, so none is cut off."""
     return min(LONGEST_SLOT, length * (due_left(length) - 1 / 4) / (count + 1))
 
 
 def look_every(length: float) -> float:
-    """Seconds between two looks at a certificate: at least one look falls into half a slot, of up to nine members."""
+    """Seconds between two checks of a certificate: at least one falls into half a slot, for up to nine members."""
     return min(SELDOM, length / 80)
 
 
 def due_left(length: float) -> float:
-    """What is left of a life when it becomes due."""
+    """The fraction of the lifetime that remains when a certificate becomes due."""
     return 1 / 3 if length >= SHORT else 1 / 2

@@ -1,7 +1,7 @@
 """What every master has in common: the cluster's authority, and the key pair that signs service accounts' tokens.
 
-The original calls the cluster's authority `ca` on a machine; so do the flags. Its key lies on masters only: the
-controller manager signs nodes' certificates with it.
+As in kops, the files of the cluster's authority are called `ca` on a machine, and the flags name them so. Its key is on
+masters only: the controller manager signs nodes' certificates with it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ KEYS = ("ca.key", "service-account.key")
 
 
 def sync_shared(directory: Path, authorities: Mapping[str, Authority]) -> list[str]:
-    """Have them there as the store has them; say what was written. TryLater if the store or the disk does not answer.
+    """Write them as the store has them; say what was written. TryLater if the store or the disk does not answer.
 
-    Without the store, what is there stays.
+    While the store is unreachable, complete files stay as they are.
     """
     try:
         cluster, accounts = authorities[CLUSTER_AUTHORITY], authorities[SERVICE_ACCOUNT]
@@ -45,7 +45,7 @@ def sync_shared(directory: Path, authorities: Mapping[str, Authority]) -> list[s
 
 
 def _close(directory: Path) -> list[str]:
-    """What somebody opened to others is opened no longer, also while the store is away."""
+    """Restore the mode of keys that others could read, also while the store is unreachable."""
     try:
         opened = [name for name in KEYS if restore_mode(directory / name, PRIVATE)]
     except OSError as error:

@@ -14,7 +14,7 @@ LONGEST_COMMON_NAME = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CertificateWanted:
-    """Who is named, for what, and who signs."""
+    """Subject, names and usages of a certificate, and the authority that signs it."""
 
     authority: str
     common_name: str
@@ -25,20 +25,20 @@ class CertificateWanted:
     """`server auth`, `client auth`."""
 
     @classmethod
-    def read(cls, told: Mapping[str, Any]) -> CertificateWanted:
+    def read(cls, document: Mapping[str, Any]) -> CertificateWanted:
         return cls(
-            authority=told["authority"],
-            common_name=told["commonName"],
-            organizations=tuple(told["organizations"]),
-            names=tuple(told["names"]),
-            usages=tuple(told["usages"]),
+            authority=document["authority"],
+            common_name=document["commonName"],
+            organizations=tuple(document["organizations"]),
+            names=tuple(document["names"]),
+            usages=tuple(document["usages"]),
         )
 
     @property
     def subject(self) -> str:
-        """The common name as it fits into a certificate: shortened only where nobody reads it.
+        """The common name as it fits into a certificate: shortened only for servers.
 
-        Servers are known by their names; a client is its common name.
+        Clients verify a server by its alternative names; a client is identified by its common name.
         """
         if len(self.common_name) <= LONGEST_COMMON_NAME:
             return self.common_name

@@ -22,7 +22,7 @@ from protokube.local import bringup
 from protokube.local.base import client_files
 from protokube.local.base.paths import Paths
 from protokube.pki.authority import load_authority
-from protokube.pki.keystore import Shelf
+from protokube.pki.keystore import Keystore
 from protokube.store import layout
 from protokube.store.configuration import put_config
 from protokube.store.file import FileStore
@@ -94,8 +94,8 @@ def test_its_key_fits_its_certificate_and_only_the_clusters_authority_signed_it(
     made = subprocess.run(["openssl", "pkey", "-pubout"], input=key, check=True, capture_output=True).stdout
 
     assert made.decode().strip() == shown
-    shelf = Shelf(store=FileStore(paths.store), layout=layout, cluster="laptop")
-    assert b64decode(read(text)[0]["certificate-authority-data"]) == load_authority(shelf, "kubernetes-ca").certificate
+    keys = Keystore(store=FileStore(paths.store), layout=layout, cluster="laptop")
+    assert b64decode(read(text)[0]["certificate-authority-data"]) == load_authority(keys, "kubernetes-ca").certificate
 
 
 def test_anybody_else_is_in_no_group_unless_it_is_said(export: Export, tmp_path: Path) -> None:

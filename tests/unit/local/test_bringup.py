@@ -24,7 +24,7 @@ from protokube.local.cloud.template import Template
 from protokube.local.node.kubehost import Nodes, Runtime
 from protokube.members.generation import decode, encode
 from protokube.pki.authority import load_authority
-from protokube.pki.keystore import Shelf
+from protokube.pki.keystore import Keystore
 from protokube.providers.volumes import Volume
 from protokube.store import Store, layout
 from protokube.store.memory import MemoryStore
@@ -110,28 +110,28 @@ def test_authorities_are_made_once_and_sign_the_users_own_certificate(
     paths = Paths.at(tmp_path / "laptop")
     paths.create()
     bringup.ensure_authorities(store, wanted)
-    shelf = Shelf(store=store, layout=layout, cluster=wanted.cluster)
-    before = load_authority(shelf, "etcd-client-ca").certificate
+    keystore = Keystore(store=store, layout=layout, cluster=wanted.cluster)
+    before = load_authority(keystore, "etcd-client-ca").certificate
 
     bringup.ensure_authorities(store, wanted)
     bringup.write_client(store, paths, wanted)
 
     folder = client_files.folder(paths)
-    assert load_authority(shelf, "etcd-client-ca").certificate == before
+    assert load_authority(keystore, "etcd-client-ca").certificate == before
     assert (folder / "ca.crt").read_bytes() == before
     assert (folder / "client.key").stat().st_mode & 0o777 == 0o600
 
 
 def test_the_key_of_service_accounts_is_made_once_beside_every_authority(store: Store, wanted: MasterConfig) -> None:
     bringup.ensure_authorities(store, wanted)
-    shelf = Shelf(store=store, layout=layout, cluster=wanted.cluster)
+    keystore = Keystore(store=store, layout=layout, cluster=wanted.cluster)
     names = ("kubernetes-ca", "front-proxy-ca", "etcd-peer-ca", "etcd-client-ca", "service-account")
-    before = {name: load_authority(shelf, name) for name in names}
+    before = {name: load_authority(keystore, name) for name in names}
     assert len({each.key for each in before.values()}) == len(names)
 
     bringup.ensure_authorities(store, wanted)
 
-    assert {name: load_authority(shelf, name) for name in names} == before
+    assert {name: load_authority(keystore, name) for name in names} == before
 
 
 @pytest.mark.parametrize("kubelet", [False, True])

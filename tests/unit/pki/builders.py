@@ -1,4 +1,4 @@
-"""Builders for what the tests do not care about, and a look at what was made by a hand other than ours."""
+"""Builders for what the tests do not care about, and openssl to inspect what was made."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from cryptography import x509
 
 from protokube.pki.authority import Authority, make_authority
-from protokube.pki.keystore import Keeping, Shelf
+from protokube.pki.keystore import Keystore, StoreAccess
 from protokube.pki.wanted import CertificateWanted
 from protokube.store import layout
 
@@ -18,8 +18,8 @@ DAY = 86400.0
 BOTH = ("server auth", "client auth")
 
 
-def a_shelf(store: Keeping, cluster: str = "dev.example.com") -> Shelf:
-    return Shelf(store=store, layout=layout, cluster=cluster)
+def a_keystore(store: StoreAccess, cluster: str = "dev.example.com") -> Keystore:
+    return Keystore(store=store, layout=layout, cluster=cluster)
 
 
 def a_wanted(

@@ -17,7 +17,7 @@ from protokube.pki.authority import Authorities, Authority, ensure_authority, lo
 from protokube.pki.keyset import read_keyset
 from protokube.store import Store, Stored, Version, layout
 from protokube.store.file import FileStore
-from unit.pki.builders import DAY, NOW, a_shelf, openssl_says, parsed
+from unit.pki.builders import DAY, NOW, a_keystore, openssl_says, parsed
 
 NAME = "etcd-peer-ca"
 CLUSTER = "dev.example.com"
@@ -76,16 +76,16 @@ def test_a_key_is_never_printed() -> None:
 
 
 def test_what_was_made_is_loaded_again(store: FileStore) -> None:
-    made = ensure_authority(a_shelf(store), NAME, NOW)
+    made = ensure_authority(a_keystore(store), NAME, NOW)
 
-    assert load_authority(a_shelf(store), NAME) == made
-    assert ensure_authority(a_shelf(store), NAME, NOW + DAY) == made
+    assert load_authority(a_keystore(store), NAME) == made
+    assert ensure_authority(a_keystore(store), NAME, NOW + DAY) == made
     private = serialization.load_pem_private_key(made.key, None)
     assert private.public_key() == parsed(made.certificate).public_key()
 
 
 def test_it_lies_where_the_original_keeps_it_and_keys_are_their_owners(store: FileStore) -> None:
-    made = ensure_authority(a_shelf(store), NAME, NOW)
+    made = ensure_authority(a_keystore(store), NAME, NOW)
     serial = serial_of(made.certificate)
 
     assert list(store.list_paths()) == sorted(
@@ -102,7 +102,7 @@ def test_it_lies_where_the_original_keeps_it_and_keys_are_their_owners(store: Fi
 
 
 def test_clusters_do_not_share_authorities(store: FileStore) -> None:
-    one, other = (ensure_authority(a_shelf(store, name), NAME, NOW) for name in ("dev", "prod"))
+    one, other = (ensure_authority(a_keystore(store, name), NAME, NOW) for name in ("dev", "prod"))
 
     assert one.certificate != other.certificate
 
@@ -114,7 +114,7 @@ def test_many_who_make_it_at_once_all_get_the_same_one(store: FileStore) -> None
 
         def run(name: str = name, made: list[Authority] = made, barrier: threading.Barrier = barrier) -> None:
             barrier.wait()
-            made.append(ensure_authority(a_shelf(store), name, NOW))
+            made.append(ensure_authority(a_keystore(store), name, NOW))
 
         threads = [threading.Thread(target=run) for _ in range(8)]
         for each in threads:
@@ -137,16 +137,16 @@ class Interrupted(FileStore):
 
 def test_a_crash_half_way_leaves_one_authority_and_the_next_run_completes_it(store: FileStore) -> None:
     with pytest.raises(KeyboardInterrupt):
-        ensure_authority(a_shelf(Interrupted(store.root)), NAME, NOW)
-    left = load_authority(a_shelf(store), NAME)
+        ensure_authority(a_keystore(Interrupted(store.root)), NAME, NOW)
+    left = load_authority(a_keystore(store), NAME)
 
-    assert ensure_authority(a_shelf(store), NAME, NOW) == left
+    assert ensure_authority(a_keystore(store), NAME, NOW) == left
     assert len(store.list_paths()) == 4
 
 
 def test_an_agent_that_finds_none_says_who_makes_it_and_makes_none(store: FileStore) -> None:
     with pytest.raises(Refused, match="there is no authority 'etcd-peer-ca'") as caught:
-        load_authority(a_shelf(store), NAME)
+        load_authority(a_keystore(store), NAME)
 
     assert "protokube up" in caught.value.hint
     assert list(store.list_paths()) == []
@@ -157,9 +157,9 @@ def test_one_that_cannot_be_read_is_not_replaced(store: FileStore, text: bytes) 
     store.put(layout.keyset(CLUSTER, "private", NAME), text)
 
     with pytest.raises(Refused, match="cannot be read"):
-        load_authority(a_shelf(store), NAME)
+        load_authority(a_keystore(store), NAME)
     with pytest.raises(Refused, match="cannot be read"):
-        ensure_authority(a_shelf(store), NAME, NOW)
+        ensure_authority(a_keystore(store), NAME, NOW)
     assert store.read(layout.keyset(CLUSTER, "private", NAME)).data == text
 
 
@@ -171,13 +171,13 @@ class Closed(FileStore):
 
 
 def test_one_that_we_may_not_read_is_not_taken_for_absent(store: FileStore) -> None:
-    ensure_authority(a_shelf(store), NAME, NOW)
+    ensure_authority(a_keystore(store), NAME, NOW)
     before = store.read(layout.keyset(CLUSTER, "private", NAME)).data
 
     with pytest.raises(Refused, match="denied"):
-        ensure_authority(a_shelf(Closed(store.root)), NAME, NOW)
+        ensure_authority(a_keystore(Closed(store.root)), NAME, NOW)
     with pytest.raises(Refused, match="denied"):
-        load_authority(a_shelf(Closed(store.root)), NAME)
+        load_authority(a_keystore(Closed(store.root)), NAME)
 
     assert store.read(layout.keyset(CLUSTER, "private", NAME)).data == before
 
@@ -203,8 +203,8 @@ class Flaky:
 
 
 def test_authorities_are_read_once_and_remembered_while_the_store_is_away(store: FileStore) -> None:
-    made, flaky = ensure_authority(a_shelf(store), NAME, NOW), Flaky(store)
-    known = Authorities(a_shelf(flaky))
+    made, flaky = ensure_authority(a_keystore(store), NAME, NOW), Flaky(store)
+    known = Authorities(a_keystore(flaky))
     flaky.down = True
     with pytest.raises(TryLater):
         _ = known[NAME]
@@ -217,6 +217,6 @@ def test_authorities_are_read_once_and_remembered_while_the_store_is_away(store:
 
 
 def test_the_keyset_holds_certificate_and_key_together(store: FileStore) -> None:
-    made = ensure_authority(a_shelf(store), NAME, NOW)
+    made = ensure_authority(a_keystore(store), NAME, NOW)
 
     assert read_keyset(store.read(layout.keyset(CLUSTER, "private", NAME)).data) == (made.certificate, made.key)

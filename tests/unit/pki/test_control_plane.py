@@ -88,8 +88,8 @@ def extension(folder: Path, name: str, what: str) -> str:
 
 
 def verifies(folder: Path, name: str, authority: str, *purpose: str) -> bool:
-    told = ("verify", "-x509_strict", "-no-CApath", "-no-CAfile", "-CAfile", f"{authority}.crt", *purpose)
-    return bool(openssl(folder, *told, f"{name}.crt"))
+    arguments = ("verify", "-x509_strict", "-no-CApath", "-no-CAfile", "-CAfile", f"{authority}.crt", *purpose)
+    return bool(openssl(folder, *arguments, f"{name}.crt"))
 
 
 def test_these_are_all_there_are(folder: Path) -> None:
@@ -103,15 +103,15 @@ def test_these_are_all_there_are(folder: Path) -> None:
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_each_names_whom_it_should_for_what_it_should(folder: Path, name: str) -> None:
-    told = EXPECTED[name]
+    expected = EXPECTED[name]
     shown = openssl(folder, "x509", "-in", f"{name}.crt", "-noout", "-subject", "-issuer").splitlines()
 
-    assert shown == [f"subject={told.subject}", f"issuer=CN = {told.issuer}"]
-    assert extension(folder, name, "extendedKeyUsage") == told.usages
+    assert shown == [f"subject={expected.subject}", f"issuer=CN = {expected.issuer}"]
+    assert extension(folder, name, "extendedKeyUsage") == expected.usages
     assert extension(folder, name, "keyUsage") == "Digital Signature"
     assert extension(folder, name, "basicConstraints") == "CA:FALSE"
     names = extension(folder, name, "subjectAltName")
-    assert sorted(names.split(", ") if names else []) == sorted(told.names)
+    assert sorted(names.split(", ") if names else []) == sorted(expected.names)
 
 
 @pytest.mark.parametrize("name", EXPECTED)

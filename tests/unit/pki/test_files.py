@@ -15,7 +15,7 @@ from protokube.pki.issue import issue
 from protokube.pki.renewal import Place
 from protokube.pki.wanted import CertificateWanted
 from protokube.store.file import FileStore
-from unit.pki.builders import DAY, NOW, a_shelf, a_wanted, authorities, parsed
+from unit.pki.builders import DAY, NOW, a_keystore, a_wanted, authorities, parsed
 
 SIGNERS = authorities("etcd-peer-ca", "etcd-client-ca")
 WANTED = {
@@ -89,7 +89,7 @@ def sign_elsewhere(directory: Path) -> None:
         (lambda each: (each / "etcd-a-peer.crt").write_text("garbage"), "it could not be read"),
         (lambda each: (each / "etcd-a-peer.crt").write_text(""), "it could not be read"),
         (lambda each: (each / "etcd-a-peer.key").write_text("garbage"), "it could not be read"),
-        (break_key, "its key was another one's"),
+        (break_key, "its key did not match it"),
         (sign_elsewhere, "it was not signed by etcd-peer-ca"),
     ],
     ids=["no crt", "no key", "garbage", "empty", "garbage key", "other key", "other authority"],
@@ -117,8 +117,8 @@ def test_what_is_broken_is_issued_again_and_the_rest_is_not_touched(
         ),
         (replace(WANTED["etcd-a-peer"], names=(*WANTED["etcd-a-peer"].names, "x")), "its names were wrong: x missing"),
         (replace(WANTED["etcd-a-peer"], names=()), "its names were wrong"),
-        (replace(WANTED["etcd-a-peer"], common_name="etcd-b"), "it named somebody else"),
-        (replace(WANTED["etcd-a-peer"], organizations=("system:masters",)), "it named somebody else"),
+        (replace(WANTED["etcd-a-peer"], common_name="etcd-b"), "it had another subject"),
+        (replace(WANTED["etcd-a-peer"], organizations=("system:masters",)), "it had another subject"),
         (replace(WANTED["etcd-a-peer"], usages=("server auth",)), "it was for other usages"),
         (replace(WANTED["etcd-a-peer"], authority="etcd-client-ca"), "it was not signed by etcd-client-ca"),
     ],
@@ -214,7 +214,7 @@ def test_what_a_crash_left_behind_is_used_up(directory: Path) -> None:
     (directory / ".etcd-a-peer.key.new").write_bytes(issued.key[:20])
     (directory / ".etcd-a-peer.key.new").chmod(0o644)
 
-    assert synced(directory) == ["etcd-a-peer: issued, its key was another one's"]
+    assert synced(directory) == ["etcd-a-peer: issued, its key did not match it"]
     assert not list(directory.glob(".*"))
     assert (directory / "etcd-a-peer.key").stat().st_mode & 0o777 == 0o600
 
@@ -239,8 +239,8 @@ def test_while_the_store_is_away_what_is_good_is_good_enough(directory: Path) ->
 
 def test_while_the_store_is_away_what_is_due_is_told_and_what_is_gone_is_an_error(directory: Path) -> None:
     away = Away(TryLater("the store does not answer"))
-    told = sync_certificates(directory, {"client": WANTED["client"]}, away, NOW + 250 * DAY)
-    assert told == ["client: not issued though it was due to be renewed: the store does not answer"]
+    changes = sync_certificates(directory, {"client": WANTED["client"]}, away, NOW + 250 * DAY)
+    assert changes == ["client: not issued though it was due to be renewed: the store does not answer"]
 
     (directory / "client.crt").unlink()
     with pytest.raises(TryLater, match="the store does not answer"):
@@ -252,7 +252,7 @@ def test_while_the_store_is_away_what_is_due_is_told_and_what_is_gone_is_an_erro
 def test_an_authority_that_is_not_there_is_for_a_person(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="no authority 'etcd-peer-ca'"):
         sync_certificates(tmp_path, {"etcd-a-peer": a_wanted()}, {}, NOW)
-    empty = Authorities(a_shelf(FileStore(tmp_path / "store")))
+    empty = Authorities(a_keystore(FileStore(tmp_path / "store")))
     with pytest.raises(Refused, match="no authority 'etcd-peer-ca'"):
         sync_certificates(tmp_path, {"etcd-a-peer": a_wanted()}, empty, NOW)
     assert [each.name for each in tmp_path.iterdir()] == []
@@ -266,7 +266,7 @@ def test_a_disk_that_cannot_be_written_is_for_later(tmp_path: Path) -> None:
 
 
 def test_a_reader_never_sees_half_a_file(directory: Path) -> None:
-    """Names change in one step: whoever has a file open reads it to its end, whoever opens it next has the new one."""
+    """The rename is atomic: a reader that has the old file open reads all of it, the next one opens the new file."""
     with (directory / "etcd-a-peer.crt").open("rb") as old:
         start = old.read(40)
         assert synced(directory, NOW + 250 * DAY)

@@ -17,15 +17,15 @@ def test_what_was_written_is_read() -> None:
 
 
 def test_it_reads_as_a_document_of_the_original() -> None:
-    told = yaml.safe_load(write_keyset("etcd-peer-ca", "6982820025135291416230495506", b"c", b"k"))
+    document = yaml.safe_load(write_keyset("etcd-peer-ca", "6982820025135291416230495506", b"c", b"k"))
 
-    assert (told["apiVersion"], told["kind"], told["metadata"]) == (
+    assert (document["apiVersion"], document["kind"], document["metadata"]) == (
         "kops.k8s.io/v1alpha2",
         "Keyset",
         {"name": "etcd-peer-ca"},
     )
-    assert told["spec"]["primaryID"] == "6982820025135291416230495506"
-    assert told["spec"]["type"] == "Keypair"
+    assert document["spec"]["primaryID"] == "6982820025135291416230495506"
+    assert document["spec"]["type"] == "Keypair"
 
 
 def test_for_those_who_may_not_have_the_key_there_is_none_in_it() -> None:

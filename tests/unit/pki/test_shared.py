@@ -11,7 +11,7 @@ from protokube.errors import Refused, TryLater
 from protokube.pki.authority import Authorities, Authority, ensure_authority
 from protokube.pki.shared import CLUSTER_AUTHORITY, SERVICE_ACCOUNT, sync_shared
 from protokube.store.memory import MemoryStore
-from unit.pki.builders import NOW, a_shelf, authorities
+from unit.pki.builders import NOW, a_keystore, authorities
 
 PAIR = authorities(CLUSTER_AUTHORITY, SERVICE_ACCOUNT)
 FILES = ["ca.crt", "ca.key", "service-account.key", "service-account.pub"]
@@ -66,9 +66,9 @@ def test_every_master_has_the_same(tmp_path: Path) -> None:
     """A token signed by one API server is one that the others know."""
     store = MemoryStore("memory://shared")
     for name in (CLUSTER_AUTHORITY, SERVICE_ACCOUNT):
-        ensure_authority(a_shelf(store), name, NOW)
+        ensure_authority(a_keystore(store), name, NOW)
     for master in "abc":
-        sync_shared(tmp_path / master, Authorities(a_shelf(store)))
+        sync_shared(tmp_path / master, Authorities(a_keystore(store)))
 
     contents = [{name: data for name, (_, data) in state(tmp_path / master).items()} for master in "abc"]
     assert contents[0] == contents[1] == contents[2]
@@ -81,8 +81,8 @@ def test_what_the_service_accounts_key_signs_its_public_half_knows(tmp_path: Pat
     verify = ["openssl", "dgst", "-sha256", "-verify", "service-account.pub", "-signature", "signature", "token"]
     subprocess.run(sign, cwd=tmp_path, check=True)
 
-    said = subprocess.run(verify, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
-    assert said == "Verified OK\n"
+    output = subprocess.run(verify, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    assert output == "Verified OK\n"
 
 
 def test_while_the_store_is_away_what_is_there_is_good_enough(tmp_path: Path) -> None:
@@ -97,10 +97,10 @@ def test_while_the_store_is_away_what_is_there_is_good_enough(tmp_path: Path) ->
 
 def test_a_key_pair_that_nobody_made_is_for_a_person(tmp_path: Path) -> None:
     store = MemoryStore("memory://half")
-    ensure_authority(a_shelf(store), CLUSTER_AUTHORITY, NOW)
+    ensure_authority(a_keystore(store), CLUSTER_AUTHORITY, NOW)
 
     with pytest.raises(Refused, match="there is no authority 'service-account'"):
-        sync_shared(tmp_path, Authorities(a_shelf(store)))
+        sync_shared(tmp_path, Authorities(a_keystore(store)))
     assert list(tmp_path.iterdir()) == []
 
 

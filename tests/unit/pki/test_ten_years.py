@@ -1,4 +1,4 @@
-"""Ten years of clock in which nobody looks after anything: whatever the lives, the members and their clocks."""
+"""Ten years of simulated time without an operator, for any lifetime, number of members and clock skew."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def lived(seed: int, length: float, count: int, span: float) -> list[Renewal]:
             if may_renew(life, now, Place(member, count)):
                 found.append(Renewal(now - off[member], member, int(now // slot), stage(life, now)))
                 life = Life(now - DAY, now + length, length)
-            elif stage(life, now) is Stage.FRESH:  # so it stays until it is due, and nobody has to look that often
+            elif stage(life, now) is Stage.FRESH:  # so it stays until it is due; no need to check more often
                 now = max(now, life.end - length * due_left(length) - look_every(length) * random.random())
             now += look_every(length) * random.uniform(0.3, 1)
     return sorted(found, key=lambda each: each.at)
@@ -92,11 +92,11 @@ def test_while_it_is_due_every_member_has_half_a_slot_that_an_agent_cannot_miss(
 
 @pytest.mark.parametrize("lifetime", [90 * DAY, YEAR, 5 * YEAR])
 def test_real_certificates_of_three_masters_for_ten_years_and_then_words(tmp_path: Path, lifetime: float) -> None:
-    """Looked at every five days: nothing is invalid before the authority itself ends, which was told for a year."""
+    """Checked every five days: nothing is invalid before the authority itself expires, after a year of warnings."""
     signers = authorities("etcd-peer-ca", now=NOW)
     end = parsed(signers["etcd-peer-ca"].certificate).not_valid_after_utc.timestamp()
     wanted = {"etcd-a-peer": a_wanted()}
-    told: list[float] = []
+    warned: list[float] = []
     issued = 0
     for day in range(0, 3650, 5):
         now = NOW + day * DAY
@@ -106,9 +106,9 @@ def test_real_certificates_of_three_masters_for_ten_years_and_then_words(tmp_pat
             made = parsed((folder / "etcd-a-peer.crt").read_bytes())
             assert made.not_valid_before_utc.timestamp() <= now < made.not_valid_after_utc.timestamp() <= end
         if ending.words("etcd-peer-ca", ending.ends(tmp_path / "0", signers)["etcd-peer-ca"], now):
-            told.append(now)
+            warned.append(now)
 
-    assert told == [NOW + day * DAY for day in range(3285, 3650, 5)]
+    assert warned == [NOW + day * DAY for day in range(3285, 3650, 5)]
     assert issued < 3 * (1 + 3 * TEN_YEARS / lifetime), "near the end of the authority nothing is issued over and over"
     with pytest.raises(Refused, match="cannot sign now"):
         issue(wanted["etcd-a-peer"], signers["etcd-peer-ca"], end + 1)

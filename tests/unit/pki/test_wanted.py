@@ -15,11 +15,11 @@ def test_every_certificate_of_a_complete_configuration_is_read_and_issued() -> N
     pki = completed(masters=3).cluster["pki"]
     signers = authorities(*pki["authorities"])
 
-    for name, told in pki["certificates"].items():
-        wanted = CertificateWanted.read(told)
+    for name, document in pki["certificates"].items():
+        wanted = CertificateWanted.read(document)
         issued = parsed(issue(wanted, signers[wanted.authority], NOW).certificate)
-        assert issued.issuer.rfc4514_string() == f"CN={told['authority']}", name
-        assert f"CN={told['commonName']}" in issued.subject.rfc4514_string()
+        assert issued.issuer.rfc4514_string() == f"CN={document['authority']}", name
+        assert f"CN={document['commonName']}" in issued.subject.rfc4514_string()
 
 
 def test_a_name_too_long_for_a_subject_is_shortened_where_only_the_names_count() -> None:
