@@ -1,5 +1,5 @@
-"""Clients of the API on one machine, kept away from API servers that are dead, frozen or not ready.
+"""Load balancer on one machine: connect its API clients to an API server that is ready, never to a dead or frozen one.
 
-`backends` and `status` decide and tell, and are pure; `check`, `resolver` and `carry` each do one thing at the edge;
-`proxy` is the process. TLS goes through untouched: nothing here has a key.
+`backends` decides and `status` reports; both are pure. `check` probes, `resolver` looks the name up and `carry` copies
+bytes. `proxy` is the process. TLS passes through unchanged: the proxy has no key.
 """

@@ -1,8 +1,8 @@
-"""Which API servers there are, which of them can be used, and in which order. Pure.
+"""The known API servers, which of them are usable, and in which order to try them. Pure.
 
-The hard part is what to do when everything looks bad. Then the fault may be ours, or all of them may be overloaded, so
-nothing is cut: a connection is cut only where there is somewhere better to go. Names that cannot be resolved, or that
-resolve to nothing, are no news either.
+The hard part is what to do when all of them look bad. Then the fault may be on this machine, or all may be overloaded,
+so nothing is cut: connections are cut only while another API server is healthy. A name that cannot be resolved, or
+resolves to no address, changes nothing.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 ENOUGH = 3
-"""Failed checks running after which an API server is bad."""
+"""Consecutive failed checks after which an API server is bad."""
 EVERY, SOON = 2.0, 0.25
-"""Seconds between two checks; while one that just failed is in doubt."""
+"""Seconds between two checks: normally, and while an API server is in doubt."""
 
 
 class Health(Enum):
-    """What the last checks said."""
+    """The result of the last checks."""
 
     GOOD = "good"
     NEW = "not checked yet"
@@ -29,19 +29,19 @@ class Health(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backend:
-    """One address behind the name."""
+    """One address that the name resolves to."""
 
     address: str
     due: float
     """When it is to be checked next."""
     listed: bool = True
-    """Whether the name still leads there; one that left is drained: nothing new goes there."""
+    """Whether the name still resolves to it; otherwise it is drained and gets no new connections."""
     checked: bool = False
     failures: int = 0
-    """Checks that failed, running."""
+    """Consecutive failed checks."""
     why: str = ""
     tried: int = 0
-    """Its place in the order in which those that are bad were tried."""
+    """When it was last tried, as a counter: bad ones are tried in turn."""
 
     @property
     def health(self) -> Health:
@@ -54,19 +54,19 @@ class Backend:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backends:
-    """All of them; every change makes a new value."""
+    """All known API servers; every change returns a new value."""
 
     identity: str
-    """Of this machine: each prefers another API server, so that not all run to one."""
+    """Of this machine: it decides which API server is preferred, so that machines spread over all of them."""
     known: Mapping[str, Backend] = field(default_factory=dict)
     current: str = ""
-    """The last one that a connection was made to while it was not bad; kept while it is good."""
+    """The last address that was connected to while it was not bad; preferred while it is good."""
     tries: int = 0
 
     def resolved(self, addresses: Collection[str], now: float, busy: Collection[str] = ()) -> Backends:
-        """What the name leads to now; `busy` are those that connections go through.
+        """The name resolves to these addresses now; `busy` are the addresses with open connections.
 
-        Nothing at all keeps what is known. One that left stays while it is busy, or while it is all that works.
+        No addresses at all change nothing. A removed address stays while it is busy, or while only removed ones work.
         """
         if not addresses:
             return self
@@ -85,8 +85,8 @@ class Backends:
         return replace(self, known={**listed, **drained})
 
     def checked(self, address: str, why: str, now: float) -> Backends:
-        """A check came back: with a reason why it failed, or without."""
-        if address not in self.known:  # it left meanwhile
+        """A check ended; `why` is the reason if it failed."""
+        if address not in self.known:  # removed meanwhile
             return self
         before = self.known[address]
         after = replace(before, checked=True, failures=before.failures + 1 if why else 0, why=why)
@@ -94,26 +94,26 @@ class Backends:
         return self._with(replace(after, due=now + pause))
 
     def suspected(self, address: str, now: float) -> Backends:
-        """A connection could not be made: have it checked at once, and let the check decide."""
+        """A connection failed: check it at once, and let the check decide."""
         return self._with(replace(self.known[address], due=now)) if address in self.known else self
 
     def trying(self, address: str) -> Backends:
-        """A connection is about to be made there."""
+        """A connection to it is about to be made."""
         if address not in self.known:
             return self
         return replace(self._with(replace(self.known[address], tried=self.tries + 1)), tries=self.tries + 1)
 
     def connected(self, address: str) -> Backends:
-        """A connection goes there now; to stay with one that is bad would be no choice."""
+        """A connection to it was made; it becomes the current one unless it is bad."""
         known = self.known.get(address)
         return self if known is None or known.health is Health.BAD else replace(self, current=address)
 
     def order(self) -> Sequence[str]:
-        """Where to connect, the best first; all of them, since a check may be wrong where a client is not."""
+        """Addresses to connect to, the best first; bad ones too, since a client may succeed where a check fails."""
         return sorted(self.known, key=lambda address: self._rank(self.known[address]))
 
     def cut(self) -> Collection[str]:
-        """Those whose connections are to end now: they are bad, and others are not."""
+        """Addresses whose connections are to be cut now: they are bad, and another one is good."""
         if not any(each.health is Health.GOOD for each in self.known.values()):
             return frozenset()
         return frozenset(each.address for each in self.known.values() if each.health is Health.BAD)
@@ -127,7 +127,7 @@ class Backends:
     def _rank(self, backend: Backend) -> tuple[int, int, bool, str]:
         ranks = {Health.GOOD: 0, Health.NEW: 1, Health.DOUBTFUL: 2, Health.BAD: 7}
         rank = ranks[backend.health] + (0 if backend.listed else 3)
-        # one that accepts and never answers would else take every connection while all are bad
+        # otherwise one that accepts and never answers would get every connection while all are bad
         turn = backend.tried if backend.health is Health.BAD else 0
         return rank, turn, backend.address != self.current, self._preference(backend.address)
 

@@ -1,8 +1,8 @@
-"""Does an API server answer? One question over TLS, again and again over one connection.
+"""Health check of one API server: GET /readyz over TLS, on a connection that is reused.
 
 A handshake every other second from every machine of a large cluster would keep an API server busy, so a connection is
-used for a while; not for ever, since it says nothing about whether new ones are taken. Any answer but "I am not ready"
-will do: we have no key, and to be turned away is an answer.
+reused for a while. Not for ever, since it does not show whether new connections are accepted. Any status below 500 is
+healthy: the proxy has no credentials, so 401 and 403 are expected.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from pathlib import Path
 
 PATIENCE = 2.0
 LASTS = 30.0
-"""Seconds that one connection is used."""
+"""Seconds for which one connection is reused."""
 LARGEST = 65536
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class Checker:
-    """Asks one address."""
+    """Checks one address."""
 
     def __init__(self, address: str, port: int, *, name: str, ca: Path | None) -> None:
         self._address, self._port, self._name, self._ca = address, port, name, ca
@@ -37,15 +37,15 @@ class Checker:
         except ssl.SSLError as error:
             why = f"TLS fails: {getattr(error, 'verify_message', '') or error.reason or error}"
         except OSError as error:
-            # asyncio puts a sentence of its own where the system's word should be
+            # asyncio replaces the system's error text by one of its own
             why = (os.strerror(error.errno) if error.errno else str(error) or type(error).__name__).lower()
         except (EOFError, ValueError, asyncio.LimitOverrunError):
-            why = "what it answers is no HTTP"
+            why = "its reply is not HTTP"
         self.close()
         return why
 
     async def _ask_twice(self) -> str:
-        """A connection that the server gave up meanwhile says nothing about the server."""
+        """Retry once on a new connection: the server may have closed the idle one, and that is no failure."""
         if self._streams is not None and asyncio.get_running_loop().time() < self._until:
             with suppress(OSError, EOFError):
                 return await self._ask(*self._streams)
@@ -64,7 +64,7 @@ class Checker:
             self.close()
         else:
             await reader.readexactly(length)
-        return f"it says that it is not ready (status {status})" if status >= 500 else ""
+        return f"/readyz answers with status {status}" if status >= 500 else ""
 
     def close(self) -> None:
         if self._streams is not None:
@@ -73,7 +73,7 @@ class Checker:
 
 
 def parse_head(head: bytes) -> tuple[int, int | None]:
-    """The status, and how long the body is; None where the connection cannot be used again."""
+    """The status, and the length of the body; None if the connection cannot be reused."""
     first, *lines = head.decode("latin-1").split("\r\n")
     version, _, rest = first.partition(" ")
     if not version.startswith("HTTP/1.") or not rest[:3].isdecimal():
@@ -85,9 +85,9 @@ def parse_head(head: bytes) -> tuple[int, int | None]:
 
 
 def _context(ca: Path | None) -> ssl.SSLContext:
-    """Read anew for each connection: an authority may be replaced while we run."""
+    """Load the CA for each connection: it may be replaced while we run."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    if ca is None:  # whether it lives does not depend on who it is; the client whose connection we carry looks itself
+    if ca is None:  # only liveness matters here; the client verifies the certificate itself
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     else:
         context.load_verify_locations(ca)

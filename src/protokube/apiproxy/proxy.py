@@ -1,6 +1,6 @@
-"""The proxy: takes connections, checks API servers, and brings the two together.
+"""The proxy process: accepts clients, checks API servers, and connects each client to one of them.
 
-Everything happens in one thread, so a change of `state` and what follows from it are never apart.
+Everything runs in one thread, so a change of `state` and its consequences are applied together.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from protokube.apiproxy.backends import Backends
-from protokube.apiproxy.carry import PART, Carried, keep_an_eye_on, reset
+from protokube.apiproxy.carry import CHUNK, Carried, enable_keepalive, reset
 from protokube.apiproxy.check import Checker
 from protokube.apiproxy.resolver import Resolver
 from protokube.apiproxy.status import Tree, sentences, snapshot
@@ -25,32 +25,35 @@ from protokube.errors import TryLater
 log = logging.getLogger("protokube.apiproxy")
 
 CONNECT, RESOLVE_EVERY, GRACE, LOOK = 1.0, 5.0, 2.0, 1.0
-"""Seconds to wait for a connection; between two lookups of the name; for what is under way when we end; between two
-looks at what is due at the latest."""
+"""Seconds: connect timeout; between two lookups of the name; for open connections to end at shutdown; at most between
+two searches for due checks."""
 MOST = 1000
-"""Connections at once; a machine has a handful, and what leaks them must not take the machine along."""
+"""Open connections at most: a machine needs a handful, and a client that leaks them must not exhaust the machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """What the proxy is told."""
+class ProxyConfig:
+    """Configuration of the proxy."""
 
     name: str
     port: int
     identity: str
     ca: Path | None = None
     known: Sequence[str] = ()
-    """Addresses of an earlier life, for as long as the name leads nowhere."""
+    """Addresses that an earlier run saved; used until the name resolves."""
 
 
 class Proxy:
-    """One listener, and the API servers behind one name."""
+    """One listener in front of the API servers of one DNS name."""
 
-    def __init__(self, told: Told, tell: Callable[[Tree], None], alive: Callable[[], object] = lambda: None) -> None:
-        self._told, self._tell, self._alive = told, tell, alive
-        self._resolver = Resolver(told.name)
+    def __init__(
+        self, config: ProxyConfig, report: Callable[[Tree], None], alive: Callable[[], object] = lambda: None
+    ) -> None:
+        """`report` is called with each new snapshot of the status, `alive` whenever the checks make progress."""
+        self._config, self._report, self._alive = config, report, alive
+        self._resolver = Resolver(config.name)
         self._unresolved = ""
-        self._state = Backends(identity=told.identity)
+        self._state = Backends(identity=config.identity)
         self._snapshot: Tree = {}
         self._through: defaultdict[str, set[Carried]] = defaultdict(set)
         self._clients: set[asyncio.Task[None]] = set()
@@ -59,18 +62,18 @@ class Proxy:
         self._wake = asyncio.Event()
 
     async def run(self, listener: socket.socket) -> None:
-        """Until a signal says that it is enough."""
+        """Serve until SIGTERM or SIGINT."""
         stop, loop = asyncio.Event(), asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
-        self._become(self._state.resolved(self._told.known, loop.time()))
-        server = await asyncio.start_server(self._accept, sock=listener, limit=PART)
+        self._become(self._state.resolved(self._config.known, loop.time()))
+        server = await asyncio.start_server(self._accept, sock=listener, limit=CHUNK)
         ended = asyncio.create_task(stop.wait())
         tasks = [ended, asyncio.create_task(self._resolve()), asyncio.create_task(self._check())]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for each in done:
-                each.result()  # a bug in one of them ends us; whoever started us does so again
+                each.result()  # a bug in one of them ends the process; systemd restarts it
             server.close()
             if self._clients:
                 await asyncio.wait(self._clients, timeout=GRACE)
@@ -106,9 +109,9 @@ class Proxy:
                 await asyncio.wait_for(self._wake.wait(), pause)
 
     async def _check_one(self, address: str) -> None:
-        told = self._told
+        config = self._config
         if address not in self._checkers:
-            self._checkers[address] = Checker(address, told.port, name=told.name, ca=told.ca)
+            self._checkers[address] = Checker(address, config.port, name=config.name, ca=config.ca)
         try:
             why = await self._checkers[address].check()
             self._become(self._state.checked(address, why, asyncio.get_running_loop().time()))
@@ -116,26 +119,26 @@ class Proxy:
             del self._checking[address]
 
     def _become(self, state: Backends) -> None:
-        """Take a new state, and do what follows from it."""
+        """Replace the state and apply it: cut connections, close checkers, report changes."""
         self._state = state
         for address in state.cut():
             if carried := self._through.pop(address, None):
-                log.info("connections through %s are cut, to be made anew elsewhere: %d", address, len(carried))
+                log.info("%d connections to %s are cut; clients reconnect to another API server", len(carried), address)
                 for each in carried:
                     each.reset()
         for address in self._checkers.keys() - state.known.keys() - self._checking.keys():
             self._checkers.pop(address).close()
-        seen = snapshot(state, name=self._told.name, unresolved=self._unresolved)
+        seen = snapshot(state, name=self._config.name, unresolved=self._unresolved)
         if seen != self._snapshot:
             for sentence in sentences(self._snapshot, seen):
                 log.info("%s", sentence)
             self._snapshot = seen
-            self._tell(seen)
+            self._report(seen)
         self._wake.set()
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if len(self._clients) >= MOST:
-            log.warning("a connection is turned away: there are %d", MOST)
+            log.warning("a connection is refused: %d are open", MOST)
             reset(writer)
             return
         task = asyncio.create_task(self._carry(reader, writer))
@@ -146,19 +149,22 @@ class Proxy:
         for address in self._state.order():
             self._state = self._state.trying(address)
             try:
-                opening = asyncio.open_connection(address, self._told.port, limit=PART)
+                opening = asyncio.open_connection(address, self._config.port, limit=CHUNK)
                 far_reader, far_writer = await asyncio.wait_for(opening, CONNECT)
-                keep_an_eye_on(far_writer)
+                enable_keepalive(far_writer)
             except OSError:
                 self._become(self._state.suspected(address, asyncio.get_running_loop().time()))
                 continue
             carried = Carried(writer, far_writer)
             self._through[address].add(carried)
-            self._become(self._state.connected(address))  # it may have turned bad while we connected: then this ends
+            self._become(self._state.connected(address))  # this cuts it if the address turned bad meanwhile
             try:
                 await carried.run(reader, far_reader)
             finally:
                 self._through[address].discard(carried)
             return
-        log.info("a connection is turned away: %s", "no API server takes it" if self._state.known else "none is known")
+        log.info(
+            "a connection is refused: %s",
+            "no API server accepts it" if self._state.known else "no address of an API server is known",
+        )
         reset(writer)

@@ -1,4 +1,4 @@
-"""Where a name leads, asked in threads that can be left behind: a resolver that hangs stops nothing else."""
+"""Look a name up in threads that can be abandoned: a resolver that hangs blocks nothing else."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from protokube.errors import TryLater
 
 PATIENCE = 5.0
 MOST = 4
-"""Questions that may hang at once; then none is asked until one comes back."""
+"""Lookups that may hang at once; no further one is started until one returns."""
 
 
-def ask_the_system(name: str) -> Sequence[str]:
-    """The machine's own way to resolve, hosts file included."""
+def system_lookup(name: str) -> Sequence[str]:
+    """Resolve with the system's resolver, hosts file included."""
     found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
     return sorted({str(place[0]) for *_, place in found})
 
 
 class Resolver:
-    """Asks for one name."""
+    """Looks up one name."""
 
-    def __init__(self, name: str, ask: Callable[[str], Sequence[str]] = ask_the_system) -> None:
+    def __init__(self, name: str, ask: Callable[[str], Sequence[str]] = system_lookup) -> None:
         self._name, self._ask = name, ask
         self._under_way: list[threading.Thread] = []
 
     async def addresses(self, patience: float = PATIENCE) -> Sequence[str]:
-        """TryLater if there is no answer in time, or the answer is that there is none."""
+        """The addresses of the name. TryLater if the lookup fails or times out."""
         self._under_way = [each for each in self._under_way if each.is_alive()]
         if len(self._under_way) >= MOST:
-            raise TryLater(f"the resolver hangs: {MOST} questions were never answered")
+            raise TryLater(f"the resolver hangs: {MOST} lookups have not returned")
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Sequence[str]] = loop.create_future()
 
@@ -45,7 +45,7 @@ class Resolver:
                 _later(loop, lambda: settle(found))
 
         def settle(what: Sequence[str] | TryLater) -> None:
-            if answer.done():  # given up meanwhile
+            if answer.done():  # timed out meanwhile
                 return
             if isinstance(what, TryLater):
                 answer.set_exception(what)
@@ -64,5 +64,5 @@ class Resolver:
 def _later(loop: asyncio.AbstractEventLoop, do: Callable[[], None]) -> None:
     try:
         loop.call_soon_threadsafe(do)
-    except RuntimeError:  # the loop ended while we were asking
+    except RuntimeError:  # the loop ended during the lookup
         return

@@ -1,4 +1,4 @@
-"""What the proxy tells: the state as data, and each change as a sentence. Pure."""
+"""Status of the proxy: the state as data, and each change as a log line. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Tree = dict[str, Any]
 
 
 def snapshot(state: Backends, *, name: str, unresolved: str = "") -> Tree:
-    """Without times and counts, so that it differs only when something happened."""
+    """The state without times and counters, so that it differs only after a change."""
     return {
         "name": name,
         "current": state.current,
@@ -21,14 +21,14 @@ def snapshot(state: Backends, *, name: str, unresolved: str = "") -> Tree:
 
 
 def addresses_in(tree: object) -> list[str]:
-    """The addresses of an earlier life, so that a start while no name resolves is no outage; [] if it is no such."""
+    """The addresses in a saved snapshot, for a start while DNS is down; [] if it is not a snapshot."""
     backends = tree.get("backends") if isinstance(tree, dict) else None
-    told = [each.get("address") for each in backends if isinstance(each, dict)] if isinstance(backends, list) else []
-    return [each for each in told if isinstance(each, str) and each]
+    found = [each.get("address") for each in backends if isinstance(each, dict)] if isinstance(backends, list) else []
+    return [each for each in found if isinstance(each, str) and each]
 
 
 def sentences(before: Tree, after: Tree) -> Iterator[str]:
-    """What changed, for a log."""
+    """What changed, as log lines."""
     old = {each["address"]: each for each in before.get("backends", [])}
     new = {each["address"]: each for each in after["backends"]}
     for address in sorted(old.keys() | new.keys()):
@@ -37,17 +37,17 @@ def sentences(before: Tree, after: Tree) -> Iterator[str]:
         yield f"connections go to {after['current']}"
     if after["unresolved"] != before.get("unresolved", ""):
         why = after["unresolved"]
-        yield f"{after['name']} cannot be resolved, and what is known stays: {why}" if why else "names resolve again"
+        yield f"{after['name']} cannot be resolved, known addresses stay: {why}" if why else "names resolve again"
 
 
 def _change(address: str, old: Tree | None, new: Tree | None) -> Iterator[str]:
     if new is None:
-        yield f"{address} is forgotten: the name left it, and so did the last connection"
+        yield f"{address} is removed: the name no longer resolves to it, and its last connection ended"
         return
     if old is None or old["health"] != new["health"]:
         yield f"{address} is {new['health']}{': ' if new['why'] else ''}{new['why']}"
     if old is not None and old["listed"] != new["listed"]:
-        yield f"{address} {'is named again' if new['listed'] else 'is named no longer; nothing new goes there'}"
+        yield f"{address} {'is in DNS again' if new['listed'] else 'is no longer in DNS; it gets no new connections'}"
 
 
 def _backend(backend: Backend) -> Tree:

@@ -42,7 +42,7 @@ def api_proxy(name: str, port: int, listen: str, ca: Path | None, status: Path) 
     """
     import asyncio
 
-    from protokube.apiproxy.proxy import Proxy, Told
+    from protokube.apiproxy.proxy import Proxy, ProxyConfig
     from protokube.host.notify import notify
 
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s")

@@ -13,7 +13,7 @@ SOME = st.sets(st.sampled_from(ADDRESSES))
 
 
 class Histories(RuleBasedStateMachine):
-    """Keeps a log of its own of what was told, and compares it with what is decided."""
+    """Keeps its own log of resolutions and checks, and compares the decisions with it."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -8,7 +8,7 @@ from protokube.apiproxy.check import parse_head
 
 
 @pytest.mark.parametrize(
-    ("head", "told"),
+    ("head", "parsed"),
     [
         (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n", (200, 2)),
         (b"HTTP/1.1 401 Unauthorized\r\ncontent-length:  129 \r\n\r\n", (401, 129)),
@@ -17,8 +17,8 @@ from protokube.apiproxy.check import parse_head
         (b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n", (200, None)),
     ],
 )
-def test_the_status_is_read_and_whether_the_connection_can_be_used_again(head: bytes, told: object) -> None:
-    assert parse_head(head) == told
+def test_the_status_is_read_and_whether_the_connection_can_be_used_again(head: bytes, parsed: object) -> None:
+    assert parse_head(head) == parsed
 
 
 @pytest.mark.parametrize(

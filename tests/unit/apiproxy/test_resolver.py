@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from protokube.apiproxy.resolver import MOST, Resolver, ask_the_system
+from protokube.apiproxy.resolver import MOST, Resolver, system_lookup
 from protokube.errors import TryLater
 
 
 def test_the_machine_is_asked_and_each_address_comes_once() -> None:
-    assert "127.0.0.1" in ask_the_system("localhost")
+    assert "127.0.0.1" in system_lookup("localhost")
     assert asyncio.run(Resolver("127.0.0.7").addresses()) == ["127.0.0.7"]
 
 
@@ -33,30 +33,30 @@ def test_what_can_be_no_name_is_told_in_words_too(name: str) -> None:
 
 
 def test_a_resolver_that_hangs_is_given_up_and_asked_again_only_a_few_times() -> None:
-    hang, asked = threading.Event(), []
+    hang, lookups = threading.Event(), []
 
     def ask(name: str) -> Sequence[str]:
-        asked.append(name)
+        lookups.append(name)
         hang.wait()
         return ["10.0.0.1"]
 
     async def ask_often() -> list[str]:
-        resolver, said = Resolver("x", ask), []
+        resolver, messages = Resolver("x", ask), []
         for _ in range(MOST + 2):
             with pytest.raises(TryLater) as why:
                 await resolver.addresses(patience=0.01)
-            said.append(why.value.message)
+            messages.append(why.value.message)
         hang.set()
         for each in threading.enumerate():
             if each.name == "resolving x":
                 each.join()
         assert await resolver.addresses() == ["10.0.0.1"]
-        return said
+        return messages
 
-    said = asyncio.run(ask_often())
-    assert said[0] == "the resolver did not answer within 0.01 s"
-    assert said[-1] == f"the resolver hangs: {MOST} questions were never answered"
-    assert len(asked) == MOST + 1
+    messages = asyncio.run(ask_often())
+    assert messages[0] == "the resolver did not answer within 0.01 s"
+    assert messages[-1] == f"the resolver hangs: {MOST} lookups have not returned"
+    assert len(lookups) == MOST + 1
 
 
 def test_an_answer_that_comes_after_the_end_disturbs_nobody() -> None:

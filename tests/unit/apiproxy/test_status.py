@@ -41,14 +41,14 @@ def test_coming_going_and_names_that_do_not_resolve_are_told() -> None:
     one, both = Backends(identity="n").resolved([A], 0.0), two()
     assert list(sentences({}, shown(one))) == ["10.0.0.1 is not checked yet"]
     assert list(sentences(shown(both), shown(both.resolved([B], 1.0, [A])))) == [
-        "10.0.0.1 is named no longer; nothing new goes there"
+        "10.0.0.1 is no longer in DNS; it gets no new connections"
     ]
-    assert list(sentences(shown(both.resolved([B], 1.0, [A])), shown(both))) == ["10.0.0.1 is named again"]
+    assert list(sentences(shown(both.resolved([B], 1.0, [A])), shown(both))) == ["10.0.0.1 is in DNS again"]
     assert list(sentences(shown(both), shown(both.resolved([B], 1.0)))) == [
-        "10.0.0.1 is forgotten: the name left it, and so did the last connection"
+        "10.0.0.1 is removed: the name no longer resolves to it, and its last connection ended"
     ]
     assert list(sentences(shown(both), shown(both, "timed out"))) == [
-        "api.internal.dev cannot be resolved, and what is known stays: timed out"
+        "api.internal.dev cannot be resolved, known addresses stay: timed out"
     ]
     assert list(sentences(shown(both, "timed out"), shown(both))) == ["names resolve again"]
 
