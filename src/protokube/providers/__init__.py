@@ -1,1 +1,1 @@
-"""Infrastructure, a folder for each kind of help; each folder's own page is the Protocol, each file in it a vendor."""
+"""Infrastructure providers: a folder for each kind, with its Protocol in `__init__` and one file per vendor."""

@@ -1,4 +1,4 @@
-"""An inventory of machines and disks that somebody bolted together, as a YAML file the operator writes.
+"""An inventory of machines and the disks built into them: a YAML file that the operator writes.
 
     machines:
       - {id: rack1-a, address: 10.0.0.11, zone: rack1}
@@ -9,9 +9,9 @@
         size: 480103981056
         etcdCluster: main
         member: a
-        blank: true                # the operator's word that nothing on it is needed
+        blank: true                # the operator confirms that nothing on it is needed
 
-Everything that is wrong with it is said at once, each with its line: on a rack nobody else checks it.
+All errors are reported at once, each with its line: on a rack nothing else checks the file.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ DISK_FIELDS = {"id", "machine", "device", "serial", "size", "etcdCluster", "memb
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disk:
-    """A disk in a machine, for one member of etcd."""
+    """A disk in a machine, for one etcd member."""
 
     id: str
     machine: str
@@ -53,14 +53,14 @@ class Inventory:
 
 
 class Place(NamedTuple):
-    """Where in the file something stands."""
+    """A position in the file."""
 
     at: str
     line: int
 
 
 class InvalidInventory(InvalidRequest):
-    """What the operator wrote cannot be so; every problem at once."""
+    """The inventory is not valid; holds every problem."""
 
     def __init__(self, path: Path, problems: Sequence[Problem]) -> None:
         self.problems = tuple(sorted(set(problems), key=lambda problem: problem.order))
@@ -70,7 +70,7 @@ class InvalidInventory(InvalidRequest):
 
 
 def read_inventory(path: Path) -> Inventory:
-    """What the file says, or InvalidInventory."""
+    """Read and check the file. Raises InvalidInventory."""
     try:
         documents = tree.read_documents(path.read_text(), str(path))
     except InvalidSpec as error:
@@ -85,7 +85,7 @@ def read_inventory(path: Path) -> Inventory:
 
 
 class _Reader:
-    """Collects problems and goes on, with something that fits in the place of what does not."""
+    """Collects problems and continues, with a placeholder for each invalid value."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -123,7 +123,7 @@ class _Reader:
         self.only(item, MACHINE_FIELDS, at)
         address = self.text(item, "address", at)
         try:
-            ipaddress.ip_address(address or "0.0.0.0")  # noqa: S104 one that is missing was told already
+            ipaddress.ip_address(address or "0.0.0.0")  # noqa: S104 a missing one is reported already
         except ValueError:
             self.problem(item.lines["address"], f"{at}.address", f"{address!r} is not an IP address")
         named = self.text(item, "id", at)
@@ -179,16 +179,16 @@ class _Reader:
         return default
 
     def size(self, item: tree.Mapping, at: str) -> int:
-        said = self.text(item, "size", at)
-        found = re.fullmatch(r"([0-9]+)(Ki|Mi|Gi|Ti)?", said)
+        text = self.text(item, "size", at)
+        found = re.fullmatch(r"([0-9]+)(Ki|Mi|Gi|Ti)?", text)
         size = int(found[1]) * UNITS[found[2] or ""] if found else 0
-        if said and (size == 0 or size % 512):
-            hint = "`blockdev --getsize64` says it; Ki, Mi, Gi and Ti may be used"
-            self.problem(item.lines["size"], f"{at}.size", f"{said} is not the size of a disk in bytes", hint)
+        if text and (size == 0 or size % 512):
+            hint = "`blockdev --getsize64` prints it; Ki, Mi, Gi and Ti may be used"
+            self.problem(item.lines["size"], f"{at}.size", f"{text} is not the size of a disk in bytes", hint)
         return size
 
     def compare(self, machines: Sequence[tuple[Machine, Place]], disks: Sequence[tuple[Disk, Place]]) -> None:
-        """What stands in two places and may stand in one."""
+        """Report unknown machines, and values that must be unique and are not."""
         known = {machine.id for machine, _ in machines}
         for disk, place in disks:
             if disk.machine and disk.machine not in known:

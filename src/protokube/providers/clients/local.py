@@ -1,7 +1,7 @@
-"""Talk to the local cloud through a socket: one JSON object for a question, one for the answer, each on its line.
+"""Client of the local cloud over a Unix socket: one JSON object per request, one per reply, each on its own line.
 
-Each call has a connection of its own and a bound in time, so a daemon that hangs, is killed or starts anew costs one
-call. Which socket a question comes through says which machine asks.
+Each call has its own connection and a deadline, so a daemon that hangs, is killed or restarts costs one call. The
+socket identifies the machine: each machine has its own.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ INSIDE = Path("/run/protokube/cloud.sock")
 PATIENCE = 10.0
 """Seconds for one call, whatever it does."""
 LONGEST = 16 * 1024 * 1024
-"""Bytes of one line; more is not an answer of ours."""
+"""Bytes of one line at most; a longer one is not a reply of the local cloud."""
 LONGEST_PATH = 100
-"""An address of a socket holds 107 bytes."""
+"""The address of a Unix socket holds 107 bytes."""
 KINDS: dict[str, type[ProtokubeError]] = {
     "taken": VolumeTaken,
     "try_later": TryLater,
@@ -41,10 +41,10 @@ def encode_error(error: ProtokubeError) -> dict[str, str]:
     return {"kind": kind, "message": error.message, "saw": error.saw, "want": error.want, "hint": error.hint}
 
 
-def decode_error(told: dict[str, str]) -> ProtokubeError:
-    cls = KINDS.get(told.get("kind", ""), Refused)
-    details = {name: str(told.get(name, "")) for name in ("saw", "want", "hint")}
-    return cls(str(told.get("message", "the local cloud did not say why")), **details)
+def decode_error(fields: dict[str, str]) -> ProtokubeError:
+    cls = KINDS.get(fields.get("kind", ""), Refused)
+    details = {name: str(fields.get(name, "")) for name in ("saw", "want", "hint")}
+    return cls(str(fields.get("message", "the local cloud did not say why")), **details)
 
 
 class LocalClient:
@@ -54,22 +54,22 @@ class LocalClient:
         self.path, self.patience = path, patience
 
     def call(self, name: str, /, **arguments: Any) -> Any:
-        """The answer. TryLater if none comes in time; otherwise the error that the cloud answered with."""
+        """The result. TryLater if no reply comes in time; raises the error that the cloud replied with."""
         end = time.monotonic() + self.patience
         try:
             with self._connected(end) as connection:
                 connection.sendall(json.dumps({"call": name, **arguments}).encode() + b"\n")
-                told: Any = json.loads(_read_line(connection, end))
+                reply: Any = json.loads(_read_line(connection, end))
         except (OSError, ValueError) as error:
             raise TryLater(f"the local cloud does not answer {name}", saw=f"{self.path}: {error}") from error
-        if isinstance(told, dict) and isinstance(told.get("error"), dict):
-            raise decode_error(told["error"])
-        if not isinstance(told, dict) or "result" not in told:
+        if isinstance(reply, dict) and isinstance(reply.get("error"), dict):
+            raise decode_error(reply["error"])
+        if not isinstance(reply, dict) or "result" not in reply:
             raise TryLater(f"the local cloud does not answer {name}", saw="an answer without a result")
-        return told["result"]
+        return reply["result"]
 
     def watch(self) -> Watch:
-        """Be told of changes; TryLater if the cloud does not answer."""
+        """Watch for changes; TryLater if the cloud does not answer."""
         return Watch(self)
 
     @contextmanager
@@ -81,7 +81,7 @@ class LocalClient:
 
 
 class Watch:
-    """A connection that stays: wakes whoever waits for a volume or a machine to change."""
+    """An open connection that reports changes of volumes and machines."""
 
     def __init__(self, client: LocalClient) -> None:
         self._connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -97,14 +97,14 @@ class Watch:
         return self._connection.fileno()
 
     def wait(self, seconds: float) -> bool:
-        """Whether anything changed within this time; all that was told until now counts once. TryLater if it broke."""
+        """Whether anything changed within this time; all changes so far count as one. TryLater if the watch broke."""
         if not select.select([self._connection], [], [], max(seconds, 0))[0]:
             return False
         try:
-            told = self._connection.recv(65536)
+            received = self._connection.recv(65536)
         except OSError as error:
             raise TryLater("the watch of the local cloud broke", saw=str(error)) from error
-        if not told:
+        if not received:
             raise TryLater("the watch of the local cloud broke", saw="it was closed")
         return True
 
@@ -126,7 +126,7 @@ def connect(connection: socket.socket, path: Path) -> None:
 
 @contextmanager
 def reachable(path: Path) -> Iterator[str]:
-    """A short name for a path; a socket's address has room for no other."""
+    """A path that is short enough for a socket address."""
     if len(os.fsencode(path)) <= LONGEST_PATH:
         yield str(path)
         return

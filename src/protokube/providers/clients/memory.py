@@ -1,8 +1,8 @@
-"""A cloud in this process: machines, volumes, and everything that can go wrong with them, for tests and trials.
+"""An in-memory cloud with machines, volumes and injected faults, for tests and trials.
 
-It keeps to the strictest rules of the real ones, so that what passes here passes there: only declaring a machine dead
-frees its volumes, ids are never used again, and a machine that was declared dead may look but change nothing.
-Safe between threads. A test breaks it through its attributes: `down`, `answers_lost`, `freeze`.
+It follows the strictest rules of real clouds, so that code that passes here passes there: only declaring a machine dead
+frees its volumes, ids are never reused, and a machine that was declared dead may read but not write.
+Thread-safe. Tests inject faults with `down`, `answers_lost` and `freeze`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Seen(MemoryVolumes, MemoryMachines):
 
 @dataclass(slots=True)
 class Life:
-    """A machine, and what became of it."""
+    """A machine and its state."""
 
     machine: Machine
     running: bool = True
@@ -41,13 +41,13 @@ class MemoryCloud:
     def __init__(self, *volumes: Volume, machines: Iterable[Machine] = (), zonal: bool = False) -> None:
         self.zonal = zonal
         self.consistent = True
-        """Whether every read shows all earlier writes; a test that lets lists lie says that it does not."""
+        """Whether reads are consistent with earlier writes; a test with stale lists sets it to False."""
         self.down = False
-        """Nobody reaches the cloud: every call raises TryLater and does nothing."""
+        """The cloud is unreachable: every call raises TryLater and does nothing."""
         self.answers_lost = False
-        """Every call is carried out, and then raises TryLater all the same."""
+        """Replies get lost: every call is carried out, and then raises TryLater."""
         self.calls: Counter[str] = Counter()
-        """How often each call was made, whatever came of it."""
+        """Number of calls by name, successful or not."""
         self.changes = 0
         """Rises with every change of a volume or a machine."""
         self._lock = threading.RLock()
@@ -57,7 +57,7 @@ class MemoryCloud:
         self._ids = {*self._volumes, *self._lives}
         self._requests: dict[tuple[str, str], Volume] = {}
 
-    # What a test does to the world.
+    # For tests: change the cloud and inject faults.
 
     def add_machine(
         self,
@@ -69,7 +69,7 @@ class MemoryCloud:
         address: str = "",
         master: bool = True,
     ) -> Machine:
-        """A new machine; what is left out is made up, and no address or id is given twice."""
+        """A new machine; omitted values are generated, and no address or id is used twice."""
         with self._lock:
             number = next(self._numbers)
             made = self._never_used(named or f"i-{number:08x}")
@@ -80,12 +80,12 @@ class MemoryCloud:
             return machine
 
     def kill_machine(self, machine: str) -> None:
-        """It stops, and nobody has noticed yet: its volumes stay attached to it."""
+        """Stop a machine without declaring it dead: its volumes stay attached to it."""
         with self._lock:
             self._life(machine).running = False
 
     def freeze(self, machine: str) -> None:
-        """It neither runs nor reaches anybody until it is thawed, and does not know."""
+        """Suspend a machine until it is thawed: it neither runs nor reaches the cloud, and does not notice."""
         with self._lock:
             self._life(machine).frozen = True
 
@@ -94,7 +94,7 @@ class MemoryCloud:
             self._life(machine).frozen = False
 
     def declare_dead(self, machine: str) -> None:
-        """Take its volumes from it, for good, whether it still runs or not; the only way a volume is ever detached."""
+        """Detach all its volumes for good, whether it still runs or not; nothing else detaches a volume by force."""
         with self._lock:
             self._life(machine).declared_dead = True
             for volume in self.volumes():
@@ -103,30 +103,30 @@ class MemoryCloud:
             self.changes += 1
 
     def create_founders(self, likes: Iterable[Volume]) -> list[Volume]:
-        """The volumes a cluster begins with; asked again, the same."""
+        """Create the first volumes of a cluster; idempotent."""
         with self._lock:
             return [self._create(like, ("founder", f"{like.etcd_cluster}/{like.member}"), "") for like in likes]
 
     def delete_volume(self, volume: str) -> None:
-        """It is gone with all that was on it."""
+        """Delete a volume with its data."""
         with self._lock:
             self._find(volume)
             del self._volumes[volume]
             self.changes += 1
 
     def holder(self, volume: str) -> str | None:
-        """Who can reach the disk now, whatever that machine believes; a fake disk asks this before every write."""
+        """The machine that can reach the disk now; a fake disk checks this before every write."""
         with self._lock:
             return self._find(volume).attached_to
 
     def seen_from(self, machine: str) -> Seen:
         return Seen(self, machine)
 
-    # What a machine asks of the cloud; each call names the machine that makes it.
+    # For machines: each call names the machine that makes it.
 
     @contextmanager
     def call(self, name: str, machine: str, *, writes: bool = False) -> Iterator[Machine]:
-        """One request: counted, alone, and subject to every failure."""
+        """One request: counted, serialised by the lock, and subject to every injected fault."""
         with self._lock:
             self.calls[name] += 1
             life = self._life(machine)
@@ -143,7 +143,7 @@ class MemoryCloud:
             return sorted(self._volumes.values(), key=lambda volume: volume.id)
 
     def listed(self) -> list[Volume]:
-        """By tags."""
+        """All tagged volumes."""
         return [each for each in self.volumes() if each.tagged]
 
     def look_up(self, volume: str) -> Volume | None:
@@ -151,7 +151,7 @@ class MemoryCloud:
             return self._volumes.get(volume)
 
     def strip_tags(self, volume: str) -> None:
-        """A tool takes the tags away: the volume stays where it is, and is in no list."""
+        """Remove the tags, as some tool might: the volume stays attached, but is in no list."""
         with self._lock:
             self._keep(replace(self._find(volume), etcd_cluster="", member="", members=(), tagged=False))
 

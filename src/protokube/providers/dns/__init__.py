@@ -1,4 +1,4 @@
-"""Names in a zone: providers only read and apply; what should be there is planned in `records`."""
+"""DNS zones: providers only read records and apply changes; `records` plans them."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from protokube.records.zones import Zone
 
 
 class Stale(TryLater):
-    """A record no longer is what the change was planned from; nothing was written. Read and plan again."""
+    """A record changed since the change was planned; nothing was written. Read and plan again."""
 
 
 class BadRecord(Refused):
-    """The provider turned this very batch away for what is in it; others may pass."""
+    """The provider rejected this batch for its content; others may pass."""
 
 
 class NotAllowed(Refused):
-    """The provider does not let us make the changes of this batch; it may let us make others, or none at all."""
+    """We have no permission for the changes of this batch; we may have it for others, or for none."""
 
 
 class DnsProvider(Protocol):
-    """One zone. TryLater when it does not answer in time, Refused when it turns us away."""
+    """One zone. TryLater when it does not answer in time, Refused when it rejects us."""
 
     @property
     def zone(self) -> str: ...
 
     def read(self, names: Collection[str]) -> Sequence[Record]:
-        """What the authoritative side answers now for these names, all types we handle, sorted. Never from a cache."""
+        """The authoritative records of these names, of all types we handle, sorted. Never from a cache."""
 
     def list_records(self) -> Sequence[Record]:
         """Every record of the zone of the types we handle, sorted: complete, or an error."""
@@ -37,20 +37,20 @@ class DnsProvider(Protocol):
     def apply(self, batch: Sequence[Change]) -> None:
         """Carry out all of it or nothing.
 
-        Raises Stale if a `before` no longer holds, BadRecord or NotAllowed if it is turned away for what is in it.
+        Raises Stale if a `before` no longer holds, BadRecord or NotAllowed if it is rejected for its content.
 
         When it returns, `read` sees the result.
         """
 
     def split(self, units: Iterable[Iterable[Change]]) -> Sequence[Sequence[Change]]:
-        """Batches that this provider takes in one call each; a unit, changes that hold together, is never torn."""
+        """Batches that this provider accepts in one call each; the changes of one unit stay in one batch."""
 
 
 class ZoneProvider(Protocol):
-    """Every zone that one account or one server offers."""
+    """Every zone of one account or one server."""
 
     def list_zones(self) -> Sequence[Zone]:
         """Sorted: complete, or an error. Two zones may share a name; their ids tell them apart."""
 
     def open(self, zone: Zone) -> DnsProvider:
-        """One of these zones. Asks nobody, so that it may be one that is gone by now."""
+        """Open one of these zones. Sends no request, so the zone may be gone by now."""

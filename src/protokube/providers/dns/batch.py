@@ -1,6 +1,6 @@
-"""What every provider asks of a batch before it carries it out.
+"""Checks that every provider makes before it applies a batch.
 
-One check for all, so that a record which one provider would keep and another turn away is turned away everywhere.
+They are the same for all providers, so that a record that one would accept and another reject is rejected everywhere.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LONGEST_TEXT = 4096
 
 
 def check(zone: str, batch: Sequence[Change]) -> None:
-    """Raises BadRecord for what no zone of this name could hold."""
+    """Raises BadRecord for records that no zone of this name could hold."""
     keys: set[Key] = set()
     after: set[Key] = set()
     for change in batch:
@@ -29,9 +29,9 @@ def check(zone: str, batch: Sequence[Change]) -> None:
         if change.key in keys:
             raise BadRecord(f"{' '.join(change.key)} is changed twice in one batch", saw=str(change))
         keys.add(change.key)
-        for told in (change.before, change.after):
-            if told is not None:
-                _check_record(zone, told)
+        for record in (change.before, change.after):
+            if record is not None:
+                _check_record(zone, record)
         if change.after is not None:
             after.add(change.key)
     _check_aliases(after, after)
@@ -44,7 +44,7 @@ def _check_record(zone: str, record: Record) -> None:
         raise BadRecord(f"cannot write {record.name} {record.type}", saw=error.message) from error
     wrong = ""
     if same != record or not record.values:
-        wrong = f"not in its one form: {same.name} {', '.join(same.values) or 'without values'}"
+        wrong = f"not in canonical form: {same.name} {', '.join(same.values) or 'without values'}"
     elif not inside(record.name, zone):
         wrong = f"outside of the zone {zone}"
     elif record.type not in TYPES:
@@ -70,7 +70,7 @@ def _wrong_alias(zone: str, record: Record) -> str:
 
 
 def _check_aliases(touched: Iterable[Key], after: Collection[Key]) -> None:
-    """Raises BadRecord where something would stand beside an alias (RFC 1034, section 3.6.2)."""
+    """Raises BadRecord if a name would have another record beside a CNAME (RFC 1034, section 3.6.2)."""
     for name in sorted({name for name, _ in touched}):
         kinds = [kind for kind in TYPES if (name, kind) in after]
         if "CNAME" in kinds and len(kinds) > 1:
@@ -79,7 +79,7 @@ def _check_aliases(touched: Iterable[Key], after: Collection[Key]) -> None:
 
 
 def _is_text(value: str) -> bool:
-    """Whether it comes back as it was: bytes that are no text are carried as lone surrogates."""
+    """Whether it survives encoding and decoding: bytes that are not UTF-8 are kept as lone surrogates."""
     try:
         data = value.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -90,7 +90,7 @@ def _is_text(value: str) -> bool:
 def carried_out(current: Mapping[Key, Record], batch: Sequence[Change]) -> dict[Key, Record]:
     """The records after the batch.
 
-    Raises Stale if one `before` no longer holds, BadRecord if something would stand beside an alias.
+    Raises Stale if one `before` no longer holds, BadRecord if a name would have another record beside a CNAME.
     """
     result = dict(current)
     for change in batch:
@@ -104,7 +104,7 @@ def carried_out(current: Mapping[Key, Record], batch: Sequence[Change]) -> dict[
 
 
 def check_fresh(change: Change, now: Record | None) -> None:
-    """Raises Stale unless the record is what the change was planned from. The TTL is not compared: DNS cannot."""
+    """Raises Stale unless the record still equals `before`. The TTL is not compared: DNS prerequisites have none."""
     was = change.before.values if change.before else ()
     seen = now.values if now else ()
     if was != seen:
@@ -116,12 +116,12 @@ def check_fresh(change: Change, now: Record | None) -> None:
 
 
 def together(units: Iterable[Iterable[Change]]) -> Sequence[Sequence[Change]]:
-    """One batch, or none: for who has no limits."""
+    """One batch, or none: for providers without limits."""
     return [changes] if (changes := changes_of(units)) else []
 
 
 def packed(
     units: Iterable[Iterable[Change]], cost: Callable[[Change], Cost], limit: Cost
 ) -> Sequence[Sequence[Change]]:
-    """As few batches as the limit allows; a unit above it comes alone, to be turned away with a reason."""
+    """As few batches as the limit allows; a unit above it gets its own batch, to be rejected with a reason."""
     return [changes_of(group) for group in batches(filter(None, map(tuple, units)), cost, limit)]

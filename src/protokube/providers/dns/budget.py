@@ -1,7 +1,7 @@
-"""How often a provider may be asked: Route 53 turns away the sixth request of a second, of a whole account.
+"""Rate limit of requests to a provider: Route 53 rejects the sixth request within a second of a whole account.
 
-Every zone of an account shares one budget, so that our own calls wait here, in their turn, and not in the errors of
-everybody who uses the account.
+All zones of an account share one budget, so that our own calls wait here, in order, instead of causing throttling
+errors for every user of the account.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ Kind = Literal["zones", "list", "read", "apply"]
 
 
 class TokenBucket:
-    """`rate` calls a second, and `burst` at once after a rest."""
+    """`rate` calls a second, and `burst` at once after a pause."""
 
     def __init__(self, rate: float, burst: int) -> None:
         self._between, self._ahead = 1 / rate, burst / rate
         self._full_at = float("-inf")
-        """When nobody's call would be owed any more."""
+        """When the bucket will be full again."""
 
     def take(self, now: float) -> float:
-        """Take a call, and say how many seconds it has to wait; who takes later waits longer."""
+        """Take one token; return how many seconds the call has to wait. Later callers wait longer."""
         self._full_at = max(self._full_at, now) + self._between
         return max(0.0, self._full_at - self._ahead - now)
 
 
 class Budget:
-    """Lets calls through at the rate of a bucket, or all of them without one, and counts them by kind."""
+    """Delays calls to the rate of a bucket, if there is one, and counts them by kind."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Budget:
 
 
 class BudgetedDns:
-    """Implements DnsProvider over one whose every call is one request."""
+    """Implements DnsProvider over another one whose every call is one request."""
 
     def __init__(self, inner: DnsProvider, budget: Budget) -> None:
         self._inner, self._budget = inner, budget

@@ -1,4 +1,4 @@
-"""What a DNS server answers, and what goes wrong on the way to it, in the words of who has to act."""
+"""Map response codes of DNS servers and network errors to our errors, with hints for the operator."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from protokube.providers.dns import BadRecord, NotAllowed, Stale
 STALE = frozenset({"NXRRSET", "YXRRSET", "NXDOMAIN", "YXDOMAIN"})
 BAD_RECORD = frozenset({"FORMERR", "NOTZONE"})
 NOT_ALLOWED = frozenset({"REFUSED", "NOTAUTH"})
-"""Also of an update in which a policy forbids a single name."""
+"""Also the reply to an update in which a policy forbids a single name."""
 FEW_VALUES = 100
 KEY_FAULTS = (
     dns.tsig.PeerError,
@@ -29,30 +29,30 @@ KEY_FAULTS = (
 
 
 def update_fault(code: str, zone: str, server: str, most_values: int) -> ProtokubeError | None:
-    """What the answer to an update means; None is success. `most_values` has the record with the most of them."""
+    """The error for the reply to an update; None is success. `most_values`: values in the largest record."""
     if code == "SERVFAIL" and most_values > FEW_VALUES:
         return BadRecord(
-            f"{server} turns the change of {zone} away",
+            f"{server} rejects the change of {zone}",
             saw=f"{code}, and a record of {most_values} values",
             hint=f"BIND takes {FEW_VALUES} values in one record, unless its `max-records-per-type` says more",
         )
     if code in STALE:
         return Stale(f"a record of {zone} is not what the change was planned from", saw=code)
     if code in BAD_RECORD:
-        return BadRecord(f"{server} turns the change of {zone} away", saw=code)
+        return BadRecord(f"{server} rejects the change of {zone}", saw=code)
     found = fault(code, f"change {zone}", server)
-    if code in NOT_ALLOWED and found is not None:  # a policy by names refuses a whole update for one of them
+    if code in NOT_ALLOWED and found is not None:  # a per-name policy refuses the whole update for one name
         return NotAllowed(found.message, saw=found.saw, hint=found.hint)
     return found
 
 
 def query_fault(code: str, name: str, server: str) -> ProtokubeError | None:
-    """What the answer to a question means; that there is no such name is an answer."""
+    """The error for the reply to a query; None is success, and so is NXDOMAIN."""
     if code == "REFUSED":
         return Refused(
             f"{server} does not answer us about {name}", saw=code, hint="does it serve that zone, and may we ask it?"
         )
-    return None if code == "NXDOMAIN" else fault(code, f"tell about {name}", server)
+    return None if code == "NXDOMAIN" else fault(code, f"answer for {name}", server)
 
 
 def fault(code: str, what: str, server: str) -> ProtokubeError | None:
@@ -78,7 +78,7 @@ def fault(code: str, what: str, server: str) -> ProtokubeError | None:
 
 @contextmanager
 def explained(what: str, server: str) -> Iterator[None]:
-    """Turn what the network and dnspython raise into our errors."""
+    """Turn exceptions of the network and of dnspython into our errors."""
     try:
         yield
     except dns.xfr.TransferError as error:
@@ -91,7 +91,7 @@ def explained(what: str, server: str) -> Iterator[None]:
         raise NotAllowed(
             f"{server} and we do not share the key",
             saw=str(error),
-            hint="give both the same name, the same secret and hmac-sha256; Knot says so also where no `acl` allows it",
+            hint="give both the same name, the same secret and hmac-sha256; Knot says so too where no `acl` allows it",
         ) from error
     except KEY_FAULTS as error:
         raise Refused(

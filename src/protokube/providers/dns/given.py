@@ -1,4 +1,4 @@
-"""Zones that somebody named: a server, a file or memory has the zones it was given and lists no others."""
+"""A fixed set of zones, for providers that cannot list theirs: a server, a file, memory."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ class GivenZones:
 
 
 def given(*providers: DnsProvider) -> GivenZones:
-    """Each the only zone of its name, so that the name serves as its id."""
+    """Zones of these providers; each name occurs once, so the name serves as the id."""
     return GivenZones({Zone(name=provider.zone, id=provider.zone): provider for provider in providers})

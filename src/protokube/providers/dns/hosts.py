@@ -1,8 +1,8 @@
-"""Names in a hosts file of this machine, for clusters without a zone.
+"""Names in the hosts file of this machine, for clusters without a zone.
 
-Pods bind-mount the file, so it is rewritten in place: a rename would leave them with the old one for ever. In place
-also means that others may write at the same moment. Ours take turns by a lock on the file; after each write the file
-is read again by its path, and if somebody else's hand was in it, we start over, a few times.
+Pods bind-mount the file, so it is rewritten in place: after a rename they would keep the old one for ever. In place
+also means that other programs may write at the same time. Our own writers take a lock on the file; after each write the
+file is read again by its path, and if another program has changed it, we retry a few times.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class HostsDns:
         return self._zone
 
     def read(self, names: Collection[str]) -> Sequence[Record]:
-        asked = {normalise(name) for name in names}
-        return tuple(record for record in self.list_records() if record.name in asked)
+        wanted = {normalise(name) for name in names}
+        return tuple(record for record in self.list_records() if record.name in wanted)
 
     def list_records(self) -> Sequence[Record]:
         return tuple(record for record in parse_hosts(self._text()) if inside(record.name, self._zone))
@@ -62,7 +62,7 @@ class HostsDns:
                     _rewrite(handle, before, after)
                 if self._text() == after:
                     return
-            time.sleep(random.uniform(0.001, 0.02))  # noqa: S311 - only to get out of step with the other writer
+            time.sleep(random.uniform(0.001, 0.02))  # noqa: S311 - jitter, to get out of step with the other writer
         raise TryLater(f"something else keeps rewriting {self._path}", hint=f"find it with `fuser -v {self._path}`")
 
     def split(self, units: Iterable[Iterable[Change]]) -> Sequence[Sequence[Change]]:
@@ -101,7 +101,7 @@ class HostsDns:
 
 
 def _already(text: str, batch: Sequence[Change]) -> bool:
-    """Whether an earlier try of this very batch stayed, though somebody wrote beside it."""
+    """Whether an earlier attempt of this batch is in the file, though another program wrote too."""
     now = {record.key: record for record in parse_hosts(text)}
     return all(now.get(change.key) == change.after for change in batch)
 
@@ -120,7 +120,7 @@ def _content(handle: int) -> str:
 
 
 def _rewrite(handle: int, before: str, after: str) -> None:
-    """One write, then the cut. Killed between the two, we leave blank lines behind and no half of an old line."""
+    """One write, then truncate. A crash between the two leaves blank lines behind, never half of an old line."""
     data = _encoded(after)
     padded = data.ljust(len(_encoded(before)), b"\n")
     written = 0
@@ -131,7 +131,7 @@ def _rewrite(handle: int, before: str, after: str) -> None:
 
 
 def _decoded(data: bytes) -> str:
-    """A hosts file may hold any bytes; those that are no text come back as they were."""
+    """A hosts file may hold any bytes; those that are not UTF-8 are written back unchanged."""
     return data.decode("utf-8", "surrogateescape")
 
 

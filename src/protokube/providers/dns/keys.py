@@ -1,4 +1,4 @@
-"""The shared secret by which a DNS server knows who may change its zone (TSIG, RFC 8945, hmac-sha256)."""
+"""TSIG keys (RFC 8945, hmac-sha256): the shared secret that allows us to update a zone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A zone in memory: the provider for scenarios, and the shortest statement of what a provider does."""
+"""A zone in memory: the provider for scenarios, and the shortest reference implementation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from protokube.records.names import normalise
 
 
 class MemoryDns:
-    """Implements DnsProvider. Shared by as many agents as like to; `unreachable` takes it away from all of them."""
+    """Implements DnsProvider. Any number of agents may share it; `unreachable` makes it fail for all of them."""
 
     def __init__(self, zone: str) -> None:
         self.unreachable = False
@@ -29,8 +29,8 @@ class MemoryDns:
         with self._lock:
             self._reach()
             self.reads += 1
-            asked = {normalise(name) for name in names}
-            return tuple(sorted(record for record in self._records.values() if record.name in asked))
+            wanted = {normalise(name) for name in names}
+            return tuple(sorted(record for record in self._records.values() if record.name in wanted))
 
     def list_records(self) -> Sequence[Record]:
         with self._lock:

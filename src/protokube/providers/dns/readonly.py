@@ -1,4 +1,4 @@
-"""A zone that can be looked at and not touched: for a dry run, and for trying a new version beside the old one."""
+"""A read-only zone: for a dry run, and for trying a new version beside the old one."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from protokube.records import Change, Key, Record
 
 
 class DryRun(Refused):
-    """It would have been written, and was not."""
+    """The change was not applied: this is a dry run."""
 
 
 class ReadOnlyDns:
-    """Implements DnsProvider: reads pass, a write comes to nothing and is kept to be shown."""
+    """Implements DnsProvider: reads pass through, writes are not applied but recorded."""
 
     def __init__(self, inner: DnsProvider) -> None:
         self._inner = inner
@@ -27,7 +27,7 @@ class ReadOnlyDns:
 
     @property
     def held_back(self) -> Sequence[Change]:
-        """The last that would have been done to each record, sorted."""
+        """The last change of each record that was not applied, sorted."""
         return [self._held_back[key] for key in sorted(self._held_back)]
 
     def read(self, names: Collection[str]) -> Sequence[Record]:

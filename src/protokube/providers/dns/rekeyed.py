@@ -1,7 +1,7 @@
-"""A zone whose key lies elsewhere and may be changed while we run.
+"""A zone whose TSIG key is stored elsewhere and may be rotated while we run.
 
-The key is asked for when it is first needed, and again whenever the server turns us away: then it may be that we have
-the old one. Who turned us away for another reason does so a second time only if the key really is another.
+The key is read when it is first needed, and again whenever the server refuses us: we may have the old one. The call is
+repeated only if the key has changed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class RekeyedDns:
-    """Implements DnsProvider. `ask` has the key of now; `connect` makes the zone that is written with it."""
+    """Implements DnsProvider. `ask` returns the current key; `connect` makes the zone that uses it."""
 
     def __init__(self, zone: str, ask: Callable[[], TsigKey], connect: Callable[[TsigKey], DnsProvider]) -> None:
         self._zone, self._ask, self._connect = normalise(zone), ask, connect
@@ -45,13 +45,13 @@ class RekeyedDns:
         key, zone = self._in_use or self._use(self._ask())
         try:
             return call(zone)
-        except BadRecord:  # for what is in it, whoever sends it
+        except BadRecord:  # rejected for its content: another key would not help
             raise
         except Refused as why:
             try:
                 now = self._ask()
             except (Refused, TryLater):
-                raise why from None  # the server's word is the one to tell
+                raise why from None  # report the server's error, not this one
             if now == key:
                 raise
         return call(self._use(now)[1])

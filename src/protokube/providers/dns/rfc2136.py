@@ -1,8 +1,8 @@
-"""A zone on any server that takes dynamic updates: BIND, Knot, PowerDNS, or the one of the local cloud.
+"""A zone on any server with dynamic updates: BIND, Knot, PowerDNS, or that of the local cloud.
 
-An update names what must be there before (RFC 2136, section 2.4), and the server carries it out or not, as a whole:
-that is a compare-and-swap. Reading is the harder part: a plain answer does not tell a record from a wildcard that
-covers its name, so where a wildcard answers, an update that changes nothing asks for the name itself.
+An update has prerequisites (RFC 2136, section 2.4), and the server carries out all of it or nothing: that is a
+compare-and-swap. Reading is the harder part: a reply does not tell a record from a wildcard that covers its name. So
+where a wildcard answers, an update without changes checks by its prerequisite whether the name itself exists.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from protokube.records.batches import Cost
 from protokube.records.names import TYPES, normalise
 
 if TYPE_CHECKING:
-    from protokube.providers.dns.wire import Answer, Server
+    from protokube.providers.dns.wire import Answer, ZoneServer
 
 READ_SECONDS = 2.0
 WRITE_TIMES, LIST_TIMES = 2.5, 5.0
-"""How much longer than a read the others may take."""
+"""How many times longer than a read a write or a list may take."""
 BYTES_PER_UPDATE, LONGEST_STRING = 32_000, 255
-"""Half of what a message can hold: what is in the way of an alias is asked for in the same one."""
+"""Half of what a message can hold: the prerequisites for a CNAME need room in the same message."""
 
 
 class Rfc2136Dns:
-    """Implements DnsProvider. `server` is an address: to find it by name could need the very zone it serves."""
+    """Implements DnsProvider. `server` is an address: resolving a name could need the zone that it serves."""
 
     def __init__(
         self, zone: str, server: str, key: TsigKey, *, port: int = 53, read_seconds: float = READ_SECONDS
@@ -50,8 +50,8 @@ class Rfc2136Dns:
 
     def read(self, names: Collection[str]) -> Sequence[Record]:
         deadline = self._deadline()
-        asked = sorted({normalise(name) for name in names})
-        return tuple(sorted(record for name in asked for record in self._read_one(name, deadline)))
+        wanted = sorted({normalise(name) for name in names})
+        return tuple(sorted(record for name in wanted for record in self._read_one(name, deadline)))
 
     def list_records(self) -> Sequence[Record]:
         return self._server.transfer(self._deadline(LIST_TIMES))
@@ -70,16 +70,16 @@ class Rfc2136Dns:
         return packed(units, _cost, (BYTES_PER_UPDATE,))
 
     @cached_property
-    def _server(self) -> Server:
-        from protokube.providers.dns.wire import Server
+    def _server(self) -> ZoneServer:
+        from protokube.providers.dns.wire import ZoneServer
 
-        return Server(self._address, self._port, self._zone, self._key)
+        return ZoneServer(self._address, self._port, self._zone, self._key)
 
     def _deadline(self, times: float = 1.0) -> float:
         return time.monotonic() + times * self._seconds
 
     def _look_closer(self, batch: Sequence[Change]) -> None:
-        """Say what is not as it was planned from; if all of it looks the same, it is worth another try."""
+        """Raise Stale or BadRecord for what differs from the plan; return if nothing does: then a retry makes sense."""
         deadline = self._deadline(LIST_TIMES)
         names = sorted({change.key[0] for change in batch})
         found = {record.key: record for name in names for record in self._read_one(name, deadline)}
@@ -102,7 +102,7 @@ class Rfc2136Dns:
         return found
 
     def _answers(self, name: str, deadline: float) -> Sequence[Record]:
-        """An alias is the answer to every question, so nobody has to ask for it."""
+        """A server answers every query for an alias with its CNAME, so CNAME is not queried itself."""
         found: dict[Key, Record] = {}
         for kind in TYPES:
             if kind != "CNAME":
@@ -113,7 +113,7 @@ class Rfc2136Dns:
         return list(found.values())
 
     def _is_covered(self, record: Record, deadline: float) -> bool:
-        """Whether a wildcard would answer for this name: then it does for a neighbour that nobody ever made."""
+        """Whether a wildcard covers this name: then it also answers for a random sibling."""
         neighbour = f"{secrets.token_hex(8)}.{record.name.partition('.')[2]}"
         return record.name != self._zone and bool(self._answer(neighbour, record.type, deadline).rrsets)
 
@@ -128,9 +128,9 @@ class Rfc2136Dns:
 
 
 def _cost(change: Change) -> Cost:
-    """More bytes than the change can take: no name is counted as shortened, and each value has a head of its own."""
+    """An upper bound of the bytes of a change: without name compression, and with a header for each value."""
     values = [value for record in (change.before, change.after) if record for value in record.values]
     head = len(change.key[0]) + 12
     texts = sum(len(value.encode("utf-8", "surrogateescape")) + len(value) // LONGEST_STRING + 2 for value in values)
-    asked = 24 if change.key[1] == "CNAME" else 3
-    return (head * (len(values) + 1) + 12 * asked + texts,)
+    prerequisites = 24 if change.key[1] == "CNAME" else 3
+    return (head * (len(values) + 1) + 12 * prerequisites + texts,)

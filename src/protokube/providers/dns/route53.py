@@ -1,9 +1,9 @@
 """Zones of Amazon's Route 53, public and private ones.
 
-It knows no prerequisites, but its batches are atomic, a DELETE must match what is there to the letter and a CREATE
-fails if something is: so a change is a DELETE of what was seen and a CREATE of what is to be. That is a
-compare-and-swap, at the price of an UPSERT, which counts twice. What it refuses does not say for sure whether a record
-changed meanwhile or cannot be at all, so then the names are read again.
+It has no prerequisites, but its batches are atomic, a DELETE must match the existing record exactly and a CREATE fails
+if there is one. So a change is a DELETE of what was seen and a CREATE of what is wanted. That is a compare-and-swap, at
+the price of an UPSERT, which counts twice. Its errors do not tell reliably whether a record changed meanwhile or is
+invalid, so after an error the names are read again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from protokube.providers.dns.route53_calls import Route53Calls
 
 CALLS_PER_SECOND, CALLS_AT_ONCE = 4.0, 1
-"""Route 53 takes five requests in a second from a whole account: these two together are never more."""
+"""Route 53 accepts five requests a second from a whole account: these two together are never more."""
 VALUES_PER_BATCH, CHARACTERS_PER_BATCH = 1_000, 32_000
 VALUES_PER_RECORD, LONGEST_VALUE = 400, 4_000
 FEW_NAMES = 10
@@ -40,7 +40,7 @@ class Route53Zones:
     def __init__(
         self, *, endpoint: str | None = None, budget: Budget | None = None, read_seconds: float | None = None
     ) -> None:
-        if find_spec("botocore") is None:  # only looked for, not loaded: see below
+        if find_spec("botocore") is None:  # only searched, not imported: see `_calls`
             raise Refused("Route 53 needs botocore, which is not installed", hint="pip install 'protokube[route53]'")
         self.budget = budget or Budget(TokenBucket(CALLS_PER_SECOND, CALLS_AT_ONCE))
         self._endpoint, self._seconds = endpoint, read_seconds
@@ -66,7 +66,7 @@ class Route53Dns:
         self._hosted, self._calls = zone, calls
         self._zone = normalise(zone.name)
         self._foreign: dict[Key, str] = {}
-        """Why a name and type, when last seen, was not ours to write."""
+        """Names and types that we cannot write, as of the last read, with the reason."""
 
     @property
     def zone(self) -> str:
@@ -86,37 +86,37 @@ class Route53Dns:
             return
         self._check_limits(batch)
         changes = _changes(batch, {})
-        said = self._calls.change(self._hosted, changes)
-        if said and (to_the_letter := _changes(batch, self._look_closer(batch))) != changes:
-            said = self._calls.change(self._hosted, to_the_letter)
-            if said:
+        refusal = self._calls.change(self._hosted, changes)
+        if refusal and (exact := _changes(batch, self._look_closer(batch))) != changes:
+            refusal = self._calls.change(self._hosted, exact)
+            if refusal:
                 self._look_closer(batch)
-        if said:
-            raise BadRecord(f"Route 53 turns the change of {self._hosted} away", saw=said)
+        if refusal:
+            raise BadRecord(f"Route 53 rejects the change of {self._hosted}", saw=refusal)
 
     def split(self, units: Iterable[Iterable[Change]]) -> Sequence[Sequence[Change]]:
         return packed(units, _cost, (VALUES_PER_BATCH, CHARACTERS_PER_BATCH))
 
-    def _read(self, asked: Collection[str]) -> Sequence[RecordSet]:
-        if len(asked) > FEW_NAMES:
+    def _read(self, names: Collection[str]) -> Sequence[RecordSet]:
+        if len(names) > FEW_NAMES:
             pages = self._calls.record_sets(self._hosted, "read")
-            found = [each for page in pages for each in page if key_of(each)[0] in asked]
+            found = [each for page in pages for each in page if key_of(each)[0] in names]
         else:
-            found = self._read_few(asked)
-        self._foreign = {key: why for key, why in self._foreign.items() if key[0] not in asked} | _foreign(found)
+            found = self._read_few(names)
+        self._foreign = {key: why for key, why in self._foreign.items() if key[0] not in names} | _foreign(found)
         return found
 
-    def _read_few(self, asked: Collection[str]) -> list[RecordSet]:
-        """A page from a name on often holds its neighbours: the records of a name and their marks are one request."""
+    def _read_few(self, names: Collection[str]) -> list[RecordSet]:
+        """A page often holds the next names too: the records of a name and their ownership records take one request."""
         found: dict[str, list[RecordSet]] = {}
-        for name in sorted(asked, key=lambda name: name.split(".")[::-1]):
+        for name in sorted(names, key=lambda name: name.split(".")[::-1]):
             if name not in found:
                 found[name] = []
-                found |= self._read_from(name, asked)
-        return [each for name in asked for each in found[name]]
+                found |= self._read_from(name, names)
+        return [each for name in names for each in found[name]]
 
-    def _read_from(self, first: str, asked: Collection[str]) -> Mapping[str, list[RecordSet]]:
-        """All of one name, and of others that were asked for and are complete on the same pages."""
+    def _read_from(self, first: str, names: Collection[str]) -> Mapping[str, list[RecordSet]]:
+        """The record sets of one name, and of other requested names that are complete on the same pages."""
         found: dict[str, list[RecordSet]] = {first: []}
         last = first
         for page in self._calls.record_sets(self._hosted, "read", first=f"{first}."):
@@ -127,17 +127,17 @@ class Route53Dns:
                 break
         else:
             last = ""
-        return {name: sets for name, sets in found.items() if name in asked and name != last}
+        return {name: sets for name, sets in found.items() if name in names and name != last}
 
     def _look_closer(self, batch: Sequence[Change]) -> Mapping[Key, RecordSet]:
-        """What is there, to the letter. Raises Stale or BadRecord if it says why the batch was turned away."""
+        """The existing record sets, exactly as stored. Raises Stale or BadRecord if they explain the failure."""
         found = self._read({change.key[0] for change in batch})
         self._check_foreign(batch)
         carried_out({record.key: record for record in _records(found)}, batch)
         return {key_of(each): each for each in found if record_of(each)}
 
     def _check_limits(self, batch: Sequence[Change]) -> None:
-        """Raises BadRecord for what is known to be refused, so that nothing is sent for it."""
+        """Raises BadRecord, without a request, for batches that Route 53 would reject."""
         self._check_foreign(batch)
         costs = [_cost(change) for change in batch]
         values, characters = sum(cost[0] for cost in costs), sum(cost[1] for cost in costs)
@@ -149,7 +149,7 @@ class Route53Dns:
             )
         for change in batch:
             wide = set_of(change.after)["ResourceRecords"] if change.after else ()
-            if len(wide) > VALUES_PER_RECORD or any(len(told["Value"]) > LONGEST_VALUE for told in wide):
+            if len(wide) > VALUES_PER_RECORD or any(len(each["Value"]) > LONGEST_VALUE for each in wide):
                 raise BadRecord(
                     f"cannot write {' '.join(change.key)}",
                     saw=f"{len(wide)} values",
@@ -174,7 +174,7 @@ def _foreign(found: Sequence[RecordSet]) -> dict[Key, str]:
 
 
 def _changes(batch: Sequence[Change], kept: Mapping[Key, RecordSet]) -> Sequence[Mapping[str, Any]]:
-    """What goes is deleted first; `kept` are record sets as Route 53 has them, where they differ from our form."""
+    """Deletions first; `kept` are record sets as Route 53 stores them, where they differ from our form."""
 
     def each() -> Iterator[Mapping[str, Any]]:
         for change in batch:

@@ -1,7 +1,7 @@
-"""The requests that we send to Route 53, each within the budget, and what its refusals mean.
+"""The requests to Route 53, each within the budget, and the meaning of its errors.
 
-Reads are repeated by botocore. A write is sent once: repeated after an answer that was lost, it would be turned away by
-what it did itself, and nobody could tell that from somebody else's change.
+botocore retries reads. A write is sent once: a retry after a lost reply would fail because of its own first attempt,
+and that looks the same as a change by another writer.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PAGE, SHORT_PAGE = "300", "20"
 BUSY = frozenset({"Throttling", "ThrottlingException", "RequestLimitExceeded", "TooManyRequestsException"})
 EXPIRED = frozenset({"ExpiredToken", "ExpiredTokenException", "RequestExpired", "RequestTimeTooSkewed"})
 DENIED = frozenset({"AccessDenied", "AccessDeniedException", "NotAuthorized"})
-"""Also of a change in which one name is not allowed by a condition of IAM."""
+"""Also the reply to a change in which an IAM condition forbids one name."""
 NOT_ALLOWED = frozenset(
     {"InvalidClientTokenId", "SignatureDoesNotMatch", "UnrecognizedClientException", "OptInRequired", "AuthFailure"}
     | {"MissingAuthenticationToken"}
@@ -37,7 +37,7 @@ PERMISSIONS = "route53:ListHostedZones, route53:ListResourceRecordSets and route
 
 
 class Route53Calls:
-    """One account. `endpoint` is for whoever stands in for Amazon; AWS_ENDPOINT_URL says it too."""
+    """One account. `endpoint` is for an emulator; AWS_ENDPOINT_URL is its default."""
 
     def __init__(self, budget: Budget, *, endpoint: str | None = None, read_seconds: float = READ_SECONDS) -> None:
         self._budget = budget
@@ -74,7 +74,7 @@ class Route53Calls:
             start = {"Marker": page["NextMarker"]}
 
     def record_sets(self, zone: Zone, kind: Kind, first: str = "") -> Iterator[Sequence[RecordSet]]:
-        """Page after page, all of the zone or what follows from a name on."""
+        """Record sets in pages: the whole zone, or from one name on."""
         start: Mapping[str, str] = {"StartRecordName": first} if first else {}
         most = SHORT_PAGE if first else PAGE
         while True:
@@ -87,11 +87,11 @@ class Route53Calls:
             keys = ("RecordName", "RecordType", "RecordIdentifier")
             following = {f"Start{key}": page[f"Next{key}"] for key in keys if page.get(f"Next{key}")}
             if following == start:
-                raise TryLater(f"Route 53 does not come to the end of {zone}", saw=str(following))
+                raise TryLater(f"Route 53 does not advance in the list of {zone}", saw=str(following))
             start = following
 
     def change(self, zone: Zone, changes: Sequence[Mapping[str, Any]]) -> str:
-        """Carry out all of it. The words of Route 53 if it is turned away for what is in it; else nothing."""
+        """Apply all changes. Returns the error text if Route 53 rejects the batch for its content; "" on success."""
         self._budget.spend("apply")
         try:
             with explained(f"change {zone}", sent="the change may have been carried out all the same"):
@@ -102,12 +102,12 @@ class Route53Calls:
 
 
 class _InvalidBatch(BadRecord):
-    """Either a record is not what it was, or it is one that cannot be: the words do not tell them apart for sure."""
+    """A record has changed or is invalid; the error text does not tell reliably which."""
 
 
 @contextmanager
 def explained(what: str, *, sent: str = "") -> Iterator[None]:
-    """Turn what botocore raises into our errors; `sent` is what to say if no answer came to what may have arrived."""
+    """Turn exceptions of botocore into our errors; `sent` is the hint if a request may have arrived without a reply."""
     try:
         yield
     except botocore.exceptions.ClientError as error:
@@ -130,17 +130,15 @@ def explained(what: str, *, sent: str = "") -> Iterator[None]:
         raise TryLater(f"Route 53 gave no answer when asked to {what}", saw=str(error), hint=sent) from error
     except botocore.exceptions.BotoCoreError as error:
         raise TryLater(f"cannot {what} in Route 53", saw=str(error)) from error
-    except ValueError as error:  # botocore's word for a URL that is none
-        raise Refused(
-            f"cannot {what} in Route 53", saw=str(error), hint="correct the endpoint that it is told"
-        ) from error
+    except ValueError as error:  # botocore raises it for an invalid URL
+        raise Refused(f"cannot {what} in Route 53", saw=str(error), hint="correct the endpoint URL") from error
 
 
 def _fault(response: Mapping[str, Any], what: str) -> ProtokubeError:
     code: str = response.get("Error", {}).get("Code", "")
     saw = f"{code}: {response.get('Error', {}).get('Message', '')}"
     if code in ("InvalidChangeBatch", "InvalidInput"):
-        return _InvalidBatch(f"Route 53 does not {what} so", saw=saw)
+        return _InvalidBatch(f"Route 53 rejects the request to {what}", saw=saw)
     if code == "PriorRequestNotComplete":
         return TryLater(
             f"Route 53 is still busy with an earlier change and did not {what}",

@@ -1,8 +1,8 @@
-"""Our records as Route 53 writes them, and back.
+"""Convert our records to the format of Route 53, and back.
 
-It keeps a text in quotes, cut into strings of up to 255 bytes, and writes whatever is not plain ASCII as an octal
-escape; in names too, so that a wildcard comes back as `\\052`. A record set that is chosen by weight, place or health,
-or that is an alias of something of Amazon's, is no record of ours: it has no values, or only some of them.
+It stores a TXT value in quotes, split into strings of up to 255 bytes, and writes anything but plain ASCII as an octal
+escape; in names too, so that a wildcard comes back as `\\052`. A record set with a routing policy (weight, location,
+health), or an alias of an AWS resource, is never ours: it has no values, or only some of them.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ def key_of(found: RecordSet) -> Key:
 
 
 def why_foreign(found: RecordSet) -> str:
-    """Why a record set is not one that we could have written; nothing if it is."""
+    """Why a record set cannot be one of ours; empty if it can."""
     if "AliasTarget" in found:
         return f"an alias of {found['AliasTarget'].get('DNSName', 'something of Amazon')}"
     if "SetIdentifier" in found:
-        return f"one of several sets, {found['SetIdentifier']!r}, that Route 53 chooses from"
+        return f"a record set with a routing policy, {found['SetIdentifier']!r}"
     if "TrafficPolicyInstanceId" in found:
         return "made by a traffic policy"
     return "" if "TTL" in found and found.get("ResourceRecords") else "without values"
 
 
 def record_of(found: RecordSet) -> Record | None:
-    """None for what is of a type that we do not handle, or not a plain record set."""
+    """None for a type that we do not handle, and for a record set that is not a simple one."""
     name, kind = key_of(found)
     if kind not in TYPES or why_foreign(found):
         return None
-    values = {_read_value(kind, told["Value"]) for told in found["ResourceRecords"]}
+    values = {_read_value(kind, each["Value"]) for each in found["ResourceRecords"]}
     return Record(name=name, type=kind, values=tuple(sorted(values)), ttl=int(found["TTL"]))
 
 
@@ -59,7 +59,7 @@ def set_of(record: Record) -> RecordSet:
 
 
 def read_name(text: str) -> str:
-    """A dot that is escaped belongs to its label, so only what is plain in a name is read."""
+    """Unescape only characters that are plain in a name: an escaped dot belongs to its label."""
 
     def plain(found: re.Match[str]) -> str:
         character = chr(int(found[1], 8))
@@ -87,7 +87,7 @@ def _read_value(kind: str, text: str) -> str:
         case _:
             try:
                 return str(ipaddress.ip_address(text.strip()))
-            except ValueError:  # whatever it is, it is not what we would write
+            except ValueError:  # not an address: not a value that we would write
                 return text
 
 
@@ -114,6 +114,6 @@ def _unescaped(found: re.Match[bytes]) -> bytes:
 
 
 def size(found: RecordSet) -> tuple[int, int]:
-    """How many values it has, and how many characters are in them: what Route 53 counts of a batch."""
+    """The number of values and of their characters: Route 53 limits both in a batch."""
     values: Sequence[Mapping[str, str]] = found["ResourceRecords"]
-    return len(values), sum(len(told["Value"]) for told in values)
+    return len(values), sum(len(each["Value"]) for each in values)

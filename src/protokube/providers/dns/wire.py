@@ -1,6 +1,6 @@
-"""Our records as DNS messages, and messages exchanged with one server: what we need of dnspython.
+"""DNS messages for our records, and their exchange with one server, by dnspython.
 
-Importing dnspython takes a tenth of a second, so this module is imported only by those who have begun to talk.
+Importing dnspython takes a tenth of a second, so this module is imported only when the first message is sent.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from protokube.records.names import TYPES
 
 IN, TXT, CNAME = dns.rdataclass.IN, dns.rdatatype.TXT, dns.rdatatype.CNAME
 NEIGHBOURS = ("MX", "SRV", "NS", "CAA", "PTR", "DNAME", "HTTPS", "SVCB", "NAPTR", "SSHFP", "TLSA", "LOC", "HINFO")
-"""Types that we do not handle, and beside which no alias can be."""
+"""Types that we do not handle, and that cannot exist beside a CNAME."""
 UDP_SECONDS, UDP_PAYLOAD = 0.7, 1232
 WITHOUT_UDP_SECONDS = 30.0
 LONGEST_STRING = 255
@@ -42,11 +42,11 @@ LONGEST_STRING = 255
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What the server said about one name and type."""
+    """The reply of the server for one name and type."""
 
     authoritative: bool
     rrsets: tuple[dns.rrset.RRset, ...]
-    """Those of just this name; a name that is an alias gives its CNAME here."""
+    """Those of this name only; for an alias, its CNAME."""
 
     @property
     def records(self) -> tuple[Record, ...]:
@@ -60,8 +60,8 @@ class Answer:
         return any(rrset.rdtype == CNAME for rrset in self.rrsets)
 
 
-class Server:
-    """One server of one zone, reached by its address. Every call ends by its deadline."""
+class ZoneServer:
+    """The primary server of one zone, by its address. Every call ends by its deadline."""
 
     def __init__(self, address: str, port: int, zone: str, key: TsigKey) -> None:
         self._address, self._port = address, port
@@ -74,7 +74,7 @@ class Server:
         return self._what
 
     def ask(self, name: str, kind: str, deadline: float) -> Answer:
-        """Ask by UDP; by TCP if the answer is too long or does not come."""
+        """Query by UDP; by TCP if the reply is truncated or does not come."""
         owner = dns.name.from_text(name)
         query = dns.message.make_query(owner, kind, use_edns=0, payload=UDP_PAYLOAD, flags=0)
         with explained(f"ask for {name}", self._what):
@@ -92,22 +92,22 @@ class Server:
                 return dns.query.udp(query, where, patience, port, ignore_errors=True, raise_on_truncation=True)
             except dns.message.Truncated:
                 pass
-            except (dns.exception.Timeout, OSError):  # a firewall may let only TCP pass: do not pay for it each time
+            except (dns.exception.Timeout, OSError):  # a firewall may let only TCP pass: skip UDP for a while
                 self._without_udp_until = time.monotonic() + WITHOUT_UDP_SECONDS
         return dns.query.tcp(query, where, _left(deadline), port)
 
     def update(self, batch: Sequence[Change], deadline: float, *, as_kept: bool = False) -> None:
         """Send the batch as one signed update. Raises Stale if a `before` does not hold.
 
-        A text may be kept in other pieces than we would cut it into, and the server compares the pieces: `as_kept`
-        asks for them first.
+        A TXT value may be stored in other strings than we would split it into, and the server compares the strings:
+        `as_kept` reads the stored ones first.
         """
         kept = self._kept_texts(batch, deadline) if as_kept else {}
         most = max((len(change.after.values) for change in batch if change.after), default=0)
         self._send(update_message(self._origin, batch, kept), deadline, most)
 
     def exists(self, name: str, deadline: float) -> bool:
-        """Send an update that changes nothing, and that succeeds if the name itself is there."""
+        """Whether the name itself exists: send an update without changes, with that as its prerequisite."""
         message = dns.update.UpdateMessage(self._origin)
         message.present(dns.name.from_text(name))
         try:
@@ -137,7 +137,7 @@ class Server:
         }
 
     def _send(self, message: dns.update.UpdateMessage, deadline: float, most: int = 0) -> None:
-        """By TCP: an update sent twice would fail the second time by what the first one did."""
+        """By TCP: an update that UDP delivered twice would fail because of its own first copy."""
         message.use_tsig(self._key)
         with explained(f"change {_text_of(self._origin)}", self._what):
             sent = message.to_wire(prepend_length=True)
@@ -147,7 +147,7 @@ class Server:
             reply = dns.message.from_wire(wire, keyring=False)
             if not message.is_response(reply):
                 raise dns.query.BadResponse
-            if reply.had_tsig or not reply.rcode():  # who does not know our key cannot sign that it refuses
+            if reply.had_tsig or not reply.rcode():  # a server that does not know our key cannot sign its refusal
                 reply = dns.message.from_wire(wire, keyring=self._key, request_mac=message.mac or b"")
         if wrong := update_fault(reply.rcode().name, _text_of(self._origin), self._what, most):
             raise wrong
@@ -180,7 +180,7 @@ def update_message(
 ) -> dns.update.UpdateMessage:
     """The batch as one update: nothing of it happens unless every `before` holds.
 
-    What goes is deleted first, so that an alias can come in the place of addresses, and the other way round.
+    Deletions come first, so that a CNAME can replace addresses, and addresses a CNAME.
     """
     message = dns.update.UpdateMessage(zone)
     for name, kind in sorted(_in_the_way(batch)):
@@ -201,9 +201,9 @@ def update_message(
 
 
 def _in_the_way(batch: Sequence[Change]) -> set[Key]:
-    """What must not be there: a server drops what is added beside an alias, and reports a success.
+    """Records that must not exist: a server silently drops records that are added beside a CNAME.
 
-    No prerequisite says "nothing but these", so where an alias takes the place of something, types are told one by one.
+    No prerequisite says "nothing but these", so where a CNAME replaces other records, the types are listed one by one.
     """
     keys = {change.key for change in batch}
     changed = Counter(name for name, _ in keys)
@@ -226,7 +226,7 @@ def _rrset_of(record: Record, *, ttl: int) -> dns.rrset.RRset:
 
 
 def _text_rdata(text: str) -> dns.rdtypes.ANY.TXT.TXT:
-    """A text of any length: DNS keeps it as strings of up to 255 bytes."""
+    """A text of any length: DNS stores it as strings of up to 255 bytes."""
     data = text.encode("utf-8", "surrogateescape")
     strings = [data[start : start + LONGEST_STRING] for start in range(0, len(data), LONGEST_STRING)]
     return dns.rdtypes.ANY.TXT.TXT(IN, TXT, strings or [b""])

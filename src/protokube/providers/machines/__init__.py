@@ -9,7 +9,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """A machine that the provider says exists."""
+    """A machine that exists at the provider."""
 
     id: str
     """Never used again for another machine."""
@@ -23,7 +23,7 @@ class Machine:
 
 
 class MachineProvider(Protocol):
-    """Who we are, and who else there is. TryLater when the provider does not answer."""
+    """This machine and all others of the cluster. TryLater when the provider does not answer."""
 
     def me(self) -> Machine:
         """This machine."""

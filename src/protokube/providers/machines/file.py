@@ -15,7 +15,7 @@ class FileMachines:
 
     def __init__(self, inventory: Path, machine: str) -> None:
         self.path, self.machine = inventory, machine
-        read_inventory(inventory)  # what is wrong with it is said when the program starts
+        read_inventory(inventory)  # report its errors when the program starts
 
     def me(self) -> Machine:
         for machine in self.list_machines():
@@ -27,4 +27,4 @@ class FileMachines:
         try:
             return read_inventory(self.path).machines
         except InvalidRequest as error:
-            raise Refused(error.message, hint=f"mend {self.path}") from error
+            raise Refused(error.message, hint=f"correct {self.path}") from error

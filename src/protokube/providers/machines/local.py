@@ -1,4 +1,4 @@
-"""Hosts of the local cloud, seen from the one whose socket this is."""
+"""Hosts of the local cloud, seen from the one that owns the socket."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from protokube.providers.clients.local import LocalClient
 from protokube.providers.machines import Machine
 
 
-def decode_machine(told: dict[str, Any]) -> Machine:
-    return Machine(**told)
+def decode_machine(document: dict[str, Any]) -> Machine:
+    return Machine(**document)
 
 
 class LocalMachines:
@@ -23,4 +23,4 @@ class LocalMachines:
         return decode_machine(self.client.call("me"))
 
     def list_machines(self) -> Sequence[Machine]:
-        return [decode_machine(told) for told in self.client.call("list_machines")]
+        return [decode_machine(each) for each in self.client.call("list_machines")]

@@ -1,7 +1,7 @@
-"""Block volumes that are the homes of etcd members: what a provider tells us of them, and what we may ask of it.
+"""Block volumes that hold the data of etcd members: the values and the Protocol of a volume provider.
 
 Tags and vendor errors are translated in the vendor's file and stop there. The attach call is the lock between masters:
-losing it is normal. Nobody detaches a volume here: that is for whoever declares machines dead.
+losing the race for it is normal. No volume is taken from another machine here: whatever declares machines dead does so.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from protokube.host import Device
 class Lock(Enum):
     """What keeps a second machine away from a volume."""
 
-    ATTACHMENT = "attachment"  # attached to one machine at most; unreachable means: keep serving
-    PIN = "pin"  # bolted to one machine; it never floats
+    ATTACHMENT = "attachment"  # attached to at most one machine; while the provider is unreachable, keep serving
+    PIN = "pin"  # built into one machine; it never moves
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Volume:
-    """A volume tagged as the home of one etcd member of our cluster."""
+    """A volume tagged as the data volume of one etcd member of our cluster."""
 
     id: str
     zone: str
@@ -36,34 +36,34 @@ class Volume:
     size: int
     """In bytes, exactly as the device will show it."""
     made_empty: bool
-    """The provider (or the operator, for a rack) says that it was made without content."""
+    """The provider (or the operator, for a rack) states that it was created empty."""
     attached_to: str | None = None
     """The id of the machine it is attached to."""
     mark: str = ""
     """"", "formatting:NONCE", "forming" or "formed"."""
     epoch: int = 0
-    """The greatest epoch anybody wrote at the provider; 0 before the first holder."""
+    """The highest epoch recorded at the provider; 0 before the first holder."""
     epoch_of: str = ""
-    """What that epoch was written for, as `epoch_key` has it; "" in records that former versions wrote."""
+    """The volume and generation the epoch belongs to, as `epoch_key` writes it; "" in records of older versions."""
     last_holder: str = ""
     """The id of the machine that wrote that epoch."""
     tagged: bool = True
-    """Whether its tags say what it is. Without them, `etcd_cluster` and `member` are "" unless a record says it."""
+    """Whether its tags are there. Without them, `etcd_cluster` and `member` are "" unless a record names them."""
     request: str = ""
-    """What `create_volume` was asked with; "" for a volume that somebody else made."""
+    """The idempotency token given to `create_volume`; "" for a volume that it did not make."""
 
     def epoch_for(self, generation: str) -> int:
-        """The recorded epoch of this very volume; 0 for one that came here with the tags of another."""
+        """The recorded epoch of this volume; 0 if its tags were copied from another volume."""
         return self.epoch if self.epoch_of in ("", epoch_key(self.id, generation)) else 0
 
 
 def epoch_key(volume: str, generation: str) -> str:
-    """Names what an epoch belongs to: tags get copied from one volume to another."""
+    """The volume and generation that an epoch belongs to: tags get copied from one volume to another."""
     return f"{volume}/{generation}"
 
 
 class VolumeTaken(TryLater):
-    """Another machine got there first; every master races for a free volume."""
+    """Another machine attached it first; every master races for a free volume."""
 
 
 class VolumeProvider(Protocol):
@@ -82,57 +82,57 @@ class VolumeProvider(Protocol):
 
     @property
     def consistent(self) -> bool:
-        """Whether every read shows all that was written before it. Most clouds answer from replicas that lag."""
+        """Whether reads are consistent with all earlier writes. Most clouds answer from replicas that lag."""
 
     def list_volumes(self) -> Sequence[Volume]:
-        """Every tagged volume, in any zone, held or free, sorted by id: the complete list or an error, never a part."""
+        """Every tagged volume, in any zone, held or free, sorted by id: the complete list or an error."""
 
     def look_up(self, volume: str) -> Volume | None:
-        """Exactly this volume, tagged or not; None if the provider says that there is no such volume.
+        """This volume, tagged or not; None if the provider says that it does not exist.
 
-        TryLater while it is neither there nor gone, as when it is being deleted.
+        TryLater in a state between, such as while it is being deleted.
         """
 
     def write_tags(self, volume: Volume) -> None:
-        """Have a volume that we hold carry its tags: etcd cluster, member, all members."""
+        """Write the tags of a volume that we hold: etcd cluster, member, all members."""
 
     def attach(self, volume: str) -> None:
-        """Attach to this machine. Attaching what we hold is nothing. Raises VolumeTaken.
+        """Attach to this machine; no effect if we hold it already. Raises VolumeTaken.
 
-        Refused where volumes float and this machine is no master.
+        Refused where volumes can move and this machine is not a master.
         """
 
     def device(self, volume: str) -> Device:
-        """Where a volume that we hold shows up; it may not be there yet. Refused if we do not hold it."""
+        """The device of a volume that we hold; it may not be there yet. Refused if we do not hold it."""
 
     def write_mark(self, volume: str, mark: str) -> None:
         """Set the mark; the caller reads it back. Refused unless the volume is attached to this machine now."""
 
     def write_epoch(self, volume: str, epoch: int, holder: str, *, generation: str) -> None:
-        """Raise the epoch of this volume in this generation. It never goes down: a lower or equal one is ignored.
+        """Raise the epoch of this volume in this generation. A lower or equal epoch is ignored.
 
         A recorded epoch of another volume or generation is overwritten. Refused unless the volume is attached to this
         machine now, and `holder` is this machine.
         """
 
     def release(self, volume: str) -> None:
-        """Detach a volume from this machine, which has unmounted it. One that is not ours is left alone.
+        """Detach a volume that this machine has unmounted; no effect if it is not attached to this machine.
 
-        TryLater while the volume is in use; Refused where volumes do not float.
+        TryLater while the volume is in use; Refused where volumes cannot move.
         """
 
     def create_volume(self, like: Volume, *, request: str) -> Volume:
-        """Make an empty volume for the member, zone and size of `like`; its id is the provider's choice.
+        """Create an empty volume for the member, zone and size of `like`; the provider chooses its id.
 
-        Asked twice with one `request`, it returns the first answer again. Refused where the provider cannot make any,
-        and to a machine that is no master.
+        Idempotent: the same `request` returns the same volume. Refused where the provider cannot create volumes, and
+        to a machine that is not a master.
         """
 
 
 def need_holder(volume: Volume, machine: str, holder: str | None = None) -> None:
     """Refused unless the volume is attached to this machine; `holder`, if given, must name this machine too.
 
-    For providers, inside their lock or transaction: mark and epoch decide about a member's data, so only the machine
+    Providers call this inside their lock or transaction: mark and epoch protect a member's data, so only the machine
     that holds the volume now may write them.
     """
     if volume.attached_to != machine:

@@ -1,8 +1,8 @@
-"""Disks that are bolted to their machines, from an inventory file.
+"""Disks that are built into their machines, from an inventory file.
 
-Nothing floats and nobody locks: a disk is attached to its machine, always. There is no far side that could keep marks
-and epochs either, so each machine keeps those of its own disks, in a folder of its own. Those of other machines' disks
-are not known here: their mark reads `unknown`, which is no permission for anything, and only their machine writes it.
+No disk moves, so there is no lock: a disk is always attached to its machine. No provider keeps marks and epochs either,
+so each machine keeps those of its own disks in a local folder. Those of other machines' disks are not known here: their
+mark reads `unknown`, which permits nothing, and only their own machine writes it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What this machine wrote about a disk of its own."""
+    """Mark and epoch of one of this machine's own disks, as stored in its state folder."""
 
     mark: str = ""
     epoch: int = 0
@@ -32,7 +32,7 @@ class Kept:
 
 
 class FileVolumes:
-    """Implements VolumeProvider; `state` is a folder that outlives a reboot."""
+    """Implements VolumeProvider; `state` is a folder that survives a reboot."""
 
     lock = Lock.PIN
     zonal = False
@@ -40,7 +40,7 @@ class FileVolumes:
 
     def __init__(self, inventory: Path, machine: str, state: Path) -> None:
         self.path, self.machine, self.state = inventory, machine, state
-        read_inventory(inventory)  # what is wrong with it is said when the program starts
+        read_inventory(inventory)  # report its errors when the program starts
 
     def list_volumes(self) -> Sequence[Volume]:
         inventory = self._inventory()
@@ -50,7 +50,7 @@ class FileVolumes:
         return next((each for each in self.list_volumes() if each.id == volume), None)
 
     def write_tags(self, volume: Volume) -> None:
-        raise Refused(f"what {volume.id} is, a person writes", hint=f"see {self.path}")
+        raise Refused(f"{volume.id} has no tags: the inventory describes it", hint=f"edit {self.path}")
 
     def attach(self, volume: str) -> None:
         disk = self._find(volume)
@@ -87,11 +87,11 @@ class FileVolumes:
         )
 
     def _inventory(self) -> Inventory:
-        """Read anew each time: a disk may have been exchanged."""
+        """Read the file each time: a disk may have been replaced."""
         try:
             return read_inventory(self.path)
         except InvalidRequest as error:
-            raise Refused(error.message, hint=f"mend {self.path}") from error
+            raise Refused(error.message, hint=f"correct {self.path}") from error
 
     def _find(self, volume: str) -> Disk:
         for disk in self._inventory().disks:
@@ -128,15 +128,15 @@ class FileVolumes:
         )
 
     def _read(self, volume: str) -> Kept:
-        """Nothing was written yet, or what was; a file that cannot be read is neither."""
+        """The stored state; empty if there is no file yet. Refused if the file cannot be read: that is not empty."""
         path = self.state / f"{volume}.json"
         try:
-            told = json.loads(path.read_bytes())
+            document = json.loads(path.read_bytes())
             kept = Kept(
-                mark=told["mark"],
-                epoch=told["epoch"],
-                last_holder=told["last_holder"],
-                epoch_of=told.get("epoch_of", ""),
+                mark=document["mark"],
+                epoch=document["epoch"],
+                last_holder=document["last_holder"],
+                epoch_of=document.get("epoch_of", ""),
             )
             texts = (kept.mark, kept.last_holder, kept.epoch_of)
             if not all(type(each) is str for each in texts) or type(kept.epoch) is not int:
@@ -149,7 +149,7 @@ class FileVolumes:
         return kept
 
     def _write(self, volume: str, kept: Kept) -> None:
-        """All of it or nothing, and for good when it returns."""
+        """Write atomically and durably."""
         self.state.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft = self.state / f".{volume}.json.new"
         with draft.open("w") as file:

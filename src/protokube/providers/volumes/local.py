@@ -1,4 +1,4 @@
-"""Volumes of the local cloud, seen from the host whose socket this is."""
+"""Volumes of the local cloud, seen from the host that owns the socket."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from protokube.providers.clients.local import LocalClient
 from protokube.providers.volumes import Lock, Volume
 
 
-def decode_volume(told: dict[str, Any]) -> Volume:
-    return Volume(**{**told, "members": tuple(told["members"])})
+def decode_volume(document: dict[str, Any]) -> Volume:
+    return Volume(**{**document, "members": tuple(document["members"])})
 
 
 class LocalVolumes:
@@ -27,7 +27,7 @@ class LocalVolumes:
         self.client = client
 
     def list_volumes(self) -> Sequence[Volume]:
-        return [decode_volume(told) for told in self.client.call("list_volumes")]
+        return [decode_volume(each) for each in self.client.call("list_volumes")]
 
     def look_up(self, volume: str) -> Volume | None:
         found = self.client.call("look_up", volume=volume)
@@ -40,8 +40,8 @@ class LocalVolumes:
         self.client.call("attach", volume=volume)
 
     def device(self, volume: str) -> Device:
-        told = self.client.call("device", volume=volume)
-        return Device(path=Path(told["path"]), serial=told["serial"])
+        reply = self.client.call("device", volume=volume)
+        return Device(path=Path(reply["path"]), serial=reply["serial"])
 
     def write_mark(self, volume: str, mark: str) -> None:
         self.client.call("write_mark", volume=volume, mark=mark)

@@ -73,7 +73,7 @@ def test_a_good_inventory_says_which_disks_there_are_sorted_by_id(path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "expected"),
     [
         ("address: 10.0.0.12", "address: rack-b", "4 machines[1].address: 'rack-b' is not an IP address"),
         ("10.0.0.12", "10.0.0.11", "3 machines[1].address: 10.0.0.11 is there twice, first at machines[0]"),
@@ -102,18 +102,18 @@ def test_a_good_inventory_says_which_disks_there_are_sorted_by_id(path: Path) ->
         ("disks:", "\tdisks:", "not valid YAML"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(path: Path, old: str, new: str, said: str) -> None:
+def test_what_is_wrong_is_said_with_its_line(path: Path, old: str, new: str, expected: str) -> None:
     assert old in GOOD
 
-    told = problems(path, GOOD.replace(old, new, 1))
+    found = problems(path, GOOD.replace(old, new, 1))
 
-    assert any(said in problem for problem in told), told
+    assert any(expected in problem for problem in found), found
 
 
 def test_everything_that_is_wrong_is_said_at_once(path: Path) -> None:
-    told = problems(path, GOOD.replace("10.0.0.12", "x").replace("100Gi", "100G").replace("blank: true", "blank: 1"))
+    found = problems(path, GOOD.replace("10.0.0.12", "x").replace("100Gi", "100G").replace("blank: true", "blank: 1"))
 
-    assert [problem.split(" ", 1)[0] for problem in told] == ["4", "13", "17"]
+    assert [problem.split(" ", 1)[0] for problem in found] == ["4", "13", "17"]
 
 
 @given(
@@ -130,14 +130,14 @@ def test_whatever_the_file_says_it_is_read_or_its_problems_are_told(lines: list[
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "inventory.yaml"
         path.write_text(text)
-        told = outcome(path)
+        result = outcome(path)
 
-    if isinstance(told, Inventory):
-        assert told.machines
-        assert told.disks
+    if isinstance(result, Inventory):
+        assert result.machines
+        assert result.disks
     else:
-        assert told.problems
-        assert all(str(problem) for problem in told.problems)
+        assert result.problems
+        assert all(str(problem) for problem in result.problems)
 
 
 def outcome(path: Path) -> Inventory | InvalidInventory:

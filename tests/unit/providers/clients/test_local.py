@@ -17,15 +17,15 @@ from protokube.errors import InvalidRequest, ProtokubeError, Refused, TryLater
 from protokube.providers.clients.local import LocalClient, decode_error, encode_error, reachable
 from protokube.providers.volumes import VolumeTaken
 
-Manners = Callable[[socket.socket, bytes], None]
+Handler = Callable[[socket.socket, bytes], None]
 
 
-class Server:
-    """Hands each connection, with the first line that came, to whatever manners a test gives it."""
+class FakeDaemon:
+    """Passes each connection, with its first line, to the handler that a test chose."""
 
-    def __init__(self, path: Path, manners: Manners) -> None:
-        self.manners = manners
-        self.heard: list[Any] = []
+    def __init__(self, path: Path, handler: Handler) -> None:
+        self.handler = handler
+        self.requests: list[Any] = []
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         with reachable(path) as address:
             self.listener.bind(address)
@@ -41,8 +41,8 @@ class Server:
                 return
             with connection, suppress(OSError):
                 line = connection.makefile("rb").readline()
-                self.heard.append(json.loads(line))
-                self.manners(connection, line)
+                self.requests.append(json.loads(line))
+                self.handler(connection, line)
 
     def close(self) -> None:
         self.listener.shutdown(socket.SHUT_RDWR)
@@ -51,11 +51,11 @@ class Server:
 
 
 @pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Callable[[Manners], Server]]:
-    servers: list[Server] = []
+def serve(tmp_path: Path) -> Iterator[Callable[[Handler], FakeDaemon]]:
+    servers: list[FakeDaemon] = []
 
-    def start(manners: Manners) -> Server:
-        servers.append(Server(tmp_path / "cloud.sock", manners))
+    def start(handler: Handler) -> FakeDaemon:
+        servers.append(FakeDaemon(tmp_path / "cloud.sock", handler))
         return servers[-1]
 
     yield start
@@ -74,24 +74,24 @@ def hasty(tmp_path: Path) -> LocalClient:
     return LocalClient(tmp_path / "cloud.sock", patience=1.5)
 
 
-def answering(told: object) -> Manners:
-    return lambda connection, _: connection.sendall(json.dumps(told).encode() + b"\n")
+def answering(reply: object) -> Handler:
+    return lambda connection, _: connection.sendall(json.dumps(reply).encode() + b"\n")
 
 
-def test_a_call_is_one_line_and_so_is_its_answer(serve: Callable[[Manners], Server], client: LocalClient) -> None:
+def test_a_call_is_one_line_and_so_is_its_answer(serve: Callable[[Handler], FakeDaemon], client: LocalClient) -> None:
     server = serve(answering({"result": [1, 2]}))
 
     assert client.call("attach", volume="vol-1", name="also fine") == [1, 2]
-    assert server.heard == [{"call": "attach", "volume": "vol-1", "name": "also fine"}]
+    assert server.requests == [{"call": "attach", "volume": "vol-1", "name": "also fine"}]
 
 
-def test_nothing_is_an_answer(serve: Callable[[Manners], Server], client: LocalClient) -> None:
+def test_nothing_is_an_answer(serve: Callable[[Handler], FakeDaemon], client: LocalClient) -> None:
     serve(answering({"result": None}))
 
     assert client.call("attach", volume="vol-1") is None
 
 
-def test_an_answer_in_many_parts_is_one_answer(serve: Callable[[Manners], Server], client: LocalClient) -> None:
+def test_an_answer_in_many_parts_is_one_answer(serve: Callable[[Handler], FakeDaemon], client: LocalClient) -> None:
     def slowly(connection: socket.socket, _: bytes) -> None:
         for byte in b'{"result": "whole"}\n':
             connection.sendall(bytes([byte]))
@@ -112,7 +112,7 @@ def test_an_answer_in_many_parts_is_one_answer(serve: Callable[[Manners], Server
     ],
 )
 def test_an_error_arrives_as_what_it_was(
-    serve: Callable[[Manners], Server], client: LocalClient, error: ProtokubeError
+    serve: Callable[[Handler], FakeDaemon], client: LocalClient, error: ProtokubeError
 ) -> None:
     serve(answering({"error": encode_error(error)}))
 
@@ -129,19 +129,19 @@ def test_an_error_of_a_kind_nobody_knows_is_for_a_person() -> None:
 
 
 @pytest.mark.parametrize(
-    "said", [b"", b"\n", b"{}\n", b"[]\n", b'{"result"', b"garbage\n", b'{"error": "text"}\n', b"\xff\xfe\n"]
+    "reply", [b"", b"\n", b"{}\n", b"[]\n", b'{"result"', b"garbage\n", b'{"error": "text"}\n', b"\xff\xfe\n"]
 )
 def test_half_an_answer_or_none_is_for_later(
-    serve: Callable[[Manners], Server], client: LocalClient, said: bytes
+    serve: Callable[[Handler], FakeDaemon], client: LocalClient, reply: bytes
 ) -> None:
-    serve(lambda connection, _: connection.sendall(said))
+    serve(lambda connection, _: connection.sendall(reply))
 
     with pytest.raises(TryLater, match="does not answer me"):
         client.call("me")
 
 
 def test_a_cloud_that_hangs_costs_no_more_than_the_patience(
-    serve: Callable[[Manners], Server], hasty: LocalClient
+    serve: Callable[[Handler], FakeDaemon], hasty: LocalClient
 ) -> None:
     def hang(connection: socket.socket, _: bytes) -> None:
         connection.settimeout(20)
@@ -157,7 +157,7 @@ def test_a_cloud_that_hangs_costs_no_more_than_the_patience(
 
 
 def test_a_cloud_that_answers_one_byte_at_a_time_does_not_stretch_the_patience(
-    serve: Callable[[Manners], Server], hasty: LocalClient
+    serve: Callable[[Handler], FakeDaemon], hasty: LocalClient
 ) -> None:
     def drip(connection: socket.socket, _: bytes) -> None:
         for _number in range(400):
@@ -185,13 +185,13 @@ def test_no_cloud_at_all_is_for_later(client: LocalClient) -> None:
 def test_a_socket_may_lie_deeper_than_an_address_can_say(tmp_path: Path) -> None:
     deep = tmp_path / ("x" * 100) / ("y" * 100)
     deep.mkdir(parents=True)
-    server = Server(deep / "cloud.sock", answering({"result": "found"}))
+    server = FakeDaemon(deep / "cloud.sock", answering({"result": "found"}))
 
     assert LocalClient(deep / "cloud.sock").call("me") == "found"
     server.close()
 
 
-def test_a_watch_tells_of_changes_until_it_breaks(serve: Callable[[Manners], Server], client: LocalClient) -> None:
+def test_a_watch_tells_of_changes_until_it_breaks(serve: Callable[[Handler], FakeDaemon], client: LocalClient) -> None:
     more = threading.Event()
 
     def twice(connection: socket.socket, _: bytes) -> None:
@@ -207,4 +207,4 @@ def test_a_watch_tells_of_changes_until_it_breaks(serve: Callable[[Manners], Ser
         assert watch.wait(30)
         with pytest.raises(TryLater, match="broke"):
             watch.wait(30)
-    assert server.heard == [{"call": "watch"}]
+    assert server.requests == [{"call": "watch"}]

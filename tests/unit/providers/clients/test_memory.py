@@ -1,4 +1,4 @@
-"""How a test breaks the memory cloud, and that each break does what its name says."""
+"""Each fault that a test can inject into the memory cloud has the effect of its name."""
 
 from __future__ import annotations
 

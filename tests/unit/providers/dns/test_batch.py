@@ -1,4 +1,4 @@
-"""What no zone could hold is turned away before anything is sent."""
+"""Records that no zone could hold are rejected before anything is sent."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ A = an_address("a")
     [
         (replace(A, name="a.other.com"), "outside of the zone"),
         (replace(A, name=f"a{ZONE}"), "outside of the zone"),
-        (replace(A, name=f"A.{ZONE}"), "one form"),
-        (replace(A, name=f"a.{ZONE}."), "one form"),
+        (replace(A, name=f"A.{ZONE}"), "canonical form"),
+        (replace(A, name=f"a.{ZONE}."), "canonical form"),
         (replace(A, name=f"a b.{ZONE}"), "is not a DNS name"),
-        (replace(A, values=("10.0.0.2", "10.0.0.1")), "one form"),
-        (replace(A, values=("10.0.0.1", "10.0.0.1")), "one form"),
+        (replace(A, values=("10.0.0.2", "10.0.0.1")), "canonical form"),
+        (replace(A, values=("10.0.0.1", "10.0.0.1")), "canonical form"),
         (replace(A, values=()), "without values"),
         (replace(A, values=("10.0.0.999",)), "is not an address"),
         (replace(A, values=("0.0.0.0",)), "is not an address of one machine"),
@@ -37,7 +37,7 @@ A = an_address("a")
         (an_alias("a", f"a.{ZONE}"), "alias of itself"),
         (replace(an_alias("a"), values=("b.dev", "c.dev")), "one other only"),
         (replace(an_alias("a"), name=ZONE), "top of a zone"),
-        (replace(an_alias("a"), values=("b.dev.",)), "one form"),
+        (replace(an_alias("a"), values=("b.dev.",)), "canonical form"),
         (replace(an_alias("a"), values=()), "without values"),
         (an_alias("a", ttl=-1), "TTL"),
         (replace(A, ttl=2**31), "TTL"),

@@ -1,4 +1,4 @@
-"""A budget of calls: never more than agreed, and no one waits longer than needed."""
+"""The call budget: never above its rate, and no call waits longer than needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Zones that somebody named."""
+"""A fixed set of zones."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def test_a_text_that_others_wrote_is_read(written: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "name"),
+    ("escaped", "name"),
     [
         ("A.Dev.Example.com.", "a.dev.example.com"),
         ("\\052.apps.dev.", "*.apps.dev"),
@@ -72,8 +72,8 @@ def test_a_text_that_others_wrote_is_read(written: str, text: str) -> None:
     ],
     ids=["case", "star", "plain star", "letter", "a dot in a label", "blank"],
 )
-def test_a_name_is_read_without_its_escapes(told: str, name: str) -> None:
-    assert read_name(told) == name
+def test_a_name_is_read_without_its_escapes(escaped: str, name: str) -> None:
+    assert read_name(escaped) == name
 
 
 def test_addresses_and_aliases_have_our_one_form() -> None:

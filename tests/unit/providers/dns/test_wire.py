@@ -1,4 +1,4 @@
-"""Batches as update messages: how large they get, and what they ask of the server first."""
+"""Batches as update messages: their size and their prerequisites."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_many_changes_come_in_messages_of_half_the_size_that_there_can_be() -> N
     assert len(batches) < 10
 
 
-def asked(batch: list[Change]) -> set[str]:
+def absent_types(batch: list[Change]) -> set[str]:
     """What must not be there, as a server reads it."""
     message = dns.message.from_wire(update_message(ORIGIN, batch, {}).to_wire())
     assert isinstance(message, dns.update.UpdateMessage)
@@ -59,17 +59,17 @@ def asked(batch: list[Change]) -> set[str]:
 
 
 def test_a_new_alias_asks_for_a_name_that_nobody_uses() -> None:
-    assert asked(create(an_alias("a"))) == {"ANY", "CNAME"}
-    assert asked(create(an_address("a"))) == {"CNAME", "A"}
-    assert asked([change(an_alias("a"), an_alias("a", "x.test"))]) == set()
+    assert absent_types(create(an_alias("a"))) == {"ANY", "CNAME"}
+    assert absent_types(create(an_address("a"))) == {"CNAME", "A"}
+    assert absent_types([change(an_alias("a"), an_alias("a", "x.test"))]) == set()
 
 
 def test_an_alias_in_the_place_of_an_address_asks_for_the_absence_of_each_other_type() -> None:
-    told = asked([*create(an_alias("a")), *delete(an_address("a"))])
+    types = absent_types([*create(an_alias("a")), *delete(an_address("a"))])
 
-    assert {"CNAME", "AAAA", "TXT", "MX", "SRV"} <= told
-    assert "A" not in told
-    assert "ANY" not in told
+    assert {"CNAME", "AAAA", "TXT", "MX", "SRV"} <= types
+    assert "A" not in types
+    assert "ANY" not in types
 
 
 def test_what_goes_is_deleted_before_anything_comes() -> None:
