@@ -19,12 +19,12 @@ class NoSpace(TryLater):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """What one member says of itself."""
+    """The status of one member, as it reports it."""
 
     cluster_id: int
     member_id: int
     leader: int
-    """0: it knows none."""
+    """Member id; 0 if it knows no leader."""
     revision: int
     raft_term: int
     raft_index: int
@@ -33,16 +33,16 @@ class Status:
     version: str
     learner: bool
     errors: tuple[str, ...] = ()
-    """Free text: an entry for each alarm of any member, and one if there is no leader. `alarms` has them as values."""
+    """Free text: an entry for each alarm of any member, and one if there is no leader. `alarms` returns them typed."""
     db_size_in_use: int = 0
-    """Bytes of the database file that hold data; the rest is free pages, which only defragmenting gives back."""
+    """Bytes of the database file that hold data; the rest is free pages, which only defragmentation releases."""
     quota: int = 0
-    """As etcd reports it, since 3.6; 0 if it does not."""
+    """Bytes, as etcd reports it since 3.6; 0 if it does not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hash:
-    """The hash of all keys at one revision; two can be compared only if revision and compaction are equal."""
+    """The hash of all keys at one revision; comparable only at equal revision and compact revision."""
 
     cluster_id: int
     member_id: int
@@ -60,26 +60,26 @@ class KeyValue:
 
 
 class Etcd(Protocol):
-    """One etcd cluster. Calls are bounded (about 2 s) and raise TryLater without an answer.
+    """One etcd cluster. Calls have a timeout (about 2 s) and raise TryLater if none answers.
 
-    Calls without an `endpoint` go to whichever member answers; with one, to that member alone.
+    Calls without an `endpoint` go to any member that answers; with one, to that member alone.
     """
 
     def members(self) -> Sequence[Listed]:
-        """The member list behind a linearizable read, sorted by id: whoever answers has a quorum."""
+        """The member list, sorted by id. Linearizable: the member that answers has a quorum."""
 
     def listed_by(self, endpoint: str) -> Sequence[Listed]:
-        """The member list as that member alone has it, sorted by id; it may be old, or wrong."""
+        """The member list of that member alone, sorted by id; it may be stale or wrong."""
 
     def status(self, endpoint: str) -> Status: ...
 
     def reachable(self, endpoint: str) -> bool:
-        """Whether that member takes connections: asks it nothing, and costs nothing while a connection is kept."""
+        """Whether that member accepts connections: sends no request, and costs nothing while a connection is kept."""
 
     def survey(self, seconds: float, unlikely: str = "") -> Mapping[str, Status]:
-        """The status of each member that answers within this time; all are asked at once.
+        """The status of each member that answers within this time; all are asked concurrently.
 
-        Once all others have answered, the one that is `unlikely` to run is not waited for much longer than they took.
+        Once all others have answered, a member that is `unlikely` to run gets little more time than they took.
         """
 
     def hash(self, endpoint: str, revision: int) -> Hash: ...
@@ -88,16 +88,16 @@ class Etcd(Protocol):
         """TryLater if there are too many learners already."""
 
     def promote(self, member: int) -> None:
-        """TryLater if it has not caught up."""
+        """Promote a learner to a voter. TryLater if it has not caught up."""
 
     def remove(self, member: int) -> None:
-        """Removing one that is gone is nothing."""
+        """Remove a member; no effect if it is gone."""
 
     def grant(self, ttl: int) -> int:
-        """A new lease."""
+        """Grant a new lease; returns its id."""
 
     def keep(self, lease: int) -> bool:
-        """Renew it; False if it is gone."""
+        """Renew a lease; False if it expired."""
 
     def revoke(self, lease: int) -> None: ...
 
@@ -105,38 +105,38 @@ class Etcd(Protocol):
         """Linearizable, sorted by key."""
 
     def put(self, key: str, value: str, lease: int = 0) -> int:
-        """The revision it was written at."""
+        """Write a key; returns the revision of the write."""
 
     def create(self, key: str, value: str, lease: int = 0) -> bool:
-        """Write only if the key is not there; False if it is."""
+        """Write only if the key does not exist; False if it does."""
 
 
 class MaintainedEtcd(Etcd, Protocol):
-    """What keeping one etcd cluster within its quota needs. All of it works while the NOSPACE alarm is raised."""
+    """Calls that keep an etcd cluster within its quota. All of them work while the NOSPACE alarm is raised."""
 
     def alarms(self) -> Sequence[Alarm]:
-        """Of all members, sorted, behind a quorum."""
+        """Alarms of all members, sorted; linearizable."""
 
     def disarm(self, alarm: Alarm) -> None:
-        """Clear one alarm; clearing one that is not raised is nothing."""
+        """Clear one alarm; no effect if it is not raised."""
 
     def compact(self, revision: int, *, physical: bool = True) -> None:
-        """Delete what is older than a revision and not current; nothing if that was done before.
+        """Compact the history up to a revision; no effect if that was done before.
 
-        `physical`: come back only when the member that answers has deleted it from its database.
+        `physical`: return only when the member that answers has deleted it from its database.
         """
 
     def defragment(self, endpoint: str) -> None:
-        """Rewrite the database file of one member without free pages. The member answers nothing meanwhile.
+        """Rewrite the database file of one member without free pages. The member does not answer meanwhile.
 
-        Minutes for a large database. TryLater without an answer: it may still be going on.
+        Takes minutes for a large database. TryLater on a timeout: it may still be running.
         """
 
     def move_leader(self, endpoint: str, target: int) -> None:
-        """Make the member `target` lead; `endpoint` is the present leader. TryLater if it does not lead."""
+        """Transfer leadership to the member `target`; `endpoint` is the current leader. TryLater if it is not."""
 
     def page(self, endpoint: str, start: str, limit: int, *, values: bool = False) -> Sequence[KeyValue]:
-        """Some keys from `start` on, sorted, as that member alone has them; without `values`, values are empty."""
+        """Up to `limit` keys from `start` on, sorted, by a serializable read; without `values`, values are empty."""
 
 
 Endpoints = Mapping[str, str]

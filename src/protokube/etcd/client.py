@@ -1,8 +1,8 @@
-"""etcd's API over its JSON gateway, as 3.4 and 3.5 have it.
+"""Client of etcd's JSON gateway, as 3.4 and 3.5 have it.
 
-Any member can be frozen, cut off or gone, so a call goes from one to the next, starting with the one that answered
-last, and ends within its time whatever they do. What is hard is a write that got no answer: it may stand. It is never
-sent again behind the caller's back: another member is asked only if nothing was sent, or if asking twice does no harm.
+Any member can be frozen, partitioned or gone, so a call tries one member after the other, starting with the one that
+answered last, and ends by its deadline. The hard part is a write without a reply: it may have been applied. It is never
+retried silently: another member is asked only if nothing was sent, or if the request is idempotent.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from protokube.members.start import Listed
 log = logging.getLogger("protokube.etcd")
 T = TypeVar("T")
 Ask = Callable[[str, Mapping[str, Any]], Any]
-"""Post a document to a path of one member."""
+"""Post a JSON document to a path of one member."""
 MOST_IDLE = 4
-"""Connections kept for each member; more are in use only if as many threads call at once."""
+"""Idle connections kept for each member."""
 REACHED = 0.5
-"""Seconds for a connection to a member of the own machine."""
+"""Connect timeout in seconds, for a member on this machine."""
 LEAST, MORE = 0.1, 3.0
-"""A member that is not expected to answer gets this many seconds, or this many times what all others took."""
+"""An unlikely member gets this many seconds at least, or this many times what all others took."""
 DEFRAGMENTING = 300.0
-"""Seconds for a whole database: 8 GiB, the largest quota etcd advises, at 30 MB a second."""
+"""Timeout in seconds: 8 GiB, the largest quota etcd recommends, at 30 MB a second."""
 COMPACTING = 60.0
-"""Seconds for a member to delete what a compaction leaves over."""
+"""Timeout in seconds of a physical compaction."""
 
 
 class GatewayEtcd:
@@ -54,15 +54,15 @@ class GatewayEtcd:
 
     def members(self) -> Sequence[Listed]:
         def read(ask: Ask) -> Sequence[Listed]:
-            # 3.4 lists from its own memory; a read of the same member that needs a quorum makes that worth believing
+            # 3.4 answers from its own memory; a linearizable read of the same member before it makes the list reliable
             ask("/v3/kv/range", {"key": to_wire("\0"), "count_only": True})
             return messages.list_of_members(ask("/v3/cluster/member/list", {"linearizable": True}))
 
         return self._anywhere("cannot list the members", read)
 
     def listed_by(self, endpoint: str) -> Sequence[Listed]:
-        told = self._at(endpoint, "/v3/cluster/member/list", {"linearizable": False})
-        return messages.list_of_members(told)
+        reply = self._at(endpoint, "/v3/cluster/member/list", {"linearizable": False})
+        return messages.list_of_members(reply)
 
     def status(self, endpoint: str) -> Status:
         return messages.status(self._at(endpoint, "/v3/maintenance/status", {}))
@@ -84,10 +84,10 @@ class GatewayEtcd:
                 found[name] = messages.status(self._at(name, "/v3/maintenance/status", {}, timeout=seconds))
             except ProtokubeError:
                 return
-            except Exception as error:  # noqa: BLE001 (an answer that cannot be read is none)
+            except Exception as error:  # noqa: BLE001 (an unreadable reply counts as none)
                 log.warning("%s: its status cannot be read: %s: %s", name, type(error).__name__, error)
 
-        # Threads that nobody waits for any longer than this: looking up a name cannot be interrupted.
+        # Threads are abandoned at the deadline: a name lookup cannot be interrupted.
         asking = {name: threading.Thread(target=ask, args=(name,), daemon=True) for name in self._targets}
         for each in asking.values():
             each.start()
@@ -99,7 +99,7 @@ class GatewayEtcd:
             left = min(seconds - took, max(LEAST, MORE * took)) if others <= found.keys() else seconds - took
             _join([asking[unlikely]], Deadline.after(left))
         answers = dict(found)
-        self._order = sorted(self._order, key=lambda name: name not in answers)  # the next call meets those that live
+        self._order = sorted(self._order, key=lambda name: name not in answers)  # next call: live members first
         return answers
 
     def hash(self, endpoint: str, revision: int) -> Hash:
@@ -110,11 +110,11 @@ class GatewayEtcd:
 
     def add_learner(self, peer_url: str) -> Listed:
         wanted = {"peerURLs": [peer_url], "isLearner": True}
-        told = self._once(f"cannot add {peer_url}", "/v3/cluster/member/add", wanted)
-        return messages.listed(told["member"])
+        reply = self._once(f"cannot add {peer_url}", "/v3/cluster/member/add", wanted)
+        return messages.listed(reply["member"])
 
     def promote(self, member: int) -> None:
-        """Promoting a voter is nothing."""
+        """No effect on a voter."""
         wanted = {"ID": str(member)}
         self._unless(Cause.NOT_A_LEARNER, f"cannot promote {member:x}", "/v3/cluster/member/promote", wanted)
 
@@ -122,24 +122,24 @@ class GatewayEtcd:
         self._unless(Code.NOT_FOUND, f"cannot remove {member:x}", "/v3/cluster/member/remove", {"ID": str(member)})
 
     def grant(self, ttl: int) -> int:
-        told = self._anywhere("cannot take a lease", lambda ask: ask("/v3/lease/grant", {"TTL": str(ttl)}))
-        return int(told["ID"])
+        reply = self._anywhere("cannot grant a lease", lambda ask: ask("/v3/lease/grant", {"TTL": str(ttl)}))
+        return int(reply["ID"])
 
     def keep(self, lease: int) -> bool:
-        told = self._anywhere("cannot renew a lease", lambda ask: ask("/v3/lease/keepalive", {"ID": str(lease)}))
-        return int(told["result"].get("TTL", 0)) > 0
+        reply = self._anywhere("cannot renew a lease", lambda ask: ask("/v3/lease/keepalive", {"ID": str(lease)}))
+        return int(reply["result"].get("TTL", 0)) > 0
 
     def revoke(self, lease: int) -> None:
-        self._unless(Code.NOT_FOUND, "cannot give a lease back", "/v3/lease/revoke", {"ID": str(lease)})
+        self._unless(Code.NOT_FOUND, "cannot revoke a lease", "/v3/lease/revoke", {"ID": str(lease)})
 
     def read(self, prefix: str) -> Sequence[KeyValue]:
         wanted = messages.prefix_range(prefix) | {"sort_order": "ASCEND", "sort_target": "KEY"}
-        told = self._anywhere(f"cannot read {prefix!r}", lambda ask: ask("/v3/kv/range", wanted))
-        return tuple(messages.key_value(each) for each in told.get("kvs", ()))
+        reply = self._anywhere(f"cannot read {prefix!r}", lambda ask: ask("/v3/kv/range", wanted))
+        return tuple(messages.key_value(each) for each in reply.get("kvs", ()))
 
     def put(self, key: str, value: str, lease: int = 0) -> int:
-        told = self._once(f"cannot write {key!r}", "/v3/kv/put", _written(key, value, lease))
-        return int(told["header"]["revision"])
+        reply = self._once(f"cannot write {key!r}", "/v3/kv/put", _written(key, value, lease))
+        return int(reply["header"]["revision"])
 
     def create(self, key: str, value: str, lease: int = 0) -> bool:
         absent = {"key": to_wire(key), "target": "CREATE", "result": "EQUAL", "create_revision": "0"}
@@ -148,7 +148,7 @@ class GatewayEtcd:
 
     def alarms(self) -> Sequence[Alarm]:
         def read(ask: Ask) -> Sequence[Alarm]:
-            ask("/v3/kv/range", {"key": to_wire("\0"), "count_only": True})  # the alarm list alone needs no quorum
+            ask("/v3/kv/range", {"key": to_wire("\0"), "count_only": True})  # linearizable, unlike the alarms
             return messages.alarms(ask("/v3/maintenance/alarm", {"action": "GET"}))
 
         return self._anywhere("cannot list the alarms", read)
@@ -177,13 +177,13 @@ class GatewayEtcd:
         return tuple(messages.key_value(each) for each in reply.get("kvs", ()))
 
     def close(self) -> None:
-        """Give the connections back. It may be used again afterwards."""
+        """Close the idle connections. The client may be used again afterwards."""
         for idle in self._idle.values():
             while idle:
                 idle.pop().close()
 
     def _anywhere(self, doing: str, work: Callable[[Ask], T], timeout: float | None = None) -> T:
-        """Ask one member after the other until one answers; for what may be asked twice."""
+        """Try one member after the other until one answers; for idempotent requests."""
         deadline, failures = Deadline.after(timeout or self._timeout), []
         order = self._order
         for tried, name in enumerate(order):
@@ -196,10 +196,10 @@ class GatewayEtcd:
                 if not fault.elsewhere:
                     raise fault.explained(doing) from fault
                 failures.append(f"{name}: {fault.message}")
-        raise _nobody(doing, failures)
+        raise _unanswered(doing, failures)
 
     def _once(self, doing: str, path: str, body: Mapping[str, Any]) -> Any:
-        """Send a write to one member; to the next only if it certainly was not carried out."""
+        """Send a write to one member; to the next only if it certainly was not applied."""
         deadline, failures = Deadline.after(self._timeout), []
         order = self._order
         for tried, name in enumerate(order):
@@ -221,12 +221,12 @@ class GatewayEtcd:
                 if not fault.untouched:
                     raise fault.explained(doing) from fault
                 failures.append(f"{name}: {fault.message}")
-        raise _nobody(doing, failures)
+        raise _unanswered(doing, failures)
 
     def _unless(
         self, done: Cause | Code, doing: str, path: str, body: Mapping[str, Any], *, timeout: float | None = None
     ) -> None:
-        """Ask for something until it is so; `done` is etcd's answer if it was so before."""
+        """An idempotent request; `done` is the error with which etcd replies if nothing is left to do."""
 
         def work(ask: Ask) -> None:
             try:
@@ -238,7 +238,7 @@ class GatewayEtcd:
         self._anywhere(doing, work, timeout)
 
     def _at(self, endpoint: str, path: str, body: Mapping[str, Any], *, timeout: float | None = None) -> Any:
-        """Ask one member alone."""
+        """Send a request to one member only."""
         deadline = Deadline.after(timeout or self._timeout)
         self._target(endpoint)
         try:
@@ -251,7 +251,7 @@ class GatewayEtcd:
     def _ask(
         self, name: str, path: str, body: Mapping[str, Any], *, by: Deadline, connect_by: Deadline | None = None
     ) -> Any:
-        """Raises NoAnswer, or Fault for an answer that is an error."""
+        """Raises NoAnswer, or Fault for an error reply."""
         wire = self._wire(name, connect_by or by)
         try:
             status, document = wire.exchange(path, body, by)
@@ -267,7 +267,7 @@ class GatewayEtcd:
         return document
 
     def _wire(self, name: str, deadline: Deadline) -> Wire:
-        """A kept connection that still holds and was made with today's certificates, or a new one."""
+        """An idle connection that is still open and uses the current certificates, or a new one."""
         contexts = self._contexts()
         context = contexts.gateway if contexts else None
         while True:
@@ -289,13 +289,13 @@ class GatewayEtcd:
             raise Refused(f"no member is called {endpoint!r}", want=f"one of {', '.join(self._targets)}") from unknown
 
     def _answered(self, name: str, result: T) -> T:
-        """Begin with this one next time."""
+        """Try this member first next time."""
         if self._order[0] != name:
             self._order = [name, *(each for each in self._order if each != name)]
         return result
 
     def _last(self, name: str) -> None:
-        """Begin with another one next time."""
+        """Try this member last next time."""
         self._order = [*(each for each in self._order if each != name), name]
 
 
@@ -309,5 +309,5 @@ def _join(threads: Iterable[threading.Thread], deadline: Deadline) -> None:
             each.join(deadline.left())
 
 
-def _nobody(doing: str, failures: Sequence[str]) -> ProtokubeError:
-    return TryLater(f"{doing}: no member of etcd answered behind a quorum", saw="; ".join(failures))
+def _unanswered(doing: str, failures: Sequence[str]) -> ProtokubeError:
+    return TryLater(f"{doing}: no member of etcd answered with a quorum", saw="; ".join(failures))

@@ -1,7 +1,7 @@
-"""Ask every member what it holds, for `members.agreement` to judge.
+"""Collect status, hash and member list of every member, for `members.agreement` to judge.
 
-All of this happens while others write. So the order of the questions matters: each look at everybody's progress is over
-before the next one begins. A comparison that a compaction ran into is simply made again next time.
+Clients write meanwhile, so the order of the requests matters: each pass over all members' status ends before the next
+one begins. If a compaction interferes, the comparison is repeated next time.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from protokube.members.agreement import LOOKS, Comparison, Hashed, Progress, Wit
 
 T = TypeVar("T")
 TRIES, PAUSE = 10, 0.02
-"""How long a voter may take to carry out what another had carried out before: a healthy one needs milliseconds."""
+"""How long a voter may take to apply what another has applied already: a healthy one needs milliseconds."""
 
 
 def compare(etcd: Etcd, endpoints: Iterable[str]) -> Comparison:
-    """Compare the members named, which may be the keys of `Endpoints`. Raises nothing: who fails is absent."""
+    """Compare the members with these names (the keys of `Endpoints`). Never raises: a member that fails is absent."""
     names = list(endpoints)
     first = _each(names, etcd.status)
     voters = {name: status for name, status in first.items() if not status.learner}
@@ -48,7 +48,7 @@ def compare(etcd: Etcd, endpoints: Iterable[str]) -> Comparison:
 
 
 def _each(names: Iterable[str] | Mapping[str, object], ask: Callable[[str], T]) -> dict[str, T]:
-    """The answers of those who answer."""
+    """The replies by member, without those that failed."""
     answers = {}
     for name in names:
         try:
@@ -59,7 +59,7 @@ def _each(names: Iterable[str] | Mapping[str, object], ask: Callable[[str], T]) 
 
 
 def _caught_up(etcd: Etcd, name: str, target: int) -> Status:
-    """Its status once it has reached the target, or after a short while in which it has not."""
+    """Its status once it has applied the target index, or after a short timeout."""
     for _ in range(TRIES):
         status = etcd.status(name)
         if status.applied_index >= target or status.learner:
@@ -69,8 +69,8 @@ def _caught_up(etcd: Etcd, name: str, target: int) -> Status:
 
 
 def _hashed(etcd: Etcd, name: str, revision: int) -> Hashed:
-    told = etcd.hash(name, revision)
-    return Hashed(hash=told.hash, revision=told.revision, compacted=told.compacted)
+    found = etcd.hash(name, revision)
+    return Hashed(hash=found.hash, revision=found.revision, compacted=found.compacted)
 
 
 def _progress(status: Status) -> Progress:

@@ -1,4 +1,4 @@
-"""A point in time that a whole call keeps to, however many steps it takes."""
+"""A deadline for a whole call with all its steps."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Deadline:
     at: float
-    """As `time.monotonic` counts."""
+    """By `time.monotonic`."""
 
     @classmethod
     def after(cls, seconds: float) -> Deadline:
         return cls(time.monotonic() + seconds)
 
     def left(self) -> float:
-        """Seconds until then, never 0, which would mean "for ever" to a socket. TimeoutError when there are none."""
+        """Remaining seconds, never 0, which a socket takes as "no blocking". TimeoutError when there are none."""
         seconds = self.at - time.monotonic()
         if seconds <= 0:
             raise TimeoutError("out of time")

@@ -1,7 +1,7 @@
-"""Reach a member by its URL: look its name up, connect, agree on TLS, all before one deadline.
+"""Connect to a member by its URL: DNS lookup, TCP connect and TLS handshake, all before one deadline.
 
-Names are looked up at every connect, since a member that moved has another address. The resolver knows no deadline and
-can block for half a minute, so it runs in a thread that is left behind; a second question waits for the first one.
+Names are looked up at every connect, since a member that moved has another address. The resolver has no deadline and
+can block for half a minute, so it runs in a thread that is abandoned; a second lookup waits for the first one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Address = tuple[socket.AddressFamily, Any]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a URL leads."""
+    """Host and port of a URL."""
 
     host: str
     port: int
@@ -41,7 +41,7 @@ class Target:
 
 
 class Lookup(threading.Thread):
-    """One question to the resolver."""
+    """One lookup by the system's resolver."""
 
     def __init__(self, host: str, port: int) -> None:
         super().__init__(name=f"look up {host}", daemon=True)
@@ -55,8 +55,8 @@ class Lookup(threading.Thread):
             self.found = [(family, address) for family, _, _, _, address in answer]
         except OSError as error:
             self.error = error
-        except UnicodeError as error:  # what cannot be a name at all
-            self.error = OSError(f"{self._host!r} is not a name: {error}")
+        except UnicodeError as error:  # not a valid host name
+            self.error = OSError(f"{self._host!r} is not a host name: {error}")
 
 
 _under_way: dict[tuple[str, int], Lookup] = {}
@@ -83,7 +83,7 @@ def look_up(host: str, port: int, deadline: Deadline) -> list[Address]:
 
 
 def dial(target: Target, context: ssl.SSLContext | None, deadline: Deadline) -> socket.socket:
-    """A connected socket, over TLS if the URL says so. Raises OSError, of which SSLError and TimeoutError are kinds."""
+    """A connected socket, with TLS for https. Raises OSError, of which SSLError and TimeoutError are subclasses."""
     plain = _connect(target, deadline)
     if not target.secure:
         return plain

@@ -1,8 +1,8 @@
-"""etcd's error answers, and what each means to the caller: ask again later, or a person decides.
+"""etcd's error replies, and what each means to the caller: retry later, or a person decides.
 
-The gRPC code decides where it can. etcd uses one code for several causes, and those differ by their text alone: every
-such text stands in `KNOWN`, nowhere else, and each row is tested against the real etcd. So are the last words of an
-etcd that ends, in `LAST_WORDS`; `etcd.lastwords` finds them in its output.
+The gRPC code decides where it can. etcd uses one code for several causes, which differ by their text alone: every such
+text is in `KNOWN`, nowhere else, and each row is tested against the real etcd. So are the messages with which etcd
+exits, in `LAST_WORDS`; `etcd.lastwords` finds them in its output.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from protokube.members.lastwords import Ending
 
 
 class Code(IntEnum):
-    """gRPC's codes, as far as etcd uses them."""
+    """The gRPC codes that etcd uses."""
 
     CANCELLED = 1
     UNKNOWN = 2
@@ -40,11 +40,11 @@ PASSING = frozenset({
     Code.INTERNAL, Code.UNAVAILABLE,
 })  # fmt: skip
 LOCAL = frozenset({Code.CANCELLED, Code.UNKNOWN, Code.DEADLINE_EXCEEDED, Code.INTERNAL, Code.UNAVAILABLE})
-"""Codes that may concern only the member that answered."""
+"""Codes that may concern only the member that replied."""
 
 
 class Cause(Enum):
-    """Why etcd refused, where its code alone does not tell."""
+    """Why etcd refused, where its code alone is ambiguous."""
 
     NO_SPACE = auto()
     CORRUPT = auto()
@@ -69,7 +69,7 @@ class Known:
     """Part of the message; the same in 3.4, 3.5 and 3.6."""
     cause: Cause
     passes: bool
-    """Whether asking again later may help."""
+    """Whether a later retry may succeed."""
     hint: str = ""
 
 
@@ -83,7 +83,7 @@ KNOWN = (
         "a member's data differs from the others': see `protokube etcd members`, and keep every disk as it is",
     ),
     Known(Code.FAILED_PRECONDITION, "too many learner members", Cause.TOO_MANY_LEARNERS, True),
-    # before NOT_A_LEARNER, whose text is the beginning of this one
+    # before NOT_A_LEARNER, whose text is a prefix of this one
     Known(Code.FAILED_PRECONDITION, "which is in sync with leader", Cause.NOT_IN_SYNC, True),
     Known(Code.FAILED_PRECONDITION, "can only promote a learner member", Cause.NOT_A_LEARNER, False),
     Known(Code.UNAVAILABLE, "rpc not supported for learner", Cause.IS_A_LEARNER, True),
@@ -102,10 +102,10 @@ KNOWN = (
 
 @dataclass(frozen=True, slots=True)
 class Last:
-    """One row: a sentence with which etcd ends."""
+    """One row: a message with which etcd exits."""
 
     text: re.Pattern[str]
-    """All of a message or of its error; a group is the index that was acknowledged."""
+    """Matches a whole message or its whole error; the group is the acknowledged index."""
     ending: Ending
 
 
@@ -127,20 +127,20 @@ LAST_WORDS = (
     Last(re.compile(r"invalid database"), Ending.CORRUPT),
     Last(re.compile(r"cannot open database at \S+ \(invalid database\)"), Ending.CORRUPT),  # capnslog
     Last(re.compile(r"freepages: failed to get all reachable pages \([^\n]*\)"), Ending.CORRUPT),
-    # later releases repair a log that they cannot read, by cutting it; this is one that nothing is left of
+    # later releases truncate a WAL that they cannot read; this is one of which nothing is left
     Last(re.compile(r"cannot use none as id"), Ending.CORRUPT),
     Last(re.compile(r"assertion failed: Page expected to be: \d+, but self identifies as \d+"), Ending.CORRUPT),  # 3.6
     Last(re.compile(r"assertion failed: page \d+: has unexpected type/flags: [0-9a-f]+"), Ending.CORRUPT),  # 3.6
     Last(re.compile(r"the member has been permanently removed from the cluster"), Ending.REMOVED),
 )
-"""The same in 3.4, 3.5 and 3.6 unless said otherwise, but for the forms of the lines around them.
+"""The same in 3.4, 3.5 and 3.6 unless noted, except for the log format around them.
 
-Not here: `unexpected fault address`, which a database that was cut short and a disk that fails to read have in common.
+Not here: `unexpected fault address`, since both a truncated database and a read error of the disk cause it.
 """
 
 
 def last_words(text: str) -> tuple[Last, int] | None:
-    """The row of a sentence, and the index in it if it has one; None if etcd does not end with such a sentence."""
+    """The row that a message matches, and the index in it (0 without one); None if etcd does not exit with it."""
     for row in LAST_WORDS:
         if match := row.text.fullmatch(text):
             return row, int(match[1]) if match.groups() else 0
@@ -148,7 +148,7 @@ def last_words(text: str) -> tuple[Last, int] | None:
 
 
 class Fault(Exception):
-    """A member answered, and the answer is an error."""
+    """A member replied with an error."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -157,7 +157,7 @@ class Fault(Exception):
     @property
     def known(self) -> Known | None:
         """Its row in the table."""
-        # 3.4 has no code of its own for some of them
+        # 3.4 reports some of them with code UNKNOWN
         return next(
             (each for each in KNOWN if self.code in (each.code, Code.UNKNOWN) and each.text in self.message), None
         )
@@ -168,16 +168,16 @@ class Fault(Exception):
 
     @property
     def elsewhere(self) -> bool:
-        """Another member may know better."""
+        """Another member may succeed."""
         return self.code in LOCAL or self.cause is Cause.IS_A_LEARNER
 
     @property
     def untouched(self) -> bool:
-        """The request was certainly not carried out."""
+        """The request was certainly not applied."""
         return self.cause is Cause.IS_A_LEARNER
 
     def explained(self, doing: str) -> ProtokubeError:
-        """The error to raise, by who has to act."""
+        """The error to raise: TryLater, NoSpace or Refused."""
         known = self.known
         hint, passes = (known.hint, known.passes) if known else ("", self.code in PASSING)
         if known is not None and known.cause is Cause.NO_SPACE:
@@ -188,7 +188,7 @@ class Fault(Exception):
 
 
 def fault_in(status: int, document: Any) -> Fault | None:
-    """The error in an answer; None if there is none. A stream wraps its error once more."""
+    """The error in a reply; None if there is none. A streaming call wraps its error once more."""
     if isinstance(document, dict):
         error = document.get("error")
         if error is None and status == 200:

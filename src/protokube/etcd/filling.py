@@ -1,6 +1,6 @@
-"""Find which prefixes fill an etcd, at a bounded cost: keys in pages, and values of a few keys of each prefix.
+"""Find the key prefixes that take the most space in etcd, at a bounded cost: list keys in pages, sample some values.
 
-Asked of one member alone (a serializable read), so it costs no round of Raft and works on a full etcd.
+All reads are serializable reads of one member, so they need no Raft round trip and work on a full etcd.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from protokube.etcd import MaintainedEtcd
 from protokube.members.filling import Examples, Share, prefix_of, shares
 
 PAGE, PAGES = 1000, 300
-"""Keys in one answer; answers. Of more keys the rest is not counted."""
+"""Keys in one page; pages. Further keys are not counted."""
 PREFIXES, MOST_BYTES = 200, 32 * 2**20
-"""Prefixes that are weighed, those with the most keys first; bytes of values that are read in all."""
+"""Prefixes that are sampled, those with the most keys first; bytes of values that are read in total."""
 
 
 def biggest(etcd: MaintainedEtcd, endpoint: str) -> tuple[Share, ...]:
-    """All prefixes that were weighed, the largest first. TryLater if the member does not answer."""
+    """All sampled prefixes, the largest first. TryLater if the member does not answer."""
     counted: dict[str, Examples] = {}
     start = ""
     for _ in range(PAGES):
@@ -31,7 +31,7 @@ def biggest(etcd: MaintainedEtcd, endpoint: str) -> tuple[Share, ...]:
 
 
 def _sizes(etcd: MaintainedEtcd, endpoint: str, counted: dict[str, Examples]) -> dict[str, int]:
-    """One example of every prefix before the second of any, so that the bound on bytes hides no prefix."""
+    """Read one example of every prefix before the second of any, so that the byte limit hides no prefix."""
     often = sorted(counted.values(), key=lambda each: -each.count)[:PREFIXES]
     sizes: dict[str, int] = {}
     read = 0

@@ -1,8 +1,8 @@
-"""One unary gRPC call over HTTP/2, by hand: for the only thing we need that the JSON gateway does not have.
+"""A minimal client for one unary gRPC call over HTTP/2: for the one call that the JSON gateway lacks.
 
-The gateways of 3.4, and of 3.5 before 3.5.10, have no way to the hash at a revision: `/v3/maintenance/hash` is another
-one, of the whole file. A client that sends one small request and reads one small answer needs no window, no priorities
-and no decoder of headers: an answer without a message is an error. RFC 9113 (frames), RFC 7541 (headers).
+The gateways of 3.4, and of 3.5 before 3.5.10, have no HashKV: `/v3/maintenance/hash` is another hash, of the whole
+file. A client that sends one small request and reads one small reply needs no flow control, no priorities and no header
+decoder: a reply without a message is an error. RFC 9113 (frames), RFC 7541 (headers).
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ END_STREAM = ACK = 1
 END_HEADERS, PADDED = 4, 8
 STREAM = 1
 LONGEST = 1 << 20
-"""Bytes of an answer that are read; far more than any hash has."""
+"""Bytes of a reply at most; far more than a HashKVResponse needs."""
 
 
 class NoMessage(Exception):
-    """The call ended without a message: the far side's way to say that there was an error."""
+    """The call ended without a message: the server reported an error."""
 
 
 def unary(connection: socket.socket, target: Target, method: str, message: bytes, deadline: Deadline) -> bytes:
     """Call a method on a fresh connection. Raises NoMessage, or OSError."""
     scheme = "https" if target.secure else "http"
-    told = {":method": "POST", ":scheme": scheme, ":path": method, ":authority": target.authority, "te": "trailers"}
-    told |= {"content-type": "application/grpc", "grpc-timeout": f"{max(1, int(deadline.left() * 1000))}m"}
+    headers = {":method": "POST", ":scheme": scheme, ":path": method, ":authority": target.authority, "te": "trailers"}
+    headers |= {"content-type": "application/grpc", "grpc-timeout": f"{max(1, int(deadline.left() * 1000))}m"}
     request = PREFACE + frame(SETTINGS, 0, 0, b"")
-    request += frame(HEADERS, END_HEADERS, STREAM, b"".join(header(*each) for each in told.items()))
+    request += frame(HEADERS, END_HEADERS, STREAM, b"".join(header(*each) for each in headers.items()))
     request += frame(DATA, END_STREAM, STREAM, struct.pack(">BI", 0, len(message)) + message)
     connection.settimeout(deadline.left())
     connection.sendall(request)
@@ -45,7 +45,7 @@ def frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
 
 
 def header(name: str, value: str) -> bytes:
-    """A literal that nobody remembers, without compression."""
+    """A literal header field without indexing and without compression."""
     return b"\0" + b"".join(_length(len(each)) + each for each in (name.encode(), value.encode()))
 
 
@@ -55,7 +55,7 @@ def _length(number: int) -> bytes:
 
 
 def varint(number: int) -> bytes:
-    """Seven bits a byte, the lowest first; both HTTP/2 and protobuf count so."""
+    """Seven bits per byte, lowest first; HTTP/2 and protobuf both use this."""
     number &= (1 << 64) - 1  # protobuf writes a negative number as a large one
     parts = []
     while number > 127:
@@ -65,7 +65,7 @@ def varint(number: int) -> bytes:
 
 
 def _answer(connection: socket.socket, deadline: Deadline) -> Iterator[bytes]:
-    """What comes in on our stream until its end; the housekeeping of the connection is answered on the way."""
+    """The data of our stream until its end; acknowledges SETTINGS and PING on the way."""
     seen = 0
     while True:
         head = _exactly(connection, 9, deadline)
@@ -78,7 +78,7 @@ def _answer(connection: socket.socket, deadline: Deadline) -> Iterator[bytes]:
         if kind in (SETTINGS, PING) and not flags & ACK:
             connection.sendall(frame(kind, ACK, 0, payload if kind == PING else b""))
         elif kind == GO_AWAY or (kind == RESET and stream == STREAM):
-            raise NoMessage("the far side gave the call up")
+            raise NoMessage("the server aborted the call")
         elif kind == DATA and stream == STREAM:
             yield payload[1 : size - payload[0]] if flags & PADDED else payload
         if kind in (DATA, HEADERS) and stream == STREAM and flags & END_STREAM:
@@ -91,7 +91,7 @@ def _exactly(connection: socket.socket, count: int, deadline: Deadline) -> bytes
         connection.settimeout(deadline.left())
         part = connection.recv(count)
         if not part:
-            raise ConnectionResetError("the connection ended within an answer")
+            raise ConnectionResetError("the connection ended within a reply")
         parts.append(part)
         count -= len(part)
     return b"".join(parts)
@@ -102,5 +102,5 @@ def _message(content: bytes) -> bytes:
         raise NoMessage("the call ended without a message")
     compressed, size = struct.unpack(">BI", content[:5])
     if compressed or len(content) != 5 + size:
-        raise NoMessage("an answer that we did not ask for")
+        raise NoMessage("the reply is compressed, or not exactly one message")
     return content[5:]

@@ -1,4 +1,4 @@
-"""The hash of all keys at one revision, asked of one member: etcdserverpb.Maintenance/HashKV."""
+"""The hash of all keys at one revision from one member: etcdserverpb.Maintenance/HashKV."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
 
 def hash_at(target: Target, context: ssl.SSLContext | None, revision: int, deadline: Deadline) -> Hash:
-    """Ask for it. TryLater if the member has none to give: not there yet, or compacted."""
+    """Request the hash. TryLater if the member has not reached the revision yet, or has compacted it."""
     try:
         with dial(target, context, deadline) as connection:
             answer = unary(connection, target, METHOD, b"\x08" + varint(revision), deadline)
@@ -32,11 +32,11 @@ def hash_at(target: Target, context: ssl.SSLContext | None, revision: int, deadl
 
 
 def read_hash(message: bytes, revision: int) -> Hash:
-    """HashKVResponse: 1 is the header, 2 the hash, 3 the revision up to which it was compacted. Raises ValueError."""
+    """Decode HashKVResponse: 1 header, 2 hash, 3 compact revision. Raises ValueError."""
     found = dict(fields(message))
     header = found.get(1)
     if not isinstance(header, bytes):
-        raise ValueError("an answer without a header")
+        raise ValueError("a reply without a header")
     ids = dict(fields(header))
     return Hash(
         cluster_id=_number(ids.get(1)),
@@ -48,7 +48,7 @@ def read_hash(message: bytes, revision: int) -> Hash:
 
 
 def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The fields of a protobuf message by their numbers. Raises ValueError."""
+    """The fields of a protobuf message by number. Raises ValueError."""
     at = 0
     while at < len(message):
         tag, at = _varint(message, at)
@@ -62,9 +62,9 @@ def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
         elif kind in (FIXED32, FIXED64):
             size = 4 if kind == FIXED32 else 8
         else:
-            raise ValueError(f"a field of an unknown kind: {kind}")
+            raise ValueError(f"a field of an unknown wire type: {kind}")
         if at + size > len(message):
-            raise ValueError("a field that is cut off")
+            raise ValueError("a truncated field")
         yield tag >> 3, message[at : at + size]
         at += size
 
@@ -75,13 +75,13 @@ def _varint(message: bytes, at: int) -> tuple[int, int]:
         number |= (byte & 127) << (7 * index)
         if byte < 128:
             return number & (1 << 64) - 1, at + index + 1
-    raise ValueError("a number that does not end")
+    raise ValueError("a varint without an end")
 
 
 def _number(value: int | bytes | None) -> int:
-    """A number that is 0 is left out."""
+    """protobuf omits a field that is 0."""
     if isinstance(value, bytes):
-        raise ValueError("text where a number belongs")
+        raise ValueError("bytes where a number belongs")
     return value or 0
 
 

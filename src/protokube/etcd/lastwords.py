@@ -1,8 +1,8 @@
-"""Find etcd's last words in its output: pure but for the time zone of capnslog.
+"""Find the messages with which etcd exited in its output. Pure, except for the local time zone of capnslog.
 
-Lines come as zap writes them (JSON, or with tabs), as capnslog of 3.4 does, and as Go prints a panic; around each there
-may be what a container runtime adds. Keys and values of users get into etcd's log, too. So a sentence counts only as
-the whole message, or the whole error, of a line that etcd writes when it ends.
+Lines have the format of zap (JSON, or with tabs), of capnslog in 3.4, or of a Go panic, with or without the prefix of a
+container runtime. Users' keys and values get into etcd's log, too. So a message counts only if it is the whole message,
+or the whole error, of a line that etcd writes when it exits.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ CONSOLE = re.compile(r"(\d{4}-\d\d-\d\dT\S+)\t([a-z]+)\t(?:[^\t]*\t)*?([^\t]+?)(
 PANIC = re.compile(r"panic: (.*)")
 RESTARTS = re.compile(r"restarting member ([0-9a-f]{1,16}) in cluster ([0-9a-f]{1,16}) at commit index \d+")
 ENDS = frozenset({"panic", "fatal", "C"})
-"""Levels of lines after which there is no more etcd."""
+"""Log levels at which etcd exits."""
 BEGINS = ("starting an etcd server", "etcd Version:")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """What one line says, whatever its form."""
+    """One parsed log line of any format."""
 
     message: str
     at: float | None
@@ -38,9 +38,9 @@ class Line:
 
 
 def find(lines: Iterable[str]) -> tuple[LastWords, ...]:
-    """All last words in the order in which they were said. A later start of etcd takes back all but a proof.
+    """All exit messages in their order. A later start of etcd discards all but LACKS_ACKNOWLEDGED.
 
-    That data is corrupt, or a member removed, an etcd says at each start; an index once acknowledged stays so.
+    etcd repeats at each start that its data is corrupt or its member removed; an acknowledged index remains a proof.
     """
     found: list[LastWords] = []
     ids: tuple[int, int] | None = None
@@ -59,7 +59,7 @@ def find(lines: Iterable[str]) -> tuple[LastWords, ...]:
                     cluster_id=ids[0] if ids else None, member_id=ids[1] if ids else None,
                 )  # fmt: skip
                 if found and _key(found[-1]) == _key(words):
-                    found.pop()  # zap, and then Go, say the same panic; so does the next start
+                    found.pop()  # zap and Go both print the same panic; so does the next start
                 found.append(words)
     return tuple(found)
 
@@ -78,7 +78,7 @@ def _sentences(line: Line) -> Iterator[str]:
 
 
 def _ids(line: Line) -> tuple[int, int] | None:
-    """Cluster and member, from the line that etcd writes when it goes on with data."""
+    """Cluster and member id, from the line that etcd writes when it restarts with existing data."""
     if line.message == "restarting local member" and line.fields is not None:
         texts = line.fields.get("cluster-id", ""), line.fields.get("local-member-id", "")
     elif match := RESTARTS.fullmatch(line.message):
@@ -92,7 +92,7 @@ def _ids(line: Line) -> tuple[int, int] | None:
 
 
 def _unwrapped(lines: Iterable[str]) -> Iterator[tuple[str, float | None]]:
-    """Each line as etcd wrote it, with the time that the container runtime added, if one did."""
+    """Each line as etcd wrote it, with the timestamp of the container runtime, if there is one."""
     begun = ""
     for line in lines:
         if match := CRI.fullmatch(line):
@@ -141,7 +141,7 @@ def _time(written: object) -> float | None:
 
 
 def _local_time(written: str) -> float | None:
-    """capnslog does not write its zone; it is that of the machine."""
+    """capnslog writes local time without a zone."""
     try:
         return datetime.fromisoformat(written).timestamp()
     except ValueError:

@@ -1,4 +1,4 @@
-"""The logs of the members on this machine, each read on from where the last read ended."""
+"""The write-ahead logs of the members on this machine; each read continues where the last one ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""etcd's JSON and our values. Its 64-bit numbers are text, its bytes base64, and what is zero or empty is left out."""
+"""Convert etcd's JSON to our values. 64-bit numbers are strings, bytes base64; zero and empty values are omitted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from protokube.etcd import Alarm, KeyValue, Status
 from protokube.members.start import Listed
 
 BYTES = "surrogateescape"
-"""Whatever is in etcd comes through as text and goes back as it was."""
+"""Any bytes in etcd survive decoding to text and encoding back."""
 
 
 def to_wire(text: str) -> str:
@@ -22,43 +22,43 @@ def from_wire(text: str) -> str:
 
 
 def prefix_range(prefix: str) -> dict[str, str]:
-    """All keys that begin so; every key if nothing is said."""
+    """The range of all keys with this prefix; every key if it is empty."""
     start = prefix.encode(errors=BYTES)
     stem = start.rstrip(b"\xff")
     end = stem[:-1] + bytes([stem[-1] + 1]) if stem else b"\0"
     return {"key": b64encode(start or b"\0").decode(), "range_end": b64encode(end).decode()}
 
 
-def listed(told: Mapping[str, Any]) -> Listed:
+def listed(document: Mapping[str, Any]) -> Listed:
     return Listed(
-        id=int(told["ID"]),
-        name=told.get("name", ""),
-        peer_urls=tuple(told.get("peerURLs", ())),
-        client_urls=tuple(told.get("clientURLs", ())),
-        learner=bool(told.get("isLearner")),
+        id=int(document["ID"]),
+        name=document.get("name", ""),
+        peer_urls=tuple(document.get("peerURLs", ())),
+        client_urls=tuple(document.get("clientURLs", ())),
+        learner=bool(document.get("isLearner")),
     )
 
 
-def list_of_members(told: Mapping[str, Any]) -> tuple[Listed, ...]:
-    return tuple(sorted((listed(each) for each in told.get("members", ())), key=lambda member: member.id))
+def list_of_members(document: Mapping[str, Any]) -> tuple[Listed, ...]:
+    return tuple(sorted((listed(each) for each in document.get("members", ())), key=lambda member: member.id))
 
 
-def status(told: Mapping[str, Any]) -> Status:
-    header = told["header"]
+def status(document: Mapping[str, Any]) -> Status:
+    header = document["header"]
     return Status(
         cluster_id=int(header["cluster_id"]),
         member_id=int(header["member_id"]),
-        leader=int(told.get("leader", 0)),
+        leader=int(document.get("leader", 0)),
         revision=int(header.get("revision", 0)),
-        raft_term=int(told.get("raftTerm", 0)),
-        raft_index=int(told.get("raftIndex", 0)),
-        applied_index=int(told.get("raftAppliedIndex", 0)),
-        db_size=int(told.get("dbSize", 0)),
-        version=told.get("version", ""),
-        learner=bool(told.get("isLearner")),
-        errors=tuple(told.get("errors", ())),
-        db_size_in_use=int(told.get("dbSizeInUse", 0)),
-        quota=int(told.get("dbSizeQuota", 0)),
+        raft_term=int(document.get("raftTerm", 0)),
+        raft_index=int(document.get("raftIndex", 0)),
+        applied_index=int(document.get("raftAppliedIndex", 0)),
+        db_size=int(document.get("dbSize", 0)),
+        version=document.get("version", ""),
+        learner=bool(document.get("isLearner")),
+        errors=tuple(document.get("errors", ())),
+        db_size_in_use=int(document.get("dbSizeInUse", 0)),
+        quota=int(document.get("dbSizeQuota", 0)),
     )
 
 
@@ -67,10 +67,10 @@ def alarms(reply: Mapping[str, Any]) -> tuple[Alarm, ...]:
     return tuple(sorted(Alarm(int(each.get("memberID", 0)), str(each.get("alarm", ""))) for each in found))
 
 
-def key_value(told: Mapping[str, Any]) -> KeyValue:
+def key_value(document: Mapping[str, Any]) -> KeyValue:
     return KeyValue(
-        key=from_wire(told["key"]),
-        value=from_wire(told.get("value", "")),
-        lease=int(told.get("lease", 0)),
-        mod_revision=int(told["mod_revision"]),
+        key=from_wire(document["key"]),
+        value=from_wire(document.get("value", "")),
+        lease=int(document.get("lease", 0)),
+        mod_revision=int(document["mod_revision"]),
     )

@@ -1,7 +1,7 @@
-"""Whom we trust and who we are towards etcd, always as the files on the disk say now.
+"""TLS contexts for etcd: CA and client certificate, always as the files on the disk are now.
 
-Certificates are renewed while we run, so the contexts are made anew when a file changes. What is hard is the moment in
-which certificate and key are not a pair: then the old contexts go on until the next look.
+Certificates are renewed while we run, so the contexts are rebuilt when a file changes. The hard part is the moment when
+certificate and key do not match: then the old contexts are used until the next call.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from protokube.errors import TryLater
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsFiles:
-    """The authority of etcd's clients and servers, and our own certificate under it."""
+    """The CA of etcd's clients and servers, and our own client certificate."""
 
     ca: Path
     cert: Path
@@ -24,7 +24,7 @@ class TlsFiles:
 
 @dataclass(frozen=True, slots=True)
 class Contexts:
-    """One pair for each state of the files; two states are never equal."""
+    """One pair for each version of the files; two versions are never equal."""
 
     gateway: ssl.SSLContext
     grpc: ssl.SSLContext
@@ -50,10 +50,10 @@ class Trust:
         except OSError as error:  # SSLError is one
             if before is None:
                 raise TryLater(
-                    "cannot speak to etcd: our certificate cannot be read",
+                    "cannot connect to etcd: our certificate cannot be read",
                     saw=f"{type(error).__name__}: {error}",
                     want=f"{self._files.ca}, {self._files.cert} and {self._files.key}",
-                    hint="the agent issues them; see its report for what keeps it from that",
+                    hint="the agent issues them; see its report for why it has not",
                 ) from error
         return before[1]
 
@@ -62,7 +62,7 @@ class Trust:
         return tuple((each.st_mtime_ns, each.st_size, each.st_ino) for each in seen)
 
     def _context(self, *protocols: str) -> ssl.SSLContext:
-        """Made by hand: the default one would also trust what the environment names."""
+        """Not `create_default_context`, which also trusts the CAs that the environment names."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # verifies the chain and the name
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.load_verify_locations(self._files.ca)

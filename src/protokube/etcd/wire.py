@@ -1,7 +1,7 @@
-"""JSON over one kept connection to one member, each step of it before a deadline.
+"""JSON over one persistent connection to one member, with a deadline for each call.
 
-What is hard is an answer that never came: the request may have been carried out. So a failure says whether anything was
-sent, and a connection that the other side has closed meanwhile is noticed before something is sent on it.
+The hard part is a missing reply: the request may have been applied. So a failure tells whether anything was sent, and a
+connection that the server has closed meanwhile is detected before a request is sent on it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from protokube.etcd.dial import Target, dial
 
 
 class NoAnswer(Exception):
-    """Nothing came back, or nothing that could be read."""
+    """No reply came back, or none that could be read."""
 
     def __init__(self, why: str, *, sent: bool) -> None:
         super().__init__(why)
@@ -28,7 +28,7 @@ class NoAnswer(Exception):
 
 
 class Stream(io.RawIOBase):
-    """What comes in on a socket, for one response; a sender that drips cannot stretch the deadline."""
+    """The bytes of one response from a socket; a slow sender cannot extend the deadline."""
 
     def __init__(self, connection: socket.socket, deadline: Deadline) -> None:
         self._connection, self._deadline = connection, deadline
@@ -41,12 +41,12 @@ class Stream(io.RawIOBase):
         return self._connection.recv_into(buffer)
 
     def makefile(self, *_: object) -> io.BufferedReader:
-        """What a response asks of a socket."""
+        """The call of a socket that HTTPResponse needs."""
         return io.BufferedReader(self)
 
 
 class Wire:
-    """A connection to a member; open from the start, and of no more use after a NoAnswer."""
+    """A connection to a member; open from the start, unusable after a NoAnswer."""
 
     def __init__(self, target: Target, context: ssl.SSLContext | None, deadline: Deadline) -> None:
         self.target, self.context = target, context
@@ -56,14 +56,14 @@ class Wire:
             raise NoAnswer(_words(error), sent=False) from error
 
     def idle(self) -> bool:
-        """Whether it can still be used: nothing comes in unasked but the news that the other side is gone."""
+        """Whether it can still be used: an idle connection becomes readable only when the server closes it."""
         try:
             return not select.select([self._connection], [], [], 0)[0]
         except (OSError, ValueError):
             return False
 
     def exchange(self, path: str, body: Any, deadline: Deadline) -> tuple[int, Any]:
-        """Post a JSON document, or get one if there is none to post; the status and what came back."""
+        """POST a JSON document, or GET if `body` is None; returns the status and the decoded reply."""
         try:
             self._connection.settimeout(deadline.left())
         except TimeoutError as error:
@@ -90,7 +90,7 @@ class Wire:
 
 
 def _document(text: bytes) -> Any:
-    """The JSON that came back; plain text as it is."""
+    """The decoded JSON; plain text if it is not JSON."""
     try:
         return json.loads(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Far sides that behave as a test says: a gateway is a list of answers, each a function from a connection to bytes."""
+"""Fake servers: a gateway is a list of replies, each a function from a connection to bytes."""
 
 from __future__ import annotations
 

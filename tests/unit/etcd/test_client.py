@@ -1,4 +1,4 @@
-"""Which member is asked, how often, and what a caller is told, against gateways that behave as the test says."""
+"""Which member is asked, how often, and which error a caller gets, against gateways that behave as the test says."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Far:
         self._clients.append(GatewayEtcd(endpoints, timeout=timeout))
         return self._clients[-1]
 
-    def asked(self) -> list[int]:
+    def request_counts(self) -> list[int]:
         """How many requests each one got."""
         return [len(each.requests) for each in self.gateways.values()]
 
@@ -62,8 +62,8 @@ def test_a_read_goes_on_to_the_next_member_whatever_is_wrong_with_the_first(far:
     client = far.client(trouble, KEYS, KEYS, timeout=6 if trouble in (is_silent, drips) else 60)
 
     assert [each.value for each in client.read("k")] == ["v"]
-    until(lambda: far.asked()[0])  # one that is silent may read what it was sent after we went on
-    assert far.asked() == [1, 1, 0]
+    until(lambda: far.request_counts()[0])  # one that is silent may read what it was sent after we went on
+    assert far.request_counts() == [1, 1, 0]
 
 
 def test_the_member_that_answered_last_is_asked_first(far: Far) -> None:
@@ -71,7 +71,7 @@ def test_the_member_that_answered_last_is_asked_first(far: Far) -> None:
     for _ in range(3):
         client.read("k")
 
-    assert far.asked() == [1, 3]
+    assert far.request_counts() == [1, 3]
 
 
 def test_nobody_answering_is_told_with_a_reason_for_each_and_within_the_time(far: Far) -> None:
@@ -94,8 +94,8 @@ def test_a_write_that_got_no_answer_is_not_sent_to_another_member(far: Far, trou
     with pytest.raises(TryLater, match="may have been done or not"):
         getattr(client, write)(*arguments)
 
-    until(lambda: far.asked()[0])
-    assert far.asked() == [1, 0]
+    until(lambda: far.request_counts()[0])
+    assert far.request_counts() == [1, 0]
 
 
 def test_after_a_write_without_an_answer_the_next_call_begins_with_another_member(far: Far) -> None:
@@ -105,8 +105,8 @@ def test_after_a_write_without_an_answer_the_next_call_begins_with_another_membe
     client._timeout = 60
 
     assert client.put("k", "v") == 7
-    until(lambda: far.asked()[0])
-    assert far.asked() == [1, 1]
+    until(lambda: far.request_counts()[0])
+    assert far.request_counts() == [1, 1]
 
 
 def test_a_write_that_could_not_be_sent_goes_to_the_next_member(far: Far) -> None:
@@ -117,7 +117,7 @@ def test_a_write_that_could_not_be_sent_goes_to_the_next_member(far: Far) -> Non
 
 def test_a_write_that_a_learner_turned_away_goes_to_the_next_member(far: Far) -> None:
     assert far.client(LEARNER, WRITTEN).put("k", "v") == 7
-    assert far.asked() == [1, 1]
+    assert far.request_counts() == [1, 1]
 
 
 def test_a_write_that_timed_out_inside_etcd_is_not_sent_again(far: Far) -> None:
@@ -126,7 +126,7 @@ def test_a_write_that_timed_out_inside_etcd_is_not_sent_again(far: Far) -> None:
     with pytest.raises(TryLater, match="request timed out"):
         client.put("k", "v")
 
-    assert far.asked() == [1, 0]
+    assert far.request_counts() == [1, 0]
 
 
 def test_a_write_survives_a_member_that_was_restarted_in_between(far: Far) -> None:
@@ -153,7 +153,7 @@ def test_an_answer_for_a_person_is_not_asked_of_others(far: Far) -> None:
     with pytest.raises(Refused, match="URLs are invalid"):
         client.add_learner("nonsense")
 
-    assert far.asked() == [1, 0]
+    assert far.request_counts() == [1, 0]
 
 
 def test_the_members_are_listed_by_the_one_that_proved_a_quorum(far: Far) -> None:
@@ -175,7 +175,7 @@ def test_a_question_to_one_member_is_asked_of_no_other(far: Far) -> None:
         client.status("a")
 
     assert client.status("b").revision == 7
-    assert far.asked() == [1, 1]
+    assert far.request_counts() == [1, 1]
 
 
 def test_a_member_that_nobody_named_is_refused(far: Far) -> None:
@@ -196,8 +196,8 @@ def test_removing_and_revoking_what_is_gone_is_nothing(far: Far) -> None:
 def test_removing_may_be_asked_of_the_next_member(far: Far) -> None:
     far.client(is_silent, fails("etcdserver: member not found", 5, 404), timeout=5).remove(5)
 
-    until(lambda: far.asked()[0])
-    assert far.asked() == [1, 1]
+    until(lambda: far.request_counts()[0])
+    assert far.request_counts() == [1, 1]
 
 
 def test_promoting_a_voter_is_nothing_and_one_that_is_behind_is_asked_again(far: Far) -> None:
@@ -231,10 +231,10 @@ def test_creating_asks_etcd_to_compare(far: Far) -> None:
     client = far.of({"a": far.gateways["a"].url})
 
     assert [client.create("k", "v", lease=9) for _ in range(2)] == [True, False]
-    path, told = far.gateways["a"].requests[0]
+    path, body = far.gateways["a"].requests[0]
     assert path == "/v3/kv/txn"
-    assert told["compare"][0]["target"] == "CREATE"
-    assert told["success"][0]["request_put"] == {"key": to_wire("k"), "value": to_wire("v"), "lease": "9"}
+    assert body["compare"][0]["target"] == "CREATE"
+    assert body["success"][0]["request_put"] == {"key": to_wire("k"), "value": to_wire("v"), "lease": "9"}
 
 
 def test_without_endpoints_nobody_answers() -> None:
@@ -261,8 +261,8 @@ def test_after_a_survey_calls_begin_with_a_member_that_answered(far: Far) -> Non
     far.gateways = {"a": Gateway(is_silent), "b": Gateway(STATUS, KEYS)}
     client = far.of({name: each.url for name, each in far.gateways.items()})
     client.survey(3600, unlikely="a")
-    until(lambda: far.asked()[0])
+    until(lambda: far.request_counts()[0])
 
     assert [each.value for each in client.read("k")] == ["v"]
 
-    assert far.asked() == [1, 2]
+    assert far.request_counts() == [1, 2]

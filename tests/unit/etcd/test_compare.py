@@ -1,4 +1,4 @@
-"""The questions are asked in the right order, and whoever does not answer is absent, not different."""
+"""Requests are made in the right order, and a member that does not answer is absent, not different."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Members:
     hashes: dict[str, int] = field(default_factory=lambda: dict.fromkeys("abc", 7))
     deaf: frozenset[str] = frozenset()
     """`hash b`: b gives no hash; `status b 2`: b gives no second status."""
-    asked: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
 
     late: dict[str, list[Status]] = field(default_factory=dict)
     """What a member says first, before it says what all say."""
@@ -44,13 +44,13 @@ class Members:
 
     def hash(self, endpoint: str, revision: int) -> Hash:
         self._ask("hash", endpoint)
-        told = self.statuses[endpoint]
+        seen = self.statuses[endpoint]
         hashed = self.hashes[endpoint] + revision
-        return Hash(cluster_id=told.cluster_id, member_id=told.member_id, hash=hashed, revision=revision, compacted=5)
+        return Hash(cluster_id=seen.cluster_id, member_id=seen.member_id, hash=hashed, revision=revision, compacted=5)
 
     def _ask(self, what: str, endpoint: str) -> None:
-        times = self.asked.count(f"{what} {endpoint}") + 1
-        self.asked.append(f"{what} {endpoint}")
+        times = self.requests.count(f"{what} {endpoint}") + 1
+        self.requests.append(f"{what} {endpoint}")
         if {f"{what} {endpoint}", f"{what} {endpoint} {times}", endpoint} & self.deaf:
             raise TryLater(f"{endpoint} did not answer")
 
@@ -67,7 +67,7 @@ def test_each_look_at_everybody_is_over_before_the_next_begins() -> None:
     members.compared()
 
     order = ["status", "hash", "status", "status", "list", "status"]
-    assert members.asked == [f"{what} {name}" for what in order for name in "abc"]
+    assert members.requests == [f"{what} {name}" for what in order for name in "abc"]
 
 
 def test_a_member_that_is_a_moment_behind_is_waited_for() -> None:
@@ -81,7 +81,7 @@ def test_a_member_that_stays_behind_is_not_waited_for_long() -> None:
     members = Members(statuses={"a": STATUS, "b": behind, "c": STATUS})
 
     assert members.compared() == NotComparable("b did not keep up")
-    assert members.asked.count("status b") == LOOKS - 1 + TRIES
+    assert members.requests.count("status b") == LOOKS - 1 + TRIES
 
 
 def test_hashes_are_asked_for_at_the_revision_that_everybody_has_reached() -> None:
@@ -109,9 +109,9 @@ def test_a_member_that_stops_answering_half_way_is_absent() -> None:
 
 
 def test_a_member_without_a_hash_cannot_be_compared_by_it() -> None:
-    told = Members(deaf=frozenset({"hash c"})).compared()
+    found = Members(deaf=frozenset({"hash c"})).compared()
 
-    assert told == NotComparable("c: no hash after the same compaction")
+    assert found == NotComparable("c: no hash after the same compaction")
 
 
 def test_nobody_answering_is_no_difference() -> None:
@@ -123,4 +123,4 @@ def test_a_learner_is_neither_asked_for_a_hash_nor_missed() -> None:
     members = Members(statuses={"a": STATUS, "b": STATUS, "c": learner})
 
     assert members.compared() == Agree()
-    assert "hash c" not in members.asked
+    assert "hash c" not in members.requests

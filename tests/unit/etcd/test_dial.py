@@ -67,7 +67,7 @@ def test_the_second_address_of_a_name_is_tried_when_nobody_is_at_the_first() -> 
 
 def test_a_handshake_that_never_ends_ends_with_the_deadline() -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    with socket.create_server(("127.0.0.1", 0)) as server:  # connects by the kernel, and nobody shakes hands
+    with socket.create_server(("127.0.0.1", 0)) as server:  # the kernel accepts, but no TLS handshake follows
         started = time.monotonic()
         with pytest.raises(TimeoutError):
             dial(Target("127.0.0.1", server.getsockname()[1], secure=True), context, Deadline.after(0.3))

@@ -1,4 +1,4 @@
-"""What etcd answers when it does not do what it was asked, in the words of who has to act."""
+"""The error replies of etcd: whether a retry helps, or a person has to act."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def test_what_passes_by_itself_is_asked_again_later(message: str, code: int) -> 
     fault = fault_in(503, answer(message, code))
 
     assert fault is not None
-    told = fault.explained("cannot do it")
-    assert isinstance(told, TryLater)
-    assert told.message == f"cannot do it: {message}"
+    error = fault.explained("cannot do it")
+    assert isinstance(error, TryLater)
+    assert error.message == f"cannot do it: {message}"
 
 
 @pytest.mark.parametrize(
@@ -61,9 +61,9 @@ def test_an_answer_without_an_error_is_none() -> None:
 
 
 def test_the_error_of_a_stream_is_found_one_level_deeper() -> None:
-    told = {"error": {"grpc_code": 14, "http_code": 503, "message": "etcdserver: no leader"}}
+    document = {"error": {"grpc_code": 14, "http_code": 503, "message": "etcdserver: no leader"}}
 
-    fault = fault_in(503, told)
+    fault = fault_in(503, document)
 
     assert fault is not None
     assert (fault.code, fault.message) == (Code.UNAVAILABLE, "etcdserver: no leader")

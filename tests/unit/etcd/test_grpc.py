@@ -143,7 +143,7 @@ def test_a_connection_that_ends_early_is_an_error_of_the_network(ends: tuple[soc
     ends[1].sendall(OK_HEADERS[:5])
     ends[1].shutdown(socket.SHUT_WR)
 
-    with pytest.raises(OSError, match="ended within an answer"):
+    with pytest.raises(OSError, match="ended within a reply"):
         unary(ends[0], TARGET, "/service/method", b"", Deadline.after(5))
 
 

@@ -38,9 +38,9 @@ def response(cluster: int, member: int, hashed: int, compacted: int) -> bytes:
 @given(U64, U64, st.integers(0, 2**32 - 1), I64)
 @steady
 def test_every_hash_is_read_as_it_was_written(cluster: int, member: int, hashed: int, compacted: int) -> None:
-    told = read_hash(response(cluster, member, hashed, compacted), 7)
+    found = read_hash(response(cluster, member, hashed, compacted), 7)
 
-    assert told == Hash(cluster_id=cluster, member_id=member, hash=hashed, revision=7, compacted=compacted)
+    assert found == Hash(cluster_id=cluster, member_id=member, hash=hashed, revision=7, compacted=compacted)
 
 
 def test_a_member_that_was_never_compacted_says_minus_one() -> None:
@@ -81,7 +81,7 @@ def test_a_member_that_is_not_there_is_asked_later() -> None:
 
 def test_a_member_that_hangs_up_is_asked_later() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(0)  # connections wait in the queue of the kernel, and nobody ever takes them
+        server.settimeout(0)  # connections stay in the kernel's backlog and are never accepted
         target = Target("127.0.0.1", server.getsockname()[1], secure=False)
         with pytest.raises(TryLater, match="did not answer"):
             hash_at(target, None, 7, Deadline.after(0.2))

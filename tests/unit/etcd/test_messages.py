@@ -16,16 +16,16 @@ HEADER = {"cluster_id": "17406247293755919242", "member_id": "850907105176695291
 
 
 def test_numbers_beyond_what_a_float_holds_are_read_exactly() -> None:
-    told = status({"header": HEADER, "leader": "18446744073709551615", "dbSize": "20480"})
+    found = status({"header": HEADER, "leader": "18446744073709551615", "dbSize": "20480"})
 
-    assert told.cluster_id == 17406247293755919242
-    assert told.leader == 2**64 - 1
+    assert found.cluster_id == 17406247293755919242
+    assert found.leader == 2**64 - 1
 
 
 def test_what_a_status_leaves_out_is_zero() -> None:
-    told = status({"header": HEADER, "version": "3.5.1", "errors": ["etcdserver: no leader"]})
+    found = status({"header": HEADER, "version": "3.5.1", "errors": ["etcdserver: no leader"]})
 
-    assert told == Status(
+    assert found == Status(
         cluster_id=17406247293755919242,
         member_id=8509071051766952914,
         leader=0,
@@ -46,26 +46,26 @@ def test_a_learner_says_that_it_is_one() -> None:
 
 
 def test_a_member_that_was_added_and_never_started_has_no_name_and_no_client_urls() -> None:
-    told = listed({"ID": "9400958384018454334", "peerURLs": ["https://etcd-d:2380"], "isLearner": True})
+    found = listed({"ID": "9400958384018454334", "peerURLs": ["https://etcd-d:2380"], "isLearner": True})
 
-    assert told == Listed(
+    assert found == Listed(
         id=9400958384018454334, name="", peer_urls=("https://etcd-d:2380",), client_urls=(), learner=True
     )
-    assert not told.started
+    assert not found.started
 
 
 def test_members_come_sorted_by_id_and_not_by_its_text() -> None:
-    told = {"members": [{"ID": "100", "name": "c"}, {"ID": "20", "name": "b"}, {"ID": "3", "name": "a"}]}
+    document = {"members": [{"ID": "100", "name": "c"}, {"ID": "20", "name": "b"}, {"ID": "3", "name": "a"}]}
 
-    assert [each.name for each in list_of_members(told)] == ["a", "b", "c"]
+    assert [each.name for each in list_of_members(document)] == ["a", "b", "c"]
     assert list_of_members({}) == ()
 
 
 def test_a_key_value_without_a_value_or_a_lease_is_empty_and_free() -> None:
-    told = {"key": to_wire("a/b"), "mod_revision": "4"}
+    document = {"key": to_wire("a/b"), "mod_revision": "4"}
 
-    assert key_value(told) == KeyValue(key="a/b", value="", lease=0, mod_revision=4)
-    assert key_value(told | {"value": to_wire("x"), "lease": "77"}).lease == 77
+    assert key_value(document) == KeyValue(key="a/b", value="", lease=0, mod_revision=4)
+    assert key_value(document | {"value": to_wire("x"), "lease": "77"}).lease == 77
 
 
 @given(st.binary(max_size=30))
@@ -80,8 +80,8 @@ def test_whatever_is_in_etcd_comes_through_as_text_and_goes_back_as_it_was(raw: 
 @given(st.binary(max_size=4), st.binary(max_size=6))
 @steady
 def test_a_prefix_covers_exactly_the_keys_that_begin_with_it(prefix: bytes, key: bytes) -> None:
-    told = prefix_range(prefix.decode(errors="surrogateescape"))
-    start, end = b64decode(told["key"]), b64decode(told["range_end"])
+    found = prefix_range(prefix.decode(errors="surrogateescape"))
+    start, end = b64decode(found["key"]), b64decode(found["range_end"])
     to_the_end = end == b"\0"  # etcd's way to say "everything from here on"
     key = key or b"k"  # etcd has no empty key
 
@@ -89,15 +89,15 @@ def test_a_prefix_covers_exactly_the_keys_that_begin_with_it(prefix: bytes, key:
 
 
 def test_alarms_are_read_sorted_and_none_is_nothing() -> None:
-    told = {"alarms": [{"memberID": "7", "alarm": "NOSPACE"}, {"memberID": "2", "alarm": "CORRUPT"}]}
+    document = {"alarms": [{"memberID": "7", "alarm": "NOSPACE"}, {"memberID": "2", "alarm": "CORRUPT"}]}
 
-    assert alarms(told) == (Alarm(2, "CORRUPT"), Alarm(7, "NOSPACE"))
+    assert alarms(document) == (Alarm(2, "CORRUPT"), Alarm(7, "NOSPACE"))
     assert alarms({}) == ()
 
 
 def test_a_status_says_how_much_of_the_database_is_in_use_and_since_3_6_its_quota() -> None:
-    told = {"header": {"cluster_id": "1", "member_id": "2"}, "dbSize": "9", "dbSizeInUse": "5", "dbSizeQuota": "20"}
+    document = {"header": {"cluster_id": "1", "member_id": "2"}, "dbSize": "9", "dbSizeInUse": "5", "dbSizeQuota": "20"}
 
-    found = status(told)
+    found = status(document)
 
     assert (found.db_size, found.db_size_in_use, found.quota) == (9, 5, 20)

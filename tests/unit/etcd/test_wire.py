@@ -1,4 +1,4 @@
-"""One kept connection: what comes back, what is known when nothing does, and that time is kept."""
+"""One persistent connection: replies, failures without a reply, and deadlines."""
 
 from __future__ import annotations
 
