@@ -1,7 +1,7 @@
-"""The add-ons of a cluster in its store: sets by what they are, and beside them which set is the current one.
+"""The add-ons of a cluster in its store: sets by digest, and beside them which set is the current one.
 
-Whoever is told a digest reads exactly those. A machine is told one at its launch, and nobody tells it of a later one:
-so every master asks for the current set, and the digest it was launched with serves only where none was ever named.
+A digest names exactly one set. A machine gets a digest at its launch, and no later one: so every master reads which set
+is current, and uses the digest of its launch only where no set was ever made current.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ def place(cluster: str, of: str) -> str:
 
 
 def put_addons(store: Store, cluster: str, addons: tuple[Addon, ...]) -> str:
-    """Have them in the store, and every master want them; the digest they are known by."""
+    """Store the add-ons and make them the current set; returns their digest."""
     of = digest(addons)
     with contextlib.suppress(AlreadyThere):
         store.create(place(cluster, of), encode(addons))
-    _name_current(store, cluster, of)  # last: what is named must be there
+    _name_current(store, cluster, of)  # last: the current set must exist
     return of
 
 
 def read_current(store: Store, cluster: str) -> Current | None:
-    """What was asked for last; None if nothing ever was, or by a version of us that did not count."""
+    """The current set; None if none was ever made current, as in stores of older versions."""
     stored = _stored(store, place(cluster, CURRENT))
     return currents.decode(stored.data) if stored else None
 
@@ -48,12 +48,12 @@ def _name_current(store: Store, cluster: str, of: str) -> None:
             store.create(path, currents.encode(wanted))
         else:
             store.replace(path, currents.encode(wanted), stored.version)
-    except (AlreadyThere, TryLater) as why:  # somebody else was faster, or the answer was lost
+    except (AlreadyThere, TryLater) as why:  # another writer was faster, or the reply was lost
         now = read_current(store, cluster)
         if now is None or now.digest != of:
             raise TryLater(
-                "somebody else says at the same time which add-ons this cluster gets", saw=str(now), want=str(wanted),
-                hint="run the command again: who comes last is right",
+                "another command changes the add-ons of this cluster at the same time", saw=str(now), want=str(wanted),
+                hint="run the command again: the last one wins",
             ) from why  # fmt: skip
 
 
@@ -68,14 +68,14 @@ def read_addons(store: Store, cluster: str, of: str) -> tuple[Addon, ...]:
     addons = decode(store.read(place(cluster, of)).data)
     if digest(addons) != of:
         raise Refused(
-            "the add-ons in the store are not those that were asked for", saw=digest(addons)[:12], want=of[:12],
+            "the add-ons in the store do not match their digest", saw=digest(addons)[:12], want=of[:12],
             hint="`protokube up` writes them anew once the file is gone",
         )  # fmt: skip
     return addons
 
 
 def read_manifest(url: str) -> str:
-    """The text behind the place of a manifest: any kind of store can hold one."""
+    """The text of a manifest at a URL of any kind of store."""
     from protokube.store.open import open_store
 
     folder, _, name = url.rpartition("/")

@@ -1,7 +1,7 @@
-"""Files that are wholly old or wholly new, whatever kills us: the disk work of the file store.
+"""Atomic and durable file writes for the file store: after a crash a file has its old or its new content.
 
 A name appears or changes in one step (link, rename) and only after the content is on the disk. The folder
-is flushed too: without that, a rename can be forgotten by a power cut although the file was flushed.
+is flushed too: without that, a power cut can lose a rename although the file was flushed.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from protokube.store.paths import RESERVED
 
 LOCK = RESERVED + "lock"
 POLL_SECONDS = 0.003
-NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)  # what vfat and some FUSE file systems answer
+NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)  # errors of vfat and some FUSE file systems
 
 
 def write_new(place: Path, data: bytes, mode: int) -> None:
-    """Make a file that was not there. Raises FileExistsError when it was, leaving it alone."""
+    """Create a file. Raises FileExistsError if it exists, without changing it."""
     with _unfinished(place, data, mode) as draft:
         try:
-            os.link(draft, place)  # unlike a rename, a link never goes over what exists
+            os.link(draft, place)  # unlike a rename, a link never replaces a file
         except OSError as error:
             if error.errno not in NO_LINKS:
                 raise
@@ -48,7 +48,7 @@ def overwrite(place: Path, data: bytes, mode: int) -> None:
 
 
 def _settle(place: Path) -> None:
-    """Make a new name last. From here on it can be seen, so a disk that fails now leaves us in doubt."""
+    """Flush the folder. The new name is visible already, so a disk error now leaves the result unsure."""
     try:
         flush_folder(place.parent)
     except OSError as error:
@@ -61,10 +61,10 @@ def _settle(place: Path) -> None:
 
 @contextmanager
 def _unfinished(place: Path, data: bytes, mode: int) -> Iterator[Path]:
-    """The data, flushed, under a name that every reader ignores; gone afterwards."""
+    """The data, flushed, in a draft file that every reader ignores; removed afterwards."""
     draft = place.with_name(f"{RESERVED}draft-{secrets.token_hex(8)}")
     try:
-        # Private until complete: fchmod widens it, and no umask has a say.
+        # Private until complete; fchmod then sets the exact mode, regardless of the umask.
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
             file.write(data)
             file.flush()
@@ -76,7 +76,7 @@ def _unfinished(place: Path, data: bytes, mode: int) -> Iterator[Path]:
 
 
 def make_folder(place: Path, mode: int) -> None:
-    """Make one folder durably, with exactly this mode; one that exists keeps its own."""
+    """Create one folder durably, with exactly this mode; an existing folder keeps its mode."""
     try:
         place.mkdir(mode=0o700)
     except FileExistsError:
@@ -88,7 +88,7 @@ def make_folder(place: Path, mode: int) -> None:
 
 
 def flush_folder(place: Path) -> None:
-    """Put a folder's names on the disk."""
+    """fsync a folder, so that its names are on the disk."""
     handle = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(handle)
@@ -100,7 +100,7 @@ def flush_folder(place: Path) -> None:
 def locked(root: Path, seconds: float) -> Iterator[None]:
     """Be the only writer below a root, among threads and processes. Raises TryLater after some seconds.
 
-    The kernel drops the lock when its holder dies, so a killed process blocks nobody.
+    The kernel releases the lock when its holder dies, so a killed process does not block others.
     """
     deadline = time.monotonic() + seconds
     while (handle := _lock_now(root / LOCK)) is None:
@@ -117,7 +117,7 @@ def locked(root: Path, seconds: float) -> Iterator[None]:
 
 
 def _lock_now(place: Path) -> int | None:
-    """A handle that holds the lock, or None while somebody else does."""
+    """A handle that holds the lock, or None while another writer holds it."""
     handle = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""A complete configuration in the store: which document lies where, and in which order they are written."""
+"""Write a complete configuration to the store: the path of each document, and the order of the writes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from protokube.store import Store, layout
 
 
 def put_config(store: Store, config: Config, texts: list[tuple[str, str]]) -> dict[str, str]:
-    """The groups, then the cluster, which names its groups, then what the user wrote; what each path took.
+    """Write the groups, then the cluster, which refers to them, then the user's spec; the result for each path.
 
-    Killed in between, a reader may see a group of the new configuration beside the old cluster; running the command
-    again mends that. A group that left the spec stays in the store, named by nobody.
+    After a crash in between, a reader may see a group of the new configuration beside the old cluster; running the
+    command again completes it. A group that was removed from the spec stays in the store, unreferenced.
     """
     name = config.name
     cluster, *groups = documents(config)

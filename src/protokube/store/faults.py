@@ -1,7 +1,7 @@
-"""What went wrong on the way to a store, in one vocabulary for every vendor.
+"""Kinds of faults of a store, the same for every vendor.
 
-The vendor file says which `Kind` it met; here that becomes an error a user can act on. The one thing that
-matters: whether a write could have been carried out. If it could and it was guarded, the answer is `Unsure`.
+The vendor file maps its errors to a `Kind`; here that becomes an error a user can act on. What matters most is
+whether a write may have been applied. If it may and it was conditional, the error is `Unsure`.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from protokube.store.patience import Busy
 
 
 class Kind(Enum):
-    """The cases the next step depends on."""
+    """Kinds of faults that need different reactions."""
 
-    AWAY = "nothing answers there"  # nothing was sent
+    AWAY = "no server answers"  # nothing was sent
     UNREACHED = "no connection came about in time"  # nothing was sent
-    BUSY = "it asks us to come back later"  # it answered, and did nothing
-    BROKEN = "it failed while answering"  # sent; done or not, nobody knows
-    SILENT = "it did not answer in time"  # sent; done or not, nobody knows
+    BUSY = "it asks us to retry later"  # it replied, and did nothing
+    BROKEN = "it failed while answering"  # sent; applied or not is unknown
+    SILENT = "it did not answer in time"  # sent; applied or not is unknown
     DENIED = "it does not let us in"
     NO_BUCKET = "there is no such bucket"
     UNTRUSTED = "its certificate is not trusted"
-    REJECTED = "it turned the request down"
+    REJECTED = "it rejected the request"
 
 
 ERRORS: Mapping[Kind, type[ProtokubeError]] = {
@@ -58,7 +58,7 @@ HINTS: Mapping[Kind, str] = {
 def fault(
     kind: Kind, *, doing: str, url: str, saw: str, hints: Mapping[Kind, str] = HINTS, guarded: bool = False
 ) -> ProtokubeError:
-    """The error for what happened while doing something ("read dev/config") with the store at a URL."""
+    """The error for a fault while `doing` something ("read dev/config") with the store at a URL."""
     message = f"cannot {doing} in {url}: {kind.value}"
     hint = hints.get(kind) or HINTS[kind]
     if guarded and kind in (Kind.BROKEN, Kind.SILENT):
@@ -67,7 +67,7 @@ def fault(
 
 
 def need(module: str, extra: str, url: str) -> None:
-    """Raise Refused with the command that helps, unless an optional library is installed."""
+    """Raise Refused, with the pip command, unless an optional library is installed."""
     try:
         import_module(module)
     except ImportError as missing:

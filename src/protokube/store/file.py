@@ -1,7 +1,7 @@
-"""A store in a folder of this machine, or of a shared file system that honours locks.
+"""A store in a folder of this machine, or of a shared file system with working locks.
 
-Readers take no lock: a file is always wholly old or wholly new (see `atomic`). Writers that compare first
-hold one lock for the whole store. What the store wrote below pki/ and secrets/ only its owner may read.
+Readers take no lock: writes are atomic (see `atomic`). Writers that compare first hold one lock for the whole
+store. Files below pki/ and secrets/ are readable by their owner only.
 """
 
 from __future__ import annotations
@@ -84,10 +84,10 @@ class FileStore:
         return True
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Nothing to close."""
 
     def _place(self, path: str) -> Path:
-        """Where a path lies. A link inside the store could lead anywhere, so none is followed."""
+        """The file of a path. A link inside the store could lead anywhere, so none is followed."""
         check_path(path)
         for name in (*folders(path), path):
             if (self.root / name).is_symlink():
@@ -132,12 +132,12 @@ class FileStore:
 
 
 def digest(data: bytes) -> Version:
-    """The version of a file is its content: it survives a copy of the store."""
+    """The version of a file is the hash of its content, so it survives a copy of the store."""
     return Version(hashlib.sha256(data).hexdigest())
 
 
 def mode_of(path: str, *, folder: bool = False) -> int:
-    """Keys and secrets are their owner's; all else may be read by everybody on the machine."""
+    """Keys and secrets are private to their owner; all other files are world-readable."""
     around = path if folder else path.rpartition("/")[0]
     if PRIVATE.intersection(around.split("/")):
         return 0o700 if folder else 0o600
@@ -145,11 +145,11 @@ def mode_of(path: str, *, folder: bool = False) -> int:
 
 
 def explain(error: OSError, message: str) -> ProtokubeError:
-    """A fault of the disk, in the words of who has to act."""
+    """The error for an error of the file system, with a hint."""
     saw = f"{error.strerror} ({error.filename})" if error.filename else str(error)
     match error.errno:
         case errno.EACCES | errno.EPERM:
-            return Refused(message, saw=saw, hint="run it as the owner of the store, or mend the folder's mode")
+            return Refused(message, saw=saw, hint="run it as the owner of the store, or correct the folder's mode")
         case errno.EEXIST | errno.ENOTDIR:
             return Refused(message, saw=saw, want="a folder there", hint="move that file away, or correct the URL")
         case errno.EROFS | errno.ENAMETOOLONG | errno.ELOOP:
@@ -161,5 +161,5 @@ def explain(error: OSError, message: str) -> ProtokubeError:
 
 
 def _raise(error: OSError) -> None:
-    if not isinstance(error, FileNotFoundError):  # a folder that goes away while we list is simply gone
+    if not isinstance(error, FileNotFoundError):  # a folder that disappears while we list is not an error
         raise error

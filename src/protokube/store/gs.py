@@ -1,8 +1,8 @@
 """A bucket of Google Cloud Storage, or of an emulator (STORAGE_EMULATOR_HOST, as gcsfs reads it).
 
-gcsfs brings credentials, the endpoint and the connection; the three requests below are our own. It knows
-only one condition (create), and it asks six times, so a write whose answer was lost would look like
-somebody else's. A POST of ours is sent once: aiohttp repeats only what it takes for idempotent.
+gcsfs provides credentials, the endpoint and the connection; the three requests below are our own. gcsfs supports
+only one condition (create) and retries six times, so a write with a lost reply would look like that of
+another writer. Our POST is sent once: aiohttp retries only methods that it considers idempotent.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ HINTS: Mapping[Kind, str] = {
     Kind.NO_BUCKET: "create it with `gcloud storage buckets create`, or correct the store's URL",
     Kind.REJECTED: "correct the bucket's name or STORAGE_EMULATOR_HOST",
 }
-NOT_GCS = "an answer without what GCS always says: whatever answers there is not GCS"
+NOT_GCS = "a reply without the fields that GCS always sends: the server is not GCS"
 
 
 class GsBucket:
@@ -103,10 +103,10 @@ class GsBucket:
             kind = Kind.NO_BUCKET if answer.status == 404 else kind_of_status(answer.status)
             raise self._fault(kind, doing, answer.words, guarded=guarded)
 
-    def _generation(self, said: str | None, doing: str, *, guarded: bool = False) -> Version:
-        if not said:
+    def _generation(self, generation: str | None, doing: str, *, guarded: bool = False) -> Version:
+        if not generation:
             raise self._fault(Kind.BROKEN, doing, NOT_GCS, guarded=guarded)
-        return Version(said)
+        return Version(generation)
 
     def _fault(self, kind: Kind, doing: str, saw: str, *, guarded: bool) -> ProtokubeError:
         return fault(kind, doing=doing, url=self.url, saw=saw, hints=HINTS, guarded=guarded)

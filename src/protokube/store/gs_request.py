@@ -17,29 +17,29 @@ from protokube.store.wire import kind_of_error
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One response, whole."""
+    """One complete response."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
 
     def json(self) -> dict[str, Any] | None:
-        """The body as a JSON object; None when it is something else, such as a login page in between."""
+        """The body as a JSON object; None if it is something else, such as the login page of a proxy."""
         with suppress(ValueError):
-            said = json.loads(self.body)
-            return said if isinstance(said, dict) else None
+            document = json.loads(self.body)
+            return document if isinstance(document, dict) else None
         return None
 
     @property
     def words(self) -> str:
-        """What Google says about a refusal: JSON with a message, or plain text."""
+        """The text of an error reply: JSON with a message, or plain text."""
         error = (self.json() or {}).get("error")
         text = error.get("message") if isinstance(error, dict) else self.body.decode(errors="replace")
         return f"HTTP {self.status} {' '.join(str(text).split())[:300]}".rstrip()
 
 
 def connect(patience: Patience) -> Any:
-    """gcsfs with nothing remembered. An emulator is asked without credentials, as Google's own libraries do."""
+    """gcsfs without caches. An emulator gets no credentials, as with Google's own libraries."""
     from aiohttp import ClientTimeout
     from gcsfs import GCSFileSystem
 
@@ -54,17 +54,17 @@ def connect(patience: Patience) -> Any:
 
 
 async def request(files: Any, method: str, place: str, parameters: Mapping[str, str], data: bytes | None) -> Answer:
-    """Ask for a place below the endpoint ("storage/v1/b/bucket/o")."""
+    """Send a request to a path below the endpoint ("storage/v1/b/bucket/o")."""
     headers: dict[str, str] = {}
-    await asyncio.to_thread(files.credentials.apply, headers)  # may ask a token server, and blocks while it does
-    session = await files._set_session()  # noqa: SLF001  what gcsfs offers in public repeats requests
+    await asyncio.to_thread(files.credentials.apply, headers)  # may call a token server, and blocks meanwhile
+    session = await files._set_session()  # noqa: SLF001  the public calls of gcsfs retry
     url = files.base.removesuffix("storage/v1/") + place
     async with session.request(method, url, params=parameters, headers=headers, data=data) as response:
         return Answer(response.status, response.headers, await response.read())
 
 
 def caught() -> tuple[type[Exception], ...]:
-    """Every exception that a request may end with."""
+    """Every exception that a request may raise."""
     from aiohttp import ClientError
     from gcsfs.retry import HttpError, NonRetryableError
     from google.auth.exceptions import GoogleAuthError
@@ -73,7 +73,7 @@ def caught() -> tuple[type[Exception], ...]:
 
 
 def kind_of(error: BaseException) -> Kind:
-    """Where an exception belongs. Credentials come first of all, so their faults mean that nothing was sent."""
+    """The kind of an exception. Credentials are fetched first, so their errors mean that nothing was sent."""
     from aiohttp import ClientError
     from google.auth.exceptions import GoogleAuthError, TransportError
 

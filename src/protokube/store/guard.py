@@ -1,7 +1,7 @@
-"""Prove that a store really turns a late writer away.
+"""Prove that a store really rejects a conditional write whose condition fails.
 
-Some servers that speak S3's API accept a condition and ignore it. With such a store two masters could both
-be told that they founded the cluster, so whoever relies on the guard asks here once, before the first use.
+Some servers with S3's API accept a condition and ignore it. With such a store two masters could both believe
+that they founded the cluster, so callers that rely on conditional writes call this once, before the first use.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ PROBE = "protokube-guard-probe"  # stays behind; a few bytes, at the top of the 
 
 
 def prove_guard(store: Store) -> None:
-    """Raise Refused unless a second create and a replace of the past are both turned away."""
+    """Raise Refused unless a second create and a replace of an old version are both rejected."""
     if not store.guards:
-        raise _unguarded(store, "it cannot be written on condition")
+        raise _unguarded(store, "it has no conditional writes")
     with suppress(AlreadyThere):
         store.create(PROBE, _something())
     _must_lose(store)
@@ -26,7 +26,7 @@ def prove_guard(store: Store) -> None:
     try:
         store.replace(PROBE, _something(), past)
         store.replace(PROBE, _something(), past)
-    except Changed:  # the second replace, or somebody else who proves the same: both show a guard at work
+    except Changed:  # by the second replace, or by a concurrent proof: both show that conditions work
         return
     raise _unguarded(store, "it replaced a file that had changed in between")
 
@@ -45,7 +45,7 @@ def _something() -> bytes:
 
 def _unguarded(store: Store, saw: str) -> Refused:
     return Refused(
-        f"refusing to rely on {store.url}: two writers could both be told that they were first",
+        f"refusing to rely on {store.url}: two concurrent writers could both succeed",
         saw=saw,
         want="a store with conditional writes: Amazon S3, Google Cloud Storage, a current MinIO, or files",
         hint="use another store, or a single master",

@@ -1,4 +1,4 @@
-"""A connection made on first use, shared by threads, and given back at most once."""
+"""A connection made on first use, shared by threads, and closed at most once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Held(Generic[T]):
-    """Makes its value when first asked; after `drop`, makes a new one."""
+    """Makes its value on first use; after `drop`, makes a new one."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make
@@ -24,7 +24,7 @@ class Held(Generic[T]):
             return self._value
 
     def drop(self) -> T | None:
-        """The value, to be closed by the caller; None when there is none."""
+        """Remove and return the value, for the caller to close; None if there is none."""
         with self._lock:
             value, self._value = self._value, None
             return value

@@ -1,7 +1,7 @@
-"""A store behind a plain web server: it can be read, and nothing else.
+"""A read-only store behind a plain web server.
 
-HTTP has no way to list a folder and no agreed way to write on condition, so both are refused by name
-instead of being guessed from HTML. Credentials in the URL are taken out before anything can print them.
+HTTP has no way to list a folder and no agreed way to write conditionally, so both are refused explicitly
+instead of being guessed from HTML. Credentials are removed from the URL before it is printed anywhere.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from protokube.store.patience import PATIENT, Patience
 from protokube.store.wire import kind_of_error, kind_of_status, words
 
 HINTS: Mapping[Kind, str] = {
-    Kind.DENIED: "put the name and password into the URL (https://name:password@host/), or mend the server's rules",
+    Kind.DENIED: "put the name and password into the URL (https://name:password@host/), or correct the server's rules",
 }
 
 
@@ -47,7 +47,7 @@ class HttpStore:
     def list_paths(self, under: str = "") -> Sequence[str]:
         check_folder(under)
         raise Refused(
-            f"cannot list {under or 'everything'} in {self.url}: a web server does not say what it holds",
+            f"cannot list {under or 'everything'} in {self.url}: a web server does not list its files",
             hint="ask for paths by name, or open the store by its file://, s3:// or gs:// URL",
         )
 
@@ -85,12 +85,12 @@ class HttpStore:
         return Refused(
             f"cannot {verb} {path} in {self.url}: a store over HTTP can only be read",
             want="a store that can be written: file://, s3:// or gs://",
-            hint="write through the URL behind the web server, and use this one for machines that only read",
+            hint="write through the URL behind the web server, and use this one for machines that only read it",
         )
 
 
 def connect(patience: Patience, user: tuple[str, str] | None) -> Any:
-    """fsspec's reader, with time limits, and with proxies from the environment as any other tool."""
+    """fsspec's HTTP client, with timeouts, and with the proxies of the environment."""
     from aiohttp import ClientTimeout
     from fsspec.implementations.http import HTTPFileSystem
 

@@ -1,6 +1,6 @@
-"""Where each thing lies in a store: the layout of the original, so that what exists keeps working.
+"""Paths in a store: the layout of kops, so that existing stores keep working.
 
-Everything of a cluster lies below its name. A name that came from a user is one part of a path, never
+Everything of a cluster is below its name. A name from a user is one part of a path, never
 several: "../other" as an instance group is refused here, before it reaches a backend.
 """
 
@@ -14,12 +14,12 @@ from protokube.store.paths import check_path
 
 
 def config(cluster: str) -> str:
-    """The cluster as the user wrote it."""
+    """The spec as the user wrote it."""
     return _below(cluster, "config")
 
 
 def complete_spec(cluster: str) -> str:
-    """The cluster with nothing left to decide; what machines read."""
+    """The complete spec of the cluster, with all defaults; machines read this."""
     return _below(cluster, "cluster.spec")
 
 
@@ -41,7 +41,7 @@ def private_key(cluster: str, name: str, serial: str) -> str:
 
 
 def keyset(cluster: str, kind: str, name: str) -> str:
-    """Which of the certificates ("issued") or keys ("private") of one name is in use."""
+    """The keyset of one name: which certificate ("issued") or key ("private") is in use."""
     return _below(cluster, "pki", kind, name, "keyset.yaml")
 
 
@@ -81,7 +81,7 @@ def etcd_backup(cluster: str, etcd_cluster: str, *path: str) -> str:
 
 
 def etcd_control(cluster: str, etcd_cluster: str) -> str:
-    """What an etcd cluster should look like, as the original asks for it."""
+    """The desired state of an etcd cluster, as kops writes it."""
     return etcd_backup(cluster, etcd_cluster, "control", "etcd-cluster-spec")
 
 
@@ -91,22 +91,22 @@ def etcd_generation(cluster: str, etcd_cluster: str) -> str:
 
 
 def etcd_raft_mark(cluster: str, etcd_cluster: str, generation: str, cluster_id: int, member_id: int) -> str:
-    """How far the log of one member had come when it was last recorded."""
+    """The last recorded raft position of one member."""
     return _below(cluster, "etcd", etcd_cluster, "raft", f"{generation}-{cluster_id:x}-{member_id:x}")
 
 
 def etcd_disk_faults(cluster: str, etcd_cluster: str, volume: str) -> str:
-    """How often the file system of one volume broke lately."""
+    """The recent file system errors of one volume."""
     return _below(cluster, "etcd", etcd_cluster, "diskfaults", f"{volume}.json")
 
 
 def etcd_maintenance(cluster: str, etcd_cluster: str) -> str:
-    """The record of the last remedy of a full etcd cluster: when it began, and whose turn it is."""
+    """The record of the last maintenance of a full etcd cluster: when it began, and which member is next."""
     return _below(cluster, "etcd", etcd_cluster, "maintenance.json")
 
 
 def clusters(store: Store) -> Sequence[str]:
-    """The names of the clusters in a store: every folder at its top that holds a config."""
+    """The names of the clusters in a store: every top-level folder with a config."""
     tops = (path.split("/") for path in store.list_paths())
     return tuple(sorted(parts[0] for parts in tops if len(parts) == 2 and parts[1] == "config"))
 

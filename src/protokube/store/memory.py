@@ -1,7 +1,7 @@
-"""A store in this process: for tests, and for trying a spec without leaving a trace.
+"""An in-memory store, for tests and for trying a spec without writing anything.
 
-It keeps to the strictest rules of the others, so that what passes here passes on a disk. Stores opened
-under one name share their content; a lock makes it as safe between threads as the rest.
+It follows the strictest rules of all stores, so that code that passes here passes on a disk. Stores opened
+under one name share their content. Thread-safe, as all stores are.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from protokube.store.paths import check_folder, check_free, check_path, join
 
 
 @dataclass(slots=True)
-class Shelf:
-    """What every memory store of one name shares."""
+class SharedFiles:
+    """The files of all memory stores of one name."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     versions: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
     files: dict[str, tuple[bytes, Version]] = field(default_factory=dict)
 
 
-_SHELVES: dict[str, Shelf] = {}
+_SHARED: dict[str, SharedFiles] = {}
 
 
 class MemoryStore:
@@ -35,33 +35,33 @@ class MemoryStore:
     def __init__(self, name: str, prefix: str = "") -> None:
         self.url = f"memory://{join(name, prefix)}"
         self._prefix = prefix
-        self._shelf = _SHELVES.setdefault(name, Shelf())
+        self._shared = _SHARED.setdefault(name, SharedFiles())
 
     def read(self, path: str) -> Stored:
         key = self._key(path)
-        with self._shelf.lock:
-            found = self._shelf.files.get(key)
+        with self._shared.lock:
+            found = self._shared.files.get(key)
         if found is None:
             raise NotThere(path, self.url)
         return Stored(path=path, data=found[0], version=found[1])
 
     def list_paths(self, under: str = "") -> Sequence[str]:
         folder = join(self._prefix, check_folder(under))
-        with self._shelf.lock:
-            keys = sorted(key for key in self._shelf.files if not folder or key.startswith(folder + "/"))
+        with self._shared.lock:
+            keys = sorted(key for key in self._shared.files if not folder or key.startswith(folder + "/"))
         return tuple(key.removeprefix(self._prefix).lstrip("/") for key in keys)
 
     def create(self, path: str, data: bytes) -> Version:
         key = self._key(path)
-        with self._shelf.lock:
-            if key in self._shelf.files:
+        with self._shared.lock:
+            if key in self._shared.files:
                 raise AlreadyThere(path, self.url)
             return self._write(key, data)
 
     def replace(self, path: str, data: bytes, seen: Version) -> Version:
         key = self._key(path)
-        with self._shelf.lock:
-            found = self._shelf.files.get(key)
+        with self._shared.lock:
+            found = self._shared.files.get(key)
             if found is None:
                 raise Changed(path, self.url, saw="it is gone")
             if found[1] != seen:
@@ -70,22 +70,22 @@ class MemoryStore:
 
     def put(self, path: str, data: bytes) -> bool:
         key = self._key(path)
-        with self._shelf.lock:
-            found = self._shelf.files.get(key)
+        with self._shared.lock:
+            found = self._shared.files.get(key)
             if found is not None and found[0] == data:
                 return False
             self._write(key, data)
             return True
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Nothing to close."""
 
     def _key(self, path: str) -> str:
         return join(self._prefix, check_path(path))
 
     def _write(self, key: str, data: bytes) -> Version:
-        if key not in self._shelf.files:
-            check_free(key, self._shelf.files)
-        version = Version(str(next(self._shelf.versions)))
-        self._shelf.files[key] = (data, version)
+        if key not in self._shared.files:
+            check_free(key, self._shared.files)
+        version = Version(str(next(self._shared.versions)))
+        self._shared.files[key] = (data, version)
         return version

@@ -1,7 +1,7 @@
-"""A store over any bucket that can write on condition; S3 and GCS differ only in how they say so.
+"""A store over any bucket with conditional writes: S3 and GCS.
 
-`ABSENT` is the version of what is not there, so creating is replacing nothing: one conditional write
-serves both. Whether a lost condition means "already there" or "changed" is decided here.
+`ABSENT` is the version of an object that does not exist, so one conditional write serves both `create` and
+`replace`. Whether a failed condition means "already there" or "changed" is decided here.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ ABSENT = Version("absent")
 
 
 class Bucket(Protocol):
-    """What a vendor has to offer. Its exceptions are translated before they come here."""
+    """The calls that a vendor implements. It translates its exceptions."""
 
     url: str
 
     def get(self, key: str) -> tuple[bytes, Version] | None:
-        """Content and version in one answer, or None when there is no such object."""
+        """Content and version from one reply, or None if there is no such object."""
 
     def keys(self, prefix: str) -> Iterable[str]:
-        """Every key that starts with a prefix, from all pages."""
+        """Every key with a prefix, from all pages."""
 
     def write(self, key: str, data: bytes, only_if: Version | None) -> Version | None:
-        """Write, if the object still has that version (None: in any case). None says somebody was faster."""
+        """Write if the object still has that version (None: unconditionally). Returns None if the condition fails."""
 
     def close(self) -> None:
-        """Give connections back."""
+        """Close connections."""
 
 
 class ObjectStore:
@@ -56,7 +56,7 @@ class ObjectStore:
         folder = join(self._prefix, check_folder(under))
         keys = self._patience.ask(lambda: list(self._bucket.keys(f"{folder}/" if folder else "")))
         paths = (key[len(self._prefix) + 1 :] if self._prefix else key for key in keys)
-        return tuple(sorted(path for path in paths if not why_not(path)))  # consoles leave "folder/" objects behind
+        return tuple(sorted(path for path in paths if not why_not(path)))  # web consoles create "folder/" objects
 
     def create(self, path: str, data: bytes) -> Version:
         key = self._key(path)

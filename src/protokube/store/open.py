@@ -1,6 +1,6 @@
-"""From a URL to the store behind it, scheme by scheme.
+"""Open the store of a URL, by its scheme.
 
-Opening touches nothing: no connection, no folder. A wrong URL is found here; an absent store when it is used.
+Opening makes no connection and no folder. An invalid URL is refused here; a missing store fails on first use.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _name_and_prefix(rest: str, url: str) -> tuple[str, str]:
     scheme = url.partition(":")[0].lower()
     want = f"{scheme}://name, or {scheme}://name/some/prefix"
     if "@" in name:
-        raise _refuse(url, "credentials do not belong into this URL", want)
+        raise _refuse(url, "this URL must not have credentials", want)
     if found := re.search(r"[?#]", rest):
         raise _refuse(url.partition(found[0])[0], f'it goes on after "{found[0]}"', want)
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._:-]*", name):

@@ -1,7 +1,7 @@
-"""Which relative paths a store accepts, and how a place is printed.
+"""Which relative paths a store accepts, and URLs without credentials for messages.
 
-A path comes from names in a spec, so it may be anything. One rule for every backend, and the strictest:
-what a file system, S3 or a URL would read differently ("..", "//", a NUL) is refused by all of them.
+A path is built from names in a spec, so it may be anything. All backends share the strictest rule: they
+refuse whatever a file system, S3 or a URL would interpret differently ("..", "//", a NUL).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _why_not_part(part: str) -> str:
 
 
 def check_path(path: str) -> str:
-    """The path itself. Raises Refused when it could mean something outside the store."""
+    """Return the path. Raises Refused if it could lead outside the store."""
     if reason := why_not(path):
         shown = path if len(path) <= 80 else path[:77] + "..."
         raise Refused(
@@ -85,10 +85,10 @@ def check_free(path: str, taken: Iterable[str]) -> None:
 
 
 def file_or_folder(path: str, saw: str) -> Refused:
-    """One name cannot be both; object stores would allow it, a disk does not."""
+    """The error for a name that would be both; object stores would allow it, a file system does not."""
     return Refused(f"cannot write {path}: a name is either a file or a folder", saw=saw, hint="use another name")
 
 
 def scrub(text: str) -> str:
-    """The text with credentials in URLs made unreadable."""
+    """The text with credentials in URLs masked."""
     return _USERINFO.sub("***@", text)

@@ -1,7 +1,7 @@
-"""How long a store may take, and what is asked again.
+"""Timeouts and retries of a store.
 
-What fails fast is asked three times; what hangs is asked once, because it has cost its time already.
-Only `Busy` is repeated: it says that nothing was done, or that doing it twice is the same as once.
+A request that fails fast is tried three times; one that times out is tried once, because it has used its time.
+Only `Busy` is retried: it means that nothing was done, or that the request is idempotent.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from protokube.errors import TryLater
 
 T = TypeVar("T")
 
-SLOWEST = 100_000  # bytes per second; a line slower than that is as good as none
+SLOWEST = 100_000  # bytes per second; a slower connection counts as down
 
 
 class Busy(TryLater):
-    """The far side failed fast, and asking again does no harm."""
+    """The store failed fast, and a retry is safe."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """Time limits in seconds, and the pauses between tries."""
+    """Timeouts in seconds, and the pauses between attempts."""
 
     connect: float = 10.0
     read: float = 10.0
-    """Longest silence of the far side, and longest wait for a lock."""
+    """Longest pause within a reply, and longest wait for a lock."""
     total: float = 300.0
-    """Longest time for one answer, for a far side that drips."""
+    """Longest time for one reply, in case the server sends slowly."""
     pauses: tuple[float, ...] = (0.2, 0.6)
 
     def to_send(self, data: bytes) -> float:
-        """Longest time for a write. Silence counts only after the last byte went out, so size sets the limit."""
+        """Timeout of a write. `read` applies only after the last byte is sent, so the size sets the limit."""
         return self.connect + self.read + len(data) / SLOWEST
 
     def ask(self, question: Callable[[], T]) -> T:
-        """The answer; after each Busy but the last, pause and ask again."""
+        """The reply; after each Busy but the last, pause and retry."""
         for pause in self.pauses:
             try:
                 return question()

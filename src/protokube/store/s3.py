@@ -1,10 +1,10 @@
-"""A bucket of S3, or of anything that speaks its API (AWS_ENDPOINT_URL and the usual variables apply).
+"""A bucket of S3, or of any server with its API (AWS_ENDPOINT_URL and the usual variables apply).
 
-s3fs brings credentials, the connection and its loop; the three calls below go straight to its client,
-because s3fs drops a condition it does not know and asks again where we must not.
+s3fs provides credentials, the connection and its event loop; the three calls below go directly to its client,
+because s3fs drops conditions that it does not know, and retries where we must not.
 
-The trap is asking twice. A conditional PUT whose answer was lost looks, the second time, like somebody
-else's: botocore, s3fs and aiohttp would each repeat it silently, so none of them may.
+The hard part is retries. A conditional PUT that is retried after a lost reply fails as if another writer had been
+faster: botocore, s3fs and aiohttp would each retry it silently, so retries are off in all of them.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ class S3Bucket:
             if answer is None:
                 return None
             data = self._wait(whole, self._patience.total, body=answer["Body"])
-            return data, Version(self._said(answer, "ETag", doing))
+            return data, Version(self._field(answer, "ETag", doing))
 
     def keys(self, prefix: str) -> Iterator[str]:
         doing, page = f"list {prefix or 'everything'}", dict[str, Any]()
         with self._explained(doing):
             while True:
                 answer = self._call("list_objects_v2", Prefix=prefix, **page)
-                more = self._said(answer, "IsTruncated", doing)
+                more = self._field(answer, "IsTruncated", doing)
                 yield from (item["Key"] for item in answer.get("Contents", ()))
                 if not more:
                     return
@@ -61,14 +61,14 @@ class S3Bucket:
         doing = f"write {key}"
         if only_if is None:
             with self._explained(doing):
-                return Version(self._said(self._call("put_object", Key=key, Body=data), "ETag", doing))
+                return Version(self._field(self._call("put_object", Key=key, Body=data), "ETag", doing))
         creating = only_if == ABSENT
         condition = {"IfNoneMatch": "*"} if creating else {"IfMatch": str(only_if)}
-        # If-Match on a key that is gone is answered with 404; to If-None-Match a 404 would mean something else.
+        # The reply to If-Match on a deleted key is 404; with If-None-Match a 404 would mean something else.
         lost = CONDITION_FAILED if creating else CONDITION_FAILED + NO_OBJECT
         with self._explained(doing, guarded=True):
             answer = self._call("put_object", but=lost, Key=key, Body=data, **condition)
-            return None if answer is None else Version(self._said(answer, "ETag", doing, guarded=True))
+            return None if answer is None else Version(self._field(answer, "ETag", doing, guarded=True))
 
     def close(self) -> None:
         if connection := self._connection.drop():
@@ -77,7 +77,7 @@ class S3Bucket:
             sync(connection.files.loop, connection.client.close, timeout=self._patience.connect)
 
     def _call(self, method: str, but: tuple[str, ...] = (), **arguments: Any) -> Any:
-        """S3's answer; None when it is one of the refusals that the caller expects."""
+        """The reply; None if it is one of the errors in `but`, which the caller expects."""
         from botocore.exceptions import ClientError
 
         arguments["Bucket"] = self._name
@@ -94,11 +94,11 @@ class S3Bucket:
 
         return sync(self._connection.get().files.loop, method, timeout=limit, **arguments)
 
-    def _said(self, answer: Any, what: str, doing: str, *, guarded: bool = False) -> Any:
-        """One part of an answer. A login page in between answers 200 too, and must not pass for an empty bucket."""
-        if what in answer:
-            return answer[what]
-        saw = f"an answer without {what}: whatever answers there is not S3"
+    def _field(self, answer: Any, name: str, doing: str, *, guarded: bool = False) -> Any:
+        """One field of a reply. The login page of a proxy has status 200 too, and must not count as an empty bucket."""
+        if name in answer:
+            return answer[name]
+        saw = f"a reply without {name}: the server is not S3"
         raise fault(Kind.BROKEN, doing=doing, url=self.url, saw=saw, hints=HINTS, guarded=guarded)
 
     @contextmanager
@@ -111,7 +111,7 @@ class S3Bucket:
 
 
 async def whole(body: Any) -> bytes:
-    """All of a body. It is closed even when it breaks off, or its connection would linger."""
+    """Read a whole body and close it, also after an error: otherwise its connection would stay open."""
     try:
         data: bytes = await body.read()
     finally:
@@ -121,14 +121,14 @@ async def whole(body: Any) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """s3fs closes the client when it is collected, so the two are held together."""
+    """s3fs closes its client when it is garbage-collected, so both are kept together."""
 
     files: Any
     client: Any
 
 
 def connect(patience: Patience) -> Connection:
-    """s3fs with nothing remembered and nothing repeated; it finds credentials the way every AWS tool does."""
+    """s3fs without caches and without retries; it finds credentials as every AWS tool does."""
     from s3fs import S3FileSystem
 
     settings: dict[str, Any] = {
@@ -138,13 +138,13 @@ def connect(patience: Patience) -> Connection:
         "http_session_cls": session_that_never_repeats(),
     }
     if any(os.environ.get(name) for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3")):
-        settings["s3"] = {"addressing_style": "path"}  # few S3-compatible servers have a name per bucket
+        settings["s3"] = {"addressing_style": "path"}  # few S3-compatible servers have a host name per bucket
     files = S3FileSystem(config_kwargs=settings, use_listings_cache=False, skip_instance_cache=True)
     return Connection(files, files.s3)
 
 
 def session_that_never_repeats() -> type:
-    """aiohttp sends a PUT again when the connection breaks before the answer, even a fresh connection."""
+    """aiohttp retries a PUT when the connection breaks before the reply, even on a new connection."""
     from aiobotocore.httpsession import AIOHTTPSession  # type: ignore[import-untyped]
 
     class OnceSession(AIOHTTPSession):  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""What botocore's exceptions mean, and what a user of S3 can do about them."""
+"""Kinds of botocore's exceptions, and hints for users of S3."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CODES: Mapping[str, Kind] = {
     "RequestLimitExceeded": Kind.BUSY,
     "RequestTimeout": Kind.BUSY,
     "OperationAborted": Kind.BUSY,
-    "ConditionalRequestConflict": Kind.BUSY,  # two conditional writes met; AWS says to send it again
+    "ConditionalRequestConflict": Kind.BUSY,  # concurrent conditional writes; AWS says to retry
     "ExpiredToken": Kind.DENIED,
     "InvalidToken": Kind.DENIED,
 }
@@ -22,7 +22,7 @@ CODES: Mapping[str, Kind] = {
 HINTS: Mapping[Kind, str] = {
     Kind.AWAY: "check the network, AWS_REGION, and AWS_ENDPOINT_URL if it is set; then run it again",
     Kind.DENIED: "check the credentials with `aws sts get-caller-identity`; the store needs s3:GetObject, "
-    "s3:PutObject and s3:ListBucket (without the last, S3 says this of what is merely missing)",
+    "s3:PutObject and s3:ListBucket (without the last, S3 denies access to missing objects too)",
     Kind.NO_BUCKET: "create it with `aws s3 mb`, or correct the store's URL",
     Kind.UNTRUSTED: "point AWS_CA_BUNDLE at the certificate authority that signed it",
     Kind.REJECTED: "correct the bucket's name, AWS_REGION or AWS_ENDPOINT_URL",
@@ -30,7 +30,7 @@ HINTS: Mapping[Kind, str] = {
 
 
 def caught() -> tuple[type[Exception], ...]:
-    """Every exception that a call of S3 may end with. botocore uses ValueError for a bad endpoint."""
+    """Every exception that a call of S3 may raise. botocore uses ValueError for an invalid endpoint."""
     from aiohttp import ClientError as WireError
     from botocore.exceptions import BotoCoreError, ClientError
     from botocore.parsers import ResponseParserError
@@ -39,12 +39,12 @@ def caught() -> tuple[type[Exception], ...]:
 
 
 def code_of(error: BaseException) -> str:
-    """S3's own word for what is wrong; empty when S3 never answered."""
+    """The error code of S3; empty if S3 did not reply."""
     return str(getattr(error, "response", {}).get("Error", {}).get("Code", ""))
 
 
 def kind_of(error: BaseException) -> Kind:
-    """Where an exception belongs. The order matters: the classes nest."""
+    """The kind of an exception. The order matters: the classes nest."""
     from aiohttp import ClientError as WireError
     from botocore import exceptions as boto
     from botocore.parsers import ResponseParserError
@@ -81,8 +81,8 @@ def _kind_of_broken_line(error: BaseException) -> Kind:
         return Kind.UNTRUSTED
     if isinstance(error, boto.ProxyConnectionError):
         return Kind.AWAY
-    # aiobotocore says "could not connect" of a connection cut in mid-request too; aiohttp knows better.
+    # aiobotocore says "could not connect" also if a connection broke during a request; aiohttp tells them apart.
     below = error.__context__
-    if isinstance(below, FileNotFoundError | PermissionError):  # a bundle of certificates that cannot be read
+    if isinstance(below, FileNotFoundError | PermissionError):  # a CA bundle that cannot be read
         return Kind.UNTRUSTED
     return kind_of_error(below) if below is not None else Kind.BROKEN

@@ -1,6 +1,6 @@
-"""HTTP statuses and aiohttp's exceptions, as kinds of fault; shared by every store that speaks HTTP.
+"""Map HTTP statuses and aiohttp's exceptions to kinds of faults; shared by every store over HTTP.
 
-aiohttp tells apart what was never sent from what may have arrived, and that difference must survive.
+aiohttp distinguishes requests that were never sent from those that may have arrived; the kinds keep that distinction.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from protokube.store.faults import Kind
 
 
 def kind_of_status(status: int) -> Kind:
-    """What a refusing status means. 429 is a promise that nothing was done; a 5xx promises nothing."""
+    """The kind of an error status. 429 guarantees that nothing was done; a 5xx guarantees nothing."""
     if status in (401, 403, 407):
         return Kind.DENIED
     if status in (408, 429):
@@ -18,7 +18,7 @@ def kind_of_status(status: int) -> Kind:
 
 
 def kind_of_error(error: BaseException) -> Kind:
-    """What an exception of aiohttp, or a time limit, means. The order matters: the classes nest."""
+    """The kind of an exception of aiohttp or a timeout. The order matters: the classes nest."""
     import aiohttp
 
     error = unwrapped(error)
@@ -34,13 +34,13 @@ def kind_of_error(error: BaseException) -> Kind:
 
 
 def unwrapped(error: BaseException) -> BaseException:
-    """fsspec hides every time limit behind one of its own; only the one below says what had been sent."""
+    """fsspec wraps every timeout in its own; only the cause tells whether something was sent."""
     from fsspec.exceptions import FSTimeoutError
 
     return error.__cause__ if isinstance(error, FSTimeoutError) and error.__cause__ is not None else error
 
 
 def words(error: BaseException) -> str:
-    """An exception in one line; some have nothing to say but their class."""
+    """An exception in one line; its class if it has no text."""
     error = unwrapped(error)
     return " ".join(str(error).split())[:300] or type(error).__name__

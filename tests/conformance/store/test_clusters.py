@@ -103,4 +103,4 @@ def test_over_http_writing_and_listing_are_refused_in_plain_words(
     assert run(["complete", MINIMAL, "--store", url]) == ExitCode.REFUSED
     assert "a store over HTTP can only be read" in capsys.readouterr().err
     assert run(["get", "--store", url]) == ExitCode.REFUSED
-    assert "a web server does not say what it holds" in capsys.readouterr().err
+    assert "a web server does not list its files" in capsys.readouterr().err

@@ -44,7 +44,7 @@ def missing_then(reply: Reply) -> Manners:
 
 @READABLE
 def test_a_store_where_nothing_listens_is_for_later(kind: str, reach: Open) -> None:
-    with nobody() as url, pytest.raises(TryLater, match="nothing answers") as caught:
+    with nobody() as url, pytest.raises(TryLater, match="no server answers") as caught:
         reach(kind, url).read("dev/config")
 
     assert_clear(caught.value)

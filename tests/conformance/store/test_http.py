@@ -99,7 +99,7 @@ def test_every_write_is_refused_with_the_url_and_what_to_use_instead(site: str, 
 
 
 def test_listing_is_refused_instead_of_guessed_from_html(site: str, reach: Open) -> None:
-    with pytest.raises(Refused, match="does not say what it holds") as caught:
+    with pytest.raises(Refused, match="does not list its files") as caught:
         reach("http", site).list_paths("dev")
 
     assert_clear(caught.value)

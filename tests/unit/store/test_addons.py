@@ -1,4 +1,4 @@
-"""Add-ons in the store, by what they are."""
+"""Add-ons in the store, by digest."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_a_file_that_was_changed_is_not_applied(store: MemoryStore) -> None:
     of = put_addons(store, "dev", (an_addon(),))
     store.put(place("dev", of), b"[]")
 
-    with pytest.raises(Refused, match="not those that were asked for"):
+    with pytest.raises(Refused, match="do not match their digest"):
         read_addons(store, "dev", of)
 
 

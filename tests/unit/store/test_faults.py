@@ -1,4 +1,4 @@
-"""From what a vendor raises to what a user reads."""
+"""From the exception of a vendor to the message for a user."""
 
 from __future__ import annotations
 

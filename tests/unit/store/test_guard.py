@@ -1,4 +1,4 @@
-"""A store that only pretends to guard is found out."""
+"""A store that ignores conditions is detected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The layout of the original, path by path."""
+"""The layout of kops, path by path."""
 
 from __future__ import annotations
 

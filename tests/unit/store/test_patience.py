@@ -1,4 +1,4 @@
-"""What is asked again, how often, and how long a write may take."""
+"""What is retried, how often, and how long a write may take."""
 
 from __future__ import annotations
 
