@@ -64,7 +64,7 @@ def every_disk_looks_blank() -> None:
     def bug(said: str, status: int) -> Result:
         found = right(said, status)
         is_foreign = isinstance(found, Probed) and found.content is Content.FOREIGN
-        return Probed(content=Content.BLANK, told="blank") if is_foreign else found
+        return Probed(content=Content.BLANK, description="blank") if is_foreign else found
 
     put(jobs, "result", bug)
 

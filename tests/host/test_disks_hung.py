@@ -133,7 +133,7 @@ def test_other_disks_are_worked_on_while_one_hangs(hung: Hung, tmp_path: Path) -
     with attached(an_image(tmp_path, "vol-2.img")) as block:
         assert settle(hung.disks, Format(block=block, uuid=UUID)) == Done()
         assert settle(hung.disks, Probe(block=block)) == Probed(
-            content=Content.EXT4, told="an ext4 file system", uuid=UUID
+            content=Content.EXT4, description="an ext4 file system", uuid=UUID
         )
 
 

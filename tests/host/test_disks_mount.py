@@ -363,7 +363,7 @@ def test_a_device_that_is_not_the_one_that_was_found_is_not_mounted(
 def test_a_mount_whose_agent_is_gone_is_not_made(block: Block, point: Path) -> None:
     found = done_here(MountVolume(block=block, point=point), parent=os.getpid())
 
-    assert found == Failed("whoever asked for the mount is gone")
+    assert found == Failed("the agent that requested the mount is gone")
     assert places(block) == []
 
 

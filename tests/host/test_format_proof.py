@@ -138,7 +138,7 @@ def test_a_disk_with_something_on_it_is_never_formatted(tmp_path: Path, name: st
         why = refused(block)
 
     assert found.content is content
-    assert told in found.told
+    assert told in found.description
     assert all(told in each and f"it is {content.value}" in each for each in why)
     assert digest(image) == before
 
@@ -162,8 +162,8 @@ def test_a_disk_that_cannot_be_read_somewhere_is_never_formatted(liar: Liar, fau
         why = refused(liar.block)
 
         assert found.content is Content.UNREADABLE, place
-        assert "read" in found.told
-        assert all(f"it is unreadable: {found.told}" in each for each in why)
+        assert "read" in found.description
+        assert all(f"it is unreadable: {found.description}" in each for each in why)
         assert liar.tell("writes") == "0"
         liar.tell("heal")
     assert digest(liar.image) == before
@@ -270,7 +270,7 @@ def test_a_disk_that_somebody_has_open_is_busy_and_never_formatted(
         why = [settle(disks, job) for job in formats]
 
     assert found.content is Content.BUSY
-    assert f"(pid {pid}) has open {block.path}" in found.told
+    assert f"(pid {pid}) has open {block.path}" in found.description
     assert all(isinstance(each, Failed) and f"{block.path} is in use" in each.why for each in why)
     assert digest(image) == before
 
@@ -308,7 +308,7 @@ def test_a_disk_that_is_mounted_is_busy_even_in_another_namespace(tmp_path: Path
             process.kill()
 
     assert found.content is Content.BUSY
-    assert f"{block.path} is mounted in the mount namespace of process {process.pid}" in found.told
+    assert f"{block.path} is mounted in the mount namespace of process {process.pid}" in found.description
     assert all("is mounted in the mount namespace" in each for each in why)
 
 
@@ -323,7 +323,7 @@ def test_a_blank_disk_is_formatted_once_with_the_right_uuid(tmp_path: Path, disk
         assert probed(block).content is Content.BLANK
         assert settle(disks, Format(block=block, uuid=UUID)) == Done()
 
-        assert probed(block) == Probed(content=Content.EXT4, told="an ext4 file system", uuid=UUID)
+        assert probed(block) == Probed(content=Content.EXT4, description="an ext4 file system", uuid=UUID)
         assert run("blkid", "-p", "-o", "value", "-s", "UUID", block.path) == UUID
         checked(block)
 
@@ -433,7 +433,7 @@ def finish(block: Block, found: Probed) -> None:
         assert isinstance(first, Failed)
         assert isinstance(done_here(Format(block=block, uuid=OTHER_UUID, again=True)), Failed)
     assert done_here(Format(block=block, uuid=UUID, again=True)) == Done()
-    assert probed(block) == Probed(content=Content.EXT4, told="an ext4 file system", uuid=UUID)
+    assert probed(block) == Probed(content=Content.EXT4, description="an ext4 file system", uuid=UUID)
     checked(block)
 
 
@@ -472,7 +472,7 @@ def test_a_format_whose_agent_is_gone_does_nothing(tmp_path: Path) -> None:
     with attached(image) as block:
         job = Format(block=block, uuid=UUID)
 
-        assert done_here(job, parent=os.getpid()) == Failed("whoever asked for the format is gone")
+        assert done_here(job, parent=os.getpid()) == Failed("the agent that requested the format is gone")
         assert digest(image) == before
 
         assert done_here(job) == Done()

@@ -1,7 +1,7 @@
-"""This machine: block devices, mounts, files, units, routes. The values and Protocols; each edge has a file of its own.
+"""This machine: block devices, mounts, files, units, routes. The values and Protocols; each edge has its own file.
 
-Disk work can hang for ever in the kernel, so it runs in children with a deadline: `run` starts a job or collects its
-result, and never waits. The same job asked for again while it runs is the same job.
+Disk operations can hang for ever in the kernel, so they run in child processes with a deadline: `run` starts a job or
+collects its result, and never waits. Running a job that is under way already does not start it twice.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
-    """Where this machine should see a volume that it holds, and how to know that it is the one."""
+    """The expected path of an attached volume, and its serial for identification."""
 
     path: Path
     serial: str | None
-    """What the kernel reports as the device's serial; None where the platform has none and the path itself is proof."""
+    """The serial that the kernel reports; None where the platform has none and the path identifies the device."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class Block:
     path: Path
     """Resolved, no link."""
     number: tuple[int, int]
-    """Major and minor: what a device really is, whatever it is called."""
+    """Major and minor number: the identity of the device, independent of its name."""
     size: int
     serial: str | None
 
@@ -43,28 +43,28 @@ class Mount:
     type: str
     options: frozenset[str]
     id: int = 0
-    """The kernel's number of this mount; a later mount may get it again."""
+    """The kernel's mount id; a later mount may reuse it."""
 
     @property
     def key(self) -> str:
-        """Tells mounts apart that exist at one time."""
+        """Unique among the mounts that exist at one time."""
         return f"{self.number[0]}:{self.number[1]} mount {self.id}"
 
 
 class Content(Enum):
     """What was found on a device by reading it."""
 
-    BLANK = "blank"  # head, middle and tail were read and are zero; no signature; nobody has it open
-    EXT4 = "ext4"  # exactly one signature, and it is a whole ext4
+    BLANK = "blank"  # head, middle and tail were read and are zero; no signature; not open in any process
+    EXT4 = "ext4"  # exactly one signature, that of an intact ext4
     FOREIGN = "foreign"  # any other signature: a file system, a partition table, several at once
     DIRTY = "dirty"  # no signature, but not zero
     BUSY = "busy"  # mounted or open on this machine
-    UNREADABLE = "unreadable"  # an error or a short read anywhere: says nothing about what is there
+    UNREADABLE = "unreadable"  # an error or a short read anywhere: the content is unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """Read the device, and say what is on it."""
+    """Read the device and classify its content."""
 
     block: Block
 
@@ -72,15 +72,16 @@ class Probe:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probed:
     content: Content
-    told: str
+    description: str
     """For a person: 'an xfs file system labelled "pgdata"', 'read error at byte 4096'."""
     uuid: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """Make an ext4 with this UUID. The child proves the device once more, right before, and does nothing unless it is
-    blank, or `again` and it carries no signature but ext4 with this very UUID (or none, a format that was cut short).
+    """Make an ext4 with this UUID. The child probes the device again right before, and does nothing unless it is blank.
+
+    With `again`, it also continues an interrupted format with this UUID: an ext4 with it, or the mark of the format.
     """
 
     block: Block
@@ -90,7 +91,7 @@ class Format:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MountVolume:
-    """Check (fsck -p) and mount an ext4 at a point, which is made if it is not there."""
+    """Check (fsck -p) and mount an ext4; the mount point is made if needed."""
 
     block: Block
     point: Path
@@ -98,7 +99,7 @@ class MountVolume:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unmount:
-    """Take a mount away, and make sure that no process's mount table shows the device any more."""
+    """Unmount, and make sure that the device is in no mount namespace any more."""
 
     point: Path
     number: tuple[int, int]
@@ -106,49 +107,49 @@ class Unmount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteTest:
-    """Write a few bytes to a file of ours on a mounted file system, and flush them."""
+    """Write a few bytes to a test file on a mounted file system, and flush them."""
 
     point: Path
     number: tuple[int, int]
     begun: float
-    """By the monotonic clock: the result of one test is never taken for that of another."""
+    """By the monotonic clock: it tells the results of two tests apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The job did what it says."""
+    """The job succeeded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The job did not do it; nothing of it is left running, unless it is `overdue`."""
+    """The job failed; none of its processes is left, unless it is `overdue`."""
 
     why: str
     overdue: bool = False
-    """Its time is over, and it cannot even be killed: the kernel waits for the disk."""
+    """Its deadline has passed, and it cannot be killed: the kernel waits for the disk."""
     killed: bool = False
-    """Its time was over, and it was killed. The disk is slow, or this machine stood still."""
+    """Its deadline passed, and it was killed. The disk is slow, or this machine was suspended."""
     damaged: bool = False
-    """The file system has errors that only a person may mend."""
+    """The file system has errors that only a person may repair."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unwritable:
-    """The file system did not take a write, or did not flush it."""
+    """A write to the file system, or its flush, failed."""
 
     why: str
     full: bool = False
-    """For want of room."""
+    """Because the file system is full."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileSystem:
-    """What the kernel counts of a mounted file system; nothing is read from the device for it."""
+    """Counters of a mounted file system from the kernel; nothing is read from the device."""
 
     errors: int
-    """Since it was last checked; 0 where the kernel does not count them."""
+    """Errors since the last fsck; 0 where the kernel does not count them."""
     free: int
-    """Bytes; those that only root may use included."""
+    """Bytes, including those reserved for root."""
     size: int
 
 
@@ -160,25 +161,25 @@ class Disks(Protocol):
     """The block devices and mounts of this machine."""
 
     def find(self, device: Device) -> Block | None:
-        """The device, if it is there now; links are followed. Serial and size are reported, not judged."""
+        """The device, if it exists now; links are followed. Serial and size are reported, not checked."""
 
     def present(self, number: tuple[int, int]) -> bool:
-        """Whether the kernel shows a device of this number that has something behind it."""
+        """Whether the kernel has a device of this number with a size above 0."""
 
     def mounts(self) -> Sequence[Mount]:
         """This machine's mount table as it is now."""
 
     def used_by(self, number: tuple[int, int]) -> Sequence[str]:
-        """Processes that still use the file system on this device, in words; none is a proof that nobody does.
+        """Processes that still use the file system on this device, in words; an empty list proves that none does.
 
-        TryLater where it cannot be told. All processes are looked at: for rare questions only.
+        TryLater if it cannot be determined. Scans all processes: for rare use only.
         """
 
     def file_system(self, mount: Mount) -> FileSystem:
-        """How a mounted file system stands. OSError if it is not mounted any more."""
+        """Errors and free space of a mounted file system. OSError if it is not mounted any more."""
 
     def run(self, job: Job) -> Result | None:
-        """None while it runs: ask again next round. A result is given once, and forgotten."""
+        """None while it runs: call again next round. A result is returned once."""
 
     def running(self) -> Sequence[tuple[Job, float]]:
         """Jobs under way, each with the seconds it has taken so far."""
@@ -188,26 +189,26 @@ class Units(Protocol):
     """The service manager of this machine."""
 
     def ensure_started(self, unit: str) -> bool:
-        """Ask for a unit to be running, without waiting for it; say whether that took anything.
+        """Start a unit unless it runs, without waiting for it; return whether a start was requested.
 
-        TryLater if the manager does not answer, Refused if it knows no such unit.
+        TryLater if the service manager does not answer, Refused if there is no such unit.
         """
 
     def running_for(self, unit: str) -> float | None:
-        """Seconds since the process of a unit was started; None if there is none. Raises as `ensure_started`."""
+        """Seconds since the main process of a unit started; None if it does not run. Raises as `ensure_started`."""
 
     def restart(self, unit: str) -> None:
-        """Ask for a unit that runs to be started anew, without waiting; one that does not run is left alone."""
+        """Restart a unit that runs, without waiting; no effect on one that does not run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """A destination, and who passes it on."""
+    """A destination and its gateway."""
 
     destination: str
     """As 10.0.0.0/24; `default` for everything."""
     via: str
-    """Empty where it is reached directly."""
+    """The gateway; empty if the destination is directly connected."""
     ours: bool
 
 
@@ -215,7 +216,7 @@ class Routes(Protocol):
     """The routes of this machine. TryLater if they cannot be read or changed now."""
 
     def read(self) -> Sequence[Route]:
-        """All of the main table."""
+        """All routes of the main table."""
 
     def change(self, remove: Sequence[Route], add: Sequence[Route]) -> None:
-        """Take some of ours away, then make others; a route of somebody else is never replaced."""
+        """Remove some of our routes, then add others; a foreign route is never replaced."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from protokube.host.files import flush_folder
 
 LONGEST = 200
-"""Bytes of a name, of the 255 that a file system takes."""
+"""Bytes of the original name to keep, of the 255 that a file system allows."""
 
 
 def set_aside(path: Path, folder: Path, suffix: str) -> Path | None:
@@ -38,7 +38,7 @@ def set_aside(path: Path, folder: Path, suffix: str) -> Path | None:
 
 
 def _copy_over(path: Path, place: Path, hidden: Path) -> None:
-    """Onto another file system. A dot file first, which no kubelet looks at: then nobody changes it by name."""
+    """Move to another file system. Rename to a dot file first: kubelet ignores it, so nothing changes it by name."""
     if os.path.lexists(hidden):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(hidden))
     path.rename(hidden)
@@ -55,7 +55,7 @@ def _copy_over(path: Path, place: Path, hidden: Path) -> None:
 
 
 def _reserve(folder: Path, name: str) -> Path:
-    """A name that nobody has, held by an empty file."""
+    """Reserve an unused name with an empty file."""
     for number in count():
         place = folder / (f"{name}.{number}" if number else name)
         try:

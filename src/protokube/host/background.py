@@ -1,6 +1,6 @@
-"""Slow work beside the rounds: one round starts it, a later one collects what came of it.
+"""Slow work in the background: one round starts it, a later round collects its result.
 
-A flush on a dying disk can hang for ever. It then costs one sleeping thread: the same work is not started again before
+A flush on a failing disk can hang for ever. That costs one sleeping thread: the same work is not started again before
 it has ended.
 """
 
@@ -16,14 +16,14 @@ T = TypeVar("T")
 
 
 class Background(Protocol):
-    """Work by name."""
+    """Runs named work in the background."""
 
     def run(self, name: str, work: Callable[[], T]) -> T | None:
         """Start the work, or collect its result: None while it runs. Raises what the work raised."""
 
 
 class Threads:
-    """Each work in a thread of its own. `on_done` is called from that thread when a result can be collected."""
+    """Runs each work in its own thread. `on_done` is called from that thread when a result can be collected."""
 
     def __init__(self, on_done: Callable[[], None] = lambda: None) -> None:
         self._on_done = on_done
@@ -34,7 +34,7 @@ class Threads:
         if known is None:
             attempt: Attempt[object] = Attempt(work)
             threading.Thread(target=self._carry_out, args=(attempt,), name=name, daemon=True).start()
-            self._under_way[name] = attempt  # only now: what could not be started is tried again
+            self._under_way[name] = attempt  # only now: if the thread cannot be started, the next call retries
             return None
         if not known.ended:
             return None

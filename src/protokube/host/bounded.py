@@ -1,8 +1,8 @@
-"""Do a small thing with files, and go on without it if the disk does not answer.
+"""Run a short file operation with a timeout, and continue without it if the disk does not respond.
 
-A read from a dead disk cannot be interrupted, so it is done in a thread that is left behind when it takes too long.
-As long as one is left behind for something, the same thing is not tried again: a dead disk costs one thread, not one
-a round. Threads that answer in time are used again: an agent reads a few files in every round, for years.
+A read from a dead disk cannot be interrupted, so it runs in a thread that is abandoned after the timeout. While a
+thread is stuck in an operation, the same operation is not tried again: a dead disk costs one thread, not one per round.
+Threads that finish in time are reused: an agent reads a few files in every round, for years.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Attempt(Generic[T]):
-    """One action, and what came of it."""
+    """One action and its result or error."""
 
     def __init__(self, action: Callable[[], T]) -> None:
         self._action = action
@@ -30,12 +30,12 @@ class Attempt(Generic[T]):
     def run(self) -> None:
         try:
             self._results.append(self._action())
-        except BaseException as error:  # noqa: BLE001 (raised again where the caller is)
+        except BaseException as error:  # noqa: BLE001 (raised again in the caller's thread)
             self._error = error
         self._running.release()
 
     def wait(self, seconds: float) -> bool:
-        """Whether it ended within that time. For one caller."""
+        """Wait for the end; whether it ended in time. For one caller."""
         return self._running.acquire(timeout=seconds)
 
     @property
@@ -49,7 +49,7 @@ class Attempt(Generic[T]):
 
 
 class Worker(threading.Thread):
-    """A thread that runs one attempt after the other, until it is given None."""
+    """A thread that runs one attempt after the other, until it gets None."""
 
     def __init__(self) -> None:
         super().__init__(name="bounded", daemon=True)
@@ -58,11 +58,11 @@ class Worker(threading.Thread):
     def run(self) -> None:
         while (attempt := self.attempts.get()) is not None:
             attempt.run()
-            del attempt  # nothing of it is kept while the next one is waited for
+            del attempt  # keep no reference to it while waiting for the next one
 
 
 class Bounds:
-    """What is under way or was left behind, by what it was; and threads that have nothing to do."""
+    """Running and stuck attempts by operation, and idle threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -70,7 +70,7 @@ class Bounds:
         self._idle: list[Worker] = []
 
     def __call__(self, action: Callable[[], T], seconds: float, what: str) -> T:
-        """The action's result or its error; TryLater if it takes longer, or if an earlier one has not come back."""
+        """The action's result or its error; TryLater on a timeout, or while an earlier attempt is still stuck."""
         attempt: Attempt[object] = Attempt(action)
         with self._lock:
             earlier = self._under_way.get(what)
@@ -80,7 +80,7 @@ class Bounds:
             self._under_way[what] = attempt
         worker.attempts.put(attempt)
         if not attempt.wait(seconds):
-            worker.attempts.put(None)  # left behind: it ends with what it is at
+            worker.attempts.put(None)  # abandoned: the thread ends after this attempt
             raise TryLater(f"{what} took longer than {seconds:g} s", hint="look at the disk's health with `dmesg`")
         with self._lock:
             self._idle.append(worker)

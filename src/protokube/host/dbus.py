@@ -1,6 +1,7 @@
-"""Questions over D-Bus, each before a deadline.
+"""D-Bus calls with a deadline.
 
-jeepney packs and unpacks; its own connection greets the bus without a deadline, so the few steps are taken here.
+jeepney encodes and decodes the messages. Its own connection says Hello without a deadline, so the connection is made
+here.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from jeepney.bus import get_bus  # type: ignore[import-untyped]
 from jeepney.io.blocking import prep_socket  # type: ignore[import-untyped]
 
 
-class SaidNo(Exception):
-    """The far side answered with an error."""
+class BusError(Exception):
+    """The service replied with an error."""
 
     def __init__(self, name: str, text: str) -> None:
         super().__init__(f"{name}: {text}" if text else name)
@@ -31,7 +32,7 @@ class SaidNo(Exception):
 
 
 class Bus:
-    """A connection for a few questions: nothing to drain later, and nothing that a restart of the bus could break."""
+    """A short-lived connection for a few calls, so that a restart of the bus cannot break it."""
 
     def __init__(self, address: str, deadline: float) -> None:
         """`address` as D-Bus writes them, or SYSTEM. Raises OSError, RuntimeError or ValueError."""
@@ -57,10 +58,10 @@ class Bus:
         self._socket.settimeout(self._left())
         self._socket.sendall(message.serialise(serial=serial))
         while (reply := self._next()).header.fields.get(HeaderFields.reply_serial) != serial:
-            continue  # a signal: the bus tells everybody its name
+            continue  # a signal, such as NameAcquired
         if reply.header.message_type is MessageType.error:
             text = reply.body[0] if reply.body and isinstance(reply.body[0], str) else ""
-            raise SaidNo(reply.header.fields.get(HeaderFields.error_name, "an error"), text)
+            raise BusError(reply.header.fields.get(HeaderFields.error_name, "an error"), text)
         return reply.body[0]
 
     def _next(self) -> Any:
@@ -68,7 +69,7 @@ class Bus:
             self._socket.settimeout(self._left())
             data = self._socket.recv(4096)
             if not data:
-                raise ConnectionResetError("the bus hung up")
+                raise ConnectionResetError("the bus closed the connection")
             self._parser.add_data(data)
         return message
 

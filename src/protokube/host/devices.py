@@ -1,8 +1,8 @@
-"""Find the block device that a volume is, whatever it is called today.
+"""Find the block device of a volume, whatever its current name is.
 
-A cloud says /dev/xvdu and the kernel says /dev/nvme1n1; names are handed out in the order disks appear, so a name
-may belong to another volume. Where the serial is known it decides, and the name is only the first place to look.
-Nothing is opened: a device that hangs must not hang the round.
+A cloud reports /dev/xvdu where the kernel has /dev/nvme1n1. Names are assigned in the order in which disks appear, so a
+name may belong to another volume. A known serial decides; the name is only the first place to look.
+No device is opened: one that hangs must not hang the round.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ def block_number(path: Path) -> Number | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Devices:
-    """The devices below a root: "/" on a machine, "/rootfs" in a container that is given the machine's root."""
+    """The devices below a root: "/" on a machine, "/rootfs" in a container that mounts the machine's root there."""
 
     root: Path = Path("/")
     number_of: Callable[[Path], Number | None] = block_number
 
     def find(self, device: Device) -> Block | None:
-        """The device, if it is there now. If its path shows another serial, it is the one disk with the right one."""
+        """The device, if it exists now. If its path has another serial, the one disk with the right serial."""
         named = self.at(device.path)
         if device.serial is None or (named and named.serial == device.serial):
             return named
@@ -71,7 +71,7 @@ class Devices:
                 yield block
 
     def resolve(self, path: Path) -> Path | None:
-        """Where a path leads, links included, if the root were the file system's: None if nowhere."""
+        """Resolve a path with its links inside the root, as after chroot; None if that fails."""
         root = "" if self.root == Path("/") else str(self.root)
         waiting, place, links = [*reversed(self.inside(path).parts)], "", 0
         while waiting:
@@ -84,7 +84,7 @@ class Devices:
             except OSError as error:
                 if error.errno not in (errno.EINVAL, errno.ENOENT, errno.ENOTDIR):
                     return None
-                place = f"{place}/{part}"  # no link, or nothing at all: whoever looks there sees that
+                place = f"{place}/{part}"  # not a link, or missing: the caller finds out
                 continue
             links += 1
             if links > MOST_LINKS:
@@ -95,7 +95,7 @@ class Devices:
         return Path(f"{root}{place}" or "/")
 
     def inside(self, path: Path) -> Path:
-        """The path relative to the root; one that was written with the root in front means the same."""
+        """The path relative to the root; a path that already begins with the root means the same."""
         if self.root != Path("/") and path.is_relative_to(self.root):
             return path.relative_to(self.root)
         return Path("/", path).relative_to("/")

@@ -1,7 +1,7 @@
-"""The disks of this machine: found without opening them, worked on in children that have a deadline.
+"""The disks of this machine: found without opening them, used in child processes with a deadline.
 
-`run` is asked every round and never waits. A job whose child cannot even be killed is reported, and not started again
-until that child is gone: two children on one device would be one too many.
+`run` is called every round and never waits. A job whose child cannot be killed is reported, and not started again until
+that child is gone, so that two children never work on one device.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from protokube.host.usage import SECONDS, used_by
 
 DEADLINES: Mapping[type[Any], float] = {Probe: 60.0, Format: 120.0, MountVolume: 120.0, Unmount: 30.0, WriteTest: 30.0}
 GRACE = 2.0
-"""Seconds for a killed child to go before it is called stuck."""
+"""Seconds for a killed child to exit before it is reported as stuck."""
 FRESH = 30.0
-"""Seconds after which a result that nobody collected is not believed any more."""
+"""Seconds after which a result that was not collected is discarded."""
 
 
 class HostDisks:
-    """The real `Disks`. `on_done` is called, from a thread, whenever a job has ended and can be collected."""
+    """Implements Disks. `on_done` is called, from a thread, whenever a job has ended and can be collected."""
 
     def __init__(
         self,
@@ -86,19 +86,19 @@ class HostDisks:
         if child.result is not None:
             return self._collect(job, child)
         if child.killed is not None and self._clock() > child.killed + GRACE:
-            child.told_stuck = True
+            child.reported_stuck = True
             seconds = self._clock() - child.began
             return Failed(f"stuck for {seconds:.0f} s: process {child.pid} cannot even be killed", overdue=True)
         return None
 
     def running(self) -> Sequence[tuple[Job, float]]:
-        """Also what has ended and waits to be collected."""
+        """Including jobs that have ended and are not collected yet."""
         self._tidy()
         now = self._clock()
         return tuple((job, (child.ended or now) - child.began) for job, child in self._children.items())
 
     def close(self) -> None:
-        """Kill whatever still runs: for a program that ends."""
+        """Kill all running jobs: for the end of the program."""
         for child in self._children.values():
             child.kill()
 
@@ -116,10 +116,10 @@ class HostDisks:
         return child.result
 
     def _tidy(self) -> None:
-        """Kill what is overdue; forget what has ended and says nothing any more: given up before, or too old."""
+        """Kill overdue jobs; drop ended ones that were reported as stuck, or whose result is too old."""
         now = self._clock()
         for job, child in list(self._children.items()):
             if child.ended is None and child.killed is None and now > child.began + DEADLINES[type(job)]:
                 child.kill()
-            elif child.ended is not None and (child.told_stuck or now > child.ended + FRESH):
+            elif child.ended is not None and (child.reported_stuck or now > child.ended + FRESH):
                 del self._children[job]

@@ -1,7 +1,7 @@
-"""Small files that are wholly old or wholly new, whatever kills us, and that others are watching.
+"""Atomic and durable writes of small files that other programs watch.
 
-kubelet starts what lies in its manifest folder, so nothing half-written may ever carry a watched name, and a file that
-has not changed is not written again: a new file is a restart. The folder is flushed too, or a power cut may forget the
+kubelet starts every manifest in its folder, so a half-written file must never have a watched name. A file that has not
+changed is not written again, since a new file means a restart. The folder is flushed too, or a power cut may lose the
 rename.
 """
 
@@ -19,17 +19,17 @@ from pathlib import Path
 def write_atomic(
     path: Path, data: bytes, mode: int = 0o644, *, staging: Path | None = None, durable: bool = True
 ) -> bool:
-    """Make a file hold the data, with exactly this mode; say whether that changed anything.
+    """Make a file hold the data, with exactly this mode; return whether that changed anything.
 
-    The draft is a dot file beside it, or lies in `staging`, a folder on the same file system that nobody watches.
-    What is not `durable` may be old or missing after a power cut, and costs no flush.
+    The draft is a dot file beside it, or in `staging`, an unwatched folder on the same file system.
+    Without `durable` nothing is flushed, and the file may be old or missing after a power cut.
     """
     if holds(path, data, mode):
         return False
     if is_special(path):
-        raise OSError(errno.EEXIST, "there is a device, pipe or socket, and no file", str(path))
+        raise OSError(errno.EEXIST, "it is a device, pipe or socket, not a file", str(path))
     with draft(path, staging) as unfinished:
-        # Private until it is complete; fchmod opens it up, and no umask has a say.
+        # Private until it is complete; fchmod then sets the exact mode, regardless of the umask.
         with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
             file.write(data)
             file.flush()
@@ -43,7 +43,7 @@ def write_atomic(
 
 
 def link_atomic(target: Path, link: Path) -> bool:
-    """Make a symbolic link lead to the target, in one step; say whether that changed anything."""
+    """Make a symbolic link point to the target, atomically; return whether that changed anything."""
     if link.is_symlink() and link.readlink() == target:
         return False
     with draft(link, None) as unfinished:
@@ -54,7 +54,7 @@ def link_atomic(target: Path, link: Path) -> bool:
 
 
 def remove(path: Path) -> bool:
-    """Take a file or a link away for good; say whether there was one."""
+    """Remove a file or a link durably; return whether there was one."""
     try:
         path.unlink()
     except FileNotFoundError:
@@ -64,7 +64,7 @@ def remove(path: Path) -> bool:
 
 
 def read_or_none(path: Path) -> bytes | None:
-    """The content; None only if there is no such file, never because it could not be read."""
+    """The content; None only if there is no such file, never after a read error."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -83,7 +83,7 @@ def holds(path: Path, data: bytes, mode: int) -> bool:
 
 
 def is_special(path: Path) -> bool:
-    """Whether something is there that a file must not replace, such as /dev/null."""
+    """Whether the path is something that a file must not replace, such as /dev/null."""
     try:
         mode = path.lstat().st_mode
     except OSError:
@@ -93,7 +93,7 @@ def is_special(path: Path) -> bool:
 
 @contextmanager
 def draft(path: Path, staging: Path | None) -> Iterator[Path]:
-    """A name that no watcher looks at; whatever is left under it goes."""
+    """A draft name that no watcher looks at; the draft is removed afterwards."""
     name = (staging or path.parent) / f".{path.name}.{secrets.token_hex(8)}"
     try:
         yield name
@@ -102,7 +102,7 @@ def draft(path: Path, staging: Path | None) -> Iterator[Path]:
 
 
 def flush_folder(path: Path) -> None:
-    """Put a folder's names on the disk."""
+    """fsync a folder, so that its names are on the disk."""
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(handle)

@@ -1,8 +1,7 @@
-"""Start a disk job in a child of its own, and learn that it has ended without ever waiting for it.
+"""Start a disk job in its own child process, and collect its result without ever waiting.
 
-A child that is stuck in the kernel cannot be killed; everything here is made so that it costs one sleeping thread
-and nothing else. The child's output stays open until it and every program it started are gone, so its end is the end
-of all of them.
+A child that is stuck in the kernel cannot be killed; it costs one sleeping thread and nothing else. The child's output
+pipe stays open until the child and every program it started have exited, so at its end all of them are gone.
 """
 
 from __future__ import annotations
@@ -38,11 +37,11 @@ from protokube.host.child.tools import ENVIRONMENT
 log = logging.getLogger("protokube.host")
 COMMAND = (sys.executable, "-I", "-S", str(Path(program.__file__)))
 MOST = 65536
-"""How much of what a child says is kept."""
+"""Bytes of a child's output to keep."""
 
 
 def request(job: Job) -> dict[str, Any]:
-    """A job as the child reads it."""
+    """The request for the child, as JSON fields."""
     match job:
         case Unmount(point=point, number=number):
             return {"job": "unmount", "point": str(point), "number": number}
@@ -59,10 +58,10 @@ def request(job: Job) -> dict[str, Any]:
     return {**own, **about, "parent": os.getpid()}
 
 
-def result(said: str, status: int) -> Result:
-    """What a child that has ended says came of its job; one that said nothing we understand has failed."""
+def result(output: str, status: int) -> Result:
+    """The result in the output of a child that has exited; without a valid result the job has failed."""
     try:
-        answer = json.loads(said.splitlines()[-1])
+        answer = json.loads(output.splitlines()[-1])
         if status == 0 and "failed" in answer:
             return Failed(str(answer["failed"]), damaged=bool(answer.get("damaged")))
         if status == 0 and "unwritable" in answer:
@@ -70,10 +69,10 @@ def result(said: str, status: int) -> Result:
         if status == 0 and "done" in answer:
             return Done()
         if status == 0:
-            return Probed(content=Content(answer["content"]), told=str(answer["told"]), uuid=answer["uuid"])
+            return Probed(content=Content(answer["content"]), description=str(answer["told"]), uuid=answer["uuid"])
     except (ValueError, IndexError, KeyError, TypeError):
-        pass  # told below, with its status
-    return Failed(f"the child {ended(status)}: {said.strip() or 'it said nothing'}")
+        pass  # reported below, with its status
+    return Failed(f"the child {ended(status)}: {output.strip() or 'it said nothing'}")
 
 
 def ended(status: int) -> str:
@@ -81,7 +80,7 @@ def ended(status: int) -> str:
 
 
 class Child:
-    """One job under way."""
+    """One running job."""
 
     def __init__(
         self,
@@ -95,7 +94,7 @@ class Child:
         self.killed: float | None = None
         self.ended: float | None = None
         self.result: Result | None = None
-        self.told_stuck = False
+        self.reported_stuck = False
         self._clock = clock
         self._job, self._on_done = job, on_done
         self._lock = threading.Lock()
@@ -112,38 +111,38 @@ class Child:
         threading.Thread(target=self._follow, name=f"disk job {self.pid}", daemon=True).start()
 
     def kill(self) -> None:
-        """End the child and all that it started. It may take its time, or never go, if the kernel does not let it."""
+        """Kill the child and all its processes. They may exit late, or never, if they are stuck in the kernel."""
         with self._lock:
-            if self.result is None:  # until then its number is not given to anybody else
+            if self.result is None:  # until then its process id is not reused
                 os.killpg(self.pid, signal.SIGKILL)
                 self.killed = self.killed or self._clock()
 
     def _follow(self) -> None:
         try:
             self._collect()
-        except Exception:  # a job without a result is overdue and reported; it must not be a thread that is missed
-            log.exception("disk job %d cannot be followed: it is ended", self.pid)
+        except Exception:  # without a result the job would only become overdue, and the lost thread go unnoticed
+            log.exception("cannot read the output of disk job %d: it is killed", self.pid)
             self.kill()
             self._process.wait()
             with self._lock:
                 self.ended = self._clock()
-                self.result = Failed("what it did is not known: it could not be followed to its end")
+                self.result = Failed("its result is unknown: reading its output failed")
         if self._on_done and (self.result is None or is_news(self._job, self.result)):
             self._on_done()
 
     def _collect(self) -> None:
         assert self._process.stdout is not None
-        with self._process.stdout as output:
-            said = b""
-            while piece := os.read(output.fileno(), MOST):
-                said = (said + piece)[-MOST:]
+        with self._process.stdout as pipe:
+            output = b""
+            while piece := os.read(pipe.fileno(), MOST):
+                output = (output + piece)[-MOST:]
         os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
         with self._lock:
             status = self._process.wait()
             self.ended = self._clock()
-            self.result = result(said.decode(errors="replace"), status)
+            self.result = result(output.decode(errors="replace"), status)
 
 
 def is_news(job: Job, result: Result) -> bool:
-    """Whether somebody should collect it at once: a file system that still takes writes can wait for the next round."""
+    """Whether to collect it at once: the result of a successful write test can wait for the next round."""
     return not (isinstance(job, WriteTest) and isinstance(result, Done))

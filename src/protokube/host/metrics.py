@@ -1,4 +1,4 @@
-"""Where Prometheus looks: metrics of one process at an address of this machine."""
+"""Serve the Prometheus metrics of one process over HTTP."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def serve(registry: CollectorRegistry, address: str) -> Callable[[], None]:
-    """Serve them at HOST:PORT, without a host at loopback; what is returned ends it."""
+    """Serve metrics at HOST:PORT, by default on loopback; call the returned function to stop."""
     from prometheus_client import start_http_server
 
     host, colon, port = address.rpartition(":")
@@ -22,7 +22,7 @@ def serve(registry: CollectorRegistry, address: str) -> Callable[[], None]:
         server, thread = start_http_server(int(port), addr=host.strip("[]") or "127.0.0.1", registry=registry)
     except OSError as error:
         raise Refused(
-            f"cannot serve metrics at {address}: {error.strerror or error}", hint="name another place by --metrics"
+            f"cannot serve metrics at {address}: {error.strerror or error}", hint="choose another one with --metrics"
         ) from error
 
     def close() -> None:

@@ -1,4 +1,4 @@
-"""This machine's mount table as values, and a view of it that is cheap to ask in every step of a round."""
+"""This machine's mount table as values, cached so that every step of a round can read it cheaply."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ AGE = 0.05
 
 
 class MountTable:
-    """The table of this process, read again only when it changed.
+    """The mount table of this process, read again only after a change.
 
-    The kernel wakes whoever polls an open table after each mount and unmount (proc(5)), but not after a change of
-    options: those are never older than `AGE`. To write the table costs the kernel far more than to say that it is the
-    same. For one thread: it reads from one open file.
+    poll() on an open table reports each mount and unmount (proc(5)), but not a change of options: those are at most
+    `AGE` old. Reading the table costs the kernel far more than poll(). Not thread-safe: it reads from one open file.
     """
 
     def __init__(self, *, proc: Path = PROC, clock: Callable[[], float] = time.monotonic) -> None:
@@ -35,14 +34,14 @@ class MountTable:
         self._read_at = 0.0
 
     def mounts(self) -> tuple[Mount, ...]:
-        """Every mount that this process sees now. Of two at one point, the later one is the one to be seen."""
+        """Every mount that this process sees now. Of two at one point, the later one hides the earlier."""
         now = self._clock()
         if self._file is None:
             self._file = mountinfo.open_table(self._proc)
             self._changes.register(self._file, select.POLLPRI | select.POLLERR)
         elif not self._changed() and 0 <= now - self._read_at < AGE:
             return self._mounts
-        # asked before it is read: what changes meanwhile is told the next time
+        # poll before reading: a change meanwhile is reported by the next poll
         os.lseek(self._file, 0, os.SEEK_SET)
         self._mounts, self._read_at = parse(mountinfo.read_table(self._file)), now
         return self._mounts
@@ -52,13 +51,13 @@ class MountTable:
 
 
 def mounts(proc: Path = PROC) -> tuple[Mount, ...]:
-    """The same, read once."""
+    """The mount table, read once."""
     return parse(mountinfo.read(proc))
 
 
 @lru_cache(maxsize=2)
 def parse(text: str) -> tuple[Mount, ...]:
-    """Kept by the text: it is read many times, and mostly says the same."""
+    """Cached by the text: it is read often and seldom changes."""
     return tuple(translated(line) for line in mountinfo.parse(text))
 
 

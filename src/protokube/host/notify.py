@@ -1,6 +1,6 @@
-"""Tell systemd how we are: sd_notify(3), by hand, since it is one datagram.
+"""Report our state to systemd: sd_notify(3), implemented here, since it is one datagram.
 
-Nobody may be listening, or be too busy to: that never keeps us from our work.
+If systemd does not listen, or is busy, the message is dropped: it never blocks us.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import socket
 from collections.abc import Mapping
 
 
-def notify(environment: Mapping[str, str] = os.environ, **told: str) -> bool:
-    """Send fields such as READY="1", STATUS="...", WATCHDOG="1"; whether anybody took them."""
+def notify(environment: Mapping[str, str] = os.environ, **fields: str) -> bool:
+    """Send fields such as READY="1", STATUS="...", WATCHDOG="1"; return whether they were sent."""
     address = environment.get("NOTIFY_SOCKET", "")
     if address[:1] not in ("/", "@"):
         return False
     if address.startswith("@"):  # in the abstract namespace
         address = "\0" + address[1:]
-    text = "\n".join(f"{name}={' '.join(value.splitlines())}" for name, value in told.items())  # a line is a field
+    text = "\n".join(f"{name}={' '.join(value.splitlines())}" for name, value in fields.items())  # a line is a field
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as channel:
         try:
             channel.sendto(text.encode(errors="replace"), socket.MSG_DONTWAIT, address)
@@ -27,7 +27,7 @@ def notify(environment: Mapping[str, str] = os.environ, **told: str) -> bool:
 
 
 def watchdog_seconds(environment: Mapping[str, str] = os.environ) -> float | None:
-    """How often systemd wants to hear from this process at the latest; None if it does not watch us."""
+    """The watchdog interval in seconds; None if systemd does not watch this process."""
     if environment.get("WATCHDOG_PID", str(os.getpid())) != str(os.getpid()):
         return None
     try:

@@ -1,8 +1,8 @@
-"""The output of a static pod's container: where it lies, and its end.
+"""The log files of a static pod's container, and their last lines.
 
-A kubelet keeps it in /var/log/pods/NAMESPACE_POD-NODE_UID/CONTAINER/N.log, N counting restarts; a manifest that changed
-is another UID. The local cloud's pod runner keeps it in NAMESPACE_POD/CONTAINER.log, and one former file beside it.
-Only the newest two files are read, and of each only the end: what ended a container is the last thing in its output.
+kubelet keeps them in /var/log/pods/NAMESPACE_POD-NODE_UID/CONTAINER/N.log, where N counts restarts; a changed manifest
+has another UID. The local cloud's pod runner writes NAMESPACE_POD/CONTAINER.log, with one rotated file beside it.
+Only the newest two files are read, and only their end: the reason why a container exited is in its last lines.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import NamedTuple
 
 FOLDER = "/var/log/pods"
 MOST = 64 * 1024
-"""Bytes of one file."""
+"""Bytes read from one file."""
 FILES = 2
 UID = r"[0-9a-f-]{8,64}"
 
 
 class LogFile(NamedTuple):
-    """A file, and what tells whether something was written since."""
+    """A log file, with inode, size and time to detect later writes."""
 
     path: Path
     inode: int
@@ -31,22 +31,22 @@ class LogFile(NamedTuple):
 
 
 def newest(folder: Path, namespace: str, pod: str, container: str, others: Collection[str] = ()) -> Sequence[LogFile]:
-    """The newest files of a container, the oldest of them first; none where there is no output yet.
+    """The newest files of a container, the oldest of them first; empty if there is no output yet.
 
-    `others` are the pods that have a longer name with the same beginning: a node's name is added to a pod's.
+    `others` are pods whose names may begin with this pod's name: kubelet appends the node's name to a pod's.
     """
     found = []
     for path in _files(folder, namespace, pod, container, others):
         try:
             status = path.stat()
         except OSError:
-            continue  # removed meanwhile, or a link to what is gone
+            continue  # removed meanwhile, or a dangling link
         found.append(LogFile(path, status.st_ino, status.st_size, status.st_mtime_ns))
     return sorted(found, key=lambda each: each.changed)[-FILES:]
 
 
 def lines(file: LogFile) -> Iterator[str]:
-    """The lines at the end of a file; one whose beginning was not read is left out."""
+    """The last lines of a file, without a partial first line."""
     with file.path.open("rb") as opened:
         start = max(os.fstat(opened.fileno()).st_size - MOST, 0)
         opened.seek(start)

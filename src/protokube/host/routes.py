@@ -1,4 +1,4 @@
-"""This machine's routes: which there are, and ours made and taken away. Ours carry a mark of their own."""
+"""Read this machine's routes; add and remove ours, which carry their own protocol number."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from protokube.errors import Refused, TryLater
 from protokube.host import Route
 
 MARK = "201"
-"""The routing protocol that we say a route comes from; the kernel keeps it, and uses it for nothing."""
+"""The routing protocol number of our routes; the kernel stores it without using it."""
 FAMILIES = ("-4", "-6")
 SECONDS = 10.0
 
 
 class HostRoutes:
-    """By the program `ip`."""
+    """Implements Routes with the program `ip`."""
 
     def read(self) -> Sequence[Route]:
         found: list[Route] = []

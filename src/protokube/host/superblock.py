@@ -1,6 +1,6 @@
-"""The UUID in the superblock of an ext4, mounted or not: whether a file system is the very one that we made.
+"""Read the UUID of an ext4, mounted or not, to check that it is the file system that we made.
 
-Read from the device by its number, since a mount only tells that; whatever the device is called, it is that one.
+The device is opened by its number, since the mount table has only that, and names may change.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def ext4_uuid(number: tuple[int, int]) -> str | None:
 
 @contextmanager
 def _node(number: tuple[int, int]) -> Iterator[Path]:
-    """A name for the device; where nobody made one, ours is there for a moment only."""
+    """A device node for the number; if there is none, a temporary one."""
     known = Path(f"/dev/block/{number[0]}:{number[1]}")
     if known.exists():
         yield known

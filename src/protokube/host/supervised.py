@@ -1,9 +1,9 @@
-"""Long-lived work beside the rounds: none of it ends in silence.
+"""Supervised background threads: none of them fails silently.
 
-Each piece of work has a thread that repeats it. Whatever it raises is logged once and kept as its trouble, and it is
-tried again after 1 s, 2 s, 4 s and so on: what it keeps between two tries is its own, so it has to leave that in order.
-Work that does not come back is reported and left alone: a second thread of it would be one too many. Should a thread
-end all the same, whoever asks for troubles starts it again.
+Each thread repeats its work. An exception is logged once and kept as its trouble, and the work is retried with an
+exponential back-off: 1 s, 2 s, 4 s and so on. The work must keep its own state consistent across an exception. Work
+that hangs is reported and left alone, since a second thread must not run beside it. If a thread ends all the same, the
+next call of `trouble` restarts it.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from dataclasses import dataclass
 
 log = logging.getLogger("protokube.agent")
 FIRST, LONGEST = 1.0, 60.0
-"""Seconds until work that failed is tried again: at first, and at most."""
+"""Back-off after a failure in seconds: the first and the longest."""
 REPORTED = 600.0
-"""Seconds for which an error of a thread that is not supervised is reported."""
+"""Seconds for which the error of an unsupervised thread is reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Why a piece of work does not go on; the same words for as long as it is the same trouble."""
+    """Why a thread makes no progress; the text stays the same as long as the cause does."""
 
     name: str
     text: str
     hangs: bool = False
-    """It may come back by itself; else it is a bug, of ours or of a far side."""
+    """The work hangs and may recover by itself; otherwise it raised an unexpected error."""
 
 
 class Supervised:
-    """One piece of work: each call does a part of it, and returns the seconds until the next."""
+    """One thread: each call of `work` does one step and returns the seconds until the next."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Supervised:
         self._since: float | None = None
         self._error = ""
         self.failures = 0
-        """Running."""
+        """Consecutive failures."""
 
     def start(self) -> None:
         self._started, self._since = self._clock(), None
@@ -65,14 +65,14 @@ class Supervised:
         self._stop.set()
 
     def trouble(self) -> Trouble | None:
-        """What is wrong now; a thread that is gone is started again, at most once a minute."""
+        """What is wrong now. Restarts a thread that has ended, at most once a minute."""
         if self._thread is None or self._stop.is_set():
             return None
         now, since = self._clock(), self._since
         if not self._thread.is_alive():
             if now - self._started >= self._longest:
                 self.start()
-            return Trouble(self.name, f"thread {self.name} ended: {self._error or 'nobody knows why'}")
+            return Trouble(self.name, f"thread {self.name} ended: {self._error or 'for an unknown reason'}")
         if since is not None and self._silent_after is not None and now - since > self._silent_after:
             text = f"thread {self.name} has not come back for more than {self._silent_after:.0f} s"
             return Trouble(self.name, text, hangs=True)
@@ -86,11 +86,11 @@ class Supervised:
             pause = self.once()
 
     def once(self) -> float:
-        """One part of the work, whatever comes of it; the seconds until the next."""
+        """One step of the work, with its errors handled; returns the seconds until the next."""
         self._since = self._clock()
         try:
             pause = self._work()
-        except BaseException as error:  # noqa: BLE001 (the thread must live on, whatever it was)
+        except BaseException as error:  # noqa: BLE001 (the thread must survive every error)
             return self._failed(error)
         finally:
             self._since = None
@@ -111,7 +111,7 @@ class Supervised:
 
 
 class Workers:
-    """All of them, and what other threads of the process ended by."""
+    """All supervised threads, and the errors of other threads of the process."""
 
     def __init__(self, workers: Iterable[Supervised] = (), clock: Callable[[], float] = time.monotonic) -> None:
         self._workers, self._clock = tuple(workers), clock
@@ -132,7 +132,7 @@ class Workers:
         return [*found, *(Trouble(name, f"thread {name} ended: {text}") for name, text in recent)]
 
     def note_ended(self, ended: threading.ExceptHookArgs) -> None:
-        """For `threading.excepthook`: threads for one thing each are not started again, but do not end unnoticed."""
+        """For `threading.excepthook`: unsupervised threads are not restarted, but their errors are reported."""
         name = ended.thread.name if ended.thread is not None else "unknown"
         text = f"{ended.exc_type.__name__}: {ended.exc_value}"
         log.error("thread %s ended: unexpected error, please report it", name, exc_info=ended.exc_value)

@@ -1,7 +1,7 @@
-"""Have a unit running, over D-Bus: asked each round, so a machine whose unit died gets it back.
+"""Start systemd units over D-Bus: checked each round, so that a unit that died is started again.
 
-What is hard is that nothing here may wait: a bus that is gone, a systemd that is busy and a unit that takes a minute to
-start must all cost the round no more than two seconds. So a job is asked for and never awaited.
+The hard part is that nothing here may block: a bus that is gone, a busy systemd or a unit that takes a minute to start
+must cost the round at most two seconds. So a start job is queued, and never awaited.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from protokube.errors import ProtokubeError, Refused, TryLater
 
 if TYPE_CHECKING:
-    from protokube.host.dbus import Bus, SaidNo
+    from protokube.host.dbus import Bus, BusError
 
 T = TypeVar("T")
 SYSTEMD, ROOT = "org.freedesktop.systemd1", "/org/freedesktop/systemd1"
@@ -23,12 +23,12 @@ FOR_A_PERSON = {
     f"{SYSTEMD}.UnitMasked": "`systemctl unmask` lets it start again",
     f"{SYSTEMD}.LoadFailed": "`systemctl status` shows what is wrong with its file",
     f"{SYSTEMD}.BadUnitSetting": "`systemctl status` shows what is wrong with its file",
-    f"{SYSTEMD}.OnlyByDependency": "it refuses to be started by hand",
+    f"{SYSTEMD}.OnlyByDependency": "it can only be started as a dependency of another unit",
     "org.freedesktop.DBus.Error.InvalidArgs": "a unit is called, say, kubelet.service",
     "org.freedesktop.DBus.Error.AccessDenied": "the agent has to run as root",
     "org.freedesktop.DBus.Error.InteractiveAuthorizationRequired": "the agent has to run as root",
 }
-"""Errors that asking again cannot mend, and what to do about each."""
+"""Errors that a retry cannot fix, with a hint for each."""
 UNUSABLE = {
     "not-found": ("there is no unit {}", FOR_A_PERSON[f"{SYSTEMD}.NoSuchUnit"]),
     "masked": ("{} is masked", FOR_A_PERSON[f"{SYSTEMD}.UnitMasked"]),
@@ -41,7 +41,7 @@ class SystemdUnits:
     """Implements Units with the systemd of this machine."""
 
     def __init__(self, address: str = "SYSTEM", timeout: float = 2.0) -> None:
-        """`SYSTEM` is DBUS_SYSTEM_BUS_ADDRESS, or where every Linux has it."""
+        """`SYSTEM` means DBUS_SYSTEM_BUS_ADDRESS, or the default address of the system bus."""
         self._address, self._timeout = address, timeout
 
     def ensure_started(self, unit: str) -> bool:
@@ -54,12 +54,12 @@ class SystemdUnits:
         self._asked(_restart, unit)
 
     def _asked(self, question: Callable[[Bus, str], T], unit: str) -> T:
-        from protokube.host.dbus import Bus, SaidNo
+        from protokube.host.dbus import Bus, BusError
 
         try:
             with Bus(self._address, time.monotonic() + self._timeout) as bus:
                 return question(bus, unit)
-        except SaidNo as error:
+        except BusError as error:
             raise _explained(unit, error) from error
         except (OSError, RuntimeError, ValueError) as error:  # no socket, no such transport, no authentication
             raise TryLater(
@@ -72,7 +72,7 @@ class SystemdUnits:
 def _ensure_started(bus: Bus, unit: str) -> bool:
     path = bus.call(SYSTEMD, ROOT, f"{SYSTEMD}.Manager", "LoadUnit", "s", unit)
     if bus.read(SYSTEMD, path, f"{SYSTEMD}.Unit", "ActiveState") in RUNNING:
-        return False  # also if its file is gone by now
+        return False  # even if its unit file is gone by now
     loaded = bus.read(SYSTEMD, path, f"{SYSTEMD}.Unit", "LoadState")
     if loaded in UNUSABLE:
         message, hint = UNUSABLE[loaded]
@@ -82,7 +82,7 @@ def _ensure_started(bus: Bus, unit: str) -> bool:
 
 
 def _running_for(bus: Bus, unit: str) -> float | None:
-    """By the clock that never jumps, which is the same for systemd and for us."""
+    """By the monotonic clock, which systemd uses too."""
     path = bus.call(SYSTEMD, ROOT, f"{SYSTEMD}.Manager", "LoadUnit", "s", unit)
     if bus.read(SYSTEMD, path, f"{SYSTEMD}.Unit", "ActiveState") != "active":
         return None
@@ -94,7 +94,7 @@ def _restart(bus: Bus, unit: str) -> None:
     bus.call(SYSTEMD, ROOT, f"{SYSTEMD}.Manager", "TryRestartUnit", "ss", unit, "replace")
 
 
-def _explained(unit: str, error: SaidNo) -> ProtokubeError:
+def _explained(unit: str, error: BusError) -> ProtokubeError:
     if error.name in FOR_A_PERSON:
         return Refused(f"systemd will not start {unit}", saw=str(error), hint=FOR_A_PERSON[error.name])
     return TryLater(f"systemd did not start {unit} now", saw=str(error))

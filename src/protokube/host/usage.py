@@ -1,11 +1,12 @@
 """Prove that no process of this machine uses a file system that stays mounted.
 
-A process uses it by an open file, a mapped one, its working folder, its root or its program. A container that is only
-just being set up has none of these yet, but a mount of a folder of the volume in its own mount namespace. The whole
-file system in another namespace is no use: every service with a namespace of its own has a copy of all our mounts.
+A process uses it by an open file, a mapped file, its working directory, its root or its executable. A container that is
+being set up has none of these yet, but a bind mount of a folder of the volume in its own mount namespace. A mount of
+the whole file system in another namespace does not count: every service with its own namespace has a copy of all
+mounts.
 
-The answer is a proof, so what cannot be looked at is an error: a process that hides its files, a /proc that hides
-processes, too little time.
+An empty result must be a proof, so whatever cannot be inspected is an error: a process that hides its files, a /proc
+that hides processes, a timeout.
 """
 
 from __future__ import annotations
@@ -26,29 +27,29 @@ SECONDS = 5.0
 FORBIDDEN = (errno.EACCES, errno.EPERM)
 ALL_SHOWN = frozenset({"hidepid=0", "hidepid=off"})
 PTRACE = 19
-"""CAP_SYS_PTRACE: whoever has it sees every process, whatever /proc hides from others."""
+"""CAP_SYS_PTRACE: a process with it sees all others, even with hidepid."""
 
 
 def used_by(number: tuple[int, int], *, seconds: float = SECONDS, proc: Path = PROC) -> list[str]:
-    """A few processes, in words: 'etcd (pid 12) has open /mnt/master-vol-1/member/wal/0.wal'. Ours does not count.
+    """A few processes, in words: 'etcd (pid 12) has open /mnt/master-vol-1/member/wal/0.wal', without our own.
 
-    TryLater where it cannot be told.
+    TryLater if it cannot be determined.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     until = time.monotonic() + seconds
     _refuse_hidden(proc)
     own = _namespace(proc / "self")
-    asked: set[tuple[Path, Path]] = set()
+    inspected: set[tuple[Path, Path]] = set()
     found: list[str] = []
     for folder in processes(proc):
         if len(found) == FEW:
             break
         if time.monotonic() > until:
-            raise TryLater(f"there are too many processes to look at all of them within {seconds:g} s")
+            raise TryLater(f"there are too many processes to inspect all of them within {seconds:g} s")
         if int(folder.name) == os.getpid():
             continue
         try:
-            use = _use(libc, folder, number) or _mounted(folder, number, own, asked)
+            use = _use(libc, folder, number) or _mounted(folder, number, own, inspected)
         except OSError as error:
             if error.errno in GONE:
                 continue
@@ -68,7 +69,7 @@ def _use(libc: ctypes.CDLL, folder: Path, number: tuple[int, int]) -> str:
         except OSError as error:
             if error.errno in FORBIDDEN:
                 raise
-            # closed meanwhile, or on a network file system that does not answer: not on this one
+            # closed meanwhile, or on an unresponsive network file system: not on this device
     wanted = f" {number[0]:02x}:{number[1]:02x} "
     maps = (folder / "maps").read_text(errors="surrogateescape")
     mapped = next((line for line in maps.splitlines() if wanted in line), "")
@@ -85,7 +86,7 @@ def _places(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _tasks(folder: Path) -> list[Path]:
-    """Threads share what the process has open; only where the first one has ended, the others have to be asked."""
+    """Threads share open files, so the main thread is enough; if it has exited, inspect all others."""
     try:
         (folder / "exe").readlink()
     except FileNotFoundError:
@@ -93,9 +94,9 @@ def _tasks(folder: Path) -> list[Path]:
     return [folder]
 
 
-def _mounted(folder: Path, number: tuple[int, int], own: Path | None, asked: set[tuple[Path, Path]]) -> str:
+def _mounted(folder: Path, number: tuple[int, int], own: Path | None, inspected: set[tuple[Path, Path]]) -> str:
     view = mountinfo.seen_from(folder)
-    if view is not None and (view[0] == own or view in asked):
+    if view is not None and (view[0] == own or view in inspected):
         return ""
     wanted = f"{number[0]}:{number[1]}"
     for line in (folder / "mountinfo").read_text(errors="surrogateescape").splitlines():
@@ -103,7 +104,7 @@ def _mounted(folder: Path, number: tuple[int, int], own: Path | None, asked: set
         if device == wanted and part != "/":
             return f"has {mountinfo.unescape(part)} mounted at {mountinfo.unescape(point)}"
     if view is not None:
-        asked.add(view)
+        inspected.add(view)
     return ""
 
 

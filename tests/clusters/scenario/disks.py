@@ -95,8 +95,8 @@ class Platter:
         self.content, self.uuid, self.folder = content, None, None
 
     def probed(self) -> Probed:
-        told = self.told or f"{self.content.value}, as the test made it"
-        return Probed(content=self.content, told=told, uuid=self.uuid)
+        description = self.told or f"{self.content.value}, as the test made it"
+        return Probed(content=self.content, description=description, uuid=self.uuid)
 
     def formattable(self, job: Format) -> bool:
         """What the child of a format proves once more, right before it writes."""
@@ -296,20 +296,20 @@ class MemoryDisks:
         platter = self.platters[job.block.path.name]
         if not self.reaches(platter.volume):
             return (
-                Probed(content=Content.UNREADABLE, told="input/output error")
+                Probed(content=Content.UNREADABLE, description="input/output error")
                 if isinstance(job, Probe)
                 else Failed("input/output error")
             )
         match job:
             case Probe():
                 if platter.volume in self.table or self.in_use(platter.volume):
-                    return Probed(content=Content.BUSY, told="it is mounted")
+                    return Probed(content=Content.BUSY, description="it is mounted")
                 if why := platter.breaks_on(self.machine):
-                    return Probed(content=Content.UNREADABLE, told=why)
+                    return Probed(content=Content.UNREADABLE, description=why)
                 return platter.probed()
             case Format(uuid=uuid):
                 if platter.volume in self.table or not platter.formattable(job):
-                    return Failed(f"not formatted: {platter.probed().told}")
+                    return Failed(f"not formatted: {platter.probed().description}")
                 platter.format(uuid)
                 return Done()
             case MountVolume(point=point):

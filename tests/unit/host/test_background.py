@@ -1,4 +1,4 @@
-"""Work beside the rounds: started once, collected once, and a hanging one costs nothing but its thread."""
+"""Background work: started once, collected once, and a hanging one costs only its thread."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def test_even_an_exit_does_not_end_in_the_thread() -> None:
 
 
 class Disk:
-    """An action that answers when it is told to."""
+    """An action that ends when the test releases it."""
 
     def __init__(self) -> None:
         self.answers = threading.Event()

@@ -13,7 +13,7 @@ GIB = 1 << 30
 
 
 class Machine:
-    """The device files and the sysfs of a machine, below a folder; numbers are told, since making nodes takes root."""
+    """The device files and the sysfs of a machine, below a folder; numbers are passed in: mknod needs root."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

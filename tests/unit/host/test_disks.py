@@ -1,4 +1,4 @@
-"""Jobs are started once, collected once, killed when they are overdue, and nobody ever waits."""
+"""Jobs are started once, collected once, killed when they are overdue, and never waited for."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 
 def finished(disks: HostDisks, job: Job) -> None:
-    """Wait until the child has ended, without collecting what it said."""
+    """Wait until the child has ended, without collecting its result."""
     wait_until(lambda: any(each == job and disks._children[each].result for each in disks._children), "no end")
 
 
@@ -138,12 +138,12 @@ def test_a_job_that_has_ended_stays_listed_until_it_is_collected(bench: Bench) -
 
 
 def test_whoever_waits_is_told_when_a_job_has_ended(bench: Bench) -> None:
-    told = threading.Event()
-    disks = bench.disks(AT_ONCE, on_done=told.set)
+    done = threading.Event()
+    disks = bench.disks(AT_ONCE, on_done=done.set)
 
     disks.run(PROBE)
 
-    assert told.wait(10)
+    assert done.wait(10)
     assert disks.run(PROBE) == Done()
 
 
@@ -175,7 +175,7 @@ def test_a_job_that_nobody_asks_about_is_killed_all_the_same(bench: Bench) -> No
 
 
 def test_a_job_that_ended_in_time_is_believed_however_late_it_is_collected(bench: Bench) -> None:
-    """The deadline is for the child, not for whoever asks."""
+    """The deadline is for the child, not for the caller."""
     disks = bench.disks(AT_ONCE)
     job = JOBS[3]
     disks.run(job)

@@ -84,7 +84,7 @@ def test_a_device_a_pipe_and_a_socket_are_never_replaced(tmp_path: Path, kind: i
     place = tmp_path / "place"
     os.mknod(place, kind | 0o600, os.makedev(1, 3))
 
-    with pytest.raises(OSError, match="there is a device, pipe or socket"):
+    with pytest.raises(OSError, match="it is a device, pipe or socket"):
         write_atomic(place, b"data")
 
     assert stat.S_IFMT(place.lstat().st_mode) == kind

@@ -1,4 +1,4 @@
-"""A job is told to its child, and the child's answer is understood, whatever it is."""
+"""Requests to a child and its results, valid or not."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PROBE = Probe(block=BLOCK)
 
 
 @pytest.mark.parametrize(
-    ("job", "told"),
+    ("job", "expected"),
     [
         (PROBE, {"job": "probe", **ABOUT}),
         (Format(block=BLOCK, uuid=UUID), {"job": "format", "uuid": UUID, "again": False, **ABOUT}),
@@ -33,50 +33,50 @@ PROBE = Probe(block=BLOCK)
         (MountVolume(block=BLOCK, point=POINT), {"job": "mount", "point": str(POINT), **ABOUT}),
     ],
 )
-def test_a_job_is_told_with_all_that_the_child_has_to_check(job: Job, told: dict[str, object]) -> None:
-    assert request(job) == {**told, "parent": os.getpid()}
+def test_a_job_is_told_with_all_that_the_child_has_to_check(job: Job, expected: dict[str, object]) -> None:
+    assert request(job) == {**expected, "parent": os.getpid()}
     json.dumps(request(job))
 
 
 def test_an_unmount_is_told_by_point_and_number() -> None:
-    told = request(Unmount(point=POINT, number=(259, 1)))
+    sent = request(Unmount(point=POINT, number=(259, 1)))
 
-    assert told == {"job": "unmount", "point": str(POINT), "number": (259, 1)}
+    assert sent == {"job": "unmount", "point": str(POINT), "number": (259, 1)}
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("output", "expected"),
     [
         ('{"done": true}\n', Done()),
         ('{"failed": "not blank"}\n', Failed("not blank")),
         ('a warning\n{"done": true}\n', Done()),
-        ('{"content": "blank", "told": "all zero", "uuid": null}', Probed(content=Content.BLANK, told="all zero")),
+        ('{"content": "blank", "told": "zero", "uuid": null}', Probed(content=Content.BLANK, description="zero")),
         (
             f'{{"content": "ext4", "told": "an ext4", "uuid": "{UUID}"}}',
-            Probed(content=Content.EXT4, told="an ext4", uuid=UUID),
+            Probed(content=Content.EXT4, description="an ext4", uuid=UUID),
         ),
     ],
 )
-def test_an_answer_is_understood(said: str, expected: object) -> None:
-    assert result(said, 0) == expected
+def test_an_answer_is_understood(output: str, expected: object) -> None:
+    assert result(output, 0) == expected
 
 
 @pytest.mark.parametrize(
-    "said",
+    "output",
     ["", "\n", "nonsense", "[]", "null", "{}", '{"content": "empty"}', '{"content": "wiped", "told": "", "uuid": null}',
      '{"done": true}\nTraceback', '{"content": "blank"}'],
 )  # fmt: skip
-def test_an_answer_that_is_not_understood_is_a_failure(said: str) -> None:
-    found = result(said, 0)
+def test_an_answer_that_is_not_understood_is_a_failure(output: str) -> None:
+    found = result(output, 0)
 
     assert isinstance(found, Failed)
     assert found.why.startswith("the child ended with 0: ")
 
 
-@pytest.mark.parametrize("said", ['{"done": true}', '{"content": "blank", "told": "", "uuid": null}', "Traceback"])
-def test_whatever_a_child_said_it_has_failed_unless_it_ended_well(said: str) -> None:
-    assert result(said, 1) == Failed(f"the child ended with 1: {said}")
-    assert result(said, -9) == Failed(f"the child was killed by signal 9: {said}")
+@pytest.mark.parametrize("output", ['{"done": true}', '{"content": "blank", "told": "", "uuid": null}', "Traceback"])
+def test_whatever_a_child_said_it_has_failed_unless_it_ended_well(output: str) -> None:
+    assert result(output, 1) == Failed(f"the child ended with 1: {output}")
+    assert result(output, -9) == Failed(f"the child was killed by signal 9: {output}")
 
 
 def test_a_child_that_said_nothing_is_told_so() -> None:
@@ -84,9 +84,9 @@ def test_a_child_that_said_nothing_is_told_so() -> None:
 
 
 @steady
-@given(said=st.text(), status=st.integers(-15, 3))
-def test_no_answer_makes_it_fall_over(said: str, status: int) -> None:
-    assert isinstance(result(said, status), Failed)
+@given(output=st.text(), status=st.integers(-15, 3))
+def test_no_answer_makes_it_fall_over(output: str, status: int) -> None:
+    assert isinstance(result(output, status), Failed)
 
 
 def child(script: str) -> Child:
@@ -171,15 +171,15 @@ def test_killing_a_child_that_has_ended_does_nothing() -> None:
 
 def test_whoever_waits_is_told_after_the_result_is_there() -> None:
     seen: list[object] = []
-    told = threading.Event()
+    done = threading.Event()
 
     def on_done() -> None:
         seen.append(one.result)
-        told.set()
+        done.set()
 
     one = Child(PROBE, clock=time.monotonic, on_done=on_done, command=("sh", "-c", "sleep 0.05; echo '{\"done\": 1}'"))
 
-    assert told.wait(10)
+    assert done.wait(10)
     assert seen == [Done()]
 
 

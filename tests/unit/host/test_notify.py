@@ -1,4 +1,4 @@
-"""systemd is told how we are, if it listens, and never keeps us waiting."""
+"""Our state is reported to systemd if it listens, without ever blocking."""
 
 from __future__ import annotations
 

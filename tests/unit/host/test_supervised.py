@@ -1,4 +1,4 @@
-"""Work in threads of its own: whatever it raises is reported, it is tried again, and one that hangs is seen."""
+"""Supervised threads: errors are reported, the work is retried, and hanging work is detected."""
 
 from __future__ import annotations
 

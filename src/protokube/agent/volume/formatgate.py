@@ -62,19 +62,19 @@ def next_step(volume: Volume, probed: Probed, generation: Generation | None, dec
         case Content.EXT4:
             return MountIt()
         case Content.BUSY:
-            return Wait(f"{volume.id} is in use on this machine: {probed.told}")
+            return Wait(f"{volume.id} is in use on this machine: {probed.description}")
         case Content.UNREADABLE:
             return Refuse(
-                f"{volume.id} cannot be read: {probed.told}", "it was not touched; check the disk", Kind.BROKEN
+                f"{volume.id} cannot be read: {probed.description}", "it was not touched; check the disk", Kind.BROKEN
             )
         case Content.FOREIGN:
             return Refuse(
-                f"refusing to format {volume.id}: it is not blank: {probed.told}",
+                f"refusing to format {volume.id}: it is not blank: {probed.description}",
                 f"check the tags of {volume.id}; it was not touched",
             )
         case Content.DIRTY if nonce is None:
             return Refuse(
-                f"refusing to format {volume.id}: it has no file system, but it is not blank: {probed.told}",
+                f"refusing to format {volume.id}: it has no file system, but it is not blank: {probed.description}",
                 f"check the tags of {volume.id}; it was not touched",
             )
         case Content.DIRTY | Content.BLANK:

@@ -1,5 +1,5 @@
-"""What runs in the killable child of a disk job: it starts in about 30 ms and is alone with the device.
+"""The code of the killable child process of a disk job; it starts in about 30 ms.
 
-Only the light half of the standard library is imported here, and nothing of ours outside this folder: dataclasses
-and subprocess alone would double the start. `run.py` is the program; `protokube.host.jobs` starts it and translates.
+It imports only cheap modules of the standard library, and none of ours outside this folder: dataclasses and subprocess
+alone would double the start time. `run.py` is the program; `protokube.host.jobs` starts it and decodes its result.
 """

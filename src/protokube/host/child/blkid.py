@@ -1,8 +1,8 @@
-"""Ask libblkid which signatures are on a device.
+"""Detect signatures on a device with libblkid.
 
-The trap this file is there for: the `blkid` command ends with 2 both for "nothing found" and for "could not read",
-and disks with data on them were formatted for it. The library keeps the two apart, and so do we: nothing is an
-empty answer, an error is Unreadable. A superblock whose checksum is wrong counts as a signature.
+The hard part: the `blkid` command exits with 2 both for "nothing found" and for "could not read", and disks with data
+were formatted because of that. The library distinguishes the two, and so do we: nothing found is an empty result, an
+error is Unreadable. A superblock with a wrong checksum counts as a signature.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ LIBRARY = "libblkid.so.1"
 LABEL, UUID, TYPE, USAGE, BAD_CHECKSUM = 1 << 1, 1 << 3, 1 << 5, 1 << 7, 1 << 10
 TABLE_MAGIC = 1 << 3
 LONE_GPT = 1 << 1
-"""Also a GPT whose first sector was wiped: its copy at the end still says that there are partitions."""
+"""Detect also a GPT whose first sector was wiped, by its backup at the end of the disk."""
 FOUND, NOTHING, SEVERAL = 0, 1, -2
 VALUES = ("TYPE", "USAGE", "UUID", "LABEL", "PTTYPE", "SBBADCSUM")
 
 
 class Signatures(NamedTuple):
-    """What was found: nothing, one file system, a partition table, or several things at once."""
+    """The signatures found: none, one file system, a partition table, or several at once."""
 
     several: bool = False
     type: str = ""
@@ -55,7 +55,7 @@ def article(word: str) -> str:
 
 
 def signatures(path: str, library: str = LIBRARY) -> Signatures:
-    """Read a device for signatures through a handle of its own: libblkid cannot read directly, so pages are dropped."""
+    """Probe a device through a separate handle: libblkid cannot use O_DIRECT, so cached pages are dropped first."""
     blkid = load(library)
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -91,7 +91,7 @@ def ask(blkid: ctypes.CDLL, probe: int, handle: int) -> Signatures:
         raise Unreadable(f"libblkid could not read the device: {os.strerror(ctypes.get_errno())}")
     kind, usage, uuid, label, table, damaged = (value(blkid, probe, name) for name in VALUES)
     if not kind and not table:
-        kind = "unknown"  # it found something; without a name it is still no reason to call the device empty
+        kind = "unknown"  # something was found; even without a name the device is not empty
     return Signatures(False, kind, usage, uuid, label, table, bool(damaged))
 
 
@@ -103,7 +103,7 @@ def value(blkid: ctypes.CDLL, probe: int, name: str) -> str:
 
 
 def load(library: str) -> ctypes.CDLL:
-    """Unreadable without the library: then nothing can be proven."""
+    """Load the library. Raises Unreadable without it: then nothing can be proven."""
     try:
         blkid = ctypes.CDLL(library, use_errno=True)
     except OSError as error:

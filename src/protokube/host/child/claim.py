@@ -1,8 +1,8 @@
-"""Open the device that was found, and no other, and keep everybody else out while it is open.
+"""Open exactly the device that was found, with exclusive access.
 
-Between the moment a device was found and now, its name may have gone to another disk. So its number, size and serial
-are compared again on the open handle. While the handle is open the kernel gives the number to nobody else, so what
-was compared stays true until it is closed.
+Since the device was found, its name may have been reassigned to another disk. So its number, size and serial are
+compared again on the open handle. While the handle is open the kernel does not reuse the number, so the comparison
+stays valid until it is closed.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from protokube.host.child.reading import open_direct
 
 GET_SIZE = 0x80081272  # BLKGETSIZE64
 PATIENCE = 1.0
-"""udev opens every new disk for a moment to look at it: a user that is gone within this many seconds is none."""
+"""Seconds for a user of the device to go away: udev opens every new disk for a moment to probe it."""
 PAUSE = 0.05
 
 
 class Refusal(Exception):
-    """The job must not go on, and why."""
+    """The reason why the job must not continue."""
 
 
 class Busy(Refusal):
-    """Somebody on this machine uses the device."""
+    """The device is in use on this machine."""
 
 
 class Wanted(NamedTuple):
@@ -45,9 +45,9 @@ class Wanted(NamedTuple):
 
 
 def claim(wanted: Wanted, flags: int) -> int:
-    """An exclusive handle for direct reads. Busy or Refusal, with the reason, if it cannot be had."""
+    """An exclusive handle for direct reads. Raises Busy or Refusal, with the reason."""
     try:
-        # Opening can have effects of its own on some devices, so the wrong one is not even opened.
+        # Opening some devices has side effects, so the wrong one is not even opened.
         check_number(wanted, Path(wanted.path).lstat())
         handle = open_direct(wanted.path, flags | os.O_EXCL | os.O_NOFOLLOW)
     except OSError as error:
@@ -94,7 +94,7 @@ def wait_for_users(wanted: Wanted) -> None:
 
 
 def in_use(wanted: Wanted) -> str:
-    """Who keeps us from claiming a device, as far as it can be seen."""
+    """What keeps us from claiming a device, as far as it can be determined."""
     points = [line.point for line in table() if line.number == wanted.number]
     if points:
         return f"{wanted.path} is mounted at {', '.join(points)}"

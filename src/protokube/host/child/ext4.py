@@ -1,8 +1,8 @@
-"""The few fields of an ext4 superblock that we check ourselves, and the mark of a format under way.
+"""The few fields of an ext4 superblock that we check ourselves, and the mark of a format in progress.
 
-The first 1024 bytes of an ext4 belong to nobody. While we format, a sentence with the UUID stands there: it is written
-before anything else and taken away after everything else, so a format that was cut short proves itself, and data
-that merely lost its signature is not taken for one.
+ext4 does not use its first 1024 bytes. While we format, a text with the UUID is there: it is written before anything
+else and removed after everything else. So it identifies an interrupted format, and data that merely lost its signature
+is not mistaken for one.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ UUID_LENGTH = 36
 class Superblock(NamedTuple):
     uuid: str
     size: int
-    """In bytes, as far as the file system reaches."""
+    """Of the file system, in bytes."""
     intact: bool
-    """Its checksum is right, or it has none. Not every libblkid looks at it."""
+    """Its checksum is right, or it has none. Not every libblkid checks it."""
 
 
 def superblock(head: bytes) -> Superblock | None:
@@ -45,7 +45,7 @@ def superblock(head: bytes) -> Superblock | None:
 
 
 def crc32c(data: bytes) -> int:
-    """The checksum of ext4: not inverted at the end, unlike everybody else's."""
+    """CRC-32C as ext4 uses it: without the usual final inversion."""
     value = 0xFFFFFFFF
     for byte in data:
         value ^= byte
@@ -60,7 +60,7 @@ def mark(uuid: str) -> bytes:
 
 
 def marked(head: bytes) -> str | None:
-    """The UUID in the mark, if a format was begun and not finished."""
+    """The UUID in the mark of an unfinished format, if there is one."""
     start = len(MARK)
     uuid = head[start : start + UUID_LENGTH].decode(errors="replace")
     return uuid if head.startswith(mark(uuid)) and len(uuid) == UUID_LENGTH else None

@@ -1,10 +1,10 @@
-"""Make an ext4 on a device that was proven blank, without a moment in which somebody else could get at it.
+"""Make an ext4 on a device that was proven blank, without releasing the device in between.
 
-mkfs.ext4 never sees the device: it would have to open it by name, after we let go of it. It formats a sparse file in
-memory, and what it wrote there is copied through the one handle that we proved, claimed and still hold. The order
-makes each moment safe to be killed in: a mark with the UUID, then everything but the superblock, then the superblock,
-then the mark goes; each is flushed, read back and compared before the next. So an ext4 with our UUID is always whole,
-and is never written again.
+mkfs.ext4 never sees the device: it would have to open it by name, after we released it. It formats a sparse file in
+memory, and the result is copied through the one exclusive handle that was used for the proof. The order makes a crash
+safe at any time: write a mark with the UUID, then everything but the superblock, then the superblock, then remove the
+mark; each step is flushed, read back and compared before the next. So an ext4 with our UUID is always complete, and is
+never written again.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from protokube.host.child.ext4 import BLOCK
 from protokube.host.child.proof import Finding
 from protokube.host.child.reading import CHUNK, Unreadable, read
 
-# Spelled out, for a volume may be mounted next by a machine with an older kernel and older tools than this one's.
+# Explicit, since the volume may be mounted next by a machine with an older kernel and older tools.
 FEATURES = (
     "none,has_journal,ext_attr,resize_inode,dir_index,filetype,sparse_super,large_file,extent,64bit,flex_bg,"
     "metadata_csum,huge_file,dir_nlink,extra_isize"
 )
 OPTIONS = ("-q", "-F", "-t", "ext4", "-O", FEATURES, "-b", str(BLOCK), "-I", "256", "-i", "16384", "-m", "0")
-# Nothing is zeroed that is zero already; the kernel clears the inode tables later, and checksums cover the journal.
+# Do not write zeros to a blank device; the kernel clears the inode tables later, and checksums protect the journal.
 SPEED = ("-e", "remount-ro", "-E", "lazy_itable_init=1,lazy_journal_init=1,nodiscard,root_owner=0:0")
 
 
 def format_device(wanted: Wanted, uuid: str, again: bool, parent: int) -> None:
-    """Make an ext4 with this UUID. Refusal leaves the device as it was, or with the mark of a format cut short."""
+    """Make an ext4 with this UUID. Refusal leaves the device unchanged, or with the mark of an unfinished format."""
     handle = claim(wanted, os.O_RDWR)
     try:
         keep_udev_away(wanted, handle)
@@ -53,25 +53,25 @@ def format_proven(handle: int, size: int, uuid: str, parent: int) -> None:
     try:
         make(image, size, uuid)
         if os.getppid() != parent:
-            raise Refusal("whoever asked for the format is gone")
+            raise Refusal("the agent that requested the format is gone")
         write(handle, image, uuid)
     finally:
         os.close(image)
 
 
 def refuse_unless_allowed(found: Finding, uuid: str, again: bool) -> None:
-    """Only a blank device, or (again) one whose own content proves that this very format was begun on it."""
+    """Allow only a blank device, or (with `again`) one whose content proves that this format was started on it."""
     if found.content == proof.BLANK:
         return
     ours = found.content == proof.EXT4 or (found.content == proof.DIRTY and found.unfinished)
     if again and ours and found.uuid == uuid:
         return
     want = f"a blank device, or what a format with UUID {uuid} left" if again else "a blank device"
-    raise Refusal(f"not formatted, it is {found.content}: {found.told}; wanted {want}")
+    raise Refusal(f"not formatted, it is {found.content}: {found.description}; wanted {want}")
 
 
 def keep_udev_away(wanted: Wanted, handle: int) -> None:
-    """The lock by which udev leaves a disk alone while somebody changes it."""
+    """Take the lock that makes udev ignore a disk while it is changed."""
     until = time.monotonic() + PATIENCE
     while True:
         try:
@@ -83,19 +83,19 @@ def keep_udev_away(wanted: Wanted, handle: int) -> None:
 
 
 def make(image: int, size: int, uuid: str) -> None:
-    """The file system, on a sparse file in memory that is as large as the device."""
+    """Make the file system in a sparse in-memory file of the size of the device."""
     os.ftruncate(image, size)
     os.set_inheritable(image, True)
-    status, said = tools.run("mkfs.ext4", *OPTIONS, *SPEED, "-U", uuid, f"/proc/self/fd/{image}")
+    status, output = tools.run("mkfs.ext4", *OPTIONS, *SPEED, "-U", uuid, f"/proc/self/fd/{image}")
     if status:
-        raise Refusal(f"mkfs.ext4 ended with {status}: {said}")
+        raise Refusal(f"mkfs.ext4 ended with {status}: {output}")
     made = ext4.superblock(os.pread(image, BLOCK, 0))
     if made is None or made.uuid != uuid:
-        raise Refusal(f"mkfs.ext4 did not make a file system with UUID {uuid}: {said}")
+        raise Refusal(f"mkfs.ext4 did not make a file system with UUID {uuid}: {output}")
 
 
 def write(handle: int, image: int, uuid: str) -> None:
-    """Copy the image: first what makes no sense without the superblock, then the superblock."""
+    """Copy the image: the superblock comes last, since the rest is meaningless without it."""
     first, mark = os.pread(image, BLOCK, 0), ext4.mark(uuid)
     put(handle, {0: mark.ljust(BLOCK, b"\0")})
     put(handle, dict(pieces(image)))
@@ -110,7 +110,7 @@ def clear_mark(handle: int) -> None:
 
 
 def pieces(image: int) -> Iterator[tuple[int, bytes]]:
-    """What mkfs wrote, apart from the block with the superblock, in pieces of bounded size."""
+    """The data that mkfs wrote, without the block of the superblock, in pieces of bounded size."""
     position, end = BLOCK, os.fstat(image).st_size
     while position < end:
         try:
@@ -125,7 +125,7 @@ def pieces(image: int) -> Iterator[tuple[int, bytes]]:
 
 
 def put(handle: int, data: dict[int, bytes]) -> None:
-    """Write, flush, read back past every cache, compare."""
+    """Write, flush, read back with O_DIRECT, compare."""
     for position, piece in data.items():
         with mmap.mmap(-1, len(piece)) as buffer, memoryview(buffer) as view:
             view[:] = piece

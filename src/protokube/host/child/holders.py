@@ -1,8 +1,8 @@
-"""Who on this machine uses a device: has it open as it is, or a file on it.
+"""Find the processes that use a device: those with the device itself or a file on it open.
 
-An exclusive open notices file systems and other exclusive users, but not a program that simply opened the device
-and writes to it; the open files of every process do. Asking for a file's status can hang on a dead network file
-system, so it is asked for without going there.
+An exclusive open detects file systems and other exclusive users, but not a program that simply opened the device and
+writes to it; the open files of every process show that. A plain stat can hang on a dead network file system, so statx
+is used without synchronisation.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FEW = 4
 
 
 def users(number: tuple[int, int], seconds: float = 5.0, proc: Path = PROC) -> list[str]:
-    """A few of them, in words: 'etcd (pid 12) has open /dev/xvdu'. Our own process does not count."""
+    """A few processes, in words: 'etcd (pid 12) has open /dev/xvdu', without our own."""
     libc = ctypes.CDLL(None, use_errno=True)
     until = time.monotonic() + seconds
     found: list[str] = []
@@ -47,7 +47,7 @@ def uses(folder: Path) -> Iterator[tuple[str, str]]:
     yield f"{folder}/exe", "runs"
     try:
         handles = list((folder / "fd").iterdir())
-    except OSError:  # it is gone
+    except OSError:  # the process is gone
         return
     for handle in handles:
         yield str(handle), "has open"
@@ -61,7 +61,7 @@ def refers_to(libc: ctypes.CDLL, place: str, number: tuple[int, int]) -> bool:
 
 
 def leads_to(libc: ctypes.CDLL, place: str, number: tuple[int, int]) -> bool:
-    """The same, with an OSError where it cannot be told. The library has to be loaded with `use_errno`."""
+    """As `refers_to`, but raises OSError if it cannot be determined. `libc` must be loaded with `use_errno`."""
     status = ctypes.create_string_buffer(STATX_BYTES)
     if libc.statx(HERE, place.encode(), DO_NOT_SYNC, ONLY_TYPE, status):
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), place)

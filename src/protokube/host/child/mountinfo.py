@@ -1,7 +1,7 @@
-"""The kernel's mount tables: ours, and those of every process, for a mount lives on in each namespace that copied it.
+"""The mount tables of this and of every other process: a mount persists in each mount namespace that copied it.
 
-Names with blanks are escaped in octal. A process in a chroot sees only a part of its namespace's table, so one
-process is asked for each pair of namespace and root.
+Blanks in names are escaped in octal. A process in a chroot sees only a part of its namespace's table, so one process is
+inspected for each pair of namespace and root.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ PROC = Path("/proc")
 CHUNK = 1 << 16
 ESCAPE = re.compile(r"\\([0-7]{3})")
 GONE = (errno.ENOENT, errno.ESRCH, errno.EINVAL)
-"""What reading /proc/PID/mountinfo ends with when the process has just gone, or is a zombie."""
+"""Errors of reading /proc/PID/mountinfo if the process has just exited, or is a zombie."""
 
 
 class Line(NamedTuple):
@@ -63,18 +63,18 @@ def open_table(proc: Path = PROC) -> int:
 
 
 def read_table(file: int) -> str:
-    """From where the file stands to its end. Without buffers and decoders: an agent reads it in every round."""
+    """Read from the current offset to the end. Unbuffered for speed: an agent reads it in every round."""
     return os.fsdecode(b"".join(iter(lambda: os.read(file, CHUNK), b"")))
 
 
 def shown_anywhere(number: tuple[int, int], proc: Path = PROC) -> list[int]:
-    """Processes whose mount table shows the device: one for each namespace and root that does."""
+    """Processes whose mount table contains the device: one for each namespace and root."""
     wanted = f" {number[0]}:{number[1]} "
-    asked: set[tuple[Path, Path]] = set()
+    inspected: set[tuple[Path, Path]] = set()
     showing = []
     for folder in processes(proc):
         try:
-            if (view := seen_from(folder)) in asked:
+            if (view := seen_from(folder)) in inspected:
                 continue
             shown = wanted in (folder / "mountinfo").read_text(errors="surrogateescape")
         except OSError as error:
@@ -82,14 +82,14 @@ def shown_anywhere(number: tuple[int, int], proc: Path = PROC) -> list[int]:
                 raise
             continue
         if view:
-            asked.add(view)
+            inspected.add(view)
         if shown:
             showing.append(int(folder.name))
     return showing
 
 
 def seen_from(folder: Path) -> tuple[Path, Path] | None:
-    """Namespace and root of a process; None where it has more privileges than we, and only its table can be read."""
+    """Namespace and root of a process; None if it has more privileges than we, and only its table is readable."""
     try:
         return (folder / "ns/mnt").readlink(), (folder / "root").readlink()
     except PermissionError:

@@ -1,7 +1,7 @@
-"""Check and mount an ext4; take a mount away and make sure that it is gone everywhere.
+"""Check and mount an ext4; unmount it and make sure that it is gone from every mount namespace.
 
-A mount is copied into every mount namespace made after it, and lives on there when ours is gone. So "unmounted" is not
-what umount says: no process's table may show the device, and the kernel must let it be claimed.
+A mount is copied into every mount namespace made after it, and persists there after our unmount. So a successful umount
+is not enough: the device must be in no process's mount table, and an exclusive open must succeed.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ NO_SETUID, NO_DEVICES, NO_ACCESS_TIMES = 2, 4, 1024
 FLAGS = ctypes.c_ulong(NO_SETUID | NO_DEVICES | NO_ACCESS_TIMES)
 DO_NOT_FOLLOW = 8
 DATA = b"errors=remount-ro,data_err=abort"
-"""After an error nothing more is written. Also after one of file data: etcd would go on with what is only in memory."""
+"""Stop writing after an error, also one of file data: otherwise etcd would go on with data that is only in memory."""
 CLEAN, MENDED, OPERATIONAL = 0, 1, 8
 LINGERING = 1.0
-"""The mount namespace of a process that has just died goes a moment later."""
+"""Seconds until the mount namespace of a process that has just exited is released."""
 
 
 class Damaged(Refusal):
-    """e2fsck found errors that it does not mend by itself."""
+    """e2fsck found errors that it does not repair automatically."""
 
 
 def mount(wanted: Wanted, point: Path, parent: int) -> None:
@@ -37,7 +37,7 @@ def mount(wanted: Wanted, point: Path, parent: int) -> None:
     if is_mounted_at(table(), wanted, point):
         return
     exclusive = claim(wanted, os.O_RDONLY)
-    pin = os.open(f"/proc/self/fd/{exclusive}", os.O_RDONLY | os.O_CLOEXEC)  # the number stays this device's
+    pin = os.open(f"/proc/self/fd/{exclusive}", os.O_RDONLY | os.O_CLOEXEC)  # keeps the device number from being reused
     try:
         try:
             refuse_unless_ext4(exclusive, wanted)
@@ -45,7 +45,7 @@ def mount(wanted: Wanted, point: Path, parent: int) -> None:
             os.close(exclusive)
         check(wanted)
         if os.getppid() != parent:
-            raise Refusal("whoever asked for the mount is gone")
+            raise Refusal("the agent that requested the mount is gone")
         point.mkdir(mode=0o755, parents=True, exist_ok=True)
         try:
             call("mount", wanted.path.encode(), os.fsencode(point), b"ext4", FLAGS, DATA)
@@ -57,7 +57,7 @@ def mount(wanted: Wanted, point: Path, parent: int) -> None:
 
 
 def is_mounted_at(lines: list[Line], wanted: Wanted, point: Path) -> bool:
-    """Whether there is nothing to do. Refusal if the device is somewhere else, or something else is at the point."""
+    """Whether it is mounted there already. Refusal if it is mounted elsewhere, or another device is there."""
     there = [line.number for line in lines if line.point == str(point)]
     if there and there[-1] == wanted.number:
         return True
@@ -69,19 +69,19 @@ def is_mounted_at(lines: list[Line], wanted: Wanted, point: Path) -> bool:
 
 
 def refuse_unless_ext4(handle: int, wanted: Wanted) -> None:
-    """e2fsck digs out the copy of a superblock under anything that came later, so it may only see an ext4."""
+    """e2fsck would restore an old ext4 from a backup superblock under newer content, so it may only see an ext4."""
     found = proof.judge(proof.seen(handle), proof.head(handle, wanted.size), 0, wanted.size)
     if found.content != proof.EXT4:
-        raise Refusal(f"not mounted, {wanted.path} is {found.content}: {found.told}")
+        raise Refusal(f"not mounted, {wanted.path} is {found.content}: {found.description}")
 
 
 def check(wanted: Wanted) -> None:
-    """Mend what is safe to mend (`-p`), and nothing else: `-y` would delete what it does not understand."""
-    status, said = tools.run("e2fsck", "-p", wanted.path)
+    """Repair only what is safe (`-p`): `-y` would delete what it does not understand."""
+    status, output = tools.run("e2fsck", "-p", wanted.path)
     if status in (CLEAN, MENDED):
         return
-    why = f"e2fsck could not mend {wanted.path} by itself, it ended with {status}: {said}"
-    raise Damaged(why) if 0 < status < OPERATIONAL else Refusal(why)  # from 8 on it could not look at all
+    why = f"e2fsck could not mend {wanted.path} by itself, it ended with {status}: {output}"
+    raise Damaged(why) if 0 < status < OPERATIONAL else Refusal(why)  # from 8 on: operational errors
 
 
 def check_mounted(wanted: Wanted, point: Path) -> None:
@@ -93,8 +93,8 @@ def check_mounted(wanted: Wanted, point: Path) -> None:
 
 
 def unmount(point: Path, number: tuple[int, int]) -> None:
-    """Take the device away from the point, and wait a moment for it to be gone everywhere."""
-    # Held open, so that its number is nobody else's until we have made sure.
+    """Unmount the device from the point, and wait a moment for it to be gone everywhere."""
+    # Held open, so that its number is not reused before the check ends.
     pin = pinned(number)
     try:
         found = False
@@ -112,10 +112,10 @@ def unmount(point: Path, number: tuple[int, int]) -> None:
 
 
 def pinned(number: tuple[int, int]) -> int | None:
-    """A handle of the device, under whatever name or none; None if it cannot be opened, as when it was taken away."""
+    """A handle of the device by its number; None if it cannot be opened, as after a detach."""
     node = Path("/dev") / f".protokube-{os.getpid()}"
     try:
-        node.unlink(missing_ok=True)  # of a child with our number that was killed right here
+        node.unlink(missing_ok=True)  # left by a killed child with the same process id
         os.mknod(node, stat.S_IFBLK | 0o600, os.makedev(*number))
         try:
             return os.open(node, os.O_RDONLY | os.O_CLOEXEC)
@@ -147,7 +147,7 @@ def still_there(number: tuple[int, int], pin: int | None) -> str:
 
 
 def is_claimed(pin: int) -> bool:
-    """Whether the kernel says that somebody has the device for himself."""
+    """Whether the device is open exclusively."""
     try:
         os.close(os.open(f"/proc/self/fd/{pin}", os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC))
     except OSError as error:

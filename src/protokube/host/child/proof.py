@@ -1,8 +1,7 @@
-"""Say what is on a device, from having read it.
+"""Classify the content of a device by reading it.
 
-"Blank" is the answer that allows a format, so it takes proof: every read succeeded, every byte read is zero, libblkid
-looked and found nothing, and nobody else on this machine uses the device. Any error makes it "unreadable", whatever
-else was seen.
+"Blank" allows a format, so it needs proof: every read succeeded, every byte read is zero, libblkid found nothing, and
+no other process on this machine uses the device. Any error makes it "unreadable", whatever else was found.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ BLANK, EXT4, FOREIGN, DIRTY, BUSY, UNREADABLE = "blank", "ext4", "foreign", "dir
 
 class Finding(NamedTuple):
     content: str
-    told: str
+    description: str
     uuid: str | None = None
     unfinished: bool = False
-    """A format with this UUID was begun and cut short."""
+    """A format with this UUID was started and not finished."""
 
 
 def probe(wanted: Wanted) -> Finding:
-    """Look at a device that nobody uses. Refusal if it is not the one that was found."""
+    """Probe a device that is not in use. Refusal if it is not the one that was found."""
     try:
         handle = claim(wanted, os.O_RDONLY)
     except Busy as busy:
@@ -40,7 +39,7 @@ def probe(wanted: Wanted) -> Finding:
 
 
 def look(handle: int, size: int) -> Finding:
-    """What is on an open device."""
+    """Classify the content of an open device."""
     try:
         not_zero = first_not_zero(handle, size)
         return judge(seen(handle), head(handle, size), not_zero, size)
@@ -49,7 +48,7 @@ def look(handle: int, size: int) -> Finding:
 
 
 def seen(handle: int) -> Signatures:
-    return signatures(f"/proc/self/fd/{handle}")  # whatever its name is by now, this is the device that was claimed
+    return signatures(f"/proc/self/fd/{handle}")  # independent of its current name: the device that was claimed
 
 
 def head(handle: int, size: int) -> bytes:
@@ -57,7 +56,7 @@ def head(handle: int, size: int) -> bytes:
 
 
 def judge(found: Signatures, head: bytes, not_zero: int | None, size: int) -> Finding:
-    """The verdict on a device that could be read."""
+    """Classify a device that could be read."""
     begun, superblock = ext4.marked(head), ext4.superblock(head)
     torn = superblock is not None and superblock.uuid == begun and not superblock.intact
     if begun and (found == NONE or (torn and is_only_ext4(found))):

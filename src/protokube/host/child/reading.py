@@ -1,7 +1,7 @@
-"""Really read a device: past every cache, whole or at many places, and take nothing short for an answer.
+"""Read a device with O_DIRECT, completely or in many samples, and accept no short reads.
 
-The page cache may hold what was read before the data path broke, so the reads are direct; where a device cannot do
-that, its cached pages are dropped first. Errors and short reads are `Unreadable`: they say nothing about the content.
+The page cache may hold data from before the path to the disk broke, so reads bypass it; if a device does not support
+O_DIRECT, its cached pages are dropped first. Errors and short reads are `Unreadable`: the content is unknown.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ MIB = 1024 * KIB
 GIB = 1024 * MIB
 
 SMALL = 64 * MIB
-"""A device up to this size is read whole."""
+"""A device up to this size is read completely."""
 HEAD = TAIL = 4 * MIB
 MIDDLE = MIB
 SAMPLES = 64
 SAMPLE = 64 * KIB
 GROUP = 128 * MIB
-"""ext4 keeps copies of its superblock at the start of these groups, so a wiped head does not hide it."""
+"""ext4 keeps backup superblocks at the start of these groups, so a wiped head does not hide it."""
 GROUPS = (1, 3, 5, 7, 9, 25, 27, 49)
 MIRRORS = (64 * MIB, 256 * GIB)
 """Where btrfs keeps copies of its superblock."""
@@ -33,11 +33,11 @@ ZEROS = bytes(CHUNK)
 
 
 class Unreadable(Exception):
-    """The device did not give what was asked for."""
+    """The device could not be read completely."""
 
 
 def spans(size: int) -> list[tuple[int, int]]:
-    """What is read of a device: (start, length) in order, aligned and within it."""
+    """The parts of a device to read: (start, length) in order, aligned and within it."""
     if size <= SMALL:
         return [(0, size)] if size else []
     tail = aligned(size - TAIL)
@@ -55,7 +55,7 @@ def aligned(position: int) -> int:
 
 
 def open_direct(path: str, flags: int) -> int:
-    """Open for reads past the cache; a file that cannot do that is opened without, and its cached pages dropped."""
+    """Open with O_DIRECT; if that is not supported, open without and drop the cached pages."""
     try:
         return os.open(path, flags | os.O_CLOEXEC | os.O_DIRECT)
     except OSError as error:
@@ -79,7 +79,7 @@ def read(handle: int, start: int, length: int) -> bytes:
 
 
 def first_not_zero(handle: int, size: int) -> int | None:
-    """Read every span to its end, and say where the first byte lies that is not zero."""
+    """Read every span completely; return the position of the first byte that is not zero."""
     found: int | None = None
     for start, length in spans(size):
         for position in range(start, start + length, CHUNK):

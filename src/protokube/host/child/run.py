@@ -1,4 +1,4 @@
-"""The program of a disk child: `python -I -S run.py REQUEST` does one job and prints one answer, both JSON."""
+"""The program of a disk child: `python -I -S run.py REQUEST` does one job and prints one result, both JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ HOST = Path(__file__).resolve().parent.parent
 
 
 def stand_in(name: str, folder: Path) -> None:
-    """Have a package without running its __init__: the values in there cost more than the rest of the start."""
+    """Register a package without running its __init__: importing that takes longer than the rest of the start."""
     package = ModuleType(name)
     package.__path__ = [str(folder)]
     sys.modules[name] = package

@@ -1,7 +1,7 @@
-"""What the kernel says about a block device without opening it: size, serial, name.
+"""Size, serial and name of a block device from sysfs, without opening it.
 
-A device that hangs can hang whoever opens it; these files answer at once. Where a kind of disk keeps its serial
-differs: virtio and NVMe have one, SCSI has a page of vital product data, and others only a world-wide id.
+Opening a device that hangs can hang; reading sysfs does not. The place of the serial differs by kind of disk: virtio
+and NVMe have an attribute, SCSI has a page of vital product data, and others only a world-wide id.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ DELETED = " (deleted)"  # the kernel adds it to the name of a backing file that 
 
 
 def folder(number: tuple[int, int], root: Path = ROOT) -> str:
-    """As text, like all paths here: they are asked for in every round."""
+    """A string, like all paths here, for speed: they are read in every round."""
     return f"{_prefix(root)}/sys/dev/block/{number[0]}:{number[1]}"
 
 
 def size(number: tuple[int, int], root: Path = ROOT) -> int:
-    """In bytes; 0 for a device that is not there, or has nothing behind it."""
+    """In bytes; 0 for a device that does not exist, or has no medium."""
     sectors = attribute(f"{folder(number, root)}/size")
     return int(sectors) * SECTOR if sectors.isdigit() else 0
 
 
 def serial(number: tuple[int, int], root: Path = ROOT) -> str | None:
-    """The serial of a whole disk; a partition has none, for it is not the disk."""
+    """The serial of a whole disk; None for a partition."""
     place = folder(number, root)
     if os.path.exists(f"{place}/partition"):  # noqa: PTH110
         return None
@@ -40,7 +40,7 @@ def serial(number: tuple[int, int], root: Path = ROOT) -> str | None:
 
 
 def name(number: tuple[int, int], root: Path = ROOT) -> str:
-    """What the kernel calls it, relative to /dev: 'nvme1n1'; "" for a device that is not there."""
+    """The kernel's name, relative to /dev: 'nvme1n1'; "" for a device that does not exist."""
     for line in attribute(f"{folder(number, root)}/uevent").splitlines():
         if line.startswith("DEVNAME="):
             return line.removeprefix("DEVNAME=")
@@ -48,7 +48,7 @@ def name(number: tuple[int, int], root: Path = ROOT) -> str:
 
 
 def ext4_errors(number: tuple[int, int], root: Path = ROOT) -> int:
-    """Errors that ext4 has counted on a mounted device since it was last checked; 0 where that is not told."""
+    """Errors that ext4 has counted on a mounted device since the last fsck; 0 if the kernel has no counter."""
     try:
         device = os.readlink(folder(number, root)).rpartition("/")[2]  # noqa: PTH115
     except OSError:
@@ -58,7 +58,7 @@ def ext4_errors(number: tuple[int, int], root: Path = ROOT) -> int:
 
 
 def attribute(place: str) -> str:
-    """One file of sysfs, stripped; "" if it is not there or does not answer."""
+    """One attribute of sysfs, stripped; "" if it does not exist or cannot be read."""
     try:
         file = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

@@ -1,4 +1,4 @@
-"""Run a program of the system to its end, and keep what it says."""
+"""Run a system program and capture its output."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ MOST = 4096
 
 
 def run(*command: str) -> tuple[int, str]:
-    """Its exit status and the end of its output. It inherits our output besides its own, so whoever waits for ours
-    to end waits for the program too, even when we are killed before it."""
+    """Its exit status and the end of its output. It also inherits our stdout: the parent waits for the end of that, and
+    so for this program too, even if we are killed before it."""
     output = os.memfd_create("output")
     tie = os.dup(1)
     os.set_inheritable(tie, True)
@@ -24,8 +24,8 @@ def run(*command: str) -> tuple[int, str]:
             raise Refusal(f"{command[0]} is needed and not installed: on Debian, e2fsprogs brings it") from error
         _, status = os.waitpid(process, 0)
         size = os.lseek(output, 0, os.SEEK_END)
-        said = os.pread(output, MOST, max(0, size - MOST)).decode(errors="replace").strip()
-        return os.waitstatus_to_exitcode(status), said
+        text = os.pread(output, MOST, max(0, size - MOST)).decode(errors="replace").strip()
+        return os.waitstatus_to_exitcode(status), text
     finally:
         os.close(output)
         os.close(tie)

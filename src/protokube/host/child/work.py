@@ -1,4 +1,4 @@
-"""One request, one answer: which job the child does, and how it says what came of it."""
+"""Run the requested job in the child, and encode its result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def main(request: str) -> None:
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
-    """Do the job; a refusal is an answer too. Anything else that goes wrong is told by the traceback."""
+    """Do the job; a refusal is a result too. Any other error ends the child with a traceback."""
     try:
         return do(request)
     except mounting.Damaged as why:
@@ -36,7 +36,7 @@ def do(request: dict[str, Any]) -> dict[str, Any]:
     wanted = Wanted(request["path"], pair(request["number"]), request["size"], request["serial"])
     if job == "probe":
         found = proof.probe(wanted)
-        return {"content": found.content, "told": found.told, "uuid": found.uuid}
+        return {"content": found.content, "told": found.description, "uuid": found.uuid}
     if job == "format":
         formatting.format_device(wanted, request["uuid"], request["again"], request["parent"])
     elif job == "mount":

@@ -1,7 +1,7 @@
-"""Whether a mounted file system still takes writes: a few bytes are written and flushed.
+"""Test whether a mounted file system is writable: write and flush a few bytes.
 
-The mount table does not tell it on every kernel, and a disk that hangs tells nothing at all: then this process hangs,
-and its deadline is the answer. The file stays, so that the next test needs no room.
+Not every kernel shows a failed file system in the mount table. If the disk hangs, this process hangs, and its deadline
+reports that. The file stays, so that the next test needs no free space.
 """
 
 from __future__ import annotations

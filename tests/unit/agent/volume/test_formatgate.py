@@ -27,7 +27,7 @@ def step(
     generation: Generation | None = None,
     decision: Decision = FOUND,
 ) -> Next:
-    probed = Probed(content=content, told="what was seen")
+    probed = Probed(content=content, description="what was seen")
     return next_step(volume or a_volume(), probed, generation or a_generation(), decision)
 
 
@@ -100,7 +100,7 @@ def test_a_volume_that_is_not_in_the_record_is_not_formatted() -> None:
 
 
 def test_without_a_record_nothing_is_formatted() -> None:
-    found = next_step(a_volume(), Probed(content=Content.BLANK, told=""), None, FOUND)
+    found = next_step(a_volume(), Probed(content=Content.BLANK, description=""), None, FOUND)
     assert isinstance(found, Refuse)
 
 
@@ -139,7 +139,7 @@ decisions = st.sampled_from([FOUND, JOIN, Start(fresh=False), Wait("later"), Ref
 def test_nothing_is_ever_formatted_unless_every_proof_holds(
     volume: Volume, content: Content, generation: Generation | None, decision: Decision
 ) -> None:
-    found = next_step(volume, Probed(content=content, told=""), generation, decision)
+    found = next_step(volume, Probed(content=content, description=""), generation, decision)
     if not isinstance(found, FormatIt | MarkIt):
         return
     assert content is Content.BLANK or (content is Content.DIRTY and volume.mark == MARKED)

@@ -31,9 +31,9 @@ def test_a_blank_device_has_no_signature(tmp_path: Path) -> None:
     assert str(NONE) == "no signature"
 
 
-@pytest.mark.parametrize(("build", "kind", "table", "told"), BUILT, ids=[row[0].__name__ for row in BUILT])
+@pytest.mark.parametrize(("build", "kind", "table", "text"), BUILT, ids=[row[0].__name__ for row in BUILT])
 def test_a_signature_is_known_and_told(
-    tmp_path: Path, build: Callable[[int], dict[int, bytes]], kind: str, table: str, told: str
+    tmp_path: Path, build: Callable[[int], dict[int, bytes]], kind: str, table: str, text: str
 ) -> None:
     image = an_image(tmp_path)
     patch(image, build(SIZE))
@@ -41,7 +41,7 @@ def test_a_signature_is_known_and_told(
     found = signatures(str(image))
 
     assert (found.type, found.table, found.several) == (kind, table, False)
-    assert str(found) == told
+    assert str(found) == text
 
 
 def test_an_ext4_is_known_with_its_uuid_and_label(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ ALL_CASES = list(product(CONTENTS, (None, UUID, OTHER_UUID), (False, True), (Fal
 
 def is_allowed(content: str, uuid: str | None, unfinished: bool, again: bool) -> bool:
     try:
-        refuse_unless_allowed(Finding(content, "told", uuid, unfinished), UUID, again)
+        refuse_unless_allowed(Finding(content, "text", uuid, unfinished), UUID, again)
     except Refusal:
         return False
     return True

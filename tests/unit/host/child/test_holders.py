@@ -112,7 +112,7 @@ def test_a_real_process_with_a_real_file_is_found(tmp_path: Path) -> None:
             process.stdout.readline()
 
             wait_until(
-                lambda: any(f"(pid {process.pid}) has open {marker}" in told for told in users(number_of(marker))),
+                lambda: any(f"(pid {process.pid}) has open {marker}" in each for each in users(number_of(marker))),
                 "it was not found",
                 seconds=30,
             )

@@ -25,7 +25,7 @@ def a_request(job: str, path: Path, **more: Any) -> dict[str, Any]:
     return {"job": job, **about, "uuid": UUID, "again": False, "point": str(path.parent / "point"), **more}
 
 
-def said(*command: str) -> dict[str, Any]:
+def output_of(*command: str) -> dict[str, Any]:
     ran = subprocess.run(command, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     answer = json.loads(ran.stdout)
@@ -36,7 +36,7 @@ def said(*command: str) -> dict[str, Any]:
 def test_the_program_answers_by_itself(tmp_path: Path) -> None:
     image = an_image(tmp_path, size=65536)
 
-    answer = said(*COMMAND, json.dumps(a_request("probe", image)))
+    answer = output_of(*COMMAND, json.dumps(a_request("probe", image)))
 
     assert answer == {"failed": f"{image} is not a block device"}
 
@@ -111,11 +111,11 @@ def test_a_tool_that_was_killed_says_by_what() -> None:
 
 
 def test_only_the_end_of_a_long_tale_is_kept() -> None:
-    status, told = tools.run("sh", "-c", "i=0; while [ $i -lt 2000 ]; do echo line $i; i=$((i+1)); done")
+    status, output = tools.run("sh", "-c", "i=0; while [ $i -lt 2000 ]; do echo line $i; i=$((i+1)); done")
 
     assert status == 0
-    assert told.endswith("line 1999")
-    assert len(told) <= tools.MOST
+    assert output.endswith("line 1999")
+    assert len(output) <= tools.MOST
 
 
 def test_a_tool_that_is_not_installed_is_told() -> None:

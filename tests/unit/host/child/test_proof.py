@@ -57,7 +57,7 @@ def test_an_ext4_is_ext4_whatever_the_case_of_its_uuid(head: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "told"),
+    ("found", "description"),
     [
         (Signatures(several=True), "several signatures at once"),
         (AN_EXT4._replace(table="dos"), "an ext4 file system and a dos partition table"),
@@ -68,8 +68,8 @@ def test_an_ext4_is_ext4_whatever_the_case_of_its_uuid(head: bytes) -> None:
         (Signatures(type="unknown"), "an unknown signature"),
     ],
 )
-def test_anything_but_one_whole_ext4_is_foreign(head: bytes, found: Signatures, told: str) -> None:
-    assert judge(found, head, 1024, SIZE) == Finding(proof.FOREIGN, told)
+def test_anything_but_one_whole_ext4_is_foreign(head: bytes, found: Signatures, description: str) -> None:
+    assert judge(found, head, 1024, SIZE) == Finding(proof.FOREIGN, description)
 
 
 def test_an_ext4_that_is_larger_than_its_device_is_foreign(head: bytes) -> None:
@@ -142,7 +142,7 @@ def test_blank_takes_zeros_everywhere_and_no_signature_whatever_else_is_seen(
         assert found == NONE
     if verdict.unfinished:
         assert head.startswith(mark(verdict.uuid or ""))
-    assert verdict.told
+    assert verdict.description
 
 
 def test_the_words_are_those_of_the_rest_of_the_program() -> None:
@@ -185,7 +185,7 @@ def test_an_image_that_ends_early_is_unreadable_whatever_is_on_it(tmp_path: Path
     found = looked_at(image)
 
     assert found.content == proof.UNREADABLE
-    assert "short read at byte" in found.told
+    assert "short read at byte" in found.description
 
 
 def test_a_device_of_one_sector_is_looked_at_too(tmp_path: Path) -> None:
