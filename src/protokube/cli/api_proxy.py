@@ -49,10 +49,10 @@ def api_proxy(name: str, port: int, listen: str, ca: Path | None, status: Path) 
     if ca is not None:
         check_authority(ca)
     listener = listen_at(listen)
-    options = Told(name=name, port=port, identity=socket.gethostname(), ca=ca, known=remembered(status))
+    config = ProxyConfig(name=name, port=port, identity=socket.gethostname(), ca=ca, known=remembered(status))
 
     async def serve() -> None:
-        proxy = Proxy(options, lambda tree: write(status, tree), lambda: notify(WATCHDOG="1"))
+        proxy = Proxy(config, lambda tree: write(status, tree), lambda: notify(WATCHDOG="1"))
         notify(READY="1")
         await proxy.run(listener)
         notify(STOPPING="1")

@@ -33,8 +33,8 @@ def units(kind: str) -> Units:
 
 def machine_keys(store: Store, wanted: MasterConfig, directory: Path, clock: Clock) -> MachineKeys:
     from protokube.pki.authority import Authorities
-    from protokube.pki.machine_keys import MachineKeys
     from protokube.pki.keystore import Keystore
+    from protokube.pki.machine_keys import MachineKeys
 
     members = [sorted(each.name for each in etcd.members) for etcd in wanted.etcd]
     return MachineKeys(

@@ -254,7 +254,7 @@ def _act(round_: Round, volume: Volume, block: Block, probed: Probed, name: str)
         case Wait(why):
             raise TryLater(why)
         case Refuse(why) if probed.content is Content.UNREADABLE and volume.epoch:
-            diskfaults.failed_to_mount(round_, volume, probed.told)
+            diskfaults.failed_to_mount(round_, volume, probed.description)
             raise TryLater(f"{why}; it is tried again")  # diskfaults limits the attempts
         case Refuse() as refuse:
             raise _refused(round_, volume, refuse)
