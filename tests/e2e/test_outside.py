@@ -17,7 +17,10 @@ from clusters.real import until
 from e2e.pods import LABELS, SECONDS, apply, fetched, from_inside, one_on_each, web_process
 from fakes.outside_world import LAPTOP, WEB, WEB_NAME, World, a_world
 from fakes.registry import image_pages
+from protokube.local.base import executables
 from protokube.local.bringup import CACHE
+from protokube.local.image import packages, proxyimage
+from protokube.local.node import hosttools, kubehost
 from protokube.local.node.kubehost import BUSYBOX
 
 LISTEN = """
@@ -42,8 +45,18 @@ def world() -> Iterator[World]:
         yield made
 
 
+def obtain_packages() -> None:
+    """What `up --kubelet` takes from Debian's packages, which cannot be reached from inside."""
+    for package in kubehost.PACKAGES:
+        executables.unpack(package, CACHE)
+    hosttools.obtain(CACHE)
+    for package in (proxyimage.TABLES, proxyimage.TRACKING, "dnsmasq-base"):
+        packages.unpack_whole(package, CACHE)
+
+
 @pytest.fixture
 def cluster(world: World) -> Iterator[KubeletCluster]:
+    obtain_packages()
     with OnLaptop() as made:
         made.within = world.within
         yield made.up_with_kubelet(masters=3)
@@ -62,7 +75,7 @@ def source_seen(listening: int, asking: int, address: str) -> str:
 def test_pods_reach_the_outside_by_name_and_are_themselves_among_each_other(
     world: World, cluster: KubeletCluster
 ) -> None:
-    assert cluster.told["outside"]["reached"]
+    assert cluster.told["outside"]["reached"], cluster.told["outside"]
     hosts = {str(each["name"]): each for each in cluster.hosts()}
     addresses = one_on_each(cluster)
     pods = {host: web_process(cluster, host) for host in hosts}

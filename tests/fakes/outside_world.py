@@ -137,6 +137,7 @@ class World:
 
 @contextmanager
 def a_world() -> Iterator[World]:
+    slirp.obtain(CACHE)  # from Debian's packages, which cannot be reached from inside
     with tempfile.TemporaryDirectory(prefix="pk-world-", dir="/tmp") as folder, World(Path(folder)) as world:
         yield world
 

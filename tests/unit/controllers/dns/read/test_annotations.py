@@ -54,7 +54,7 @@ def test_a_name_is_as_long_as_its_mark_allows_and_our_pages_say(star: str, most:
     assert "its mark would not fit" in wrongs.all()[0]
     for page in ("dns-controller.md", "decisions/0015-dns-controller.md"):
         text = " ".join((DOCS / page).read_text().split())
-        assert (f"one with a star {most}" if star else f"{most} characters") in text
+        assert (f"a wildcard name {most}" if star else f"{most} characters") in text
 
 
 def test_an_annotation_with_thousands_of_names_gives_only_so_many() -> None:
