@@ -1,8 +1,9 @@
-"""Whether a volume of the original may become the home of one of our members: pure.
+"""Decide whether a volume of the original may be adopted as the disk of one of our members. Pure.
 
-Such a volume has etcd's data and a manifest where the original put them, and no identity of ours. Giving it one means
-that etcd is started on its data; so whatever does not fit together is left for a person to sort out first. Adopting
-closes the creation of its etcd cluster: were it open, blank siblings could found an empty one beside the data.
+Such a volume has etcd's data and a manifest where the original put them, and no identity file of ours. After adoption
+the agent starts etcd on this data, so any contradiction between data, manifest and tags is refused and left to a
+person. Adopting also closes the generation record of the etcd cluster: while it is open, blank volumes of the other
+members could found an empty cluster beside the data.
 """
 
 from __future__ import annotations
@@ -18,24 +19,24 @@ from protokube.members.identity import Identity, Nominated, Unreadable, mismatch
 from protokube.members.start import Refuse
 
 HOLDER = "adopted"
-"""No machine is called so: whoever mounts the volume next takes it over, and raises the epoch."""
+"""Not the name of any machine: the first master that mounts the volume takes it over and raises the epoch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """What lies on a mounted volume, as far as it matters here."""
+    """The content of a mounted volume that the decision depends on."""
 
     identity: Identity | Unreadable | None
     logs: dict[str, int]
-    """Write-ahead logs by the folder of etcd's data they lie in: `data` for main, `data-events` for events."""
+    """Number of write-ahead log files by etcd data directory: `data` for main, `data-events` for events."""
     manifests: dict[str, str]
-    """Text by file name, from the folder in which the original keeps the manifest on the volume."""
+    """Content by file name, from the directory in which the original keeps manifests on the volume."""
     database_size: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """What a manifest of the original says of its member."""
+class MemberManifest:
+    """The settings of one member in a manifest of the original."""
 
     name: str = ""
     token: str = ""
@@ -54,7 +55,7 @@ class Adopt:
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """It has its identity already."""
+    """The volume already has an identity; nothing to do."""
 
     identity: Identity
 
@@ -65,11 +66,13 @@ AdoptDecision = Adopt | Adopted | Refuse
 def decide_adopt(
     layout: Layout, tags: Nominated, name: str, generation: Generation | None, mark: str, epoch: int
 ) -> AdoptDecision:
-    """`name` is what etcd calls the member (`etcd-a`); `mark` and `epoch` are the provider's."""
+    """`name` is etcd's name of the member (`etcd-a`); `mark` and `epoch` are what the provider has recorded."""
     volume = tags.volume
     match layout.identity:
         case Unreadable(why):
-            return Refuse(f"the identity on {volume} cannot be read: {why}", "restore it; it is not adopted over")
+            return Refuse(
+                f"the identity on {volume} cannot be read: {why}", "restore it; adopting never overwrites one"
+            )
         case Identity() as identity:
             wrong = mismatch(identity, tags)
             return Refuse(wrong, f"correct the tags of {volume}") if wrong else Adopted(identity)
@@ -108,36 +111,36 @@ def _troubles(layout: Layout, tags: Nominated, name: str) -> Iterator[Refuse]:
     elif others:
         yield Refuse(
             f"{tags.volume} has data of several etcd clusters: {', '.join([ours, *others])}",
-            "one volume is the home of one member; move the other one away",
+            "one volume holds the data of one member; move the other data away",
         )
     text = layout.manifests.get(manifest_file(tags.etcd_cluster))
-    said = read_manifest(text) if text is not None else None
-    if said is not None and said.name and said.name != name:
+    manifest = read_manifest(text) if text is not None else None
+    if manifest is not None and manifest.name and manifest.name != name:
         yield Refuse(
-            f"the manifest on {tags.volume} is that of {said.name}, its tags say {name}",
+            f"the manifest on {tags.volume} is that of {manifest.name}, its tags say {name}",
             f"correct the tags of {tags.volume}",
         )
 
 
 def _warnings(layout: Layout, tags: Nominated) -> Iterator[str]:
     text = layout.manifests.get(manifest_file(tags.etcd_cluster))
-    said = read_manifest(text) if text is not None else None
-    if said is None:
-        yield "there is no manifest on it that can be read: only its tags say which member it is"
-    elif not said.secure:
+    manifest = read_manifest(text) if text is not None else None
+    if manifest is None:
+        yield "no readable manifest is on it: only its tags say which member it is"
+    elif not manifest.secure:
         yield "its peers spoke http, ours speak https: give its members their new peer URLs before the first start"
 
 
-def read_manifest(text: str) -> Said | None:
-    """From the environment of the pod's first container; None if it is not such a pod."""
+def read_manifest(text: str) -> MemberManifest | None:
+    """Read the environment of the pod's first container; None if the text is not such a pod."""
     try:
-        told: Any = yaml.safe_load(text)
-        pairs = [(each["name"], str(each.get("value", ""))) for each in told["spec"]["containers"][0]["env"]]
+        document: Any = yaml.safe_load(text)
+        pairs = [(each["name"], str(each.get("value", ""))) for each in document["spec"]["containers"][0]["env"]]
     except (yaml.YAMLError, KeyError, IndexError, TypeError, AttributeError):
         return None
     values = dict(pairs)
     peers = tuple(each for each in values.get("ETCD_INITIAL_CLUSTER", "").split(",") if each)
-    return Said(
+    return MemberManifest(
         name=values.get("ETCD_NAME", ""),
         token=values.get("ETCD_INITIAL_CLUSTER_TOKEN", ""),
         peers=peers,

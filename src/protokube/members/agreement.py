@@ -1,14 +1,14 @@
-"""Do the members of one etcd cluster hold the same data?
+"""Compare the members of one etcd cluster: do they hold the same data?
 
-`/health` does not say: two clusters under one set of names can all be healthy, and a member can lose writes without
-noticing. What is hard is to tell a difference from a delay. A voter that is behind, or has compacted more than the
-others, is not compared: it is silent this time. Two things cannot come from a delay: another hash of the same revision
-after the same compaction, and fewer revisions after as many entries of the log. The second finds what the first cannot:
-sides that were compacted differently never give hashes that could be compared.
+`/health` cannot answer this: two clusters under one set of names can all be healthy, and a member can lose writes
+without noticing. The hard part is to tell a difference from a delay. A voter that lags, or has compacted more than the
+others, is not compared in this pass and counts as silent. Two findings cannot come from a delay: a different hash at
+the same revision after the same compaction, and a lower revision after as many applied log entries. The second is
+needed because members with different compactions have no comparable hashes.
 
-The larger side is not the right one by its size alone. An older copy of a disk and a member that missed writes form a
-majority too; a member outside it that has come further then holds writes that were acknowledged and that the majority
-lost. `further` looks for such a member, and with one of them no side stays in service.
+The larger side is not right by its size alone. An older copy of a disk and a member that missed writes form a majority
+too. A member outside that majority that has progressed further then holds acknowledged writes that the majority lost.
+`further` looks for such a member; if there is one, no side stays in service.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from itertools import pairwise
 from protokube.members.start import Listed
 
 LOOKS = 4
-"""At everybody's progress: the revision, then what is to be reached, whether it was reached, and the revision again."""
+"""Status requests to every member: the revision, the log index to reach, whether it was reached, the revision again."""
 ALARM_AFTER = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a member is, in its answer to one question."""
+    """How far a member is, from one status reply."""
 
     revision: int
     applied: int
-    """The last entry of the log that it carried out."""
+    """Index of the last log entry that it applied."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hashed:
-    """The hash of all its keys at a revision."""
+    """The hash of all its keys at a revision (HashKV)."""
 
     hash: int
     revision: int
@@ -45,75 +45,75 @@ class Hashed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Witness:
-    """What one member says of itself and of the others."""
+    """What one member reports about itself and about the member list."""
 
     name: str
     cluster_id: int
     members: tuple[Listed, ...]
-    """As it listed them after the third look."""
+    """Its member list, read after the third status request."""
     looks: tuple[Progress, ...]
     hashed: Hashed | None
-    """At the revision that was asked of all; None if it had none to give."""
+    """At the revision that every member is asked for; None if it could not give a hash."""
     learner: bool = False
 
     @property
     def membership(self) -> tuple[tuple[int, bool, tuple[str, ...]], ...]:
-        """Who takes part. Names and client URLs come from the members themselves, and may come later."""
+        """Ids, roles and peer URLs only: members publish their names and client URLs themselves, possibly later."""
         return tuple(sorted((each.id, each.learner, tuple(sorted(each.peer_urls))) for each in self.members))
 
 
 @dataclass(frozen=True, slots=True)
 class Agree:
-    """Every voter answered, and all say the same."""
+    """Every voter answered, and all have the same state."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotComparable:
-    """Nothing speaks against them, but not everybody could be compared."""
+    """No difference was found, but not every voter could be compared."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """Voters that say the same."""
+    """Voters with the same state."""
 
     names: tuple[str, ...]
-    told: str
+    state: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disagree:
-    """There are several sides."""
+    """The voters have at least two different states."""
 
     sides: tuple[Side, ...]
     """The largest first."""
     silent: tuple[str, ...] = ()
     """Voters that did not answer, or could not be compared: they may be on any side."""
     further: tuple[str, ...] = ()
-    """Voters outside of the majority that have come further than it: it lost what they hold."""
+    """Voters outside of the majority that have progressed further: they hold writes that the majority lost."""
 
     @property
     def majority(self) -> Side | None:
-        """The side that more than half of all voters are on; silent ones count as voters."""
+        """The side with more than half of all voters, silent ones included in the total; None if there is none."""
         total = sum(len(side.names) for side in self.sides) + len(self.silent)
         return self.sides[0] if 2 * len(self.sides[0].names) > total else None
 
     @property
     def out_of_service(self) -> tuple[str, ...]:
-        """Whose API servers must not serve: the minority; everybody if no majority can be trusted."""
+        """Members whose API servers must not serve: the minority, or all if no majority can be trusted."""
         trusted = self.majority is not None and not self.further
         others = self.sides[1:] if trusted else self.sides
         names = [name for side in others for name in side.names]
         return tuple(sorted(names if trusted else [*names, *self.silent]))
 
     def __str__(self) -> str:
-        parts = [f"{', '.join(side.names)}: {side.told}" for side in self.sides]
+        parts = [f"{', '.join(side.names)}: {side.state}" for side in self.sides]
         parts += [f"not compared: {', '.join(self.silent)}"] if self.silent else []
         if self.further and self.majority:
             parts.append(
                 f"{', '.join(self.further)} came further than {', '.join(self.majority.names)}, which may have lost"
-                " acknowledged writes: no API server stays in the names"
+                " acknowledged writes: no API server stays published in DNS"
             )
         return "; ".join(parts)
 
@@ -122,26 +122,27 @@ Comparison = Agree | NotComparable | Disagree
 
 
 def judge(witnesses: Sequence[Witness], absent: Collection[str] = ()) -> Comparison:
-    """Compare what the voters say. `absent` are those that did not answer; learners are left out."""
+    """Compare the voters' reports. `absent` are those that did not answer; learners are left out."""
     voters = sorted((each for each in witnesses if not each.learner), key=lambda each: each.name)
     missing = [f"{', '.join(sorted(absent))} did not answer"] if absent else []
     for compare in (_by_cluster, _by_progress, _by_members, _by_hash):
-        why_not, told = compare(voters)
-        if len(set(told.values())) > 1:
-            silent = sorted({*absent, *(each.name for each in voters)} - told.keys())
-            found = Disagree(sides=_sides(told), silent=tuple(silent))
+        why_not, states = compare(voters)
+        if len(set(states.values())) > 1:
+            silent = sorted({*absent, *(each.name for each in voters)} - states.keys())
+            found = Disagree(sides=_sides(states), silent=tuple(silent))
             return replace(found, further=further(voters, found.majority.names if found.majority else ()))
         missing += [why_not] if why_not else []
     return NotComparable("; ".join(missing)) if missing or not voters else Agree()
 
 
 def further(voters: Sequence[Witness], majority: Collection[str]) -> tuple[str, ...]:
-    """Voters outside of a majority that hold what it lost. Their first look counts, and its last: no delay explains it.
+    """Voters outside of a majority that hold writes which the majority lost.
 
-    Either a voter had carried out entries of the log that nobody of the majority has yet, although an entry is carried
-    out only after a majority has it. Or it has more revisions than they have after fewer entries, and stands still: its
-    log cannot go on with theirs. One that goes on with them and has more revisions carried out entries twice; that is
-    its own fault, and no evidence.
+    The voter's first status is compared with the majority's last one, so a delay cannot explain the difference. Either
+    the voter had applied log entries that no member of the majority has applied yet, although an entry is applied only
+    once a majority has it. Or it has a higher revision than they have after fewer entries, and makes no progress: its
+    log does not continue theirs. A voter that keeps up with them and has a higher revision has applied entries twice;
+    that is an error of this voter and no evidence against the majority.
     """
     inside = [each for each in voters if each.name in majority and each.looks]
     if not inside:
@@ -158,80 +159,80 @@ def further(voters: Sequence[Witness], majority: Collection[str]) -> tuple[str, 
     return tuple(sorted(each.name for each in voters if each.looks and each.name not in majority and is_further(each)))
 
 
-Told = tuple[str, dict[str, str]]
-"""Who could not be compared and why, and what the others say, by name."""
+Compared = tuple[str, dict[str, str]]
+"""Which voters could not be compared and why, and the state of the others by name."""
 
 
-def _by_cluster(voters: Sequence[Witness]) -> Told:
+def _by_cluster(voters: Sequence[Witness]) -> Compared:
     return "", {each.name: f"cluster {each.cluster_id:x}" for each in voters}
 
 
-def _by_progress(voters: Sequence[Witness]) -> Told:
-    """Whoever has carried out as much of the log as another had before cannot be at an earlier revision now."""
+def _by_progress(voters: Sequence[Witness]) -> Compared:
+    """A voter that has applied as much of the log as another had earlier cannot be at a lower revision now."""
     reached, level = _level(voters)
-    told: dict[str, str] = {}
+    states: dict[str, str] = {}
     highest = -1
     for each in sorted(level, key=lambda each: each.looks[0].revision):
         first, last = each.looks[0].revision, each.looks[-1].revision
         if first > highest:
             group = f"revision {first} after entry {reached} of the log"
         highest = max(highest, last)
-        told[each.name] = group
-    behind = [each.name for each in voters if each.name not in told]
-    return (f"{', '.join(behind)} did not keep up" if behind else ""), told
+        states[each.name] = group
+    behind = [each.name for each in voters if each.name not in states]
+    return (f"{', '.join(behind)} did not keep up" if behind else ""), states
 
 
-def _by_members(voters: Sequence[Witness]) -> Told:
-    """Among those who have kept up: an old list is not a wrong one."""
+def _by_members(voters: Sequence[Witness]) -> Compared:
+    """Compare only voters that have kept up: the list of one that lags is old, not wrong."""
     _, level = _level(voters)
     lists = {list_: number for number, list_ in enumerate(dict.fromkeys(each.membership for each in level), start=1)}
-    told = {each.name: f"list {lists[each.membership]}, of {len(each.members)} members" for each in level}
-    return "", told  # who did not keep up was said before
+    states = {each.name: f"list {lists[each.membership]}, of {len(each.members)} members" for each in level}
+    return "", states  # `_by_progress` has reported those that did not keep up
 
 
 def _level(voters: Sequence[Witness]) -> tuple[int, list[Witness]]:
-    """The furthest entry that anybody had carried out, and who had carried it out a moment later."""
+    """The highest index that any voter had applied, and the voters that had applied it a moment later."""
     steady = [each for each in voters if len(each.looks) == LOOKS and _is_steady(each.looks)]
     reached = max((each.looks[1].applied for each in steady), default=0)
     return reached, [each for each in steady if each.looks[2].applied >= reached]
 
 
 def _is_steady(looks: Sequence[Progress]) -> bool:
-    """A member that was restarted in between goes back and replays its log."""
+    """False for a member that was restarted in between: it goes back and replays its log."""
     return all(a.revision <= b.revision and a.applied <= b.applied for a, b in pairwise(looks))
 
 
-def _by_hash(voters: Sequence[Witness]) -> Told:
-    """Among the most voters that have the same revision and compaction."""
+def _by_hash(voters: Sequence[Witness]) -> Compared:
+    """Compare the largest group of voters with the same revision and compaction."""
     known = {each.name: each.hashed for each in voters if each.hashed is not None}
     groups = Counter((each.revision, each.compacted) for each in known.values())
     if not groups:
         return ("no hash could be had" if len(voters) > 1 else ""), {}
     most = max(groups, key=lambda group: (groups[group], group))
-    told = {
+    states = {
         name: f"hash {each.hash:08x} at revision {each.revision}, compacted up to {each.compacted}"
         for name, each in known.items()
         if (each.revision, each.compacted) == most
     }
-    others = [each.name for each in voters if each.name not in told]
-    return (f"{', '.join(others)}: no hash after the same compaction" if others else ""), told
+    others = [each.name for each in voters if each.name not in states]
+    return (f"{', '.join(others)}: no hash after the same compaction" if others else ""), states
 
 
-def _sides(told: dict[str, str]) -> tuple[Side, ...]:
+def _sides(states: dict[str, str]) -> tuple[Side, ...]:
     names: dict[str, list[str]] = {}
-    for name in sorted(told):
-        names.setdefault(told[name], []).append(name)
-    sides = [Side(tuple(each), what) for what, each in names.items()]
+    for name in sorted(states):
+        names.setdefault(states[name], []).append(name)
+    sides = [Side(tuple(each), state) for state, each in names.items()]
     return tuple(sorted(sides, key=lambda side: (-len(side.names), side.names)))
 
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """What the comparisons so far amount to: a difference counts only if three in a row show one.
+    """The result of the comparisons so far: a difference raises the alarm only if three in a row show one.
 
-    A comparison that could not be made says nothing, neither for nor against. A voter that is silent in one of them may
-    have been on the majority's side in another, so what is kept is the one that heard the most. One with evidence
-    against the majority is kept before all others: a majority that writes on soon passes the member it left behind.
+    A comparison that could not be made neither counts nor resets. A voter that is silent in one comparison may have
+    been on the majority's side in another, so the comparison with the fewest silent voters is kept. One with evidence
+    against the majority takes precedence: a majority that goes on writing soon overtakes the member it left behind.
     """
 
     differed: int = 0
@@ -239,7 +240,7 @@ class Suspicion:
 
     @property
     def alarm(self) -> Disagree | None:
-        """The sides, once it is certain that there are several."""
+        """The clearest disagreement, once enough comparisons in a row have found one."""
         return self.clearest if self.differed >= ALARM_AFTER else None
 
     def feed(self, result: Comparison) -> Suspicion:

@@ -1,4 +1,4 @@
-"""etcd's alarms as values: what is wrong, with which member, and whether the agents may do something about it."""
+"""etcd's alarms as values: the kind of alarm, the member it is about, and what it means."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class AlarmKind(Enum):
     CORRUPT = "CORRUPT"
     """A member's data differs from the others': etcd refuses every write."""
     UNKNOWN = "unknown"
-    """Raised by a later etcd than we know."""
+    """An alarm that this version of protokube does not know, from a newer etcd."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -33,7 +33,7 @@ class Alarm:
 
 
 STATES = {AlarmKind.NOSPACE: "out of space", AlarmKind.CORRUPT: "corrupt", AlarmKind.UNKNOWN: "alarm"}
-"""What a member of a cluster with an alarm is called."""
+"""The state that `status` shows for a member of a cluster with this alarm."""
 MEANINGS = {
     AlarmKind.NOSPACE: "a database reached its quota, so etcd takes no writes",
     AlarmKind.CORRUPT: "its data differs from the others', so etcd takes no writes",

@@ -1,11 +1,11 @@
-"""A file system that broke while it served: how that is known, and what may be tried before a person is asked. Pure.
+"""Detect a file system that failed while in use, and decide what to try before a person has to act. Pure.
 
-Kernels differ in what they show: `ro`, `emergency_ro` and `shutdown` among the mount options, ext4's count of errors,
-or nothing but a write that fails. Each sign is enough.
+Kernels differ in what they show: `ro`, `emergency_ro` and `shutdown` among the mount options, ext4's error count, or
+nothing but a write that fails. Each of these signs is enough.
 
-What is hard is to stop trying. A disk is mounted anew on its machine once, then given to another machine once, and is
-refused if it breaks there, too. The faults of the last hour are kept in the state store, off the disk and off the
-machine, so that neither a restart nor a move begins the count again.
+The hard part is to stop retrying. A disk is remounted on its machine once, then moved to another machine once, and is
+refused if it fails there, too. The faults of the last hour are kept in the state store, not on the disk or the machine,
+so neither a restart nor a move resets the count.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from dataclasses import asdict, dataclass, fields
 from enum import Enum
 from typing import Any
 
-from protokube.members.identity import said_once, take_version
+from protokube.members.identity import take_version, without_duplicates
 
 VERSION = 1
 MEBIBYTE = 2**20
 KEPT_SHARE, KEPT_MOST = 0.02, 16 * MEBIBYTE
-"""ext4 counts as free what it keeps for itself: nobody gets the last 2 %, or 16 MiB of a large file system."""
+"""ext4 reports blocks as free that it reserves for itself: the last 2 %, at most 16 MiB, cannot be allocated."""
 NEARLY_FULL = 0.05
 """Share of a file system that should be free; etcd allocates its log 64 MB at a time."""
 COUNTED = 3600.0
-"""Seconds for which a fault counts."""
+"""Seconds after which a fault no longer counts."""
 OPTIONS = {
     "shutdown": "was shut down",
     "emergency_ro": "turned read-only after an error",
     "abort": "turned read-only after an error",
     "ro": "is read-only",
 }
-"""Options that a served file system must not have, the most telling first."""
+"""Mount options that a file system in use must not have, the most specific first."""
 
 
 class Writing(Enum):
-    """What came of writing a few bytes to a file system and flushing them."""
+    """The result of writing a few bytes to a file system and flushing them."""
 
     FINE = "fine"
     UNTRIED = "untried"
@@ -51,16 +51,16 @@ class Signs:
 
     options: Collection[str]
     errors: int = 0
-    """As ext4 counts them; a check that mends the file system resets the count, and one is made before each mount."""
+    """ext4's error count. fsck resets it when it repairs the file system, and runs before each mount."""
     writing: Writing = Writing.UNTRIED
     detail: str = ""
     """The error of that write."""
     unreadable: str = ""
-    """The error of reading a file that is always there."""
+    """The error of reading a file that always exists."""
 
 
 def fault_in(signs: Signs) -> str:
-    """What is wrong with a file system, as the rest of a sentence about it; "" if nothing is known to be."""
+    """What is wrong with a file system, as the predicate of a sentence; "" if no fault is known."""
     for option, words in OPTIONS.items():
         if option in signs.options:
             return words
@@ -84,22 +84,22 @@ class Room(Enum):
 
 
 def room_in(free: int, size: int, writing: Writing = Writing.UNTRIED) -> Room:
-    """Mounting a full file system anew makes it no emptier, so this is no fault of the disk."""
-    nobodys = min(size * KEPT_SHARE, KEPT_MOST)
-    if free < nobodys + MEBIBYTE or writing is Writing.NO_ROOM:
+    """How much room is left. A full file system is not a disk fault: remounting does not free space."""
+    reserved = min(size * KEPT_SHARE, KEPT_MOST)
+    if free < reserved + MEBIBYTE or writing is Writing.NO_ROOM:
         return Room.NONE
     return Room.LITTLE if free < size * NEARLY_FULL else Room.ENOUGH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiskFault:
-    """One time that the file system of a volume broke, or could not be mounted."""
+    """One occasion on which the file system of a volume failed or could not be mounted."""
 
     id: str
-    """Names this one, so that it is recorded once however often that is tried."""
+    """Makes recording idempotent: retries record the same fault once."""
     host: str
     at: float
-    """Seconds since 1970, as that host's clock had it."""
+    """Seconds since 1970 by that host's clock."""
     why: str
 
 
@@ -109,7 +109,7 @@ class FaultRecord:
 
     faults: tuple[DiskFault, ...] = ()
     handed_over: str = ""
-    """The host that gave the volume away because of them; "" if none did."""
+    """The host that detached the volume for another one to take; "" if none did."""
 
     def with_fault(self, fault: DiskFault) -> FaultRecord:
         if any(each.id == fault.id for each in self.faults):
@@ -121,18 +121,18 @@ class FaultRecord:
         return FaultRecord(faults=self.faults, handed_over=host)
 
     def lately(self, now: float) -> tuple[DiskFault, ...]:
-        """Those that count: also one that a wrong clock dates into the future."""
+        """The faults that still count, including one that a wrong clock dates into the future."""
         return tuple(each for each in self.faults if now - each.at < COUNTED)
 
 
 @dataclass(frozen=True, slots=True)
 class MountAnew:
-    """Check and mount it on this machine."""
+    """Run fsck and mount the volume on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class HandOver:
-    """Give it to another machine."""
+    """Detach the volume so that another machine takes it."""
 
     why: str
 
@@ -149,9 +149,9 @@ Treatment = MountAnew | HandOver | Broken
 
 
 def treatment(volume: str, name: str, record: FaultRecord, me: str, now: float, *, floats: bool) -> Treatment:
-    """What the machine `me` does with a volume that it holds and has not mounted. `floats`: others can take it.
+    """What the machine `me` does with a volume that it holds and has not mounted. `floats`: others can attach it.
 
-    Only the machine on which it broke gives it away: whoever gets it mounts it.
+    Only the machine on which it failed hands it over; the machine that takes it mounts it.
     """
     faults = record.lately(now)
     if len(faults) < 2:
@@ -179,7 +179,7 @@ def encode(record: FaultRecord) -> bytes:
 def decode(data: bytes) -> FaultRecord | None:
     """None for everything that `encode` does not write."""
     try:
-        document: Any = json.loads(data, object_pairs_hook=said_once)
+        document: Any = json.loads(data, object_pairs_hook=without_duplicates)
     except (ValueError, RecursionError):
         return None
     if not isinstance(document, dict) or take_version(document, VERSION) or set(document) != {"faults", "handedOver"}:

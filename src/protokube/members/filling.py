@@ -1,4 +1,4 @@
-"""Which keys fill an etcd: counted and weighed by prefix, from all keys but only some values. Pure."""
+"""Estimate which key prefixes use the space of an etcd: all keys are counted, only sample values are read. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first generation of an etcd cluster: a new id, a token of its own, and the volumes that may found it. Pure."""
+"""The first generation record of an etcd cluster: a new id, a unique token, and the volumes that may found it. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from protokube.members.generation import Generation
 
 
 def first_generation(etcd_cluster: str, token: str, volumes: Mapping[str, str], unique: str) -> Generation:
-    """`unique` makes the token of this creation differ from every other one's: members of two never mix."""
+    """`unique` goes into the token, so that members of two creations never form one cluster."""
     return Generation(
         id=unique,
         etcd_cluster=etcd_cluster,

@@ -1,7 +1,8 @@
-"""The generation record: is the creation of this etcd cluster still open, and who may found it?
+"""The generation record: whether an etcd cluster is still being created, and which volumes may found it.
 
-Written to the store before any machine boots, closed once after the first quorum, in the store and on every volume's
-mark. Only a founder may start `new`, and only while store and provider both positively say open.
+It is written to the store before any machine boots, and closed once after the first quorum, in the store and in every
+volume's mark. Only a founder may start with `initial-cluster-state: new`, and only while both the store and the
+provider confirm that the creation is open.
 """
 
 from __future__ import annotations
@@ -12,18 +13,18 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from protokube.members.identity import said_once, take_version
+from protokube.members.identity import take_version, without_duplicates
 from protokube.members.removal import Lacking, Readded
 
 FORMING, FORMED, FORMATTING = "forming", "formed", "formatting"
 FIELDS = {"id", "etcdCluster", "token", "founders", "replacements", "open"}
 VERSION = 3
 SINCE_2 = {"superseded", "rejoined", "accepted"}
-"""What version 1 did not have."""
+"""Fields added in version 2."""
 SINCE_3 = {"lacking", "readded"}
-"""What version 2 did not have. A record without any of it is written as version 2: former agents read it."""
+"""Fields added in version 3. A record in which they are empty is written as version 2, which older agents read."""
 FORMS = {1: FIELDS, 2: FIELDS | SINCE_2, 3: FIELDS | SINCE_2 | SINCE_3}
-"""Exactly these fields has a record of each version."""
+"""By version, exactly the fields that a record has."""
 ACCEPTED: Mapping[str, type] = {"epoch": int, "term": int, "commit": int}
 LACKING: Mapping[str, type] = {"member_id": int, "since": float, "observed": float, "meant": bool}
 READDED: Mapping[str, type] = {"member_id": int, "at": float}
@@ -31,7 +32,7 @@ READDED: Mapping[str, type] = {"member_id": int, "at": float}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
-    """A person's word that an older copy may be started: with exactly these figures on the disk, once."""
+    """A person's consent to start an older copy of a disk: once, and only with exactly these figures on the disk."""
 
     epoch: int
     term: int
@@ -48,28 +49,28 @@ class Generation:
     founders: dict[str, str]
     """Volume by member: the disks this creation began with."""
     replacements: dict[str, str]
-    """Volume by member: disks that we made later for lost ones; they join, they never found."""
+    """Volume by member: disks that the agents created later in place of lost ones. They join and never found."""
     open: bool
     superseded: dict[str, str] = field(default_factory=dict)
-    """Member by volume: disks whose member id is no longer in etcd's list. Kept, and neither claimed nor served."""
+    """Member by volume: disks whose member id is no longer in etcd's member list. Kept, but not claimed or served."""
     rejoined: dict[str, str] = field(default_factory=dict)
-    """By member, the older copy that was set aside for it to join anew. It happens once; then a person decides."""
+    """By member, the older copy that was set aside for it to rejoin. Done once; after that a person decides."""
     accepted: dict[str, Accepted] = field(default_factory=dict)
     """By volume."""
     lacking: dict[str, Lacking] = field(default_factory=dict)
-    """By member: removed by hand, and for how long a quorum's list was seen without it."""
+    """By member: removed by hand, with the time for which a quorum's member list was seen without it."""
     readded: dict[str, Readded] = field(default_factory=dict)
-    """By member: the last time it was made to rejoin after it had been removed by hand. Once a day."""
+    """By member: the last automatic rejoin after a removal by hand. At most once a day."""
 
     def is_founder(self, member: str, volume: str) -> bool:
         return self.founders.get(member) == volume
 
     def made_by_us(self, member: str, volume: str) -> bool:
-        """Whether this very disk was made, empty, for this member: a condition of ever formatting it."""
+        """Whether the agents created exactly this disk, empty, for this member: a precondition for formatting it."""
         return self.is_founder(member, volume) or self.replacements.get(member) == volume
 
     def volume_of(self, member: str) -> str:
-        """The volume that was last recorded for a member; "" if there is none."""
+        """The volume last recorded for a member; "" if there is none."""
         return self.replacements.get(member) or self.founders.get(member, "")
 
     def closed(self) -> Generation:
@@ -101,7 +102,7 @@ class Generation:
 
 
 def encode(generation: Generation) -> bytes:
-    told = {
+    document = {
         "id": generation.id,
         "etcdCluster": generation.etcd_cluster,
         "token": generation.token,
@@ -114,77 +115,79 @@ def encode(generation: Generation) -> bytes:
         "version": 2,
     }
     if generation.lacking or generation.readded:
-        told["version"] = VERSION
-        told["lacking"] = {member: asdict(each) for member, each in generation.lacking.items()}
-        told["readded"] = {member: asdict(each) for member, each in generation.readded.items()}
-    return (json.dumps(told, indent=2, sort_keys=True) + "\n").encode()
+        document["version"] = VERSION
+        document["lacking"] = {member: asdict(each) for member, each in generation.lacking.items()}
+        document["readded"] = {member: asdict(each) for member, each in generation.readded.items()}
+    return (json.dumps(document, indent=2, sort_keys=True) + "\n").encode()
 
 
 def decode(data: bytes) -> Generation | None:
-    """The record, or nothing if it cannot be read in full; nothing means closed."""
+    """The record; None if it cannot be read in full, which callers treat as closed."""
     try:
-        told: Any = json.loads(data, object_pairs_hook=said_once)
+        document: Any = json.loads(data, object_pairs_hook=without_duplicates)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(told, dict):
+    if not isinstance(document, dict):
         return None
-    version = told.get("version", 1)
-    if take_version(told, VERSION) or set(told) != FORMS[version]:
+    version = document.get("version", 1)
+    if take_version(document, VERSION) or set(document) != FORMS[version]:
         return None
-    told = {name: {} for name in SINCE_2 | SINCE_3} | told
-    if not _well_formed(told):
+    document = {name: {} for name in SINCE_2 | SINCE_3} | document
+    if not _well_formed(document):
         return None
     return Generation(
-        id=told["id"],
-        etcd_cluster=told["etcdCluster"],
-        token=told["token"],
-        founders=told["founders"],
-        replacements=told["replacements"],
-        open=told["open"],
-        superseded=told["superseded"],
-        rejoined=told["rejoined"],
-        accepted={volume: Accepted(**figures) for volume, figures in told["accepted"].items()},
-        lacking={member: Lacking(**each) for member, each in told["lacking"].items()},
-        readded={member: Readded(**each) for member, each in told["readded"].items()},
+        id=document["id"],
+        etcd_cluster=document["etcdCluster"],
+        token=document["token"],
+        founders=document["founders"],
+        replacements=document["replacements"],
+        open=document["open"],
+        superseded=document["superseded"],
+        rejoined=document["rejoined"],
+        accepted={volume: Accepted(**figures) for volume, figures in document["accepted"].items()},
+        lacking={member: Lacking(**each) for member, each in document["lacking"].items()},
+        readded={member: Readded(**each) for member, each in document["readded"].items()},
     )
 
 
-def _well_formed(told: dict[str, Any]) -> bool:
-    texts = all(isinstance(told.get(name), str) and told[name] for name in ("id", "etcdCluster", "token"))
-    maps = all(_names(told.get(name)) for name in ("founders", "replacements", "superseded", "rejoined"))
-    removals = _each_has(told["lacking"], LACKING) and _each_has(told["readded"], READDED)
-    return texts and maps and type(told.get("open")) is bool and _each_has(told["accepted"], ACCEPTED) and removals
+def _well_formed(document: dict[str, Any]) -> bool:
+    texts = all(isinstance(document.get(name), str) and document[name] for name in ("id", "etcdCluster", "token"))
+    maps = all(_names(document.get(name)) for name in ("founders", "replacements", "superseded", "rejoined"))
+    removals = _each_has(document["lacking"], LACKING) and _each_has(document["readded"], READDED)
+    return (
+        texts and maps and type(document.get("open")) is bool and _each_has(document["accepted"], ACCEPTED) and removals
+    )
 
 
-def _each_has(told: Any, kinds: Mapping[str, type]) -> bool:
-    """Whether every value is an object with exactly these fields, and no number in it is negative or none at all."""
-    return isinstance(told, dict) and all(
+def _each_has(value: Any, kinds: Mapping[str, type]) -> bool:
+    """Whether every value is an object with exactly these fields, and its numbers are finite and not negative."""
+    return isinstance(value, dict) and all(
         key
         and isinstance(each, dict)
         and set(each) == set(kinds)
         and all(type(each[name]) is kind and 0 <= each[name] < math.inf for name, kind in kinds.items())
-        for key, each in told.items()
+        for key, each in value.items()
     )
 
 
-def _names(told: Any) -> bool:
-    return isinstance(told, dict) and all(isinstance(name, str) and name for pair in told.items() for name in pair)
+def _names(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(name, str) and name for pair in value.items() for name in pair)
 
 
 def is_open(generation: Generation | None, mark: str | None) -> bool:
-    """Both must say so: the store by its record, the provider by a mark that is not yet `formed`.
+    """Whether both confirm it: the store by its record, the provider by a mark that is not yet `formed`.
 
-    `mark` is what the provider positively answered about this volume: "" for an untouched disk; None means that it
-    did not answer, and that is not a yes.
+    `mark` is the provider's answer about this volume: "" for an unused disk, None if it did not answer. No answer
+    counts as closed.
     """
     return generation is not None and generation.open and is_unformed(mark)
 
 
 def is_unformed(mark: str | None) -> bool:
-    """Whether the provider positively said that this volume was never part of a formed cluster."""
+    """Whether the provider confirms that this volume was never part of a formed cluster."""
     return mark == FORMING or is_untouched(mark)
 
 
 def is_untouched(mark: str | None) -> bool:
-    """Whether it positively said that nothing of ours was on this volume yet; a word we do not know says nothing."""
+    """Whether the provider confirms that this volume never held data of ours; an unknown mark confirms nothing."""
     return mark is not None and (mark == "" or mark.startswith(f"{FORMATTING}:"))

@@ -1,6 +1,7 @@
-"""What a volume says of itself: whose it is, which member lives on it, and who held it last.
+"""The identity file of a volume: its cluster, its member, and the machine that held it last.
 
-Tags only nominate a volume; this decides. It lies in the root of the volume's file system, as JSON.
+Tags only nominate a volume; the identity file is authoritative. It is a JSON file in the root of the volume's file
+system.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from typing import Any
 FILE = "protokube.json"
 """In the root of the volume."""
 VERSION = 2
-"""Of the file's form. Version 1 had no such field; its other fields are the same."""
+"""Version of the file format. Version 1 had no `version` field; its other fields are the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """The home of one member of one etcd cluster of one cluster."""
+    """Which member's data a volume holds: one member of one etcd cluster of one Kubernetes cluster."""
 
     cluster: str
     etcd_cluster: str
@@ -25,21 +26,21 @@ class Identity:
     volume: str
     generation: str
     epoch: int
-    """Rises with every mount and never falls. Lower on the disk than at the provider: an older copy of the disk."""
+    """Raised with every mount. If it is lower on the disk than at the provider, the disk is an older copy of itself."""
     holder: str
 
     def taken_over_by(self, holder: str, seen: int = 0) -> Identity:
-        """The same home in new hands; `seen` is the greatest epoch known elsewhere."""
+        """The identity to write when `holder` mounts the volume; `seen` is the highest epoch recorded elsewhere."""
         return replace(self, holder=holder, epoch=max(self.epoch, seen) + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """There is an identity, but it cannot be read: not ours to guess, and certainly not blank."""
+    """An identity file exists but cannot be read: its content is not guessed, and the volume is not blank."""
 
     why: str
     disk_error: str = ""
-    """What the disk answered instead of data; "" if it gave some."""
+    """The I/O error of the disk; "" if the file could be read but not decoded."""
 
 
 def encode(identity: Identity) -> bytes:
@@ -47,42 +48,42 @@ def encode(identity: Identity) -> bytes:
     return (json.dumps(document, indent=2, sort_keys=True) + "\n").encode()
 
 
-def said_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object that says nothing twice: of two answers neither can be believed."""
-    told = dict(pairs)
-    if len(told) != len(pairs):
-        raise ValueError("a field is said twice")
-    return told
+def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """`object_pairs_hook` that refuses a JSON object with a duplicate key: neither of the two values can be trusted."""
+    document = dict(pairs)
+    if len(document) != len(pairs):
+        raise ValueError("duplicate field")
+    return document
 
 
 def decode(data: bytes) -> Identity | Unreadable:
-    """The identity, or why it is none; half a file, other types or missing fields are never filled in."""
+    """The identity, or why it cannot be read. Truncated files, wrong types and missing fields are never completed."""
     try:
-        told: Any = json.loads(data, object_pairs_hook=said_once)
+        document: Any = json.loads(data, object_pairs_hook=without_duplicates)
     except (ValueError, RecursionError) as error:
         return Unreadable(f"not JSON: {error}")
-    if isinstance(told, dict) and (wrong_version := take_version(told, VERSION)):
+    if isinstance(document, dict) and (wrong_version := take_version(document, VERSION)):
         return Unreadable(wrong_version)
     wanted = {each.name: int if each.name == "epoch" else str for each in fields(Identity)}
-    if not isinstance(told, dict) or set(told) != set(wanted):
-        return Unreadable(f"has not exactly the fields {', '.join(sorted(wanted))}")
-    wrong = [name for name, kind in wanted.items() if type(told[name]) is not kind]
-    if wrong or told["epoch"] < 0:
-        return Unreadable(f"{', '.join(wrong) or 'epoch'} cannot be")
-    return Identity(**told)
+    if not isinstance(document, dict) or set(document) != set(wanted):
+        return Unreadable(f"does not have exactly the fields {', '.join(sorted(wanted))}")
+    wrong = [name for name, kind in wanted.items() if type(document[name]) is not kind]
+    if wrong or document["epoch"] < 0:
+        return Unreadable(f"invalid value of {', '.join(wrong) or 'epoch'}")
+    return Identity(**document)
 
 
 def take_version(document: dict[str, Any], newest: int) -> str:
-    """Take the version out of a document; say what is wrong with it, "" if nothing. The first form had none."""
+    """Remove the version from a document and return what is wrong with it, "" if nothing. Version 1 had no field."""
     version = document.pop("version", 1)
     if type(version) is not int or version < 1:
-        return f"version {version!r} cannot be"
+        return f"invalid version {version!r}"
     return f"version {version} is of a newer protokube, this one reads up to {newest}" if version > newest else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nominated:
-    """What the tags of a volume say it is."""
+    """The member that a volume's tags name."""
 
     cluster: str
     etcd_cluster: str
@@ -91,9 +92,9 @@ class Nominated:
 
 
 def mismatch(identity: Identity, tags: Nominated) -> str | None:
-    """How the disk contradicts its tags, or nothing."""
+    """How the identity on the disk contradicts the volume's tags; None if it does not."""
     for name in ("cluster", "etcd_cluster", "member", "volume"):
-        said, tagged = getattr(identity, name), getattr(tags, name)
-        if said != tagged:
-            return f"the disk says {name.replace('_', ' ')} {said!r}, its tags say {tagged!r}"
+        on_disk, tagged = getattr(identity, name), getattr(tags, name)
+        if on_disk != tagged:
+            return f"the disk says {name.replace('_', ' ')} {on_disk!r}, its tags say {tagged!r}"
     return None

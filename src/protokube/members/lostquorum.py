@@ -1,8 +1,8 @@
-"""Whether an etcd cluster can come back by itself after volumes are gone. Pure.
+"""Decide whether an etcd cluster can recover without a person after volumes were lost. Pure.
 
-Hosts that are down come back, with their disks. A volume that is gone does not: a new one is blank, and its member
-joins only with the consent of a quorum. Once fewer members than a quorum have a volume, only a person can help. The
-agents and `status` decide it here, in the same words.
+Hosts that are down come back, with their disks. A lost volume does not: its replacement is blank, and its member can
+join only with the consent of a quorum. Once fewer members than a quorum have a volume, a person has to act. The agents
+and `status` share this function and its message.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ def quorum_of(voters: int) -> int:
 
 
 def quorum_lost(key: str, gone: Mapping[str, str], members: int) -> Refused | None:
-    """What a person has to know if the volumes that are left make no quorum; None if they do.
+    """The error to report if the remaining volumes make no quorum; None if they do.
 
-    `gone` holds the last recorded volume of each member that has none any more, "" where no record names it.
+    `gone` maps each member without a volume to its last recorded volume, "" where no record names one.
     """
     left, needed = members - len(gone), quorum_of(members)
     if left >= needed:

@@ -1,12 +1,12 @@
-"""Is this disk an older copy of itself? Decided before etcd sees the data. Pure.
+"""Decide whether a disk is an older copy of itself, before etcd starts on its data. Pure.
 
-A restored snapshot carries the right identity and yet lacks what its member has acknowledged since. Two records are
-kept off the disk: the epoch of its last mount, written after the one on the disk, and the raft mark, written only after
-the log was flushed. So an original is never behind either of them, and a disk that is behind one is a copy. The mark
-also has the index that raft showed to be missing from a disk, see `members.lastwords`.
+A restored snapshot has the right identity but lacks what its member has acknowledged since. Two records are kept off
+the disk: the epoch of its last mount, written after the one on the disk, and the raft mark, written only after the log
+was flushed. So the current disk is never behind either of them, and a disk that is behind one is an older copy. The
+mark may also have an index that raft has shown to be missing from a disk, see `members.lastwords`.
 
-What is hard is to do something about it without a person. The copy may be set aside only if a majority of all voters,
-this member not counted, proves that it lacks nothing that the disk or the records know of.
+The hard part is to recover without a person. The copy may be set aside only if a majority of all voters, this member
+not counted, proves that it has everything that the disk or the records know of.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from protokube.members.raftmark import LogPosition, RaftMark, belongs_to, is_beh
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """How far a member has come, as a disk or a record says it."""
+    """How far a member has progressed, according to a disk or a record."""
 
     epoch: int
     term: int
     commit: int
     index: int = 0
-    """Where the log ends, or what was acknowledged; 0 where that tells nothing about the copy."""
+    """The last index of the log, or the acknowledged index; 0 where it was not compared."""
 
     def __str__(self) -> str:
         index = f", log up to {self.index}" if self.index else ""
@@ -45,7 +45,7 @@ class Older:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Voter:
-    """What one member answers about the raft group."""
+    """One member's reply about the raft group."""
 
     member_id: int
     cluster_id: int
@@ -68,10 +68,11 @@ class Majority:
 def older_copy(
     epoch: int, position: LogPosition, recorded_epoch: int, mark: RaftMark | None, generation: str
 ) -> Older | None:
-    """How a disk is behind its records; None if it is not. A record that is missing says nothing.
+    """How a disk is behind its records; None if it is not. A missing record proves nothing.
 
-    The last index of the log is compared with an acknowledged index only: an uncommitted tail may be cut by the next
-    leader. An epoch that was written by mounting a copy says nothing about the original, which has the one before it.
+    The last index of the log is compared with an acknowledged index only: the next leader may truncate an uncommitted
+    tail. An epoch that was written by mounting a copy does not count against the current disk, which has the epoch
+    before it.
     """
     if mark is not None and belongs_to(mark, position, generation) and 0 < mark.copied_epoch == recorded_epoch:
         recorded_epoch -= 1
@@ -92,10 +93,10 @@ def older_copy(
 
 
 def majority_without(suspect: int, voters: Sequence[int], answers: Mapping[str, Voter]) -> Majority | None:
-    """The leader that more than half of `voters` follow, in one term, the suspect's own answer not counted.
+    """The leader that more than half of `voters` follow in one term, the suspect's own answer not counted.
 
-    `voters` are the ids of all voters, the suspect among them. The leader itself has to be among those who answer:
-    only it knows what is committed.
+    `voters` are the ids of all voters, including the suspect. The leader itself has to answer: only it knows the commit
+    index.
     """
     others = [each for each in answers.values() if each.member_id != suspect and each.member_id in voters]
     for leader in others:
@@ -113,9 +114,9 @@ def majority_without(suspect: int, voters: Sequence[int], answers: Mapping[str, 
 
 
 def why_not_rejoin(copy: Older, position: LogPosition, majority: Majority | None, *, agreed: bool) -> str:
-    """Why an older copy may not be set aside for its member to join anew; "" if it may.
+    """Why an older copy may not be set aside so that its member rejoins; "" if it may.
 
-    The sentences carry no figures that change by themselves: the same cause reads the same in every round.
+    The reasons contain no figures that change over time: the same cause gives the same text in every round.
     """
     if majority is None:
         return "no majority of the other voters has a leader that could be asked"

@@ -1,6 +1,7 @@
-"""How far a volume has come: one enum and one function, for the agent, `status` and `explain` alike. Pure.
+"""The phase of a volume: one enum and one function, shared by the agent, `status` and `explain`. Pure.
 
-free → attached → mounted → serving; `taken` is another machine's. What leads away from that line says why.
+Normal order: free → attached → mounted → serving; `taken` means attached to another machine. The other phases name the
+reason why a volume does not get there.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from protokube.members.start import Decision, Kind, Refuse, Wait
 
 
 class Phase(Enum):
-    """Of one volume, as one machine sees it."""
+    """The phase of one volume, as one machine sees it."""
 
     FREE = "free"
     TAKEN = "taken"  # attached to another machine
@@ -40,7 +41,7 @@ REFUSALS = {
     Kind.BROKEN: Phase.BROKEN,
 }
 OWN = frozenset(Phase) - {Phase.FREE, Phase.TAKEN}
-"""What a holder can say of its own volume."""
+"""Phases that a holder can report for its own volume."""
 
 
 def phase_of(
@@ -53,7 +54,7 @@ def phase_of(
     superseded: bool = False,
     spare: bool = False,
 ) -> Phase:
-    """What runs comes first: a volume that serves is not made better or worse by what a record says of it."""
+    """A volume on which etcd may run is SERVING, whatever a record says about it."""
     if attached_to == me and linked:
         return Phase.SERVING
     if superseded:

@@ -1,14 +1,14 @@
 """Recognise an etcd disk that is an older copy of itself, by its raft position.
 
-A restored snapshot carries the right identity, so nothing on the disk tells it from the original. The mark is kept off
-the disk: the term and commit index that this member had reached. Both only rise while a member keeps its log, so a
-disk below its mark has lost acknowledged writes. The hard part is to compare only what belongs together: a member that
-was removed and added again, or a cluster created again, starts over from low numbers. Hence the key of a mark:
-generation, cluster id and member id.
+A restored snapshot has the right identity, so nothing on the disk distinguishes it from the current one. The mark is
+kept off the disk: the term and commit index that this member had reached. Both only rise while a member keeps its log,
+so a disk below its mark has lost acknowledged writes. The hard part is to compare only figures of the same log: a
+member that was removed and added again, or a cluster that was created again, starts over from low numbers. So a mark is
+keyed by generation, cluster id and member id.
 
-A copy that was made after the last mark passes, until raft itself shows what it lacks: the index that its member has
-acknowledged is then added to the mark. It is no commit index: the original may have the entry and not know yet that it
-is committed. So it is compared with the last index of the log.
+A copy that was made after the last mark passes this check, until raft itself shows what it lacks: the index that its
+member has acknowledged is then added to the mark. That is not a commit index: the current disk may have the entry
+without knowing yet that it is committed. So it is compared with the last index of the log.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 VERSION, WITH_ACKNOWLEDGED = "1", "2"
 MAX_UINT64 = 2**64 - 1
-# Cloud tags allow little more than this; a colon separates, so it cannot be part of a generation.
+# Cloud tags allow few other characters; the colon is the separator, so a generation must not contain one.
 GENERATION = r"[A-Za-z0-9._-]+"
 HEX = r"(?:0|[1-9a-f][0-9a-f]{0,15})"
 DECIMAL = r"(?:0|[1-9][0-9]{0,19})"
@@ -30,14 +30,14 @@ LONGER = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogPosition:
-    """How far the raft log on a disk has come."""
+    """The position of the raft log on a disk."""
 
     cluster_id: int
     member_id: int
     term: int
     commit: int
     last_index: int
-    """Compared with an acknowledged index only: raft may legally cut an uncommitted tail."""
+    """Compared with an acknowledged index only: raft may legally truncate an uncommitted tail."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +50,9 @@ class RaftMark:
     term: int
     commit: int
     acknowledged: int = 0
-    """An index that is committed and that this member acknowledged; 0 if none was ever found missing on a disk."""
+    """A committed index that this member acknowledged and that a disk was found to lack; 0 if there was none."""
     copied_epoch: int = 0
-    """The epoch that was written by mounting the disk on which it was missing: the original never got it."""
+    """The epoch that mounting that disk wrote; the current disk never got it."""
 
     @property
     def key(self) -> tuple[str, int, int]:
@@ -63,7 +63,7 @@ def encode(mark: RaftMark) -> str:
     """One line for a cloud tag. Raises ValueError for a mark that `decode` would not return."""
     position = f"{mark.generation}:{mark.cluster_id:x}:{mark.member_id:x}:{mark.term}:{mark.commit}"
     lacking = (mark.acknowledged, mark.copied_epoch)
-    # The former form wherever it says all: agents of former versions read it.
+    # version 1 wherever it is sufficient: older agents read only that
     text = f"{WITH_ACKNOWLEDGED}:{position}:{lacking[0]}:{lacking[1]}" if any(lacking) else f"{VERSION}:{position}"
     if decode(text) != mark:
         raise ValueError(f"not a raft mark that can be written as a tag: {mark}")
@@ -92,7 +92,7 @@ def decode(text: str) -> RaftMark | None:
 
 
 def raised(old: RaftMark | None, new: RaftMark) -> RaftMark:
-    """The mark to record next: under the same key none of its numbers ever falls."""
+    """The mark to record next: under the same key no number ever decreases."""
     if old is None or old.key != new.key:
         return new
     return replace(
@@ -105,17 +105,17 @@ def raised(old: RaftMark | None, new: RaftMark) -> RaftMark:
 
 
 def belongs_to(mark: RaftMark | None, position: LogPosition, generation: str) -> bool:
-    """Whether the mark is one of the member whose log this is."""
+    """Whether the mark belongs to the member whose log this is."""
     return mark is not None and mark.key == (generation, position.cluster_id, position.member_id)
 
 
 def lacks_acknowledged(position: LogPosition, mark: RaftMark | None, generation: str) -> bool:
-    """Whether the log ends before an entry that its member acknowledged: such an entry is never legally cut."""
+    """Whether the log ends before an entry that its member acknowledged: raft never truncates such an entry."""
     return mark is not None and belongs_to(mark, position, generation) and position.last_index < mark.acknowledged
 
 
 def is_behind(position: LogPosition, mark: RaftMark | None, generation: str) -> bool:
-    """Whether the disk is an older copy; never by a mark that is missing or of another key."""
+    """Whether the disk is an older copy; false if the mark is missing or has another key."""
     if mark is None or not belongs_to(mark, position, generation):
         return False
     if lacks_acknowledged(position, mark, generation):

@@ -1,7 +1,7 @@
-"""The record of one remedy of a full etcd cluster: when it began, how far it is, and which member has its turn.
+"""The record of one remedy of a full etcd cluster: its start, its progress, and the member being defragmented.
 
-It lies in the state store, since a full etcd takes no writes, and is only ever written over exactly what was read. So
-it is also the lock: a member is defragmented only by the master that wrote its turn, and there is one turn at a time.
+It is kept in the state store, since a full etcd takes no writes, and written with compare-and-swap only. So it is also
+the lock: only the master that wrote a member's turn defragments it, and there is one turn at a time.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from dataclasses import asdict, dataclass, replace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remedy:
-    """How far the remedy is."""
+    """Progress of the remedy."""
 
     began: float
-    """Seconds since 1970, as the master that began it counts."""
+    """Seconds since 1970, by the clock of the master that began it."""
     revision: int = 0
-    """Compacted up to here; 0 before."""
+    """Compacted up to this revision; 0 before the compaction."""
     compacted: float = 0.0
-    """When that was; 0 before."""
+    """Time of the compaction; 0 before it."""
     turn: int = 0
     """The id of the member that is being defragmented; 0 for none."""
     done: tuple[int, ...] = ()
     """Ids of the members that were defragmented since the last compaction."""
     cleared: float = 0.0
-    """When the alarm was cleared after it, which ends it; 0 before."""
+    """Time at which the alarm was cleared, which ends the remedy; 0 before."""
 
     def with_compaction(self, revision: int, now: float) -> Remedy:
         return replace(self, revision=revision, compacted=now, done=())
@@ -45,7 +45,7 @@ def encode(remedy: Remedy) -> bytes:
 
 
 def decode(content: bytes) -> Remedy | None:
-    """None if it is not a record in full."""
+    """The record; None if it is incomplete."""
     try:
         tree = json.loads(content)
         return Remedy(

@@ -1,12 +1,12 @@
-"""A member that somebody removed from etcd's list by hand: when does it rejoin by itself? Pure.
+"""Decide when a member that a person removed from etcd's member list rejoins automatically. Pure.
 
-Removing a member is often a mistake, or half of a repair that was never finished, and sometimes meant. So a member that
-the configuration lists rejoins under its name, five minutes after its id and its peer URL left a quorum's list, once a
-day. Whoever removes it again within that day means it.
+A removal is often a mistake, or half of a repair that was never finished, and sometimes intended. So a member that the
+configuration lists rejoins under its name, five minutes after its id and peer URL left a quorum's member list, at most
+once a day. A second removal within that day is taken as intended.
 
-What is hard is the time. Wall clocks jump, and an agent's monotonic clock ends with the agent. So the record in the
-store keeps the seconds for which agents saw the list lack the member: each adds what passed on its own monotonic clock
-between two looks. The wall clock can only make that longer.
+The hard part is the time. Wall clocks jump, and an agent's monotonic clock ends with the agent. So the record in the
+store keeps the seconds for which agents saw the list without the member: each agent adds the time between two of its
+observations, by its own monotonic clock. The wall clock can only make the wait longer.
 """
 
 from __future__ import annotations
@@ -18,27 +18,28 @@ from protokube.members.raftmark import LogPosition
 
 DAY = 86400.0
 LONGEST_GAP = 30.0
-"""Seconds between two looks that count. Rounds come every ten seconds; who was away longer saw nothing meanwhile."""
+"""Longest gap between two observations that counts, in seconds. Rounds run every ten seconds; after a longer gap the
+agent does not know what was listed meanwhile."""
 WRITTEN_EVERY = 60.0
-"""Seconds of looks between two writes of the record; an agent that dies loses no more than that."""
+"""Seconds of observation between two writes of the record; an agent that dies loses no more than that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lacking:
-    """In the record: a quorum's list has neither this id nor its peer URL."""
+    """Stored in the record: a quorum's member list has neither this id nor its peer URL."""
 
     member_id: int
     since: float
-    """Wall clock, of the first look."""
+    """Wall clock time of the first observation."""
     observed: float = 0.0
-    """Seconds for which it was seen so, from look to look, by monotonic clocks."""
+    """Seconds of observation so far, by monotonic clocks."""
     meant: bool = False
-    """It was removed a second time within a day."""
+    """The removal is taken as intended: it was the second within a day."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readded:
-    """In the record: for this removed id the member was made to join anew. Written before anything is done."""
+    """Stored in the record: the member was made to rejoin in place of this removed id. Written before the rejoin."""
 
     member_id: int
     at: float
@@ -47,7 +48,7 @@ class Readded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removed:
-    """What the decision rests on: the disk, the others, and what was recorded."""
+    """Input of the decision: the disk, the other members, and the records."""
 
     name: str
     """`main/b`."""
@@ -57,7 +58,7 @@ class Removed:
     position: LogPosition
     epoch: int
     added: int | None
-    """The id that somebody has added for its peer URL, and that never started."""
+    """The id that a person has added for its peer URL and that has not started yet."""
     configured: bool
     """Whether the configuration in force lists it."""
     formed: bool | None
@@ -65,9 +66,9 @@ class Removed:
     siblings: tuple[str, ...] | None
     """Other volumes of this member; None unless the list was complete."""
     named_otherwise: bool
-    """The list has its name with another peer URL."""
+    """The member list has its name with another peer URL."""
     answers: bool
-    """A running etcd has its id."""
+    """An etcd with its id still answers."""
     older: Older | None
     majority: Majority | None
     """What the listed voters have committed, if more than half of them follow one leader."""
@@ -87,14 +88,14 @@ class Rejoin:
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """Not now; nobody has to act."""
+    """Not now; no action needed."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Never:
-    """Not by itself; a person reads why."""
+    """Not automatically; a person has to act."""
 
     why: str
     hint: str
@@ -102,17 +103,17 @@ class Never:
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """One agent's looks at lists that lacked the member, without a look in between that says otherwise."""
+    """One agent's consecutive observations of member lists without the member."""
 
     member_id: int
     last: float
-    """By the agent's monotonic clock."""
+    """Time of the last observation, by the agent's monotonic clock."""
     unwritten: float = 0.0
-    """Seconds between the looks that are not in the record yet."""
+    """Seconds of observation that are not in the record yet."""
 
 
 def look(before: Looks | None, member_id: int, now: float) -> Looks:
-    """One more; `now` is monotonic."""
+    """Add one observation; `now` is monotonic."""
     if before is None or before.member_id != member_id:
         return Looks(member_id, now)
     passed = now - before.last
@@ -120,10 +121,10 @@ def look(before: Looks | None, member_id: int, now: float) -> Looks:
 
 
 def observe(known: Lacking | None, looks: Looks, *, now: float, readded: Readded | None) -> Lacking:
-    """What the record should say; `now` is the wall clock.
+    """The entry that the record should have; `now` is the wall clock.
 
-    A time in the future says that a clock was wrong when it was written, or is wrong now: the count begins anew. That a
-    removal is meant stays with its id.
+    A time in the future means that the clock was wrong when it was written, or is wrong now: the count restarts. That a
+    removal is intended stays with its id.
     """
     if known is None or known.member_id != looks.member_id:
         return Lacking(member_id=looks.member_id, since=now, meant=is_meant(readded, looks.member_id, now))
@@ -133,7 +134,7 @@ def observe(known: Lacking | None, looks: Looks, *, now: float, readded: Readded
 
 
 def is_due(known: Lacking | None, wanted: Lacking, looks: Looks, after: float | None) -> bool:
-    """Whether the record has to be written now: for what is new in it, once a minute, and when the time is over."""
+    """Whether to write the record now: on a change, once a minute, and when the wait is over."""
     if known is None or replace(wanted, observed=known.observed) != known:
         return True
     if after is None or known.meant or known.observed >= after:
@@ -142,26 +143,27 @@ def is_due(known: Lacking | None, wanted: Lacking, looks: Looks, after: float | 
 
 
 def is_meant(readded: Readded | None, member_id: int, now: float) -> bool:
-    """Whether a member that was made to rejoin not a day ago was removed again.
+    """Whether a member that rejoined less than a day ago was removed again.
 
-    The same id is none again: setting its data aside may take several attempts. A rejoin in the future counts as today.
+    The same id is not a second removal: setting its data aside may take several attempts. A rejoin with a time in the
+    future counts as one within the day.
     """
     return readded is not None and readded.member_id != member_id and now - readded.at < DAY
 
 
 def is_over(lacking: Lacking, now: float, after: float) -> bool:
-    """Whether the time to wait has passed, by every clock."""
+    """Whether the wait is over, by both clocks."""
     return lacking.observed >= after and now - lacking.since >= after
 
 
 def decide(seen: Removed) -> Rejoin | Later | Never:
-    """Whether a removed member rejoins now.
+    """Decide whether a removed member rejoins now.
 
-    Is nothing lost by setting its data aside? Its removal is an entry of the log that a majority of the voters, it may
-    have been one of them, committed. The leader of those that are left has that entry, so it has everything that was
-    acknowledged before it; afterwards this member counted for nothing. That holds if the others went on from there, and
-    were not put back to something older. So their majority has to follow a leader of this very cluster whose term and
-    commit reach those of the disk, as for older copies. A disk that came further is kept for a person.
+    Setting its data aside must lose nothing. The removal is a log entry that a majority of the voters, possibly
+    including this member, committed. The leader of the remaining members has that entry, so it has everything that was
+    acknowledged before it; afterwards this member no longer counted. That holds unless the others were restored from
+    something older. So their majority has to follow a leader of the same cluster whose term and commit index reach
+    those of the disk, as for older copies. A disk that has progressed further is kept for a person.
     """
     what = f"member {seen.position.member_id:x} of {seen.name} was removed from etcd's member list"
     if seen.added is not None:
@@ -219,7 +221,7 @@ def _others(seen: Removed, what: str) -> Later | Never | None:
 
 def _its_time(seen: Removed, what: str) -> Later | Never | None:
     if seen.added is not None:
-        return None  # a person acted, and nothing is gained by waiting
+        return None  # a person has added the member again, so there is no reason to wait
     if seen.lacking is not None and seen.lacking.meant:
         return Never(f"{what} again within a day of its rejoining: that is taken to be meant", _ways_back(seen))
     if seen.lacking is None:

@@ -1,12 +1,13 @@
-"""What to do about an etcd cluster that raised an alarm: one decision from what is seen now.
+"""Decide the next step for an etcd cluster that raised an alarm, from what is observed now.
 
-A full etcd (NOSPACE) is healed in this order: compact old revisions, defragment one member after the other and the
-leader last, clear the alarm. What is hard: a member that is defragmented answers nothing, so a second one at the same
-time, or one beside an unhealthy voter, would cost the quorum. Every master computes this decision; the record of the
-remedy (`members.remedy`) and the rule who acts keep them from acting twice.
+A full etcd (NOSPACE) is repaired in this order: compact old revisions, defragment one member after the other with the
+leader last, clear the alarm. The hard part: a member does not answer while it is defragmented, so a second one at the
+same time, or one while another voter is unhealthy, would cost the quorum. Every master computes this decision; the
+record of the remedy (`members.remedy`) and the rule which master acts prevent two of them from acting at once.
 
-How much of a file is current data is known only once it is defragmented: etcd counts pages that a compaction gave up as
-in use until its next write, and a full etcd takes none. So the first follower shows whether the others are worth it.
+How much of a database file is current data is known only after defragmentation: etcd counts pages that a compaction
+freed as in use until its next write, and a full etcd takes none. So the first follower shows whether defragmenting the
+others is worth it.
 """
 
 from __future__ import annotations
@@ -19,26 +20,27 @@ from protokube.members.remedy import Remedy
 from protokube.members.start import Listed
 
 DEFAULT_QUOTA = 2 * 2**30
-"""etcd's own, where `quota-backend-bytes` is 0."""
+"""etcd's default, where `quota-backend-bytes` is 0."""
 FULL = 0.8
-"""Share of its quota below which a database has room again, and above which a person is warned."""
+"""Share of its quota below which a database has room again, and above which the agent warns."""
 OLD_ENOUGH = 600.0
-"""Seconds: nobody who reads or watches a revision that recent loses it. Kubernetes keeps five minutes itself."""
+"""Age in seconds of the newest revision to compact: readers and watchers keep more recent ones. Kubernetes itself keeps
+five minutes."""
 DAY = 86400.0
-"""One remedy a day: what fills etcd again sooner is for a person to find."""
+"""At most one remedy a day: if etcd is full again sooner, a person has to find the cause."""
 SETTLING = 60.0
-"""Seconds after a compaction in which followers still delete old revisions from their files: not a time to judge."""
+"""Seconds after a compaction in which followers still delete old revisions, so that sizes are not meaningful yet."""
 ROOM = 1.2
 """Free bytes needed for each byte of the database file: defragmenting writes a second file beside it."""
 MOST_BEHIND = 1000
-"""Entries of the log by which a voter that keeps up may be behind another, since they are asked one after the other."""
+"""Log entries by which a healthy voter may be behind another, since they are asked one after the other."""
 SOUND = {(3, 4): 22, (3, 5): 6}
-"""Patch releases since which an etcd that is killed while it defragments does not lose entries (etcd issue 14685)."""
+"""First patch releases in which an etcd that is killed during defragmentation loses no entries (etcd issue 14685)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What one member says of itself."""
+    """One member's status reply."""
 
     leader: int
     term: int
@@ -64,7 +66,7 @@ class Space:
     members: tuple[Listed, ...]
     """As a quorum lists them."""
     readings: Mapping[int, Reading]
-    """By member id; one that did not answer is absent."""
+    """By member id; a member that did not answer is missing."""
     alarms: tuple[Alarm, ...]
     quotas: Mapping[int, int]
     """By member id: `quota-backend-bytes` as configured; 0 is etcd's default, negative is none."""
@@ -80,7 +82,7 @@ class Space:
 
     @property
     def leader(self) -> int:
-        """The member that all who answered follow; 0 if they do not agree."""
+        """The member that all members that answered follow; 0 if they disagree."""
         led = {each.leader for each in self.readings.values()}
         (leader,) = led if len(led) == 1 else {0}
         return leader
@@ -104,18 +106,18 @@ class Nothing:
 
 @dataclass(frozen=True, slots=True)
 class Compact:
-    """Delete everything older than a revision that is not current."""
+    """Compact up to a revision: delete older versions of keys."""
 
     revision: int
     before: Remedy
-    """The record to have in force before acting."""
+    """The record to write before acting."""
     after: Remedy
-    """The record to write when it has succeeded."""
+    """The record to write after success."""
 
 
 @dataclass(frozen=True, slots=True)
 class Defragment:
-    """Rewrite the file of one member, which is ours."""
+    """Defragment one member, which is on this master."""
 
     member: int
     before: Remedy
@@ -124,7 +126,7 @@ class Defragment:
 
 @dataclass(frozen=True, slots=True)
 class MoveLeader:
-    """Give the leadership of our member away, so that it can be defragmented."""
+    """Transfer the leadership away from our member, so that it can be defragmented."""
 
     member: int
     target: int
@@ -133,28 +135,28 @@ class MoveLeader:
 
 @dataclass(frozen=True, slots=True)
 class Disarm:
-    """Every database has room again."""
+    """Clear the alarms: every database has room again."""
 
     alarms: tuple[Alarm, ...]
     before: Remedy | None
-    """The record of the remedy that made the room, ended; None if it was none of ours."""
+    """The record of the remedy, marked as ended; None if there was no remedy of ours."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A later round, or another master, goes on."""
+    """A later round, or another master, continues."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class NeedsPerson:
-    """Touch nothing."""
+    """Change nothing; a person has to act."""
 
     why: str
     hint: str
     mine: bool = False
-    """Only this master sees it: it is about its own volume."""
+    """The cause is this master's own volume, so only this master reports it."""
 
 
 Decision = Nothing | Compact | Defragment | MoveLeader | Disarm | Wait | NeedsPerson
@@ -183,7 +185,7 @@ def _disarm(space: Space) -> Disarm:
 
 
 def _not_ours(space: Space) -> NeedsPerson | None:
-    """Alarms about which nothing may be done."""
+    """Alarms that the agents must not act on."""
     kinds = {each.kind for each in space.alarms}
     if AlarmKind.CORRUPT in kinds:
         names = ", ".join(space.name(each.member) for each in space.alarms if each.kind is AlarmKind.CORRUPT)
@@ -199,7 +201,7 @@ def _not_ours(space: Space) -> NeedsPerson | None:
 
 
 def _hindrance(space: Space) -> Wait | NeedsPerson | None:
-    """What forbids to defragment any member now."""
+    """Why no member may be defragmented now."""
     old = sorted({each.version for each in space.readings.values() if not is_sound(each.version)})
     if old:
         return NeedsPerson(
@@ -234,7 +236,7 @@ def _remedy(space: Space) -> Decision:
     still = [each for each in began.done if _is_full(space, each)]
     if any(space.readings[each].in_use >= FULL * space.quota(each) for each in still):
         return _crowded(space, began)
-    # what was given up only after it was defragmented is still in the file
+    # pages that were freed after a member's defragmentation are still in its file: defragment it again
     return _next_member(space, replace(began, done=tuple(each for each in began.done if each not in still)))
 
 
@@ -244,8 +246,8 @@ def _is_full(space: Space, member: int) -> bool:
 
 
 def _in_force(space: Space) -> Remedy:
-    """The record, or a new one if it is of a former remedy. Clocks of masters may be wrong: one from the future counts,
-    and a turn is kept whatever its age, since that member may be defragmented at this moment."""
+    """The record, or a new one if it is of an earlier remedy. Clocks of masters may be wrong: a record from the future
+    counts, and a turn is kept whatever its age, since that member may be defragmented at this moment."""
     record = space.record
     if record is None:
         return Remedy(began=space.now)
@@ -265,19 +267,20 @@ def _compact(space: Space, began: Remedy) -> Compact | Wait | None:
 def _when(space: Space) -> str:
     oldest = max((each.age for each in space.samples), default=0.0)
     return (
-        f"old revisions are compacted up to one that is 10 minutes old, which is known in {OLD_ENOUGH - oldest:.0f} s"
+        f"old revisions are compacted in {OLD_ENOUGH - oldest:.0f} s, once a revision is known that is 10 minutes old"
     )
 
 
 def _crowded(space: Space, began: Remedy) -> Decision:
-    """Defragmenting would not make enough room: current data fills it, or revisions that may not be compacted."""
+    """Defragmenting would not free enough space: the database is full of current data, or of revisions that may not be
+    compacted."""
     if not space.may_compact:
         return NeedsPerson(
             "current data or old revisions fill it, and the agents may not compact it",
             "set maintenance.compact: true for this etcd cluster; or let its user compact, then delete keys that are"
             " not needed (etcd still takes deletes)",
         )
-    # somebody may have deleted keys meanwhile: they leave the file only with the next compaction
+    # keys may have been deleted meanwhile: they leave the file only with the next compaction
     again = _compact(space, began) if not began.turn and space.now - began.compacted >= OLD_ENOUGH else None
     return again or NeedsPerson(
         "current data fills it, not old revisions",
@@ -287,7 +290,7 @@ def _crowded(space: Space, began: Remedy) -> Decision:
 
 
 def _next_member(space: Space, began: Remedy) -> Decision:
-    """Followers first, by name; the leader last, after it has given its leadership away."""
+    """Followers first, by name; the leader last, after it has transferred its leadership."""
     ids = [each.id for each in sorted(space.members, key=lambda each: (each.id == space.leader, each.name, each.id))]
     waiting = [each for each in ids if each not in began.done]
     member = began.turn if began.turn in ids else waiting[0]
@@ -313,7 +316,7 @@ def _directors(space: Space, does: str) -> Wait:
 
 
 def in_force(configured: int) -> float:
-    """The quota that etcd makes of `quota-backend-bytes`."""
+    """The quota in bytes that `quota-backend-bytes` means to etcd."""
     return float("inf") if configured < 0 else configured or DEFAULT_QUOTA
 
 

@@ -1,8 +1,8 @@
-"""What to do with etcd on a mounted volume: one table, one function.
+"""Decide how to start etcd on a mounted volume: one table, one function.
 
 Two wiped disks of three must never form a second cluster beside the survivor: real etcd does that every time when its
 blank members are started `new` a few seconds before the survivor is back. So `new` is for founders of an open
-generation only, `existing` only right after our own remove and add, and a blank disk is never an answer by itself.
+generation only, `existing` only right after our own remove and add, and a blank disk alone never justifies either.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Data(Enum):
 
     PRESENT = "present"
     MISSING = "missing"
-    CORRUPT = "corrupt"  # etcd itself said so
+    CORRUPT = "corrupt"  # reported by etcd itself
     ORIGINAL = "original"  # the layout of the original, without an identity of ours
 
 
@@ -33,7 +33,7 @@ class Listed:
 
     id: int
     name: str
-    """A founder has its name from the first list on; one that was added has none until it has started."""
+    """A founder has a name from the beginning; an added member has none until it has started."""
     peer_urls: tuple[str, ...]
     client_urls: tuple[str, ...]
     learner: bool = False
@@ -63,9 +63,9 @@ class Seen:
     members: tuple[Listed, ...] | None
     """The others' member list, read from a quorum; None without one."""
     lost: tuple[str, ...] = ()
-    """Members whose volumes the provider has positively said to be gone."""
+    """Members whose volumes are gone, as the provider has confirmed."""
     verified: bool = False
-    """The checks below passed earlier for this very mount, and its epoch was raised: what runs on it goes on."""
+    """The checks below passed earlier for this mount, and its epoch was raised: etcd keeps running on it."""
     position: LogPosition | None = None
     """Where etcd's log on the disk ends; None if it could not be read."""
     unreadable_log: str = ""
@@ -77,23 +77,23 @@ class Seen:
     agreed: bool = True
     """Whether no comparison of the other members' data found a difference."""
     answers_elsewhere: bool = False
-    """A running etcd has this disk's member id: of two disks with one id, at most one is the member's."""
+    """An etcd elsewhere runs with this disk's member id, so this disk is a copy."""
     rejoined: bool = False
-    """An older copy of this member was set aside before; the second time is a person's."""
+    """An older copy of this member was set aside before; the second time a person decides."""
     accepted: bool = False
     """A person accepted an older copy with exactly the figures of this disk."""
     configured: bool = True
     """The configuration in force lists this member."""
     lacking: Lacking | None = None
-    """Since when a quorum's list lacks this disk's member, as the record has it."""
+    """The record's entry on how long a quorum's list has lacked this disk's member."""
     unrecorded: str = ""
-    """Why it is not recorded."""
+    """Why `lacking` could not be recorded."""
     now: float = 0.0
     """Wall clock."""
     rejoin_removed_after: float | None = None
     """Seconds after which a member that was removed by hand rejoins; None for never."""
     corrupt: str = ""
-    """With which words etcd refused to start on CORRUPT data."""
+    """The message with which etcd refused to start on CORRUPT data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Start:
     fresh: bool
     write_identity: bool = False
     accepted: bool = False
-    """On an older copy, by a person's word."""
+    """On an older copy that a person has accepted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +116,7 @@ class Join:
     older: Older | None = None
     """The data that is set aside is an older copy."""
     removed: int | None = None
-    """The data that is set aside is that of an id that somebody removed from etcd's list."""
+    """The data that is set aside belongs to this id, which a person removed from etcd's list."""
 
 
 class Kind(Enum):
@@ -140,7 +140,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """Touch nothing; a person reads why."""
+    """Change nothing; a person has to act."""
 
     why: str
     hint: str = ""
@@ -151,10 +151,10 @@ Decision = Start | Join | Wait | Refuse
 
 
 def decide_start(seen: Seen) -> Decision:
-    """One row of the table for every combination; whatever no row allows is refused."""
+    """One row of the table for every combination; what no row allows is refused."""
     name = f"{seen.tags.etcd_cluster}/{seen.tags.member}"
     if seen.generation is not None and seen.generation.etcd_cluster != seen.tags.etcd_cluster:
-        seen = replace(seen, generation=None)  # a record about others says nothing about us
+        seen = replace(seen, generation=None)  # a record of another etcd cluster does not apply
     match seen.identity:
         case Unreadable(why):
             return Refuse(
@@ -193,7 +193,7 @@ def _ours(seen: Seen, name: str) -> Decision:
         case Data.MISSING:
             pass
     if may_found(seen):
-        return Start(fresh=True)  # a crash between identity and first start is nothing
+        return Start(fresh=True)  # a crash between writing the identity and the first start loses nothing
     if not seen.members:
         return Refuse(
             f"the data of {name} is gone, and the other members have no quorum",
@@ -203,14 +203,14 @@ def _ours(seen: Seen, name: str) -> Decision:
 
 
 def _served(seen: Seen, name: str) -> Decision:
-    """What was checked before goes on, unless a majority is there to say that it is no longer a member."""
+    """A disk that was checked before keeps running, unless a majority reports that it is no longer a member."""
     if seen.position is None or seen.majority is None or seen.majority.cluster_id != seen.position.cluster_id:
         return Start(fresh=False)
     return _not_listed(seen, seen.position, name) or Start(fresh=False)
 
 
 def _with_data(seen: Seen, name: str) -> Decision:
-    """A disk that was mounted only just now: which disk it is comes first, how far it has come after that."""
+    """A disk that was just mounted: check first which disk it is, then how far its data has progressed."""
     volume, position = seen.tags.volume, seen.position
     if position is None:
         return Refuse(
@@ -236,7 +236,7 @@ def _with_data(seen: Seen, name: str) -> Decision:
 
 
 def _not_listed(seen: Seen, position: LogPosition, name: str) -> Refuse | Wait | Join | None:
-    """Whether a quorum knows nothing of the member whose data this is; None without a quorum."""
+    """The decision if a quorum's member list lacks the member whose data this is; None if it is listed."""
     volume = seen.tags.volume
     if seen.majority is not None and seen.majority.cluster_id != position.cluster_id:
         return Refuse(
@@ -259,9 +259,9 @@ def _not_listed(seen: Seen, position: LogPosition, name: str) -> Refuse | Wait |
 
 
 def _known_to_be_removed(seen: Seen, position: LogPosition, name: str) -> Wait | None:
-    """Without a quorum: an id that a quorum's list lacked never comes back, so it has nothing to start for.
+    """Without a quorum: an id that left a quorum's list never returns to it, so etcd must not start with it.
 
-    With the others away, two such disks and an old list of members could form a majority of their own.
+    While the others are away, two such disks with an old member list could form a majority of their own.
     """
     if seen.lacking is None or seen.lacking.member_id != position.member_id or seen.accepted:
         return None
@@ -273,12 +273,12 @@ def _known_to_be_removed(seen: Seen, position: LogPosition, name: str) -> Wait |
 
 
 def _was_added_for_us(seen: Seen, current: Listed) -> bool:
-    """Whether the entry under our peer URL is one that a person added, for this very disk to join with.
+    """Whether the entry under our peer URL is one that a person added for this disk to join with.
 
-    It never started, and no other disk can be meant: the record calls this one the home of the member. An entry that
-    has a name or an address is in use by another disk, or was.
+    It never started, and it can be for no other disk: the record names this volume as the member's. An entry that has a
+    name or a client URL is or was in use by another disk.
     """
-    only = seen.siblings is None or not seen.siblings  # a list that is not complete is waited for, see `removal`
+    only = seen.siblings is None or not seen.siblings  # `removal` waits until the list is complete
     recorded = seen.generation.volume_of(seen.tags.member) if seen.generation is not None else seen.tags.volume
     return not current.started and not current.name and only and recorded == seen.tags.volume
 
@@ -360,7 +360,7 @@ def _no_identity(seen: Seen, name: str) -> Decision:
 
 
 def _alone(seen: Seen, name: str) -> Wait | Refuse | None:
-    """Nothing if this is the member's only volume: the old id may live on another one."""
+    """None if this is the member's only volume; otherwise the old id may run on another one."""
     if seen.siblings is None:
         return Wait(f"the list of volumes is not complete; {name} may have another")
     if seen.siblings:
@@ -380,10 +380,10 @@ def _without_quorum(seen: Seen, name: str) -> Decision:
 
 
 def may_found(seen: Seen) -> bool:
-    """Only a founder, and only while creation is open; or one whose name was never started by anybody.
+    """Only a founder, and only while creation is open, or if its member has never started.
 
-    The second is a founder that comes late: the others formed the cluster with its name in the list, and it has nothing
-    to forget, because it never acknowledged anything.
+    The second case is a late founder: the others formed the cluster with its name in the list, and its blank disk loses
+    nothing, because the member never acknowledged anything.
     """
     generation, tags = seen.generation, seen.tags
     if generation is None or not generation.is_founder(tags.member, tags.volume):

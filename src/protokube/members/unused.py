@@ -1,6 +1,6 @@
-"""Which blank replacements are not needed, since their member has its former volume. Pure.
+"""Find blank replacement volumes that are not needed, because their member has its previous volume. Pure.
 
-For the agents, which neither claim nor format them, and for `status`, which names them.
+The agents neither claim nor format them; `status` lists them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from protokube.members.generation import is_untouched
 
 @dataclass(frozen=True, slots=True)
 class TaggedVolume:
-    """As far as the provider says it."""
+    """A volume, with what the provider has recorded about it."""
 
     id: str
     member: tuple[str, str]
@@ -27,7 +27,7 @@ class TaggedVolume:
 
 
 def spares(volumes: Iterable[TaggedVolume], superseded: Collection[str]) -> dict[str, str]:
-    """By id: the volume that its member has instead."""
+    """The spare volumes by id, each with the volume that its member uses."""
     observed = [each for each in volumes if each.id not in superseded]
     used = {each.member: each.id for each in observed if not each.is_blank}
     return {each.id: used[each.member] for each in observed if each.is_blank and each.member in used}

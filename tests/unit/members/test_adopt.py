@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders.original import manifest_of_the_original
-from protokube.members.adopt import Adopt, AdoptDecision, Adopted, Layout, Said, decide_adopt, read_manifest
+from protokube.members.adopt import Adopt, AdoptDecision, Adopted, Layout, MemberManifest, decide_adopt, read_manifest
 from protokube.members.generation import Generation
 from protokube.members.identity import Identity, Nominated, Unreadable
 from protokube.members.raftmark import LogPosition
@@ -27,8 +27,8 @@ OURS = Identity(
 
 
 def decide(layout: Layout = WHOLE, **changes: Any) -> AdoptDecision:
-    told: dict[str, Any] = {"tags": TAGS, "name": "etcd-a", "generation": RECORD, "mark": "", "epoch": 0}
-    return decide_adopt(layout, **told | changes)
+    arguments: dict[str, Any] = {"tags": TAGS, "name": "etcd-a", "generation": RECORD, "mark": "", "epoch": 0}
+    return decide_adopt(layout, **arguments | changes)
 
 
 def refusal(layout: Layout = WHOLE, **changes: Any) -> str:
@@ -130,7 +130,7 @@ def test_a_manifest_that_cannot_be_read_is_a_warning() -> None:
     decision = decide(replace(WHOLE, manifests={}))
 
     assert isinstance(decision, Adopt)
-    assert decision.warnings == ("there is no manifest on it that can be read: only its tags say which member it is",)
+    assert decision.warnings == ("no readable manifest is on it: only its tags say which member it is",)
 
 
 def test_peers_that_spoke_http_are_a_warning() -> None:
@@ -142,9 +142,9 @@ def test_peers_that_spoke_http_are_a_warning() -> None:
 
 
 def test_a_manifest_says_name_token_and_peers() -> None:
-    said = read_manifest(manifest_of_the_original("etcd-b"))
+    manifest = read_manifest(manifest_of_the_original("etcd-b"))
 
-    assert said == Said(
+    assert manifest == MemberManifest(
         name="etcd-b",
         token="etcd-cluster-token-etcd",
         peers=tuple(f"etcd-{each}=https://etcd-{each}.internal.dev.local:2380" for each in "abc"),
@@ -162,7 +162,7 @@ def test_what_is_no_pod_with_an_environment_is_no_manifest(text: str) -> None:
 @settings(deadline=None)  # a busy machine is no bug
 @given(st.text())
 def test_no_text_breaks_the_reading_of_a_manifest(text: str) -> None:
-    assert read_manifest(text) is None or isinstance(read_manifest(text), Said)
+    assert read_manifest(text) is None or isinstance(read_manifest(text), MemberManifest)
 
 
 @settings(deadline=None)  # a busy machine is no bug

@@ -45,8 +45,8 @@ def a_voter(
     seen: tuple[Progress, ...] = looks(),
     cluster_id: int = 1,
 ) -> Witness:
-    told = None if hashed is None else Hashed(hash=hashed, revision=at, compacted=compacted)
-    return Witness(name=name, cluster_id=cluster_id, members=QUORUM, looks=seen, hashed=told)
+    reply = None if hashed is None else Hashed(hash=hashed, revision=at, compacted=compacted)
+    return Witness(name=name, cluster_id=cluster_id, members=QUORUM, looks=seen, hashed=reply)
 
 
 def names(result: Comparison) -> list[tuple[str, ...]]:
@@ -306,8 +306,8 @@ def test_one_other_revision_at_the_same_entry_is_found_among_members_at_rest() -
 
 @given(st.lists(st.tuples(st.integers(1, 3), st.integers(1, 2)), min_size=2, max_size=5))
 @steady
-def test_every_voter_is_on_one_side_or_silent_and_the_order_does_not_matter(told: list[tuple[int, int]]) -> None:
-    voters = [a_voter(name, hashed=value, compacted=how) for name, (value, how) in zip("abcde", told, strict=False)]
+def test_every_voter_is_on_one_side_or_silent_and_the_order_does_not_matter(reports: list[tuple[int, int]]) -> None:
+    voters = [a_voter(name, hashed=value, compacted=how) for name, (value, how) in zip("abcde", reports, strict=False)]
     result = judge(voters, {"z"})
 
     assert judge(voters[::-1], {"z"}) == result

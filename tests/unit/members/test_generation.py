@@ -87,10 +87,10 @@ def test_a_record_of_version_1_is_still_read() -> None:
 
 @pytest.mark.parametrize("field", FIRST_FIELDS)
 def test_a_missing_field_of_version_1_is_never_filled_in(field: str) -> None:
-    told = json.loads(FIRST_FORM)
-    del told[field]
+    document = json.loads(FIRST_FORM)
+    del document[field]
 
-    assert decode(json.dumps(told).encode()) is None
+    assert decode(json.dumps(document).encode()) is None
 
 
 @pytest.mark.parametrize("field", ["accepted", "rejoined", "superseded"])
@@ -170,10 +170,10 @@ def test_brackets_without_end_are_nothing_and_exhaust_nothing() -> None:
 
 @pytest.mark.parametrize("field", FIELDS)
 def test_a_missing_field_is_never_filled_in(field: str) -> None:
-    told = json.loads(encode(a_generation(is_open=True)))
-    del told[field]
+    document = json.loads(encode(a_generation(is_open=True)))
+    del document[field]
 
-    assert decode(json.dumps(told).encode()) is None
+    assert decode(json.dumps(document).encode()) is None
 
 
 def test_an_extra_field_is_from_somebody_who_knows_more_and_so_closed() -> None:
@@ -296,9 +296,9 @@ def test_a_second_replacement_takes_the_place_of_the_first() -> None:
 def test_a_record_without_removed_members_is_written_so_that_former_agents_read_it() -> None:
     assert json.loads(encode(a_generation()))["version"] == 2
     removed = a_generation().with_lacking("b", Lacking(member_id=7, since=1.0, observed=2.0))
-    told = json.loads(encode(removed))
-    assert told["version"] == 3
-    assert told["lacking"] == {"b": {"member_id": 7, "since": 1.0, "observed": 2.0, "meant": False}}
+    document = json.loads(encode(removed))
+    assert document["version"] == 3
+    assert document["lacking"] == {"b": {"member_id": 7, "since": 1.0, "observed": 2.0, "meant": False}}
     assert decode(encode(removed.without_lacking("b"))) == a_generation()
     readded = a_generation().with_readded("b", Readded(member_id=7, at=3.0))
     assert json.loads(encode(readded))["readded"] == {"b": {"member_id": 7, "at": 3.0}}

@@ -43,11 +43,11 @@ def test_what_was_written_is_read_back_the_same(identity: Identity) -> None:
 
 
 def test_the_file_is_json_that_a_person_can_read() -> None:
-    told = encode(an_identity()).decode()
+    text = encode(an_identity()).decode()
 
-    assert told.endswith("\n")
-    assert json.loads(told) == {**asdict(an_identity()), "version": 2}
-    assert '\n  "epoch": 3,\n' in told
+    assert text.endswith("\n")
+    assert json.loads(text) == {**asdict(an_identity()), "version": 2}
+    assert '\n  "epoch": 3,\n' in text
 
 
 def test_equal_identities_are_the_same_bytes() -> None:
@@ -78,8 +78,8 @@ def test_garbage_is_unreadable_and_never_an_exception(garbage: bytes) -> None:
 
 @given(json_values)
 @steady
-def test_other_json_is_unreadable(told: Any) -> None:
-    assert isinstance(decode(json.dumps(told).encode()), Unreadable)
+def test_other_json_is_unreadable(document: Any) -> None:
+    assert isinstance(decode(json.dumps(document).encode()), Unreadable)
 
 
 @given(st.integers(min_value=0, max_value=400), st.integers(min_value=0, max_value=255))
@@ -110,10 +110,10 @@ def test_a_number_too_long_to_read_is_unreadable() -> None:
 
 @pytest.mark.parametrize("field", FIELDS)
 def test_a_missing_field_is_never_filled_in(field: str) -> None:
-    told = asdict(an_identity())
-    del told[field]
+    document = asdict(an_identity())
+    del document[field]
 
-    read = decode(json.dumps(told).encode())
+    read = decode(json.dumps(document).encode())
 
     assert isinstance(read, Unreadable)
     assert field in read.why
@@ -153,15 +153,15 @@ def test_a_newer_version_is_unreadable_and_named_whatever_else_it_holds() -> Non
 
 @pytest.mark.parametrize("version", [None, "2", 2.0, True, [], 0, -1])
 def test_a_version_that_is_no_count_is_unreadable_and_named(version: Any) -> None:
-    assert decode(written(version=version)) == Unreadable(f"version {version!r} cannot be")
+    assert decode(written(version=version)) == Unreadable(f"invalid version {version!r}")
 
 
 @pytest.mark.parametrize("field", FIELDS)
 def test_a_missing_field_of_version_2_is_never_filled_in(field: str) -> None:
-    told = json.loads(encode(an_identity()))
-    del told[field]
+    document = json.loads(encode(an_identity()))
+    del document[field]
 
-    read = decode(json.dumps(told).encode())
+    read = decode(json.dumps(document).encode())
 
     assert isinstance(read, Unreadable)
     assert field in read.why
@@ -183,18 +183,18 @@ def test_a_field_that_is_said_twice_is_not_believed(field: str) -> None:
 def test_a_name_of_another_type_is_unreadable_and_named(field: str, value: Any) -> None:
     read = decode(written(**{field: value}))
 
-    assert read == Unreadable(f"{field} cannot be")
+    assert read == Unreadable(f"invalid value of {field}")
 
 
 @pytest.mark.parametrize("value", [None, True, False, "3", 3.0, [], {}, -1])
 def test_an_epoch_that_is_no_count_is_unreadable_and_named(value: Any) -> None:
-    assert decode(written(epoch=value)) == Unreadable("epoch cannot be")
+    assert decode(written(epoch=value)) == Unreadable("invalid value of epoch")
 
 
 def test_every_wrong_field_is_named_at_once() -> None:
     read = decode(written(cluster=1, holder=None))
 
-    assert read == Unreadable("cluster, holder cannot be")
+    assert read == Unreadable("invalid value of cluster, holder")
 
 
 @given(identities, st.text(), st.integers(min_value=0))
@@ -219,7 +219,7 @@ def test_a_disk_that_says_what_its_tags_say_does_not_contradict_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "told"),
+    ("field", "expected"),
     [
         ("cluster", "the disk says cluster 'other', its tags say 'dev'"),
         ("etcd_cluster", "the disk says etcd cluster 'other', its tags say 'main'"),
@@ -227,10 +227,10 @@ def test_a_disk_that_says_what_its_tags_say_does_not_contradict_them() -> None:
         ("volume", "the disk says volume 'other', its tags say 'vol-a'"),
     ],
 )
-def test_a_disk_that_contradicts_its_tags_says_how(field: str, told: str) -> None:
+def test_a_disk_that_contradicts_its_tags_says_how(field: str, expected: str) -> None:
     identity = Identity(**{**asdict(an_identity()), field: "other"})
 
-    assert mismatch(identity, tags()) == told
+    assert mismatch(identity, tags()) == expected
 
 
 @pytest.mark.parametrize("change", [{"generation": "g2"}, {"epoch": 99}, {"holder": "i-2"}])

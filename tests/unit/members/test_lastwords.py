@@ -1,4 +1,4 @@
-"""Last words prove something only about the disk, the member and the mount that they were said of."""
+"""Last words prove something only about the disk, the member and the mount that they are about."""
 
 from __future__ import annotations
 

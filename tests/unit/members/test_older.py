@@ -196,8 +196,8 @@ def test_only_those_of_one_term_and_one_cluster_count_together() -> None:
     answers = following(2, 2, 3)
     several: list[dict[str, Any]] = [{"term": 4}, {"cluster_id": CLUSTER + 1}, {"leader": 3}]
     for changes in several:
-        told = {**answers, "etcd-3": replace(answers["etcd-3"], **changes)}
-        assert majority_without(SUSPECT, [1, 2, 3], told) is None
+        changed = {**answers, "etcd-3": replace(answers["etcd-3"], **changes)}
+        assert majority_without(SUSPECT, [1, 2, 3], changed) is None
 
 
 def test_what_is_committed_is_the_word_of_the_leader() -> None:
@@ -275,6 +275,6 @@ def test_nothing_is_set_aside_that_the_others_may_lack(
 
 def test_the_reason_stays_the_same_while_the_others_figures_change() -> None:
     """A sentence that changed in every round would be reported in every round."""
-    told = {why_not_rejoin(OLDER, POSITION, replace(AHEAD, commit=commit), agreed=True) for commit in (0, 500, 999)}
+    reasons = {why_not_rejoin(OLDER, POSITION, replace(AHEAD, commit=commit), agreed=True) for commit in (0, 500, 999)}
 
-    assert len(told) == 1
+    assert len(reasons) == 1

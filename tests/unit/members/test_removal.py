@@ -34,14 +34,14 @@ OVER = Lacking(member_id=1, since=NOW - AFTER, observed=AFTER)
 steady = settings(derandomize=True, deadline=None, max_examples=300)
 
 
-def a_removal(**told: Any) -> Removed:
+def a_removal(**changes: Any) -> Removed:
     """Of member 1 of main/a, five minutes ago, with everything in order."""
     whole = Removed(
         name="main/a", etcd_name="etcd-a", volume="vol-a", peer_url=peer_url("a"), position=POSITION, epoch=3,
         added=None, configured=True, formed=True, siblings=(), named_otherwise=False, answers=False, older=None,
         majority=AHEAD, agreed=True, lacking=OVER, unrecorded="", now=NOW, after=AFTER,
     )  # fmt: skip
-    return replace(whole, **told)
+    return replace(whole, **changes)
 
 
 def test_a_member_that_was_removed_five_minutes_ago_rejoins() -> None:
@@ -62,11 +62,11 @@ def test_a_member_that_was_removed_five_minutes_ago_rejoins() -> None:
     ],
 )
 def test_it_waits_while_something_is_not_proven_yet(found: dict[str, Any], why: str) -> None:
-    told = decide(a_removal(**found))
+    decision = decide(a_removal(**found))
 
-    assert isinstance(told, Later)
-    assert told.why.startswith("member 1 of main/a was removed from etcd's member list")
-    assert why in told.why
+    assert isinstance(decision, Later)
+    assert decision.why.startswith("member 1 of main/a was removed from etcd's member list")
+    assert why in decision.why
 
 
 @pytest.mark.parametrize(
@@ -84,18 +84,20 @@ def test_it_waits_while_something_is_not_proven_yet(found: dict[str, Any], why: 
     ],
 )
 def test_a_person_decides_where_waiting_proves_nothing_more(found: dict[str, Any], why: str) -> None:
-    told = decide(a_removal(**found))
+    decision = decide(a_removal(**found))
 
-    assert isinstance(told, Never)
-    assert why in told.why
-    assert told.hint
+    assert isinstance(decision, Never)
+    assert why in decision.why
+    assert decision.hint
 
 
 def test_a_disk_that_came_further_than_the_others_shows_both_figures() -> None:
-    told = decide(a_removal(majority=replace(AHEAD, commit=7)))
+    decision = decide(a_removal(majority=replace(AHEAD, commit=7)))
 
-    assert isinstance(told, Never)
-    assert f"vol-a has term {POSITION.term}, commit {POSITION.commit}; the others have term {AHEAD.term}" in told.hint
+    assert isinstance(decision, Never)
+    assert (
+        f"vol-a has term {POSITION.term}, commit {POSITION.commit}; the others have term {AHEAD.term}" in decision.hint
+    )
 
 
 def test_what_a_person_added_in_its_place_is_joined_without_waiting_and_however_often() -> None:
@@ -109,9 +111,9 @@ def test_what_a_person_added_in_its_place_is_joined_without_waiting_and_however_
 # The rows of the table, with a real list.
 
 
-def removed(**told: Any) -> Any:
+def removed(**changes: Any) -> Any:
     base = {"members": (B, C), "majority": AHEAD, "lacking": OVER, "now": NOW, "rejoin_removed_after": AFTER}
-    return decide_start(just_mounted(**{**base, "siblings": (), **told}))
+    return decide_start(just_mounted(**{**base, "siblings": (), **changes}))
 
 
 def test_the_row_of_a_removed_member_sets_its_data_aside_and_removes_nobody() -> None:
@@ -121,19 +123,19 @@ def test_the_row_of_a_removed_member_sets_its_data_aside_and_removes_nobody() ->
 
 def test_a_list_that_was_not_read_from_a_quorum_proves_nothing_for_a_member_that_is_served() -> None:
     for found in ({"members": None}, {"majority": None}, {"position": None}):
-        told = removed(verified=True, **{"lacking": None, **found})
-        assert not isinstance(told, Join | Refuse | Wait), found
+        decision = removed(verified=True, **{"lacking": None, **found})
+        assert not isinstance(decision, Join | Refuse | Wait), found
 
 
 def test_a_served_member_that_is_listed_goes_on() -> None:
-    told = removed(verified=True, members=(a_member("a", 1), B, C))
-    assert not isinstance(told, Join | Refuse | Wait)
+    decision = removed(verified=True, members=(a_member("a", 1), B, C))
+    assert not isinstance(decision, Join | Refuse | Wait)
 
 
 def test_an_id_that_a_quorum_removed_does_not_start_while_none_can_be_asked() -> None:
-    told = removed(members=None, majority=None)
-    assert isinstance(told, Wait)
-    assert told.kind is Kind.REMOVED
+    decision = removed(members=None, majority=None)
+    assert isinstance(decision, Wait)
+    assert decision.kind is Kind.REMOVED
     other = removed(members=None, majority=None, lacking=replace(OVER, member_id=5))
     assert not isinstance(other, Wait), "what is recorded of another id says nothing"
 

@@ -39,18 +39,18 @@ BEGUN = Remedy(began=NOW - 90)
 COMPACTED = BEGUN.with_compaction(500, NOW - 60)
 
 
-def listed(member: int, **told: Any) -> Listed:
+def listed(member: int, **changes: Any) -> Listed:
     name = NAMES.get(member, f"etcd-{member}")
     url = f"https://{name}:2380"
-    return replace(Listed(id=member, name=name, peer_urls=(url,), client_urls=(url,)), **told)
+    return replace(Listed(id=member, name=name, peer_urls=(url,), client_urls=(url,)), **changes)
 
 
-def reading(**told: Any) -> Reading:
+def reading(**changes: Any) -> Reading:
     full = Reading(leader=A, term=3, applied=1000, size=QUOTA, in_use=10 * MB, version="3.5.21", learner=False)
-    return replace(full, **told)
+    return replace(full, **changes)
 
 
-def space(**told: Any) -> Space:
+def space(**changes: Any) -> Space:
     """Three healthy members, full of old revisions; etcd-a leads, and we hold it."""
     members = (listed(A), listed(B), listed(C))
     full = Space(
@@ -58,11 +58,11 @@ def space(**told: Any) -> Space:
         quotas={each.id: QUOTA for each in members}, own=A, own_free=10 * QUOTA, may_compact=True,
         samples=(Sample(700.0, 500), Sample(599.0, 900)), record=None, now=NOW,
     )  # fmt: skip
-    return replace(full, **told)
+    return replace(full, **changes)
 
 
-def with_reading(seen: Space, member: int, **told: Any) -> Space:
-    return replace(seen, readings={**seen.readings, member: replace(seen.readings[member], **told)})
+def with_reading(seen: Space, member: int, **changes: Any) -> Space:
+    return replace(seen, readings={**seen.readings, member: replace(seen.readings[member], **changes)})
 
 
 def defragmented(seen: Space, *members: int) -> Space:
@@ -95,8 +95,8 @@ def test_the_other_masters_leave_that_to_it(own: int) -> None:
 
 
 def test_without_a_revision_that_is_old_enough_it_waits_and_says_how_long() -> None:
-    assert "known in 1 s" in why(plan(space(samples=(Sample(599.0, 900),))))
-    assert "known in 600 s" in why(plan(space(samples=())))
+    assert "compacted in 1 s" in why(plan(space(samples=(Sample(599.0, 900),))))
+    assert "compacted in 600 s" in why(plan(space(samples=())))
 
 
 def test_followers_are_defragmented_first_by_name_and_by_their_own_masters() -> None:
@@ -213,7 +213,7 @@ def test_a_member_that_does_not_answer_stops_everything() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "expected"),
     [
         ({"learner": True}, "etcd-c must become a voter"),
         ({"applied": -1}, "etcd-c must catch up"),
@@ -223,8 +223,10 @@ def test_a_member_that_does_not_answer_stops_everything() -> None:
         ({"version": "3.5.5"}, "etcd 3.5.5 may lose data"),
     ],
 )
-def test_no_member_is_defragmented_beside_one_that_is_not_a_healthy_voter(change: dict[str, Any], said: str) -> None:
-    assert said in why(plan(with_reading(space(own=B, record=COMPACTED), C, **change)))
+def test_no_member_is_defragmented_beside_one_that_is_not_a_healthy_voter(
+    change: dict[str, Any], expected: str
+) -> None:
+    assert expected in why(plan(with_reading(space(own=B, record=COMPACTED), C, **change)))
 
 
 def test_a_learner_that_has_not_started_stops_everything() -> None:

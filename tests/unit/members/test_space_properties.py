@@ -94,23 +94,23 @@ calm = st.builds(
 
 
 def allowed(space: Space, decision: Decision) -> bool:
-    """The rules, said a second time and the other way round: what a step needs."""
+    """The rules, written independently: what each step requires."""
     if not isinstance(decision, Compact | Defragment | MoveLeader | Disarm):
         return True
     everybody = {each.id for each in space.members}
     if not everybody <= space.readings.keys() or any(each.name != "NOSPACE" for each in space.alarms):
         return False
-    told = [space.readings[each] for each in everybody]
+    readings = [space.readings[each] for each in everybody]
     leaders = {each.leader for each in space.readings.values()}
     if len(leaders) != 1 or leaders == {0}:
         return False
     if isinstance(decision, Disarm):
-        return all(each.size < FULL * QUOTA for each in told) and space.own in leaders
+        return all(each.size < FULL * QUOTA for each in readings) and space.own in leaders
     healthy = (
-        not any([each.learner for each in space.members] + [each.learner for each in told])
-        and len({each.term for each in told}) == 1
-        and max(each.applied for each in told) - min(each.applied for each in told) <= MOST_BEHIND
-        and all(is_sound(each.version) for each in told)
+        not any([each.learner for each in space.members] + [each.learner for each in readings])
+        and len({each.term for each in readings}) == 1
+        and max(each.applied for each in readings) - min(each.applied for each in readings) <= MOST_BEHIND
+        and all(is_sound(each.version) for each in readings)
     )
     if isinstance(decision, Compact):
         return (

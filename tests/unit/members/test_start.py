@@ -119,12 +119,12 @@ def test_an_older_copy_is_set_aside_where_the_others_prove_that_they_have_everyt
 def test_an_older_copy_is_a_persons_without_that_proof_and_both_figures_are_shown(
     found: dict[str, Any], why: str
 ) -> None:
-    told = refusal(just_mounted(**{"older": OLDER, "majority": AHEAD, **found}))
+    decision = refusal(just_mounted(**{"older": OLDER, "majority": AHEAD, **found}))
 
-    assert told.kind is Kind.OLDER
-    assert why in told.why
-    assert "the disk has epoch 3, term 4, commit 900; recorded are epoch 5, term 4, commit 1000" in told.why
-    assert "protokube etcd accept vol-a --older --epoch 3 --term 4 --commit 900" in told.hint
+    assert decision.kind is Kind.OLDER
+    assert why in decision.why
+    assert "the disk has epoch 3, term 4, commit 900; recorded are epoch 5, term 4, commit 1000" in decision.why
+    assert "protokube etcd accept vol-a --older --epoch 3 --term 4 --commit 900" in decision.hint
 
 
 def test_an_older_copy_removes_no_member_whose_data_it_is_not() -> None:
@@ -144,30 +144,30 @@ def test_an_older_copy_that_a_person_accepted_starts_with_or_without_the_others(
 def test_a_disk_whose_member_was_replaced_is_superseded() -> None:
     members = (a_member("a", 9), B, C)
     for older in (None, OLDER):
-        told = refusal(just_mounted(members=members, majority=AHEAD, older=older, accepted=True))
+        decision = refusal(just_mounted(members=members, majority=AHEAD, older=older, accepted=True))
 
-        assert told.kind is Kind.SUPERSEDED
-        assert told.why == "vol-a is superseded: its member 1 was replaced by 9"
-        assert told.hint == "vol-a is kept as it is; delete it once nobody needs its data"
+        assert decision.kind is Kind.SUPERSEDED
+        assert decision.why == "vol-a is superseded: its member 1 was replaced by 9"
+        assert decision.hint == "vol-a is kept as it is; delete it once nobody needs its data"
 
 
 def test_a_disk_whose_member_was_removed_and_may_not_rejoin_is_a_persons() -> None:
     for older, why in ((None, "and maintenance.rejoinRemoved is off"), (OLDER, "is an older copy of its disk")):
-        told = refusal(just_mounted(members=(B, C), majority=AHEAD, older=older, accepted=True))
+        decision = refusal(just_mounted(members=(B, C), majority=AHEAD, older=older, accepted=True))
 
-        assert told.kind is Kind.REMOVED
-        assert told.why.startswith("member 1 of main/a was removed from etcd's member list, and ")
-        assert why in told.why
-        assert "delete vol-a" in told.hint
+        assert decision.kind is Kind.REMOVED
+        assert decision.why.startswith("member 1 of main/a was removed from etcd's member list, and ")
+        assert why in decision.why
+        assert "delete vol-a" in decision.hint
 
 
 def test_a_copy_of_a_disk_whose_member_runs_elsewhere_is_a_clone_and_changes_no_member() -> None:
     for older in (None, OLDER):
-        told = refusal(just_mounted(answers_elsewhere=True, majority=AHEAD, older=older, accepted=True))
+        decision = refusal(just_mounted(answers_elsewhere=True, majority=AHEAD, older=older, accepted=True))
 
-        assert told.kind is Kind.CLONE
-        assert told.why == "member 1 of main/a runs elsewhere: vol-a is a copy of its disk"
-        assert told.hint == "detach vol-a; the running member was left alone"
+        assert decision.kind is Kind.CLONE
+        assert decision.why == "member 1 of main/a runs elsewhere: vol-a is a copy of its disk"
+        assert decision.hint == "detach vol-a; the running member was left alone"
 
 
 def test_a_disk_that_names_another_volume_is_a_clone_whatever_else_is_seen() -> None:
@@ -178,27 +178,27 @@ def test_a_disk_that_names_another_volume_is_a_clone_whatever_else_is_seen() -> 
 
 def test_data_of_another_etcd_cluster_is_refused_naming_both() -> None:
     for older in (None, OLDER):
-        told = refusal(just_mounted(majority=replace(AHEAD, cluster_id=0xC2), older=older, accepted=True))
+        decision = refusal(just_mounted(majority=replace(AHEAD, cluster_id=0xC2), older=older, accepted=True))
 
-        assert told.kind is Kind.OTHER
-        assert told.why == "vol-a holds data of etcd cluster c1, the members of main are of c2"
+        assert decision.kind is Kind.OTHER
+        assert decision.why == "vol-a holds data of etcd cluster c1, the members of main are of c2"
 
 
 def test_a_log_that_cannot_be_read_is_refused_with_the_reason() -> None:
     for majority, members in ((None, None), (AHEAD, QUORUM)):
-        told = refusal(
+        decision = refusal(
             just_mounted(position=None, unreadable_log="no segment begins", majority=majority, members=members)
         )
 
-        assert told.why == "etcd's log on vol-a cannot be read: no segment begins"
-        assert told.hint
+        assert decision.why == "etcd's log on vol-a cannot be read: no segment begins"
+        assert decision.hint
 
 
 def test_a_volume_that_a_restore_left_behind_does_not_bring_the_old_cluster_back() -> None:
-    told = refusal(ours(Data.PRESENT, a_generation(named="g2")))
+    decision = refusal(ours(Data.PRESENT, a_generation(named="g2")))
 
-    assert told.why == "vol-a is of generation 'g1', main/a is of 'g2' now"
-    assert told.hint
+    assert decision.why == "vol-a is of generation 'g1', main/a is of 'g2' now"
+    assert decision.hint
 
 
 # founders of an open generation
@@ -260,9 +260,9 @@ def test_a_provider_that_does_not_answer_never_means_open() -> None:
 
 
 def test_a_blank_disk_waits_for_the_provider_to_say_what_was_on_it_before_it_joins() -> None:
-    told = waiting(a_blank(generation=CLOSED, mark=None, members=QUORUM))
+    decision = waiting(a_blank(generation=CLOSED, mark=None, members=QUORUM))
 
-    assert told.why == "the provider did not say whether anything was on vol-a before"
+    assert decision.why == "the provider did not say whether anything was on vol-a before"
 
 
 @pytest.mark.parametrize("mark", ["forming", "formed", "Formed", "?"])
@@ -271,9 +271,9 @@ def test_a_blank_disk_waits_for_the_provider_to_say_what_was_on_it_before_it_joi
 def test_a_marked_volume_that_turns_up_blank_is_refused(
     generation: Generation | None, members: tuple[Listed, ...] | None, mark: str
 ) -> None:
-    told = refusal(a_blank(generation=generation, mark=mark, members=members))
+    decision = refusal(a_blank(generation=generation, mark=mark, members=members))
 
-    assert told.why == f"vol-a was marked {mark!r} and turns up blank: its data was lost outside of us"
+    assert decision.why == f"vol-a was marked {mark!r} and turns up blank: its data was lost outside of us"
 
 
 def test_a_founder_whose_volume_says_formed_does_not_found_though_the_store_says_open() -> None:
@@ -306,9 +306,9 @@ def test_a_member_that_is_not_in_the_list_is_only_added() -> None:
 def test_a_member_listed_under_another_peer_url_is_not_added_a_second_time() -> None:
     moved = replace(a_member("a", 1), peer_urls=("http://10.0.0.9:2380",))
 
-    told = refusal(a_blank(generation=REPLACED, volume="vol-a2", members=(moved, B, C)))
+    decision = refusal(a_blank(generation=REPLACED, volume="vol-a2", members=(moved, B, C)))
 
-    assert told.why == "main/a is listed with other peer URLs than https://etcd-a.internal.dev:2380"
+    assert decision.why == "main/a is listed with other peer URLs than https://etcd-a.internal.dev:2380"
 
 
 def test_a_resumed_join_removes_nothing_when_our_learner_is_already_added() -> None:
@@ -339,25 +339,25 @@ def test_a_voter_that_somebody_added_by_hand_is_replaced_and_not_founded() -> No
 
 def test_another_volume_of_the_same_member_is_refused_naming_both() -> None:
     for members in (None, QUORUM, LATE):
-        told = refusal(a_blank(generation=REPLACED, volume="vol-a2", siblings=("vol-a",), members=members))
+        decision = refusal(a_blank(generation=REPLACED, volume="vol-a2", siblings=("vol-a",), members=members))
 
-        assert told.why == "main/a has several volumes: vol-a2, vol-a"
-        assert told.hint == "untag all but one"
+        assert decision.why == "main/a has several volumes: vol-a2, vol-a"
+        assert decision.hint == "untag all but one"
 
 
 def test_a_blank_disk_waits_until_the_list_of_volumes_is_complete() -> None:
     for members in (None, QUORUM):
-        told = waiting(a_blank(generation=REPLACED, volume="vol-a2", siblings=None, members=members))
+        decision = waiting(a_blank(generation=REPLACED, volume="vol-a2", siblings=None, members=members))
 
-        assert told.why == "the list of volumes is not complete; main/a may have another"
+        assert decision.why == "the list of volumes is not complete; main/a may have another"
 
 
 def test_a_blank_disk_that_we_did_not_make_is_refused_though_the_others_have_a_quorum() -> None:
     for generation in (None, CLOSED):
-        told = refusal(a_blank(generation=generation, volume="vol-x", members=QUORUM))
+        decision = refusal(a_blank(generation=generation, volume="vol-x", members=QUORUM))
 
-        assert told.why == "vol-x is not a volume that we made for main/a"
-        assert told.hint
+        assert decision.why == "vol-x is not a volume that we made for main/a"
+        assert decision.hint
 
 
 # no quorum
@@ -365,16 +365,16 @@ def test_a_blank_disk_that_we_did_not_make_is_refused_though_the_others_have_a_q
 
 @pytest.mark.parametrize("members", [None, ()], ids=["no list", "an empty list"])
 def test_a_blank_disk_waits_while_the_others_are_merely_down(members: tuple[Listed, ...] | None) -> None:
-    told = waiting(a_blank(generation=CLOSED, members=members))
+    decision = waiting(a_blank(generation=CLOSED, members=members))
 
-    assert told.why == "main/a is blank and joins the others once they have a quorum"
+    assert decision.why == "main/a is blank and joins the others once they have a quorum"
 
 
 def test_once_volumes_are_known_to_be_gone_a_person_is_told_which_and_the_way_out() -> None:
-    told = refusal(a_blank(generation=CLOSED, lost=("b", "c")))
+    decision = refusal(a_blank(generation=CLOSED, lost=("b", "c")))
 
-    assert told.why == "main/a is blank and the volumes of b, c are gone: nobody has a quorum to join"
-    assert "rebuilds the cluster" in told.hint
+    assert decision.why == "main/a is blank and the volumes of b, c are gone: nobody has a quorum to join"
+    assert "rebuilds the cluster" in decision.hint
 
 
 def test_a_lost_volume_does_not_matter_while_the_others_have_a_quorum() -> None:
@@ -394,16 +394,16 @@ def test_a_volume_of_ours_that_lost_its_data_joins_after_moving_aside_what_is_le
 def test_a_volume_of_ours_that_lost_its_data_is_for_a_person_without_a_quorum(
     members: tuple[Listed, ...] | None,
 ) -> None:
-    told = refusal(ours(Data.MISSING, members=members))
+    decision = refusal(ours(Data.MISSING, members=members))
 
-    assert told.why == "the data of main/a is gone, and the other members have no quorum"
-    assert "rebuilds the cluster" in told.hint
+    assert decision.why == "the data of main/a is gone, and the other members have no quorum"
+    assert "rebuilds the cluster" in decision.hint
 
 
 def test_a_volume_that_lost_its_data_does_not_remove_the_member_living_on_another_volume() -> None:
-    told = refusal(ours(Data.MISSING, members=QUORUM, siblings=("vol-a2",)))
+    decision = refusal(ours(Data.MISSING, members=QUORUM, siblings=("vol-a2",)))
 
-    assert told.why == "main/a has several volumes: vol-a, vol-a2"
+    assert decision.why == "main/a has several volumes: vol-a, vol-a2"
     waiting(ours(Data.MISSING, members=QUORUM, siblings=None))
 
 
@@ -416,10 +416,10 @@ def test_a_generation_that_cannot_be_read_is_closed() -> None:
 @pytest.mark.parametrize("members", [None, QUORUM], ids=["no quorum", "quorum"])
 @pytest.mark.parametrize("generation", [None, OPEN, CLOSED], ids=["unreadable", "open", "closed"])
 def test_corrupt_data_is_for_a_person(generation: Generation | None, members: tuple[Listed, ...] | None) -> None:
-    told = refusal(ours(Data.CORRUPT, generation, mark="forming", members=members))
+    decision = refusal(ours(Data.CORRUPT, generation, mark="forming", members=members))
 
-    assert told.why == "etcd says the data of main/a is corrupt"
-    assert told.hint
+    assert decision.why == "etcd says the data of main/a is corrupt"
+    assert decision.hint
 
 
 # not ours
@@ -430,10 +430,10 @@ def test_corrupt_data_is_for_a_person(generation: Generation | None, members: tu
 def test_the_layout_of_the_original_is_refused_with_the_way_to_adopt_it(
     generation: Generation | None, members: tuple[Listed, ...] | None
 ) -> None:
-    told = refusal(replace(a_blank(generation=generation, members=members), data=Data.ORIGINAL))
+    decision = refusal(replace(a_blank(generation=generation, members=members), data=Data.ORIGINAL))
 
-    assert told.why == "vol-a carries main/a in the layout of the original"
-    assert told.hint == "protokube etcd adopt vol-a"
+    assert decision.why == "vol-a carries main/a in the layout of the original"
+    assert decision.hint == "protokube etcd adopt vol-a"
 
 
 def test_an_identity_of_ours_beside_data_of_the_original_is_for_a_person() -> None:
@@ -447,9 +447,9 @@ def test_a_volume_that_is_not_ours_is_refused(generation: Generation | None, dat
     foreign = Identity(**{**asdict(an_identity()), field: "other"})
     for members in (None, QUORUM, LATE):
         seen = replace(ours(data, generation, mark="forming", members=members), identity=foreign, proven_blank=True)
-        told = refusal(seen)
-        assert "'other'" in told.why
-        assert told.hint == "correct the tags of vol-a, or detach it"
+        decision = refusal(seen)
+        assert "'other'" in decision.why
+        assert decision.hint == "correct the tags of vol-a, or detach it"
 
 
 @pytest.mark.parametrize("data", Data)
@@ -459,22 +459,22 @@ def test_an_identity_that_cannot_be_read_is_refused_and_is_never_blank(
 ) -> None:
     for members in (None, QUORUM, LATE):
         blank = a_blank(generation=generation, members=members)
-        told = refusal(replace(blank, identity=Unreadable("not JSON"), data=data))
-        assert told.why == "the identity on vol-a cannot be read: not JSON"
-        assert told.hint
+        decision = refusal(replace(blank, identity=Unreadable("not JSON"), data=data))
+        assert decision.why == "the identity on vol-a cannot be read: not JSON"
+        assert decision.hint
 
 
 @pytest.mark.parametrize("data", [Data.PRESENT, Data.CORRUPT])
 def test_data_without_an_identity_is_refused(data: Data) -> None:
-    told = refusal(replace(a_blank(generation=OPEN), data=data))
+    decision = refusal(replace(a_blank(generation=OPEN), data=data))
 
-    assert told.why == "vol-a has no identity and is not proven blank"
+    assert decision.why == "vol-a has no identity and is not proven blank"
 
 
 def test_a_disk_that_only_looks_empty_is_refused() -> None:
     for members in (None, QUORUM, LATE):
-        told = refusal(replace(a_blank(generation=OPEN, members=members), proven_blank=False))
-        assert told.why == "vol-a has no identity and is not proven blank"
+        decision = refusal(replace(a_blank(generation=OPEN, members=members), proven_blank=False))
+        assert decision.why == "vol-a has no identity and is not proven blank"
 
 
 # the late founder
@@ -486,9 +486,9 @@ def test_a_late_founder_that_never_started_is_not_replaced_but_starts_new() -> N
 
 
 def test_a_late_founder_with_another_volume_is_refused_naming_both() -> None:
-    told = refusal(a_blank(generation=CLOSED, members=LATE, siblings=("vol-a2",)))
+    decision = refusal(a_blank(generation=CLOSED, members=LATE, siblings=("vol-a2",)))
 
-    assert told.why == "main/a has several volumes: vol-a, vol-a2"
+    assert decision.why == "main/a has several volumes: vol-a, vol-a2"
 
 
 def test_a_late_founder_waits_for_a_complete_list_and_for_the_provider() -> None:
