@@ -1,4 +1,4 @@
-"""Every way we know to write a spec wrongly, and what the user is told: `bad/NAME.yaml` gives `bad/NAME.err`.
+"""Every way we know to write a spec wrongly, and the messages of each: `bad/NAME.yaml` gives `bad/NAME.err`.
 
 `make golden` writes the `.err` files anew. Read the diff: each message must be true, and help.
 """
@@ -34,13 +34,13 @@ each_spec = pytest.mark.parametrize("path", SPECS, ids=lambda each: each.stem)
 @each_spec
 def test_a_broken_spec_is_told_as_written_down(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code = run(["complete", path.name])
-    said = capsys.readouterr()
+    output = capsys.readouterr()
 
     answer = path.with_suffix(".err")
     if REFRESH:
-        answer.write_text(said.err)
-    assert said.err == answer.read_text()
-    assert (code, said.out) == (ExitCode.INVALID, "")
+        answer.write_text(output.err)
+    assert output.err == answer.read_text()
+    assert (code, output.out) == (ExitCode.INVALID, "")
 
 
 @each_spec
@@ -50,9 +50,9 @@ def test_a_broken_spec_is_told_as_data_with_the_same_problems(path: Path, capsys
 
     assert run(["complete", path.name, "-o", "json"]) == ExitCode.INVALID
 
-    told = json.loads(capsys.readouterr().err)
-    assert text.startswith(f"error: {told['error']}\n")
-    for problem in told["problems"]:
+    document = json.loads(capsys.readouterr().err)
+    assert text.startswith(f"error: {document['error']}\n")
+    for problem in document["problems"]:
         place = " ".join(part for part in (problem["where"], problem["path"]) if part)
         assert f"\n  {place}: {problem['message']}\n" in text
 

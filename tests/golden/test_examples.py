@@ -63,9 +63,9 @@ def warnings_text(config: Config) -> str:
 
 def given_flags(config: Config) -> Iterator[tuple[str, str]]:
     """Every flag of every component, with the name of its binary."""
-    for told in config.rendered.values():
+    for rendered in config.rendered.values():
         for component, binary in COMPONENTS.items():
-            yield from ((binary, flag) for flag in told.get(component, {}).get("flags", {}))
+            yield from ((binary, flag) for flag in rendered.get(component, {}).get("flags", {}))
 
 
 def etcd_files(config: Config) -> Iterator[Tree]:
@@ -121,7 +121,7 @@ def test_completing_a_complete_configuration_changes_nothing_and_adds_no_problem
 
     assert written(again) == written(config)
     assert written(again, "json") == written(config, "json")
-    # what was said of a document of the original is not said again of ours, and nothing new is
+    # warnings about a document of the original are not repeated for ours, and there are no new ones
     assert {each.path for each in again.warnings} <= {each.path for each in config.warnings}
 
 

@@ -55,7 +55,7 @@ def test_verdicts_know_the_three_outcomes_and_nothing_else() -> None:
         ("Cluster", "etcdClusters[].manager.backupInterval", ("carried out", "as backups.interval")),
         ("Cluster", "docker.bridge", ("carried out", "kept as given")),
         ("Cluster", "networking.calico.mtu", ("carried out", "as networking.plugin and networking.options")),
-        ("Cluster", "channel", ("ignored", "versions are named in the spec; there is no channel to follow")),
+        ("Cluster", "channel", ("ignored", "versions are set in the spec; there are no channels")),
         ("Cluster", "metricsServer.enabled", ("ignored", None)),
         ("Cluster", "kubeAPIServer.basicAuthFile", ("refused", None)),
         ("InstanceGroup", "machineType", ("carried out", "")),

@@ -1,1 +1,1 @@
-"""What the user asks for: read, checked and placed, with nothing decided yet."""
+"""The user's spec: parsed and checked, with the file and line of every value; no defaults are set yet."""

@@ -1,8 +1,8 @@
-"""Check what a user wrote against the schema, and keep it as plain values with the line of each.
+"""Check a user's document against the schema, and return plain values with the line of each.
 
-The schema decides what a scalar means, not its look: a version stays text, `yes` is a boolean only where a boolean is
-wanted. Nothing is filled in here, and nothing is dropped: an unknown field is a problem with a near match. All problems
-of a document are found in one pass.
+The schema decides the type of a scalar, not its look: a version stays text, `yes` is a boolean only where the schema
+has a boolean. No defaults are set here and nothing is dropped: an unknown field is a problem, with the nearest known
+field as the hint. All problems of a document are found in one pass.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MANY = 10
 
 @dataclass(slots=True)
 class Reading:
-    """What reading found: the place of every value, and everything that is wrong or worth a word."""
+    """The result of reading: the place of every value, all problems and all warnings."""
 
     places: dict[str, Where] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
@@ -42,7 +42,7 @@ class Reading:
 
 
 def near(word: str, known: Iterable[str]) -> str:
-    """A hint naming the known word most like this one, or nothing."""
+    """A hint with the most similar known word; "" if none is similar."""
     known = list(known)
     folded = {each.lower().replace("-", "").replace("_", ""): each for each in known}
     same = folded.get(word.lower().replace("-", "").replace("_", ""))
@@ -55,16 +55,16 @@ def join(path: str, name: str) -> str:
 
 
 def decode(schema: type, node: Node, path: str, file: str, reading: Reading, *, theirs: bool = False) -> Tree:
-    """The said part of `schema`, as plain values. `theirs`: a document of the original, translated.
+    """The fields of `schema` that the document sets, as plain values. `theirs`: a translated document of the original.
 
-    The original drops a field it does not know without a word, so users have such fields in documents that work;
-    in their documents an unknown field is a warning, in ours it is a problem.
+    The original drops unknown fields silently, so users have them in documents that work. In documents of the original
+    an unknown field is therefore a warning; in ours it is a problem.
     """
     return _Decoder(file, reading, theirs).record(schema, node, path)
 
 
 def free_form(node: Node, path: str, file: str, reading: Reading) -> Any:
-    """A part no schema describes, as plain values."""
+    """A part without a schema, as plain values."""
     return _Decoder(file, reading).anything(node, path)
 
 
@@ -75,11 +75,11 @@ class _Decoder:
     def unknown(self, path: str, line: int, name: str, known: Iterable[str]) -> None:
         hint = near(name, known)
         if self.theirs:
-            message = "ignored: unknown here, and to the original too, which drops it without a word"
+            message = "ignored: unknown field, also to kops, which drops it silently"
             self.reading.warn(path, Where(self.file, line), message, hint)
         else:
             few = len(known := list(known)) <= MANY
-            listed = f"known are {', '.join(known)}" if few else "`protokube schema` lists the known ones"
+            listed = f"known are {', '.join(known)}" if few else "`protokube schema` lists the known fields"
             self.problem(path, line, "unknown field", hint or listed)
 
     def problem(self, path: str, line: int, message: str, hint: str = "") -> None:
@@ -113,13 +113,13 @@ class _Decoder:
         if value is not None and rule.check and (wrong := rule.check(value)):
             choices = getattr(rule.check, "choices", ())
             self.problem(path, node.line, wrong, near(str(value), choices) if choices else "")
-            return None  # nothing is decided from a value that cannot be
+            return None  # an invalid value must not influence other decisions
         return value
 
     def keyed(self, schema: type, node: Node, path: str) -> Tree | None:
-        """A list of things with a name; two of one name, or one without, is a problem."""
+        """A list of named items; a duplicate or missing name is a problem."""
         if not isinstance(node, Sequence):
-            message = f"expected a list of things with a name, found {_kind(node)}"
+            message = f"expected a list of items with a name, found {_kind(node)}"
             self.problem(path, node.line, message, "each begins with `- name:`")
             return None
         tree: Tree = {}
@@ -158,7 +158,7 @@ class _Decoder:
             self.problem(path, node.line, f"expected a list, found {_kind(node)}", hint)
             return None
         items = [self.item(kind, item, f"{path}[{index}]") for index, item in enumerate(node.items)]
-        # what could not be understood is a problem already; a null is a value only where anything goes
+        # items that could not be decoded are reported already; null is a value only in free-form parts
         return items if kind is Any else [each for each in items if each is not None]
 
     def item(self, kind: Any, node: Node, path: str) -> Any:
@@ -200,7 +200,7 @@ class _Decoder:
         return None
 
     def anything(self, node: Node, path: str) -> Any:
-        """Free-form parts are read by YAML 1.2's core rules, and a number that would print otherwise stays text.
+        """Free-form parts follow the core schema of YAML 1.2; a number that would print differently stays text.
 
         So `no`, `1:30`, `007` and the version `1.30` are kept as written.
         """

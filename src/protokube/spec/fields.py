@@ -1,4 +1,4 @@
-"""How a field of the schema is declared: its wire name, and the flag or file entry of the component it becomes."""
+"""Declare a field of the schema: its wire name, and the flag or file entry of the component that it sets."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from functools import cache
 from typing import Any, get_args, get_origin, get_type_hints
 
 Check = Callable[[Any], str | None]
-"""Says what is wrong with a value, or nothing."""
+"""Returns what is wrong with a value; None if nothing is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declared:
-    """What the schema knows about one field besides its type."""
+    """One field as the schema declares it."""
 
     name: str
     attribute: str
@@ -34,7 +34,7 @@ class Declared:
 def spec_field(
     doc: str = "", *, name: str = "", check: Check | None = None, keyed: bool = False, **settings: Any
 ) -> Any:
-    """A field of the schema. `keyed`: written as a list of things with a name, held as a mapping by name."""
+    """A field of the schema. `keyed`: written as a list of named items, stored as a mapping by name."""
     return field(default=None, metadata={"doc": doc, "name": name, "check": check, "keyed": keyed, **settings})
 
 
@@ -52,8 +52,8 @@ def setting(
 ) -> Any:
     """A setting of a component: its flag, and its entry in the component's configuration file where it has one.
 
-    `since` and `until` bound the versions whose file has the entry; `form` names how the text of a flag becomes the
-    structure the file wants.
+    `since` and `until` bound the versions whose file has the entry; `form` names the conversion from the text of a flag
+    to the structure in the file.
     """
     return spec_field(
         doc, name=name, check=check, flag=flag, file=file, since=since, until=until, repeat=repeat, form=form
@@ -72,15 +72,15 @@ def declared(schema: type) -> dict[str, Declared]:
     hints = get_type_hints(schema)
     found: dict[str, Declared] = {}
     for each in fields(schema):
-        told = dict(each.metadata)
-        name = told.pop("name", "") or wire_name(each.name)
+        metadata = dict(each.metadata)
+        name = metadata.pop("name", "") or wire_name(each.name)
         kind, optional = _unwrap(hints[each.name])
-        found[name] = Declared(name=name, attribute=each.name, type=kind, optional=optional, **told)
+        found[name] = Declared(name=name, attribute=each.name, type=kind, optional=optional, **metadata)
     return found
 
 
 def _unwrap(hint: Any) -> tuple[Any, bool]:
-    """`int | None` is an int that may be left unsaid even in a complete configuration."""
+    """`int | None` is an int that may be unset even in a complete configuration."""
     parts = get_args(hint)
     if type(None) in parts and get_origin(hint) is not dict:
         rest = [part for part in parts if part is not type(None)]
@@ -89,7 +89,7 @@ def _unwrap(hint: Any) -> tuple[Any, bool]:
 
 
 def element(kind: Any) -> Any:
-    """What a list or a mapping holds."""
+    """The element type of a list or a mapping."""
     return get_args(kind)[-1]
 
 
@@ -105,7 +105,7 @@ def duration(value: str) -> str | None:
 
 
 def seconds(value: str) -> float:
-    """How long a duration is."""
+    """A duration in seconds."""
     total = sum(float(number) * SECONDS[unit] for number, unit in PART.findall(value))
     return -total if value.startswith("-") else total
 
@@ -130,10 +130,10 @@ def quantity(value: str) -> str | None:
 
 
 def one_of(*choices: str) -> Check:
-    """One word out of a known few."""
+    """One of the given words."""
 
     def check(value: str) -> str | None:
-        return None if value in choices else f"{value!r} is none of {', '.join(choices)}"
+        return None if value in choices else f"{value!r} is not one of {', '.join(choices)}"
 
     check.choices = choices  # type: ignore[attr-defined]  # the JSON Schema lists them
     return check

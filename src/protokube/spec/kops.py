@@ -1,8 +1,8 @@
-"""Documents of the original (`kops.k8s.io/v1alpha2`), as users have them, turned into ours before they are checked.
+"""Translate documents of the original (`kops.k8s.io/v1alpha2`) into ours, before they are checked.
 
-The hard part is to lose nothing in silence: each of their fields is carried out, or passed over with a warning because
-the cluster is the same without it, or refused because it would be another one. `kops_rules.py` has the tables. Nodes
-keep their lines, so a message about a translated value names the line the user wrote.
+The hard part is to drop nothing silently: each of their fields is applied, or ignored with a warning because the
+cluster is the same without it, or refused because the cluster would be a different one. `kops_rules.py` has the tables.
+Nodes keep their lines, so a message about a translated value names the line that the user wrote.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def translate_cluster(node: Mapping, file: str, reading: Reading) -> Mapping:
     walker.word(spec, "cloud", CLOUDS)
     cloud = spec.text("cloud")
     if cloud is not None and cloud not in OUR_CLOUDS:
-        message = f"cloudProvider {cloud!r} is not known here; {', '.join(OUR_CLOUDS)} are"
+        message = f"cloudProvider {cloud!r}; supported are {', '.join(OUR_CLOUDS)}"
         walker.refuse("cloud", spec.lines["cloud"], message)
         _drop(spec, "cloud")
     if "configStore" in spec.fields and "configBase" not in spec.fields:
@@ -53,15 +53,13 @@ def translate_group(node: Mapping, path: str, file: str, reading: Reading) -> Ma
     walker.roles(spec)
     manager = spec.text("manager")
     if manager is not None and manager != "CloudGroup":
-        walker.refuse(
-            join(path, "manager"), spec.lines["manager"], f"{manager!r} is not known here; only CloudGroup is"
-        )
+        walker.refuse(join(path, "manager"), spec.lines["manager"], f"{manager!r}; use CloudGroup")
     _drop(spec, "manager")
     return spec
 
 
 class _Walker:
-    """Applies one table of rules to a tree, and then the few changes that are more than a new name."""
+    """Applies one table of rules to a tree, and then the few translations that are more than a rename."""
 
     def __init__(self, rules: dict[str, Rule], file: str, reading: Reading) -> None:
         self.rules, self.file, self.reading = rules, file, reading
@@ -70,17 +68,17 @@ class _Walker:
         self.reading.warn(path, Where(self.file, line), f"ignored: {why}")
 
     def refuse(self, path: str, line: int, why: str) -> None:
-        hint = "see docs/kops-fields.md for what becomes of each field"
-        self.reading.problem(path, Where(self.file, line), f"cannot be carried out: {why}", hint)
+        hint = "docs/kops-fields.md lists what happens to each field"
+        self.reading.problem(path, Where(self.file, line), f"not supported: {why}", hint)
 
     def mapping(self, node: Mapping, path: str, key: str) -> Mapping:
-        """`path` is for people, `key` finds the rule: the same, without the names of list items."""
+        """`path` is for messages; `key` selects the rule: the same path without the indexes of list items."""
         fields: dict[str, Node] = {}
         lines: dict[str, int] = {}
         for name, child in node.fields.items():
             line = node.lines[name]
             rule = self.rules.get(join(key, name))
-            if _unsaid(child) and rule is not None:
+            if _is_null(child) and rule is not None:
                 continue
             match rule:
                 case Ignore(why, unless):
@@ -92,7 +90,7 @@ class _Walker:
                     continue
             new = rule.to if isinstance(rule, Rename) else name
             if new in fields:
-                message = f"says the same as `{new}`, given too"
+                message = f"is the same setting as `{new}`, which is also given"
                 self.reading.problem(join(path, name), Where(self.file, line), message, "keep one of the two")
             fields[new] = self.child(child, join(path, name), join(key, name))
             lines[new] = line
@@ -107,25 +105,25 @@ class _Walker:
         return node
 
     def word(self, spec: Mapping, name: str, ours: dict[str, str]) -> None:
-        said = spec.fields.get(name)
-        if isinstance(said, Scalar) and said.text in ours:
-            spec.fields[name] = Scalar(ours[said.text], said.plain, said.line)
+        value = spec.fields.get(name)
+        if isinstance(value, Scalar) and value.text in ours:
+            spec.fields[name] = Scalar(ours[value.text], value.plain, value.line)
 
     def roles(self, spec: Mapping) -> None:
-        """Files and hooks say by roles on which machines they are."""
+        """Translate the roles of files and hooks."""
         for name in ("fileAssets", "hooks"):
             listed = spec.fields.get(name)
             for each in listed.items if isinstance(listed, Sequence) else ():
-                said = each.fields.get("roles") if isinstance(each, Mapping) else None
-                if isinstance(each, Mapping) and isinstance(said, Sequence):
-                    each.fields["roles"] = Sequence(tuple(map(_our_role, said.items)), said.line)
+                value = each.fields.get("roles") if isinstance(each, Mapping) else None
+                if isinstance(each, Mapping) and isinstance(value, Sequence):
+                    each.fields["roles"] = Sequence(tuple(map(_our_role, value.items)), value.line)
 
     def networking(self, spec: Mapping) -> None:
-        """`calico: {mtu: 1400}` is ours as `plugin: calico, options: {mtu: 1400}`."""
+        """`calico: {mtu: 1400}` becomes `plugin: calico, options: {mtu: 1400}`."""
         theirs = spec.fields.get("networking")
         if not isinstance(theirs, Mapping) or "plugin" in theirs.fields:
             return
-        chosen = {name: node for name, node in theirs.fields.items() if not _unsaid(node)}
+        chosen = {name: node for name, node in theirs.fields.items() if not _is_null(node)}
         fields: dict[str, Node] = {}
         lines: dict[str, int] = {}
         for name, node in chosen.items():
@@ -133,12 +131,12 @@ class _Walker:
             if plugin not in PLUGINS:
                 where = Where(self.file, line)
                 hint = near(name, PLUGINS) or f"known are {', '.join(PLUGINS)}"
-                self.reading.problem(f"networking.{name}", where, "is not a network known here", hint)
+                self.reading.problem(f"networking.{name}", where, "unknown network plugin", hint)
             elif "plugin" in fields:
                 first = fields["plugin"]
                 assert isinstance(first, Scalar)
                 where = Where(self.file, line)
-                message = f"a second network; {first.text} is chosen already"
+                message = f"a second network plugin; {first.text} is set already"
                 self.reading.problem(f"networking.{name}", where, message, "keep one of the two")
             else:
                 fields["plugin"], lines["plugin"] = Scalar(plugin, True, line), line
@@ -156,18 +154,18 @@ class _Walker:
         words = {"rbac": "RBAC", "alwaysAllow": "AlwaysAllow"}
         line = spec.lines["authorization"]
         _drop(spec, "authorization")
-        for name in (each for each, node in theirs.fields.items() if not _unsaid(node)):
+        for name in (each for each, node in theirs.fields.items() if not _is_null(node)):
             path, where = f"authorization.{name}", Where(self.file, theirs.lines[name])
             if name not in words:
                 self.reading.problem(path, where, "unknown field", near(name, words))
             elif chosen := spec.text("authorization"):
-                self.reading.problem(path, where, f"a second way; {chosen} is chosen already", "keep one of the two")
+                self.reading.problem(path, where, f"a second mode; {chosen} is set already", "keep one of the two")
             else:
                 spec.fields["authorization"] = Scalar(words[name], True, where.line)
                 spec.lines["authorization"] = line
 
     def dns_controller(self, spec: Mapping) -> None:
-        """`externalDns.disable: true` is ours as `dnsController.enabled: false`."""
+        """`externalDns.disable: true` becomes `dnsController.enabled: false`."""
         theirs = spec.fields.get("externalDns")
         if not isinstance(theirs, Mapping):
             return
@@ -181,7 +179,7 @@ class _Walker:
         _drop(spec, "externalDns")
 
     def etcd_manager(self, cluster: Mapping) -> None:
-        """What they say about backups to etcd-manager, we say under `backups`."""
+        """Move the backup settings of etcd-manager to `backups`."""
         manager = cluster.fields.get("manager")
         if isinstance(manager, Mapping):
             backups = cluster.fields.setdefault("backups", Mapping({}, {}, manager.line))
@@ -203,7 +201,7 @@ def _our_role(node: Node) -> Node:
     return node
 
 
-def _unsaid(node: Node) -> bool:
+def _is_null(node: Node) -> bool:
     return isinstance(node, Scalar) and node.is_null
 
 

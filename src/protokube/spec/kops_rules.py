@@ -1,7 +1,7 @@
-"""What becomes of each field of the original that is not simply ours by the same name.
+"""Translation rules for the fields of the original that our schema does not have under the same name.
 
-A field that stands in none of these tables is carried out under its own name, because our schema has it; a field that
-is in neither is unknown. `docs/kops-fields.md` is made from these tables.
+A field in none of these tables is applied under its own name if our schema has it; a field in neither is unknown.
+`docs/kops-fields.md` is generated from these tables.
 """
 
 from __future__ import annotations
@@ -10,35 +10,35 @@ from typing import NamedTuple
 
 
 class Rename(NamedTuple):
-    """Carried out under another name, in the same place."""
+    """Applied under another name, in the same place."""
 
     to: str
 
 
 class Move(NamedTuple):
-    """Carried out, but written differently by us; `kops.py` says how."""
+    """Applied, but written differently in our schema; `kops.py` translates it."""
 
     to: str
 
 
 class Ignore(NamedTuple):
-    """Passed over with a warning: the cluster is the same without it. `unless` it says what is so anyway."""
+    """Ignored with a warning: the cluster is the same without it. No warning if its value is `unless`."""
 
     why: str
     unless: str = ""
 
 
 class Refuse(NamedTuple):
-    """An error: without it this would be another cluster than asked for."""
+    """An error: without it the cluster would differ from what the document asks for."""
 
     why: str
 
 
 Rule = Rename | Move | Ignore | Refuse
 
-GONE = "no Kubernetes from 1.20 on has it"
+GONE = "not in Kubernetes 1.20 or later"
 ADDON = "an add-on that runs inside the cluster; apply its manifest through `addons` or by hand"
-OURS = "our agent does this part itself"
+OURS = "protokube's agent does this itself"
 
 COMPONENTS: dict[str, dict[str, Rule]] = {
     "kubeAPIServer": {
@@ -47,8 +47,8 @@ COMPONENTS: dict[str, dict[str, Rule]] = {
         "auditDynamicConfiguration": Ignore(GONE),
         "authorizationRbacSuperUser": Refuse(f"{GONE}; bind the user to cluster-admin instead"),
         "basicAuthFile": Refuse(f"{GONE}; use client certificates or OIDC"),
-        "disableBasicAuth": Ignore("basic authentication is gone since 1.19"),
-        "etcdQuorumRead": Ignore("reads are always by quorum"),
+        "disableBasicAuth": Ignore("Kubernetes has no basic authentication since 1.19"),
+        "etcdQuorumRead": Ignore("reads are always quorum reads"),
         "experimentalEncryptionProviderConfig": Rename("encryptionProviderConfig"),
         "insecureBindAddress": Ignore("the unsecured port is gone; local components use certificates"),
         "insecurePort": Ignore("the unsecured port is gone; local components use certificates"),
@@ -60,33 +60,33 @@ COMPONENTS: dict[str, dict[str, Rule]] = {
         "experimentalClusterSigningDuration": Rename("clusterSigningDuration"),
         "horizontalPodAutoscalerDownscaleDelay": Ignore(f"{GONE}; see horizontalPodAutoscalerDownscaleStabilization"),
         "horizontalPodAutoscalerUpscaleDelay": Ignore(GONE),
-        "horizontalPodAutoscalerUseRestClients": Ignore("the only way since 1.16"),
-        "master": Ignore("ours finds the API by its kubeconfig"),
+        "horizontalPodAutoscalerUseRestClients": Ignore("always on since 1.16"),
+        "master": Ignore("the API server's address is in its kubeconfig"),
     },
     "kubeScheduler": {
         "burst": Rename("kubeAPIBurst"),
-        "master": Ignore("ours finds the API by its kubeconfig"),
+        "master": Ignore("the API server's address is in its kubeconfig"),
         "maxPersistentVolumes": Refuse("it was an environment variable; set the limit in the CSI driver"),
         "qps": Rename("kubeAPIQPS"),
-        "usePolicyConfigMap": Refuse("scheduler policies are gone since 1.23; use kubeScheduler.profiles"),
+        "usePolicyConfigMap": Refuse("Kubernetes has no scheduler policies since 1.23; use kubeScheduler.profiles"),
     },
     "kubeProxy": {
-        "master": Ignore("ours finds the API by its kubeconfig"),
+        "master": Ignore("the API server's address is in its kubeconfig"),
     },
     "kubelet": {
         "allowPrivileged": Ignore("allowed by the API server since 1.15"),
-        "apiServers": Ignore("ours finds the API by its kubeconfig"),
+        "apiServers": Ignore("the API server's address is in its kubeconfig"),
         "babysitDaemons": Ignore(GONE),
         "configureCbr0": Ignore(GONE),
         "dockerDisableSharedPID": Ignore(GONE),
-        "enableCadvisorJsonEndpoints": Ignore("gone since 1.21"),
+        "enableCadvisorJsonEndpoints": Ignore("not in Kubernetes 1.21 or later"),
         "enableCustomMetrics": Ignore(GONE),
         "eventQPS": Rename("eventRecordQPS"),
         "experimentalAllowedUnsafeSysctls": Rename("allowedUnsafeSysctls"),
         "experimental_allowed_unsafe_sysctls": Rename("allowedUnsafeSysctls"),
         "nvidiaGPUs": Ignore("replaced by device plugins"),
         "reconcileCIDR": Ignore(GONE),
-        "requireKubeconfig": Ignore("always so"),
+        "requireKubeconfig": Ignore("always on"),
     },
 }
 
@@ -110,29 +110,31 @@ ETCD_CLUSTER: dict[str, Rule] = {
 CLUSTER: dict[str, Rule] = {
     "DisableSubnetTags": Rename("disableSubnetTags"),
     "authentication": Ignore(
-        f"{ADDON}, and set kubeAPIServer.authenticationTokenWebhookConfigFile; until then only"
-        " certificates and tokens let people in"
+        f"{ADDON}, and set kubeAPIServer.authenticationTokenWebhookConfigFile; until then users authenticate only by"
+        " certificates and tokens"
     ),
     "authorization": Move("authorization: RBAC or AlwaysAllow"),
     "awsLoadBalancerController": Ignore(ADDON),
     "certManager": Ignore(ADDON),
-    "channel": Ignore("versions are named in the spec; there is no channel to follow"),
+    "channel": Ignore("versions are set in the spec; there are no channels"),
     "cloudProvider": Rename("cloud"),
     "clusterAutoscaler": Ignore(ADDON),
-    "configStore": Move("configBase, where that is not given too"),
-    "dnsControllerGossipConfig": Ignore("no gossip here: without a zone, masters compute the records themselves"),
+    "configStore": Move("configBase, unless that is given too"),
+    "dnsControllerGossipConfig": Ignore(
+        "protokube has no gossip: without a DNS zone, masters compute the records themselves"
+    ),
     "etcdClusters": Move("etcdClusters"),
     "externalDns": Move("dnsController"),
-    "externalDns.priorityClassName": Ignore("ours runs as a static pod of the highest priority"),
-    "externalDns.provider": Ignore("ours is always protokube's dns-controller"),
-    "gossipConfig": Ignore("no gossip here: without a zone, masters compute the records themselves"),
+    "externalDns.priorityClassName": Ignore("the dns-controller runs as a static pod of the highest priority"),
+    "externalDns.provider": Ignore("it is always protokube's dns-controller"),
+    "gossipConfig": Ignore("protokube has no gossip: without a DNS zone, masters compute the records themselves"),
     "karpenter": Ignore(ADDON),
     "kubeDNS": Rename("clusterDNS"),
     "kubeDNS.coreDNSImage": Rename("image"),
-    "kubeDNS.cpaImage": Ignore("replicas are fixed; there is no autoscaler beside the DNS server"),
+    "kubeDNS.cpaImage": Ignore("the number of replicas is fixed; the DNS server has no autoscaler"),
     "metricsServer": Ignore(ADDON),
     "networking": Move("networking.plugin and networking.options"),
-    "networking.classic": Refuse("gone from Kubernetes since 1.4"),
+    "networking.classic": Refuse("not in Kubernetes since 1.4"),
     "networking.lyftvpc": Refuse("the plugin is no longer maintained"),
     "networking.romana": Refuse("the plugin is no longer maintained"),
     "nodeAuthorization": Ignore("nodes are admitted by bootstrap tokens and our approval rules"),
@@ -140,12 +142,12 @@ CLUSTER: dict[str, Rule] = {
     "nodeTerminationHandler": Ignore(ADDON),
     "podIdentityWebhook": Ignore(ADDON),
     "snapshotController": Ignore(ADDON),
-    "target": Ignore("how the original writes Terraform; ours plans and applies itself"),
+    "target": Ignore("settings of Terraform output; protokube plans and applies changes itself"),
     "warmPool": Ignore("set warmPool on the instance groups that want one"),
 }
 
 GROUP: dict[str, Rule] = {
-    "manager": Move("only CloudGroup, which is what ours are"),
+    "manager": Move("only CloudGroup is supported, which every group is"),
 }
 
 for _component, _rules in COMPONENTS.items():

@@ -1,7 +1,7 @@
 """For every field of the original: carried out, ignored with a warning, or refused. `docs/kops-fields.md` shows it.
 
-`kops_fields.txt` lists their fields, of every release from 1.10 on. A kubelet's settings are listed once; they stand
-under `kubelet` and `masterKubelet` of a cluster and under `kubelet` of a group alike.
+`kops_fields.txt` lists their fields of every release since 1.10. A kubelet's settings are listed once; they apply to
+`kubelet` and `masterKubelet` of a cluster and to `kubelet` of a group alike.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ KINDS: dict[str, type] = {"Cluster": Cluster, "InstanceGroup": InstanceGroup}
 
 
 class Verdict(NamedTuple):
-    """What becomes of a field, and where it goes or why it does not."""
+    """What happens to a field, and its new name or the reason."""
 
     what: str
     note: str
@@ -33,19 +33,19 @@ def their_fields() -> list[tuple[str, str]]:
 
 
 def verdict(kind: str, path: str) -> Verdict | None:
-    """What becomes of their field; nothing if no rule and no field of ours knows it."""
+    """What happens to their field; None if neither a rule nor our schema has it."""
     rules = CLUSTER if kind == "Cluster" else GROUP
     ours: list[str] = []
     parts = path.split(".")
-    told = [rules.get(_bare(".".join(parts[: index + 1]))) for index in range(len(parts))]
-    for rule in told:  # what holds for a field holds for all that stands under it
+    chain = [rules.get(_bare(".".join(parts[: index + 1]))) for index in range(len(parts))]
+    for rule in chain:  # a rule for a field also applies to all fields under it
         if isinstance(rule, Ignore):
             return Verdict("ignored", rule.why)
         if isinstance(rule, Refuse):
             return Verdict("refused", rule.why)
-    for part, rule in zip(parts, told, strict=True):
+    for part, rule in zip(parts, chain, strict=True):
         if isinstance(rule, Move) and _bare(part) != "etcdClusters":
-            last = told[-1]
+            last = chain[-1]
             return Verdict("carried out", f"as {last.to if isinstance(last, Move) else rule.to}")
         ours.append(part.replace(_bare(part), rule.to) if isinstance(rule, Rename) else part)
     how = found(KINDS[kind], ours)
@@ -60,7 +60,7 @@ def _bare(part: str) -> str:
 
 
 def found(schema: Any, parts: list[str]) -> str:
-    """`typed` if our schema has this path, `kept` if it lies under a free-form mapping of ours, else nothing."""
+    """`typed` if our schema has this path, `kept` if it is under a free-form mapping of ours, else ""."""
     keyed = False
     for part in parts:
         if schema is Any or (get_origin(schema) is dict and element(schema) is Any):

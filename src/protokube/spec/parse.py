@@ -1,7 +1,7 @@
-"""From files to a spec: which documents there are, what kind each is, and what the user said in them.
+"""Parse files into a spec: find the documents, their kinds, and the values that the user set.
 
-Our own documents and those of the original are told apart by `apiVersion`; the latter are translated node by node
-before they are checked, so every value keeps the line the user wrote it on.
+`apiVersion` distinguishes our own documents from those of the original. The latter are translated node by node before
+they are checked, so every value keeps the line on which the user wrote it.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ CLUSTER_LABELS = ("protokube.io/cluster", "kops.k8s.io/cluster")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
-    """What the user asks for, with the place of every value; nothing is decided."""
+    """The values that the user set, with the place of each; no defaults."""
 
     name: str
     cluster: Tree
     groups: dict[str, Tree]
     places: dict[str, Where]
     problems: tuple[Problem, ...] = ()
-    """What is wrong with it as it stands; `complete` adds what is wrong with the whole, and stops."""
+    """Problems found while parsing; `complete` adds those of the whole configuration, and raises InvalidSpec."""
     warnings: tuple[Problem, ...] = ()
     translated: bool = False
-    """Written for the original."""
+    """Whether a document of the original is among them."""
     rendered: dict[str, Tree] = field(default_factory=dict)
-    """What a complete configuration says of its own flags and files; "" is the cluster, else a group's name."""
+    """Flags and files that a complete configuration lists; by group name, "" for the cluster."""
 
 
 def parse(texts: Iterable[tuple[str, str]]) -> Spec:
-    """One cluster out of the documents of several files, given as (file name, text); nothing in it is wrong."""
+    """Parse one cluster from the documents of several files, given as (file name, text); raises on any problem."""
     spec = read(texts)
     if spec.problems:
         raise InvalidSpec(spec.problems)
@@ -48,9 +48,9 @@ def parse(texts: Iterable[tuple[str, str]]) -> Spec:
 
 
 def read(texts: Iterable[tuple[str, str]]) -> Spec:
-    """The same, with the problems beside what could be understood, so that all can be told at once.
+    """Like `parse`, but return the problems together with the rest, so that all can be reported at once.
 
-    Raises InvalidSpec at once where a file is no YAML or there is no cluster: nothing more could be found out.
+    Raises InvalidSpec if a file is not YAML or there is not exactly one cluster: nothing more can be checked then.
     """
     reading = Reading()
     parser = _Parser(reading)
@@ -102,16 +102,16 @@ class _Parser:
         theirs = api in kops.API_VERSIONS
         known = (*KINDS, *kops.OTHER_KINDS) if theirs else KINDS
         if api is None or kind is None:
-            for name, said, word in (("apiVersion", api, API_VERSION), ("kind", kind, " or ".join(KINDS))):
-                if said is None:
-                    self.reading.problem(name, here, "is not given", f"{name}: {word}")
+            for name, value, example in (("apiVersion", api, API_VERSION), ("kind", kind, " or ".join(KINDS))):
+                if value is None:
+                    self.reading.problem(name, here, "is not given", f"{name}: {example}")
         elif api != API_VERSION and not theirs:
             want = f"use {API_VERSION} or {kops.API_VERSIONS[0]}"
             place = Where(file, document.lines["apiVersion"])
-            self.reading.problem("apiVersion", place, f"{api!r} is not known here", want)
+            self.reading.problem("apiVersion", place, f"unknown apiVersion {api!r}", want)
         elif kind not in known:
             hint = near(kind, known) or f"known are {', '.join(known)}"
-            self.reading.problem("kind", Where(file, document.lines["kind"]), f"{kind!r} is not known here", hint)
+            self.reading.problem("kind", Where(file, document.lines["kind"]), f"unknown kind {kind!r}", hint)
         else:
             self.known(document, kind, theirs, file)
 
@@ -158,7 +158,7 @@ class _Parser:
             self.reading.problem("publicKey", here, "is not given", "the text of a public key, as in id_ed25519.pub")
 
     def metadata(self, document: Mapping, kind: str, file: str) -> str:
-        """The name; and to which cluster a group says it belongs."""
+        """Return the name, and note the cluster that a group's label names."""
         metadata = document.fields.get("metadata")
         hint = "metadata: {name: dev.example.com}" if kind == "Cluster" else "metadata: {name: nodes}"
         if not isinstance(metadata, Mapping):
@@ -177,7 +177,7 @@ class _Parser:
                     self.belongs.append((path, owner, Where(file, labels.lines[label])))
         elif labels and not (isinstance(labels, Scalar) and labels.is_null):
             self.reading.problem("metadata.labels", Where(file, labels.line), "expected a mapping", "name: value")
-        # SSH keys of the original have no name worth keeping
+        # the names of the original's SSH keys are not used
         if not name and kind != "SSHCredential":
             self.reading.problem("metadata.name", Where(file, metadata.line), f"this {kind} has no name", hint)
         elif kind == "Cluster":
@@ -190,7 +190,7 @@ class _Parser:
             (first, at), *others = self.clusters
             for name, where in others:
                 hint = "put each cluster in files of its own"
-                reading.problem("", where, f"a second Cluster, {name!r}; {first!r} stands at {at}", hint)
+                reading.problem("", where, f"a second Cluster, {name!r}; the first is {first!r} at {at}", hint)
         if not self.clusters and not reading.problems:
             hint = "start from examples/minimal.yaml: a name, a cloud and zones"
             place = Where(self.files[0], 1) if len(self.files) == 1 else None
@@ -200,7 +200,9 @@ class _Parser:
         for path, owner, where in self.belongs:
             if name and owner != name:
                 hint = "change the label, or leave the group out of this cluster's files"
-                reading.problem(path, where, f"says it belongs to {owner!r}, but the cluster is {name!r}", hint)
+                reading.problem(
+                    path, where, f"its label names the cluster {owner!r}, but the cluster is {name!r}", hint
+                )
         if self.broken or len(self.clusters) != 1 or not name:
             raise InvalidSpec(reading.problems)
         if self.keys:

@@ -1,4 +1,4 @@
-"""Documents as plain values, read by our own rules, for those who only pass them on."""
+"""Documents as plain values, for code that only passes them on."""
 
 from __future__ import annotations
 

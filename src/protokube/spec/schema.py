@@ -1,4 +1,4 @@
-"""The schema as JSON Schema, for editors: what may be written, with a line on each field."""
+"""The schema as JSON Schema, for editors: every field, with a line of description."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCALARS: dict[Any, str] = {str: "string", int: "integer", bool: "boolean", float
 
 
 def json_schema(kind: str | None = None) -> dict[str, Any]:
-    """For one kind, or for any document of ours."""
+    """The JSON Schema of one kind, or of both."""
     parts: dict[str, Any] = {}
     kinds = {name: schema for name, schema in KINDS.items() if kind in (None, name)}
     documents = [_document(name, schema, parts) for name, schema in kinds.items()]
@@ -69,16 +69,16 @@ def _field(rule: Declared, parts: dict[str, Any]) -> dict[str, Any]:
         inner = _record(element(rule.type), parts)
         own = parts[element(rule.type).__name__]["properties"]
         own.setdefault("name", {"type": "string", "description": "Its name"})
-        told: dict[str, Any] = {"type": "array", "items": {**inner, "required": ["name"]}}
+        schema: dict[str, Any] = {"type": "array", "items": {**inner, "required": ["name"]}}
     else:
-        told = _type(rule.type, parts)
+        schema = _type(rule.type, parts)
     if described := describe(rule):
-        told = {**told, "description": described}
-    return {**told, **_bounds(rule)}
+        schema = {**schema, "description": described}
+    return {**schema, **_bounds(rule)}
 
 
 def describe(rule: Declared) -> str:
-    """The field's own line; for a component's setting, its flag and file entry."""
+    """The description of a field; for a component's setting, its flag and file entry."""
     flag = f"--{rule.flag}" if rule.flag else ""
     since = f" (from {rule.since})" if rule.since else ""
     file = f"{rule.file}{since} in its configuration file" if rule.file else ""
@@ -94,7 +94,7 @@ def _type(kind: Any, parts: dict[str, Any]) -> dict[str, Any]:
         return {"type": "array", "items": _type(element(kind), parts)}
     if get_origin(kind) is dict:
         inner = element(kind)
-        # labels may stand without a value, and a plain `true` is text to us where text is wanted
+        # labels may have no value, and the decoder takes an unquoted `true` as text where the schema has text
         values = {"type": ["string", "number", "boolean", "null"]} if inner is str else _type(inner, parts)
         return {"type": "object", "additionalProperties": values}
     if kind is str:

@@ -1,9 +1,10 @@
-"""Read YAML into a tree whose every node knows its line.
+"""Read YAML into a tree in which every node has its line.
 
-PyYAML's own constructor decides types by the look of a scalar (`1.30` becomes 1.3, `no` becomes False) and forgets
-lines. We take its events only and let the schema decide what a scalar means, so `kubernetesVersion: 1.30` stays "1.30"
-and every later message can name file and line. Aliases and merge keys are resolved here; a key given twice is a
-problem, never a silent choice. A file made to exhaust us is refused: PyYAML's own composer recurses in C, and crashes.
+PyYAML's own constructor infers types from the look of a scalar (`1.30` becomes 1.3, `no` becomes False) and drops the
+lines. We use only its events and let the schema decide the type of a scalar, so `kubernetesVersion: 1.30` stays "1.30"
+and every later message can name file and line. Aliases and merge keys are resolved here; a duplicate key is a problem,
+never a silent choice. A file built to exhaust memory or stack is refused: PyYAML's own composer recurses in C, and
+crashes.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 TRUE = frozenset({"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"})
 FALSE = frozenset({"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"})
 MOST_NODES = 1_000_000
-"""More than any honest spec; a document that unfolds its aliases beyond it is refused."""
+"""More than any legitimate spec has; a document whose aliases expand beyond it is refused."""
 DEEPEST = 100
-"""Levels of nesting; what walks the tree recurses, and must not run out of stack."""
+"""Levels of nesting; functions that walk the tree recurse, and must not run out of stack."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """One value as written; `plain` is false when it stood in quotes or in a block."""
+    """One value as written; `plain` is false if it was quoted or a block scalar."""
 
     text: str
     plain: bool
@@ -48,7 +49,7 @@ class Sequence:
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """Keys with their values, and for each key the line it stands on."""
+    """Keys with their values, and the line of each key."""
 
     fields: dict[str, Node]
     lines: dict[str, int]
@@ -66,7 +67,7 @@ _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def read_documents(text: str, file: str) -> list[Mapping]:
-    """Every document of one YAML (or JSON) text; empty ones are passed over."""
+    """Every document of one YAML (or JSON) text; empty ones are skipped."""
     problems: list[Problem] = []
     documents: list[Mapping] = []
     try:
@@ -78,14 +79,14 @@ def read_documents(text: str, file: str) -> list[Mapping]:
                 problems.append(Problem(path="", message=message, where=Where(file, node.line)))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        last = max(1, len(text.splitlines()))  # what is missing at the end is missed on a line after the last
+        last = max(1, len(text.splitlines()))  # the parser reports a missing end on the line after the last
         line = min(mark.line + 1, last) if mark else 1
         begun = error.context_mark.line + 1 if error.context_mark else line
         since = f"(from line {begun} on)" if begun != line else ""
-        said = " ".join(part for part in (error.context, since, error.problem) if part)
-        hint = "indent with spaces" if "'\\t'" in said or _tab_on(text, line) else ""
-        problems.append(Problem(path="", message=f"not valid YAML: {said}", hint=hint, where=Where(file, line)))
-    except (yaml.reader.ReaderError, UnicodeEncodeError):  # a character YAML forbids carries no line
+        message = " ".join(part for part in (error.context, since, error.problem) if part)
+        hint = "indent with spaces" if "'\\t'" in message or _tab_on(text, line) else ""
+        problems.append(Problem(path="", message=f"not valid YAML: {message}", hint=hint, where=Where(file, line)))
+    except (yaml.reader.ReaderError, UnicodeEncodeError):  # PyYAML reports no line for a forbidden character
         found = yaml.reader.Reader.NON_PRINTABLE.search(text)
         line, sign = (text.count("\n", 0, found.start()) + 1, f" U+{ord(found[0]):04X}") if found else (1, "")
         message = f"not valid YAML: the character{sign} is not allowed"
@@ -101,7 +102,7 @@ def _tab_on(text: str, line: int) -> bool:
 
 
 class _Anchored(NamedTuple):
-    """What an anchor stands for, and what each alias of it adds."""
+    """The value of an anchor, and the nodes and levels that each alias of it adds."""
 
     node: Node
     nodes: int
@@ -109,12 +110,12 @@ class _Anchored(NamedTuple):
 
 
 class _Reader:
-    """Turns PyYAML's events into our nodes; counts them, so that aliases cannot unfold without end."""
+    """Turns PyYAML's events into our nodes, and counts them, so that aliases cannot expand without bound."""
 
     def __init__(self, text: str, file: str, problems: list[Problem]) -> None:
         self.events: Iterator[Any] = yaml.parse(text, Loader=_Loader)
         self.file, self.problems = file, problems
-        self.anchors: dict[str, _Anchored | None] = {}  # nothing while its value is still being read
+        self.anchors: dict[str, _Anchored | None] = {}  # None while its value is still being read
         self.count = self.depth = self.deepest = 0
 
     def problem(self, line: int, message: str, hint: str = "") -> None:
@@ -154,7 +155,7 @@ class _Reader:
         self.count += nodes
         self.deepest = max(self.deepest, self.depth + height)
         if self.count > MOST_NODES:
-            raise _refused("aliases unfold into too many values", event)
+            raise _refused("aliases expand into too many values", event)
         if self.deepest > DEEPEST:
             raise _refused(f"nested more than {DEEPEST} deep", event)
 
@@ -163,7 +164,7 @@ class _Reader:
             raise _refused(f"no `&{event.anchor}` before this", event)
         found = self.anchors[event.anchor]
         if found is None:
-            raise _refused(f"`*{event.anchor}` stands inside the value it refers to", event)
+            raise _refused(f"`*{event.anchor}` is inside the value it refers to", event)
         self.grow(found.nodes, found.height, event)
         return found.node
 
@@ -188,7 +189,7 @@ class _Reader:
                 hint = "keep one of the two; YAML would silently take the last"
                 self.problem(at, f"`{key.text}` is given twice, first on line {lines[key.text]}", hint)
             fields[key.text], lines[key.text] = value, at
-        for other in merged:  # what stands in the mapping itself wins over what it merges
+        for other in merged:  # the mapping's own keys take precedence over merged ones
             for name, node in other.fields.items():
                 if name not in fields:
                     fields[name], lines[name] = node, other.lines[name]

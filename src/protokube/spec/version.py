@@ -1,4 +1,4 @@
-"""Kubernetes versions: which we know, and how they compare."""
+"""Kubernetes versions: the supported ones, and how versions compare."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Version(NamedTuple):
         return f"{self.major}.{self.minor}"
 
 
-@lru_cache(maxsize=1024)  # every setting of every group asks since when its file has it
+@lru_cache(maxsize=1024)  # called for the `since` of every setting of every group
 def parse(text: str) -> Version | None:
-    """`v1.34.0`, `1.34.0` or `1.34`; anything else is no version."""
+    """Parse `v1.34.0`, `1.34.0` or `1.34`; None for anything else."""
     found = PATTERN.fullmatch(text.strip())
     if not found:
         return None
@@ -49,7 +49,7 @@ NEWEST_PATCH: dict[str, int] = {
 """The newest patch release of each minor version when this was written."""
 NEWEST = Version(1, 37)
 DEFAULT = Version(1, 36, NEWEST_PATCH["1.36"])
-"""What all end-to-end tests run on."""
+"""The version that all end-to-end tests use."""
 
 
 def normal(text: str) -> str:

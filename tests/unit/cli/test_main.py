@@ -105,7 +105,7 @@ def test_where_data_is_asked_for_an_error_is_data(call: Call, option: tuple[str,
         "problems": [
             {
                 "path": "cloud",
-                "message": "'awz' is none of aws, gce, local, metal",
+                "message": "'awz' is not one of aws, gce, local, metal",
                 "hint": "did you mean `aws`?",
                 "where": "<stdin>:4",
             },

@@ -46,35 +46,37 @@ def test_what_yaml_would_change_is_kept_where_text_is_wanted(written: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("written", "said"), [("true", True), ("yes", True), ("On", True), ("FALSE", False), ("no", False)]
+    ("written", "expected"), [("true", True), ("yes", True), ("On", True), ("FALSE", False), ("no", False)]
 )
-def test_true_and_false_may_be_said_in_words_where_they_are_wanted(written: str, said: bool) -> None:
-    assert value(Cluster, "encryptionConfig", written) is said
+def test_true_and_false_may_be_said_in_words_where_they_are_wanted(written: str, expected: bool) -> None:
+    assert value(Cluster, "encryptionConfig", written) is expected
 
 
 @pytest.mark.parametrize("written", ["1", "0", "y", "maybe", "True!", "[true]"])
 def test_anything_else_is_neither_true_nor_false(written: str) -> None:
-    told, _ = problem(Cluster, f"encryptionConfig: {written}")
+    message, _ = problem(Cluster, f"encryptionConfig: {written}")
 
-    assert told.startswith("1 encryptionConfig: expected true or false, found ")
+    assert message.startswith("1 encryptionConfig: expected true or false, found ")
 
 
-@pytest.mark.parametrize(("written", "said"), [("3", 3), ("+3", 3), ("-3", -3), ("1_000", 1000), ("010", 10), ("0", 0)])
-def test_a_whole_number_where_one_is_wanted(written: str, said: int) -> None:
-    assert value(Kubelet, "maxPods", written) == said
+@pytest.mark.parametrize(
+    ("written", "expected"), [("3", 3), ("+3", 3), ("-3", -3), ("1_000", 1000), ("010", 10), ("0", 0)]
+)
+def test_a_whole_number_where_one_is_wanted(written: str, expected: int) -> None:
+    assert value(Kubelet, "maxPods", written) == expected
 
 
 @pytest.mark.parametrize("written", ["three", "3.0", "0x10", "1e3", "1_", "_1", "1__0", "3 4", "9" * 20, "9" * 5000])
 def test_anything_else_is_no_whole_number(written: str) -> None:
-    told, hint = problem(Kubelet, f"maxPods: {written}")
+    message, hint = problem(Kubelet, f"maxPods: {written}")
 
-    assert told == f"1 maxPods: expected a whole number, found {written!r}"
+    assert message == f"1 maxPods: expected a whole number, found {written!r}"
     assert hint == ""
 
 
-@pytest.mark.parametrize(("written", "said"), [("0.55", 0.55), ("1", 1.0), (".5", 0.5), ("5e-1", 0.5)])
-def test_a_number_where_one_is_wanted(written: str, said: float) -> None:
-    assert value(KubeControllerManager, "unhealthyZoneThreshold", written) == said
+@pytest.mark.parametrize(("written", "expected"), [("0.55", 0.55), ("1", 1.0), (".5", 0.5), ("5e-1", 0.5)])
+def test_a_number_where_one_is_wanted(written: str, expected: float) -> None:
+    assert value(KubeControllerManager, "unhealthyZoneThreshold", written) == expected
 
 
 def test_a_number_in_quotes_is_text_and_the_hint_says_so() -> None:
@@ -134,7 +136,7 @@ def test_a_list_of_one_word_is_no_word_and_the_hint_shows_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("zones: {a: b}", "1 zones: expected a list, found a mapping"),
         ("region: {a: b}", "1 region: expected text, found a mapping"),
@@ -144,12 +146,12 @@ def test_a_list_of_one_word_is_no_word_and_the_hint_shows_it() -> None:
         ("masters: [3]", "1 masters: expected a whole number, found a list"),
         ("kubelet: [a]", "1 kubelet: expected fields of Kubelet, found a list"),
         ("kubelet: a", "1 kubelet: expected fields of Kubelet, found 'a'"),
-        ("subnets: {a: b}", "1 subnets: expected a list of things with a name, found a mapping"),
+        ("subnets: {a: b}", "1 subnets: expected a list of items with a name, found a mapping"),
         ("externalPolicies: {node: arn}", "1 externalPolicies.node: expected a list, found 'arn'"),
     ],
 )
-def test_a_value_of_the_wrong_shape_is_told_by_what_was_expected_and_found(text: str, told: str) -> None:
-    assert problem(Cluster, text)[0] == told
+def test_a_value_of_the_wrong_shape_is_told_by_what_was_expected_and_found(text: str, expected: str) -> None:
+    assert problem(Cluster, text)[0] == expected
 
 
 def test_a_spec_that_is_no_mapping_is_told_as_the_spec() -> None:
@@ -193,19 +195,22 @@ def test_a_bare_word_among_things_with_a_name_is_shown_how_to_write_it() -> None
 
 
 def test_a_name_given_twice_is_told_with_the_line_of_the_first() -> None:
-    told, hint = problem(Cluster, "subnets:\n- name: a\n- name: b\n- name: a\n")
+    message, hint = problem(Cluster, "subnets:\n- name: a\n- name: b\n- name: a\n")
 
-    assert (told, hint) == ("4 subnets.a: the name 'a' is taken already, on line 2", "give one of the two another name")
+    assert (message, hint) == (
+        "4 subnets.a: the name 'a' is taken already, on line 2",
+        "give one of the two another name",
+    )
 
 
 # --- checks
 
 
 @pytest.mark.parametrize(
-    ("schema", "text", "told", "hint"),
+    ("schema", "text", "expected", "hint"),
     [
-        (Cluster, "cloud: AWS", "1 cloud: 'AWS' is none of aws, gce, local, metal", "did you mean `aws`?"),
-        (Cluster, "cloud: azure", "1 cloud: 'azure' is none of aws, gce, local, metal", ""),
+        (Cluster, "cloud: AWS", "1 cloud: 'AWS' is not one of aws, gce, local, metal", "did you mean `aws`?"),
+        (Cluster, "cloud: azure", "1 cloud: 'azure' is not one of aws, gce, local, metal", ""),
         (Cluster, "masters: 0", "1 masters: 0 is less than 1", ""),
         (Cluster, "masters: 11", "1 masters: 11 is more than 9", ""),
         (EtcdCluster, "cpuRequest: lots", "1 cpuRequest: 'lots' is not a quantity such as 100m, 1.5 or 512Mi", ""),
@@ -215,11 +220,16 @@ def test_a_name_given_twice_is_told_with_the_line_of_the_first() -> None:
             "1 heartbeatInterval: '5' is not a duration such as 30s, 5m or 1h30m",
             "",
         ),
-        (Topology, "dns: {type: none}", "1 dns.type: 'none' is none of Public, Private, None", "did you mean `None`?"),
+        (
+            Topology,
+            "dns: {type: none}",
+            "1 dns.type: 'none' is not one of Public, Private, None",
+            "did you mean `None`?",
+        ),
     ],
 )
-def test_a_value_is_checked_where_it_is_declared(schema: type, text: str, told: str, hint: str) -> None:
-    assert problem(schema, text) == (told, hint)
+def test_a_value_is_checked_where_it_is_declared(schema: type, text: str, expected: str, hint: str) -> None:
+    assert problem(schema, text) == (expected, hint)
 
 
 # --- unknown fields
@@ -243,7 +253,7 @@ def test_an_unknown_field_is_a_problem_that_names_the_one_probably_meant(written
 
 def test_where_nothing_is_close_a_few_known_fields_are_listed_and_many_are_pointed_to() -> None:
     assert problem(FileAsset, "flavour: x")[1] == "known are path, content, isBase64, mode, roles"
-    assert problem(Cluster, "flavour: x")[1] == "`protokube schema` lists the known ones"
+    assert problem(Cluster, "flavour: x")[1] == "`protokube schema` lists the known fields"
 
 
 def test_an_unknown_field_without_a_value_is_still_unknown() -> None:
@@ -284,7 +294,7 @@ def test_all_problems_of_a_document_are_found_in_one_pass_each_at_its_line() -> 
     )
 
     assert said_by(reading) == [
-        "1 cloud: 'awz' is none of aws, gce, local, metal",
+        "1 cloud: 'awz' is not one of aws, gce, local, metal",
         "2 masters: expected a whole number, found '3'",
         "3 zones: expected a list, found 'us-east-1a'",
         "4 colour: unknown field",

@@ -74,8 +74,8 @@ def test_no_two_fields_of_a_schema_share_a_name_a_flag_or_a_place_in_a_file(sche
     rules = declared(schema).values()
 
     assert len(declared(schema)) == len({rule.attribute for rule in rules})
-    for told in ([rule.flag for rule in rules if rule.flag], [rule.file for rule in rules if rule.file]):
-        assert len(told) == len(set(told)), sorted(each for each in told if told.count(each) > 1)
+    for names in ([rule.flag for rule in rules if rule.flag], [rule.file for rule in rules if rule.file]):
+        assert len(names) == len(set(names)), sorted(each for each in names if names.count(each) > 1)
 
 
 @pytest.mark.parametrize("schema", ALL, ids=lambda each: each.__name__)
@@ -134,7 +134,7 @@ def test_one_word_out_of_a_few() -> None:
     check = one_of("Public", "Private")
 
     assert check("Public") is None
-    assert check("public") == "'public' is none of Public, Private"
+    assert check("public") == "'public' is not one of Public, Private"
 
 
 def test_a_number_within_bounds() -> None:

@@ -12,7 +12,7 @@ from protokube.spec.parse import parse
 
 
 def warnings(*texts: str) -> list[str]:
-    """What is said about a document that is taken, as `line path: message`."""
+    """The warnings about an accepted document, as `line path: message`."""
     return [f"{each.where.line} {each.path}: {each.message}" for each in read(*texts).warnings if each.where]
 
 
@@ -29,7 +29,7 @@ def test_a_cloud_we_cannot_work_with_is_refused_in_their_words(cloud: str) -> No
     found = one_problem(a_kops_cluster().replace("aws", f"'{cloud}'"))
 
     assert found.path == "cloud"
-    assert found.message == f"cannot be carried out: cloudProvider {cloud!r} is not known here; {', '.join(CLOUDS)} are"
+    assert found.message == f"not supported: cloudProvider {cloud!r}; supported are {', '.join(CLOUDS)}"
     assert found.where == Where("spec.yaml", 6)
 
 
@@ -44,8 +44,8 @@ def test_the_roles_that_files_and_hooks_are_for_go_by_our_names_too(what: str) -
     spec = read(a_kops_cluster(listed), a_kops_group(f"role: Node\n{listed}"))
 
     for holder in (spec.cluster, spec.groups["nodes"]):
-        (told,) = holder[what].values() if what == "fileAssets" else holder[what]
-        assert told["roles"] == ["Master", "Node"]
+        (item,) = holder[what].values() if what == "fileAssets" else holder[what]
+        assert item["roles"] == ["Master", "Node"]
     assert spec.warnings == ()
 
 
@@ -59,7 +59,7 @@ def test_a_group_managed_by_something_else_is_refused() -> None:
     found = one_problem(a_kops_cluster(), a_kops_group("role: Node\nmanager: Karpenter"))
 
     assert found.path == "instanceGroups.nodes.manager"
-    assert "'Karpenter' is not known here" in found.message
+    assert "'Karpenter'; use CloudGroup" in found.message
 
 
 # --- networking
@@ -95,7 +95,7 @@ def test_networks_without_a_value_are_not_chosen() -> None:
 def test_two_networks_are_one_too_many() -> None:
     found = one_problem(a_kops_cluster("networking:\n  calico: {}\n  flannel: {}\n"))
 
-    assert (found.path, found.message) == ("networking.flannel", "a second network; calico is chosen already")
+    assert (found.path, found.message) == ("networking.flannel", "a second network plugin; calico is set already")
     assert found.where == Where("spec.yaml", 10)
 
 
@@ -105,7 +105,7 @@ def test_two_networks_are_one_too_many() -> None:
 def test_a_network_nobody_knows_is_a_problem(theirs: str, hint: str) -> None:
     found = one_problem(a_kops_cluster(f"networking:\n  {theirs}: {{}}"))
 
-    assert (found.path, found.message, found.hint) == (f"networking.{theirs}", "is not a network known here", hint)
+    assert (found.path, found.message, found.hint) == (f"networking.{theirs}", "unknown network plugin", hint)
 
 
 def test_a_network_written_our_way_is_taken_too() -> None:
@@ -146,7 +146,7 @@ def test_a_way_of_authorization_nobody_knows_is_a_problem_once() -> None:
 def test_two_ways_of_authorization_are_one_too_many() -> None:
     found = one_problem(a_kops_cluster("authorization:\n  rbac: {}\n  alwaysAllow: {}"))
 
-    assert (found.path, found.message) == ("authorization.alwaysAllow", "a second way; RBAC is chosen already")
+    assert (found.path, found.message) == ("authorization.alwaysAllow", "a second mode; RBAC is set already")
 
 
 # --- DNS
@@ -227,8 +227,8 @@ def test_what_only_etcd_manager_knows_is_passed_over_with_a_warning() -> None:
     text = a_kops_cluster(f"{ETCD}  manager:\n    image: etcd-manager:3\n    logLevel: 6\n    env: []\n    bakup: x\n")
 
     assert warnings(text) == [
-        "13 etcdClusters[0].manager.image: ignored: our agent does this part itself",
-        "14 etcdClusters[0].manager.logLevel: ignored: our agent does this part itself",
+        "13 etcdClusters[0].manager.image: ignored: protokube's agent does this itself",
+        "14 etcdClusters[0].manager.logLevel: ignored: protokube's agent does this itself",
         "15 etcdClusters[0].manager.env: ignored: settings of etcd-manager, which we do not run",
         "16 etcdClusters.main.manager.bakup: ignored: unknown field",
     ]

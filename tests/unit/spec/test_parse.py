@@ -117,12 +117,12 @@ def test_a_version_has_one_spelling_after_reading() -> None:
         (("kind: Cluster\n", ""), "kind", "is not given", "kind: Cluster or InstanceGroup"),
         (("kind: Cluster\n", "kind:\n"), "kind", "is not given", "kind: Cluster or InstanceGroup"),
         (("kind: Cluster", "kind: [Cluster]"), "kind", "is not given", "kind: Cluster or InstanceGroup"),
-        (("kind: Cluster", "kind: cluster"), "kind", "'cluster' is not known here", "did you mean `Cluster`?"),
-        (("kind: Cluster", "kind: Pod"), "kind", "'Pod' is not known here", "known are Cluster, InstanceGroup"),
+        (("kind: Cluster", "kind: cluster"), "kind", "unknown kind 'cluster'", "did you mean `Cluster`?"),
+        (("kind: Cluster", "kind: Pod"), "kind", "unknown kind 'Pod'", "known are Cluster, InstanceGroup"),
         (
             ("kind: Cluster", "kind: SSHCredential"),
             "kind",
-            "'SSHCredential' is not known here",
+            "unknown kind 'SSHCredential'",
             "known are Cluster, InstanceGroup",
         ),
         (
@@ -134,7 +134,7 @@ def test_a_version_has_one_spelling_after_reading() -> None:
         (
             ("protokube.io/v1alpha1", "v1"),
             "apiVersion",
-            "'v1' is not known here",
+            "unknown apiVersion 'v1'",
             "use protokube.io/v1alpha1 or kops.k8s.io/v1alpha2",
         ),
     ],
@@ -200,7 +200,7 @@ def test_where_something_else_is_wrong_a_missing_cluster_is_not_told_on_top() ->
 def test_a_second_cluster_is_told_with_the_place_of_the_first() -> None:
     found = one_problem(a_cluster(), a_cluster(name="prod.example.com"))
 
-    assert found.message == "a second Cluster, 'prod.example.com'; 'dev.example.com' stands at spec.yaml:1"
+    assert found.message == "a second Cluster, 'prod.example.com'; the first is 'dev.example.com' at spec.yaml:1"
     assert (found.where, found.hint) == (Where("spec.yaml", 9), "put each cluster in files of its own")
 
 
@@ -259,7 +259,7 @@ def test_a_group_that_says_it_belongs_elsewhere_is_a_problem(label: str) -> None
     assert read(a_cluster(), labelled(group, label, "dev.example.com")).groups
     found = one_problem(labelled(group, label, "prod.example.com"), a_cluster())
     assert found.path == "instanceGroups.nodes"
-    assert found.message == "says it belongs to 'prod.example.com', but the cluster is 'dev.example.com'"
+    assert found.message == "its label names the cluster 'prod.example.com', but the cluster is 'dev.example.com'"
     assert found.where == Where("spec.yaml", 4)
 
 

@@ -128,8 +128,8 @@ def test_every_field_says_what_it_is_for_or_which_flag_it_becomes() -> None:
     silent = [
         f"{name}.{field}"
         for name, part in parts.items()
-        for field, told in part["properties"].items()
-        if not described(told)
+        for field, schema in part["properties"].items()
+        if not described(schema)
     ]
     assert silent == []
     assert all(part["description"] for part in parts.values())
@@ -157,7 +157,7 @@ def test_a_setting_names_its_flag_and_its_place_in_the_file() -> None:
     assert describe(declared(kubelet)["maxPods"]) == "--max-pods or maxPods in its configuration file"
     assert describe(declared(kubelet)["hostnameOverride"]) == "--hostname-override"
     assert describe(declared(kubelet)["podLogsDir"]) == "podLogsDir (from 1.30) in its configuration file"
-    assert describe(declared(Cluster)["zones"]) == "Where machines stand"
+    assert describe(declared(Cluster)["zones"]) == "The zones in which machines run"
 
 
 def test_every_reference_leads_somewhere_and_every_part_is_used() -> None:

@@ -185,18 +185,18 @@ def test_merging_anything_but_mappings_is_a_problem(value: str) -> None:
 
 
 def test_a_key_given_twice_is_told_with_both_lines() -> None:
-    (told,) = wrong("a: 1\nb: 2\na: 3\n")
+    (message,) = wrong("a: 1\nb: 2\na: 3\n")
 
-    assert told.splitlines() == [
+    assert message.splitlines() == [
         "f.yaml:3: `a` is given twice, first on line 1",
         "  hint: keep one of the two; YAML would silently take the last",
     ]
 
 
 def test_keys_given_twice_are_found_everywhere_at_once() -> None:
-    told = wrong("a: {x: 1, x: 2}\nb:\n- {y: 1, y: 2}\n---\nc: 1\nc: 2\n")
+    messages = wrong("a: {x: 1, x: 2}\nb:\n- {y: 1, y: 2}\n---\nc: 1\nc: 2\n")
 
-    assert [each.splitlines()[0] for each in told] == [
+    assert [each.splitlines()[0] for each in messages] == [
         "f.yaml:1: `x` is given twice, first on line 1",
         "f.yaml:3: `y` is given twice, first on line 3",
         "f.yaml:6: `c` is given twice, first on line 5",
@@ -214,9 +214,9 @@ def test_an_alias_to_nothing_is_a_problem_at_its_line() -> None:
 
 @pytest.mark.parametrize("text", ["a: &x [1, *x]\n", "a: &x {b: *x}\n", "&x\na: {<<: *x}\n"])
 def test_a_value_cannot_hold_itself(text: str) -> None:
-    (told,) = wrong(text)
+    (message,) = wrong(text)
 
-    assert told.endswith("not valid YAML: `*x` stands inside the value it refers to")
+    assert message.endswith("not valid YAML: `*x` is inside the value it refers to")
 
 
 def billion_laughs(levels: int) -> str:
@@ -228,9 +228,9 @@ def billion_laughs(levels: int) -> str:
 def test_aliases_that_unfold_without_end_are_refused_at_once() -> None:
     started = time.monotonic()
 
-    (told,) = wrong(billion_laughs(30))
+    (message,) = wrong(billion_laughs(30))
 
-    assert told == "f.yaml:6: not valid YAML: aliases unfold into too many values"
+    assert message == "f.yaml:6: not valid YAML: aliases expand into too many values"
     assert time.monotonic() - started < 20, "unfolded, they would take years"
 
 
@@ -240,9 +240,9 @@ def test_aliases_that_unfold_into_thousands_are_still_read() -> None:
 
 @pytest.mark.parametrize("open_", ["[", "{a: ", "- ", "? "])
 def test_nesting_without_end_is_refused_without_a_crash(open_: str) -> None:
-    (told,) = wrong(open_ * 100_000)
+    (message,) = wrong(open_ * 100_000)
 
-    assert told == f"f.yaml:1: not valid YAML: nested more than {DEEPEST} deep"
+    assert message == f"f.yaml:1: not valid YAML: nested more than {DEEPEST} deep"
 
 
 def test_nesting_hidden_behind_aliases_is_refused_too() -> None:
@@ -264,16 +264,16 @@ def test_what_is_nested_just_deep_enough_is_read() -> None:
     [("spec:\n\tcloud: aws\n", 2), ("spec:\n  cloud: aws\n\tzones: [a]\n", 3), ("\ta: 1\n", 1)],
 )
 def test_a_tab_is_told_with_its_line_and_what_to_do(text: str, line: int) -> None:
-    (told,) = wrong(text)
+    (message,) = wrong(text)
 
-    assert told.startswith(f"f.yaml:{line}: not valid YAML: ")
-    assert told.endswith("hint: indent with spaces")
+    assert message.startswith(f"f.yaml:{line}: not valid YAML: ")
+    assert message.endswith("hint: indent with spaces")
 
 
 def test_a_bracket_left_open_is_told_with_the_line_it_was_opened_on() -> None:
-    (told,) = wrong("a: 1\nzones: [b, c\nd: 2\n")
+    (message,) = wrong("a: 1\nzones: [b, c\nd: 2\n")
 
-    assert told == (
+    assert message == (
         "f.yaml:3: not valid YAML: while parsing a flow sequence (from line 2 on) did not find expected ',' or ']'"
     )
 
@@ -299,9 +299,9 @@ def test_text_that_is_no_yaml_is_a_problem_with_a_line(text: str) -> None:
 
 
 def test_what_was_wrong_before_the_text_became_unreadable_is_told_as_well() -> None:
-    told = wrong("a: 1\na: 2\n---\nb: [\n")
+    messages = wrong("a: 1\na: 2\n---\nb: [\n")
 
-    assert [each.split(": ")[0] for each in told] == ["f.yaml:2", "f.yaml:4"]
+    assert [each.split(": ")[0] for each in messages] == ["f.yaml:2", "f.yaml:4"]
 
 
 def test_tags_change_nothing_and_run_nothing() -> None:

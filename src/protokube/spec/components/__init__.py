@@ -1,5 +1,5 @@
 """The settings of each Kubernetes component, each with its flag and its entry in the component's own file.
 
-A setting left unsaid is left to the component's own default. Which form a setting takes in a given
-Kubernetes version is decided in `protokube.config.render`, from what is declared here and from the flag tables.
+A setting that is not set is left to the component's own default. `protokube.config.render` decides whether a setting
+becomes a flag or a file entry in a given Kubernetes version, from these declarations and the flag tables.
 """

@@ -1,6 +1,6 @@
-"""What kube-apiserver is told: flags, and the files some of them point at.
+"""Settings of kube-apiserver: flags, and the files some of them point to.
 
-It has no configuration file of its own; audit policy, admission and encryption are files beside it.
+It has no configuration file of its own; audit policy, admission and encryption have separate files.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from protokube.spec.fields import duration, quantity, setting, spec_field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubeAPIServer:
-    """What kube-apiserver is told: flags, and the files some of them point at."""
+    """Settings of kube-apiserver: flags, and the files some of them point to."""
 
-    additional_service_account_issuers: list[str] | None = spec_field("More issuers whose tokens are accepted")
+    additional_service_account_issuers: list[str] | None = spec_field("Additional issuers whose tokens are accepted")
     admission_configuration: dict[str, Any] | None = spec_field(
         "An AdmissionConfiguration, written to a file of its own"
     )
@@ -25,7 +25,7 @@ class KubeAPIServer:
     anonymous_auth: bool | None = setting(flag="anonymous-auth")
     api_audiences: list[str] | None = setting(flag="api-audiences")
     api_server_count: int | None = setting(flag="apiserver-count")
-    append_admission_plugins: list[str] | None = spec_field("Admission plugins on top of ours")
+    append_admission_plugins: list[str] | None = spec_field("Admission plugins in addition to the default ones")
     audit_log_format: str | None = setting(flag="audit-log-format")
     audit_log_max_age: int | None = setting(flag="audit-log-maxage")
     audit_log_max_backups: int | None = setting(flag="audit-log-maxbackup")
@@ -63,8 +63,8 @@ class KubeAPIServer:
     cloud_provider: str | None = setting(flag="cloud-provider")
     compaction_interval: str | None = setting(flag="etcd-compaction-interval", check=duration)
     cors_allowed_origins: list[str] | None = setting(flag="cors-allowed-origins")
-    cpu_limit: str | None = spec_field("The most CPU its pod may use", check=quantity)
-    cpu_request: str | None = spec_field("CPU its pod is sure of", check=quantity)
+    cpu_limit: str | None = spec_field("CPU limit of its pod", check=quantity)
+    cpu_request: str | None = spec_field("CPU request of its pod", check=quantity)
     default_not_ready_toleration_seconds: int | None = setting(flag="default-not-ready-toleration-seconds")
     default_unreachable_toleration_seconds: int | None = setting(flag="default-unreachable-toleration-seconds")
     delete_collection_workers: int | None = setting(flag="delete-collection-workers")
@@ -77,7 +77,7 @@ class KubeAPIServer:
     enable_priority_and_fairness: bool | None = setting(flag="enable-priority-and-fairness")
     enable_profiling: bool | None = setting(flag="profiling")
     encryption_provider_config: str | None = setting(flag="encryption-provider-config")
-    env: list[dict[str, Any]] | None = spec_field("More environment for its container")
+    env: list[dict[str, Any]] | None = spec_field("Additional environment variables of its container")
     etcd_ca_file: str | None = setting(flag="etcd-cafile")
     etcd_cert_file: str | None = setting(flag="etcd-certfile")
     etcd_key_file: str | None = setting(flag="etcd-keyfile")
@@ -98,8 +98,8 @@ class KubeAPIServer:
     max_connection_bytes_per_sec: int | None = setting(flag="max-connection-bytes-per-sec")
     max_mutating_requests_inflight: int | None = setting(flag="max-mutating-requests-inflight")
     max_requests_inflight: int | None = setting(flag="max-requests-inflight")
-    memory_limit: str | None = spec_field("The most memory its pod may use", check=quantity)
-    memory_request: str | None = spec_field("Memory its pod is sure of", check=quantity)
+    memory_limit: str | None = spec_field("Memory limit of its pod", check=quantity)
+    memory_request: str | None = spec_field("Memory request of its pod", check=quantity)
     min_request_timeout: int | None = setting(flag="min-request-timeout")
     oidc_ca_file: str | None = setting(flag="oidc-ca-file", name="oidcCAFile")
     oidc_client_id: str | None = setting(flag="oidc-client-id", name="oidcClientID")
@@ -144,4 +144,4 @@ class KubeAPIServer:
     tracing_config_file: str | None = setting(flag="tracing-config-file")
     watch_cache: bool | None = setting(flag="watch-cache")
     watch_cache_sizes: list[str] | None = setting(flag="watch-cache-sizes")
-    extra_flags: dict[str, Any] | None = spec_field("Any other flag of this version, without the dashes")
+    extra_flags: dict[str, Any] | None = spec_field("Any other flag of this version, without the leading dashes")

@@ -1,6 +1,6 @@
-"""What kube-controller-manager is told.
+"""Settings of kube-controller-manager.
 
-Flags only: it reads no configuration file that is fit for use.
+Flags only: its configuration file is not a stable API.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from protokube.spec.fields import duration, quantity, setting, spec_field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubeControllerManager:
-    """What kube-controller-manager is told."""
+    """Settings of kube-controller-manager."""
 
     allocate_node_cid_rs: bool | None = setting(flag="allocate-node-cidrs", name="allocateNodeCIDRs")
     attach_detach_reconcile_sync_period: str | None = setting(
@@ -44,8 +44,8 @@ class KubeControllerManager:
     concurrent_serviceaccount_token_syncs: int | None = setting(flag="concurrent-serviceaccount-token-syncs")
     configure_cloud_routes: bool | None = setting(flag="configure-cloud-routes")
     controllers: list[str] | None = setting(flag="controllers")
-    cpu_limit: str | None = spec_field("The most CPU its pod may use", check=quantity)
-    cpu_request: str | None = spec_field("CPU its pod is sure of", check=quantity)
+    cpu_limit: str | None = spec_field("CPU limit of its pod", check=quantity)
+    cpu_request: str | None = spec_field("CPU request of its pod", check=quantity)
     disable_attach_detach_reconcile_sync: bool | None = setting(flag="disable-attach-detach-reconcile-sync")
     enable_contention_profiling: bool | None = setting(flag="contention-profiling")
     enable_leader_migration: bool | None = setting(flag="enable-leader-migration")
@@ -77,8 +77,8 @@ class KubeControllerManager:
     leader_election: LeaderElection | None = spec_field()
     log_format: str | None = setting(flag="logging-format")
     log_level: int | None = setting(flag="v")
-    memory_limit: str | None = spec_field("The most memory its pod may use", check=quantity)
-    memory_request: str | None = spec_field("Memory its pod is sure of", check=quantity)
+    memory_limit: str | None = spec_field("Memory limit of its pod", check=quantity)
+    memory_request: str | None = spec_field("Memory request of its pod", check=quantity)
     min_resync_period: str | None = setting(flag="min-resync-period")
     node_cidr_mask_size: int | None = setting(flag="node-cidr-mask-size", name="nodeCIDRMaskSize")
     node_monitor_grace_period: str | None = setting(flag="node-monitor-grace-period", check=duration)
@@ -100,4 +100,4 @@ class KubeControllerManager:
     tls_private_key_file: str | None = setting(flag="tls-private-key-file")
     unhealthy_zone_threshold: float | None = setting(flag="unhealthy-zone-threshold")
     use_service_account_credentials: bool | None = setting(flag="use-service-account-credentials")
-    extra_flags: dict[str, Any] | None = spec_field("Any other flag of this version, without the dashes")
+    extra_flags: dict[str, Any] | None = spec_field("Any other flag of this version, without the leading dashes")

@@ -1,6 +1,6 @@
-"""What a kubelet is told: KubeletConfiguration, and flags only for what that file does not hold.
+"""Settings of a kubelet: KubeletConfiguration, and flags only for what that file does not have.
 
-Most of its flags are deprecated in favour of the file, and the file grew entries over the versions: `since` says when.
+Most of its flags are deprecated in favour of the file; `since` is the version that added an entry to the file.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from protokube.spec.fields import duration, setting, spec_field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kubelet:
-    """What a kubelet is told: KubeletConfiguration, and flags only for what that file does not hold."""
+    """Settings of a kubelet: KubeletConfiguration, and flags only for what that file does not have."""
 
     address: str | None = setting(file="address")
     allowed_unsafe_sysctls: list[str] | None = setting(flag="allowed-unsafe-sysctls", file="allowedUnsafeSysctls")
@@ -233,4 +233,4 @@ class Kubelet:
     volume_stats_agg_period: str | None = setting(
         flag="volume-stats-agg-period", file="volumeStatsAggPeriod", check=duration
     )
-    extra_flags: dict[str, Any] | None = spec_field("Any other flag of this version, without the dashes")
+    extra_flags: dict[str, Any] | None = spec_field("Any other flag of this version, without the leading dashes")

@@ -1,4 +1,4 @@
-"""How replicas of one component agree on who works."""
+"""Leader election between the replicas of one component."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from protokube.spec.fields import duration, setting
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderElection:
-    """The lease of the replicas; in the scheduler's file these lose their prefix."""
+    """Settings of leader election; in the scheduler's configuration file they have no `leaderElect` prefix."""
 
     leader_elect: bool | None = setting(flag="leader-elect", file="leaderElection.leaderElect")
     leader_elect_lease_duration: str | None = setting(

@@ -1,4 +1,4 @@
-"""What kube-proxy is told: KubeProxyConfiguration; with it, nearly all flags are ignored."""
+"""Settings of kube-proxy: KubeProxyConfiguration; with it, nearly all flags are ignored."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from protokube.spec.fields import duration, quantity, setting, spec_field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubeProxy:
-    """What kube-proxy is told: KubeProxyConfiguration; with it, nearly all flags are ignored."""
+    """Settings of kube-proxy: KubeProxyConfiguration; with it, nearly all flags are ignored."""
 
     bind_address: str | None = setting(flag="bind-address", file="bindAddress")
     bind_address_hard_fail: bool | None = setting(file="bindAddressHardFail")
@@ -23,8 +23,8 @@ class KubeProxy:
     conntrack_tcp_established_timeout: str | None = setting(file="conntrack.tcpEstablishedTimeout", check=duration)
     conntrack_udp_stream_timeout: str | None = setting(file="conntrack.udpStreamTimeout", since="1.29", check=duration)
     conntrack_udp_timeout: str | None = setting(file="conntrack.udpTimeout", since="1.29", check=duration)
-    cpu_limit: str | None = spec_field("The most CPU its pod may use", check=quantity)
-    cpu_request: str | None = spec_field("CPU its pod is sure of", check=quantity)
+    cpu_limit: str | None = spec_field("CPU limit of its pod", check=quantity)
+    cpu_request: str | None = spec_field("CPU request of its pod", check=quantity)
     detect_local_bridge_interface: str | None = setting(file="detectLocal.bridgeInterface", since="1.24")
     detect_local_interface_name_prefix: str | None = setting(file="detectLocal.interfaceNamePrefix", since="1.24")
     detect_local_mode: str | None = setting(file="detectLocalMode")
@@ -50,8 +50,8 @@ class KubeProxy:
     kubeconfig: str | None = setting(flag="kubeconfig", file="clientConnection.kubeconfig")
     log_level: int | None = setting(flag="v")
     logging: dict[str, Any] | None = setting(file="logging", since="1.28")
-    memory_limit: str | None = spec_field("The most memory its pod may use", check=quantity)
-    memory_request: str | None = spec_field("Memory its pod is sure of", check=quantity)
+    memory_limit: str | None = spec_field("Memory limit of its pod", check=quantity)
+    memory_request: str | None = spec_field("Memory request of its pod", check=quantity)
     metrics_bind_address: str | None = setting(flag="metrics-bind-address", file="metricsBindAddress")
     nftables_masquerade_all: bool | None = setting(file="nftables.masqueradeAll", since="1.29")
     nftables_masquerade_bit: int | None = setting(file="nftables.masqueradeBit", since="1.29")
@@ -61,4 +61,4 @@ class KubeProxy:
     oom_score_adj: int | None = setting(file="oomScoreAdj")
     proxy_mode: str | None = setting(flag="proxy-mode", file="mode")
     show_hidden_metrics_for_version: str | None = setting(file="showHiddenMetricsForVersion")
-    extra_flags: dict[str, Any] | None = spec_field("Any other flag of this version, without the dashes")
+    extra_flags: dict[str, Any] | None = spec_field("Any other flag of this version, without the leading dashes")

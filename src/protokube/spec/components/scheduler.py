@@ -1,4 +1,4 @@
-"""What kube-scheduler is told: KubeSchedulerConfiguration, and flags for what that file does not hold."""
+"""Settings of kube-scheduler: KubeSchedulerConfiguration, and flags for what that file does not have."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from protokube.spec.fields import quantity, setting, spec_field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubeScheduler:
-    """What kube-scheduler is told: KubeSchedulerConfiguration, and flags for what that file does not hold."""
+    """Settings of kube-scheduler: KubeSchedulerConfiguration, and flags for what that file does not have."""
 
     authentication_kubeconfig: str | None = setting(flag="authentication-kubeconfig")
     authorization_always_allow_paths: list[str] | None = setting(flag="authorization-always-allow-paths")
     authorization_kubeconfig: str | None = setting(flag="authorization-kubeconfig")
     bind_address: str | None = setting(flag="bind-address")
     client_ca_file: str | None = setting(flag="client-ca-file", name="clientCAFile")
-    cpu_limit: str | None = spec_field("The most CPU its pod may use", check=quantity)
-    cpu_request: str | None = spec_field("CPU its pod is sure of", check=quantity)
+    cpu_limit: str | None = spec_field("CPU limit of its pod", check=quantity)
+    cpu_request: str | None = spec_field("CPU request of its pod", check=quantity)
     enable_contention_profiling: bool | None = setting(flag="contention-profiling", file="enableContentionProfiling")
     enable_profiling: bool | None = setting(flag="profiling", file="enableProfiling")
     extenders: list[dict[str, Any]] | None = setting(file="extenders")
@@ -33,8 +33,8 @@ class KubeScheduler:
     leader_election: LeaderElection | None = spec_field()
     log_format: str | None = setting(flag="logging-format")
     log_level: int | None = setting(flag="v")
-    memory_limit: str | None = spec_field("The most memory its pod may use", check=quantity)
-    memory_request: str | None = spec_field("Memory its pod is sure of", check=quantity)
+    memory_limit: str | None = spec_field("Memory limit of its pod", check=quantity)
+    memory_request: str | None = spec_field("Memory request of its pod", check=quantity)
     parallelism: int | None = setting(file="parallelism")
     percentage_of_nodes_to_score: int | None = setting(file="percentageOfNodesToScore")
     pod_initial_backoff_seconds: int | None = setting(file="podInitialBackoffSeconds")
@@ -46,4 +46,4 @@ class KubeScheduler:
     secure_port: int | None = setting(flag="secure-port")
     tls_cert_file: str | None = setting(flag="tls-cert-file")
     tls_private_key_file: str | None = setting(flag="tls-private-key-file")
-    extra_flags: dict[str, Any] | None = spec_field("Any other flag of this version, without the dashes")
+    extra_flags: dict[str, Any] | None = spec_field("Any other flag of this version, without the leading dashes")
