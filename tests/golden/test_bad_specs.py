@@ -103,6 +103,6 @@ def test_a_flag_of_a_complete_configuration_edited_by_hand_is_told(
     line = whole[: whole.index("      secure-port: 443\n")].count("\n") + 1
     assert capsys.readouterr().err.splitlines() == [
         "error: 1 problem in the spec",
-        f"  edited.yaml:{line} rendered.kubeAPIServer.flags.secure-port: says 6443, but the fields give 443",
+        f"  edited.yaml:{line} rendered.kubeAPIServer.flags.secure-port: is 6443, but the fields give 443",
         "    hint: change the field it comes from, or its component's `extraFlags`; or delete `rendered`",
     ]

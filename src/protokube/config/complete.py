@@ -1,7 +1,7 @@
-"""From a spec to the complete configuration: plain functions, in the order in which one decision needs another.
+"""Complete a spec: plain functions, in the order in which one decision depends on another.
 
-There is no iteration to a fixed point. Each step sees what the user said and what the steps before it decided, fills
-gaps, and notes why. The result is checked as a whole; every problem comes out at once.
+There is no iteration to a fixed point. Each step reads the user's values and the decisions of earlier steps, sets what
+is missing, and records why. The result is checked as a whole; all problems are reported at once.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from protokube.spec.version import Version
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """The same thing as the spec, with nothing left to decide."""
+    """The complete configuration: the spec, with every default and derived value set."""
 
     name: str
     cluster: Tree
     groups: dict[str, Tree]
     rendered: dict[str, Tree]
-    """Flags and files by component; under "" the cluster's, under a group's name its kubelet's."""
+    """Flags and files by component: of the control plane under "", of a group's kubelet under the group's name."""
     ledger: Ledger
     warnings: tuple[Problem, ...]
 
 
 def complete(spec: Spec, store: str | None = None, *, without_kubernetes: bool = False) -> Config:
-    """Everything decided; `store` is where the configuration will lie, if that is known.
+    """Set every value; `store` is the state store for the configuration, if it is known.
 
-    Without Kubernetes, only etcd and names will run; the configuration is complete all the same.
+    `without_kubernetes`: only etcd and DNS names will run; the configuration is complete nevertheless.
     """
     misread = frozenset(each.path for each in spec.problems)
     ledger = Ledger(places=spec.places, problems=list(spec.problems), misread=misread)
@@ -42,7 +42,7 @@ def complete(spec: Spec, store: str | None = None, *, without_kubernetes: bool =
     root = Draft({GROUPS: copy.deepcopy(spec.groups)}, ledger)
     cluster = Draft(copy.deepcopy(spec.cluster), ledger)
 
-    if not check.said(spec, ledger):  # nothing can be decided without a cloud, zones and roles
+    if not check.check_basics(spec, ledger):  # nothing can be decided without a cloud, zones and roles
         stop_at_problems(ledger)
 
     version = decide_version(cluster, spec, ledger)
@@ -76,7 +76,7 @@ def complete(spec: Spec, store: str | None = None, *, without_kubernetes: bool =
     check.whole(cluster, root, version, spec)
     rendered = rendering.render_all(cluster, root, version)
     check.check_files(cluster, root, rendered)
-    if not ledger.problems:  # otherwise every flag that follows from a wrong value would be told as changed
+    if not ledger.problems:  # otherwise every flag derived from a wrong value would be reported as changed
         check.unchanged(spec.rendered, rendered, ledger)
     stop_at_problems(ledger)
     warnings = sorted({*spec.warnings, *ledger.warnings}, key=lambda each: each.order)
@@ -96,33 +96,35 @@ def stop_at_problems(ledger: Ledger) -> None:
 
 
 def decide_version(cluster: Draft, spec: Spec, ledger: Ledger) -> Version:
-    text = cluster.decide("kubernetesVersion", str(versions.DEFAULT), "the newest version we know well")
+    text = cluster.decide(
+        "kubernetesVersion", str(versions.DEFAULT), "the newest version that all end-to-end tests run on"
+    )
     version = versions.parse(text) or versions.DEFAULT
     ledger.for_reading = spec.translated and version < versions.OLDEST
     return version
 
 
 def decide_places(cluster: Draft, root: Draft, cloud: str) -> list[str]:
-    """Zones, region, and how many masters and nodes: said, or read off subnets, groups and members."""
-    said = cluster.get("subnets") or {}
-    by_subnet = [each["zone"] for each in said.values() if "zone" in each]
+    """Zones, region, and the number of masters and nodes: given, or derived from subnets, groups and members."""
+    subnets = cluster.get("subnets") or {}
+    by_subnet = [each["zone"] for each in subnets.values() if "zone" in each]
     by_group = [zone for _, each in root.each(GROUPS) for zone in each.get("zones") or []]
-    regional = any("region" in each for each in said.values())
+    regional = any("region" in each for each in subnets.values())
     if by_subnet and not cluster.has("zones") and not (regional and by_group):
-        cluster.decide("zones", list(dict.fromkeys(by_subnet)), "where the subnets lie", cluster.at("subnets"))
+        cluster.decide("zones", list(dict.fromkeys(by_subnet)), "the zones of the subnets", cluster.at("subnets"))
     if by_group and not cluster.has("zones"):
-        cluster.decide("zones", list(dict.fromkeys(by_group)), "where the groups stand", GROUPS)
+        cluster.decide("zones", list(dict.fromkeys(by_group)), "the zones of the groups", GROUPS)
     if by_name := network.zones_in_names(cloud, cluster.tree):
         of = cluster.at("etcdClusters")
         cluster.decide("zones", by_name, "the groups of the etcd members are named after them", of)
-    because = f"{cloud} has no zones of its own"
+    because = f"{cloud} has no zones"
     zones = cluster.decide("zones", groups.DEFAULT_ZONES.get(cloud, []), because, cluster.at("cloud"))
     regions = {region for zone in zones if (region := network.region_of(cloud, zone))}
     if len(regions) == 1:
         cluster.decide("region", regions.pop(), "the region of the zones", cluster.at("zones"))
-    _count(cluster, root, "masters", "Master", 3, "any one may be lost")
+    _count(cluster, root, "masters", "Master", 3, "the cluster survives the loss of any one")
     spare = 0 if cloud in groups.DEFAULT_ZONES else 2
-    because = "one may be lost" if spare else "the inventory names nodes, if there are any"
+    because = "pods survive the loss of one" if spare else "the inventory lists the nodes, if there are any"
     _count(cluster, root, "nodes", "Node", spare, because)
     return list(zones)
 
@@ -144,35 +146,35 @@ def decide_names(cluster: Draft, cloud: str, name: str) -> None:
     if cloud == "local":
         cluster.decide("dnsZone", name, "the embedded DNS server serves it", "metadata.name")
     cluster.decide("additionalSans", [], "no further names")
-    cluster.decide("clusterDNSDomain", "cluster.local", "what everybody expects")
+    cluster.decide("clusterDNSDomain", "cluster.local", "the usual domain")
 
 
 def decide_store(cluster: Draft, name: str, store: str | None) -> None:
     if store:
         cluster.decide("configBase", f"{store.rstrip('/')}/{name}", "the store it is written to", "metadata.name")
     base, of = etcd.in_store(cluster)
-    cluster.decide("keyStore", f"{base}pki", "beside the configuration", *of)
-    cluster.decide("secretStore", f"{base}secrets", "beside the configuration", *of)
+    cluster.decide("keyStore", f"{base}pki", "next to the configuration", *of)
+    cluster.decide("secretStore", f"{base}secrets", "next to the configuration", *of)
 
 
 def decide_topology(cluster: Draft, name: str) -> None:
     topology = cluster.under("topology")
     topology.decide("masters", "public", "machines have addresses of their own")
-    topology.decide("nodes", topology.get("masters"), "as the masters", topology.at("masters"))
+    topology.decide("nodes", topology.get("masters"), "same as the masters", topology.at("masters"))
     hidden = name.endswith(".k8s.local")
-    because = "a zone for all to see"
+    because = "a public DNS zone"
     if hidden:
-        because = "no zone can hold this name; machines compute the records themselves"
+        because = "no DNS zone can have this name; machines compute the records themselves"
     topology.under("dns").decide("type", "None" if hidden else "Public", because, "metadata.name")
     networking = cluster.under("networking")
     networking.decide("plugin", "kubenet", "a bridge on each node and routes between them: nothing to install")
-    cluster.decide("api", {"dns": {}}, "the masters' addresses stand in DNS")
+    cluster.decide("api", {"dns": {}}, "the masters' addresses are published in DNS")
     api = cluster.under("api")
     if isinstance(api.get("loadBalancer"), dict):
         balancer = api.under("loadBalancer")
-        balancer.decide("type", "Public", "people reach it from outside")
-        balancer.decide("useForInternalApi", False, "machines find masters by DNS, which heals faster")
+        balancer.decide("type", "Public", "users reach it from outside")
+        balancer.decide("useForInternalApi", False, "machines find masters by DNS, which recovers faster")
     for field, who in (("sshAccess", "SSH"), ("kubernetesApiAccess", "the API")):
-        cluster.decide(field, ["0.0.0.0/0"], f"anybody may try to reach {who}; keys and certificates decide")
-    cluster.decide("nodePortAccess", [], "nobody outside reaches node ports")
-    cluster.decide("authorization", "RBAC", "rights are given, not taken")
+        cluster.decide(field, ["0.0.0.0/0"], f"any address may connect to {who}; keys and certificates control access")
+    cluster.decide("nodePortAccess", [], "node ports are closed to the outside")
+    cluster.decide("authorization", "RBAC", "only granted permissions are allowed")

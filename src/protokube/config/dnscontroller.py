@@ -1,6 +1,6 @@
-"""Where the dns-controller runs, and what it is told: only where somebody says which zones there are to write to.
+"""Whether the dns-controller runs, and its settings: it needs a DNS provider with zones that it may write to.
 
-Each cloud has its own answer; who has none is asked for two: the server of the zones, and a key in the store.
+AWS and the local cloud have a provider. Elsewhere the user gives the server of the zones, and a key in the state store.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from protokube.config.places import own_folder
 
 ROUTE53, RFC2136 = "aws-route53", "rfc2136"
 EXTRAS = {ROUTE53: ("dns", "route53"), RFC2136: ("dns",)}
-"""By provider: of our own extras, those that it takes."""
+"""By provider: the extras of our own package that it needs."""
 LOCAL_SERVER = "10.77.0.1"
-"""Where the embedded DNS server answers the hosts of the local cloud."""
+"""The address at which the embedded DNS server serves the hosts of the local cloud."""
 KEY_SECRET = "dns-update-key"  # noqa: S105 (the name of a secret)
-"""The secret of the store that is the key for updates."""
+"""The secret in the state store that is the key for DNS updates."""
 NAME = "dns-controller"
 HOME = own_folder(NAME)
 IMAGE = f"protokube/{NAME}:{__version__}"
 
 
 def runs(cluster: Mapping[str, Any]) -> bool:
-    """Whether masters run it, by a complete configuration."""
-    told = cluster["dnsController"]
-    return bool(told["enabled"] and told.get("provider"))
+    """Whether masters run it, according to a complete configuration."""
+    settings = cluster["dnsController"]
+    return bool(settings["enabled"] and settings.get("provider"))
 
 
 def complete_dns_controller(cluster: Draft, cloud: str) -> None:
@@ -36,31 +36,33 @@ def complete_dns_controller(cluster: Draft, cloud: str) -> None:
     wished = controller.get("enabled") is True or (cloud == "gce" and not controller.has("enabled"))
     provider = _provider(cluster, controller, cloud)
     if provider:
-        controller.decide("enabled", True, "annotations become records", controller.at("provider"))
+        controller.decide("enabled", True, "there is a DNS provider", controller.at("provider"))
     else:
         because, of = _why_not(cluster, cloud)
         controller.decide("enabled", False, because, *of)
         if wished:
-            told, hint = f"it does not run: {because}", "dnsController.server names a server that takes updates"
-            controller.ledger.warn(controller.at("enabled"), told, hint)
-    controller.decide("watchIngress", False, "only when asked for")
+            message, hint = f"it does not run: {because}", "set dnsController.server to a server that accepts updates"
+            controller.ledger.warn(controller.at("enabled"), message, hint)
+    controller.decide("watchIngress", False, "only on request")
     if not provider or not controller.get("enabled"):
         return
     _zones(cluster, controller, provider)
     if provider == RFC2136:
         _server(controller, cloud)
     name, of = _image(cluster)
-    controller.decide("image", name, "it comes with protokube", *of)
-    controller.decide("kubeconfig", f"{HOME}/kubeconfig", "where nodeup puts it")
+    controller.decide("image", name, "the image comes with protokube", *of)
+    controller.decide("kubeconfig", f"{HOME}/kubeconfig", "the path that nodeup writes")
 
 
 def _provider(cluster: Draft, controller: Draft, cloud: str) -> str | None:
     if controller.get("server"):
         controller.decide("provider", RFC2136, "a server is named", controller.at("server"))
     elif cloud == "local":
-        controller.decide("provider", RFC2136, "as the embedded DNS server takes updates", cluster.at("cloud"))
+        controller.decide(
+            "provider", RFC2136, "the embedded DNS server accepts updates by rfc2136", cluster.at("cloud")
+        )
     elif cloud == "aws" and not _hidden(cluster):
-        controller.decide("provider", ROUTE53, "the DNS of the cloud", cluster.at("cloud"))
+        controller.decide("provider", ROUTE53, "the DNS service of the cloud", cluster.at("cloud"))
     found: str | None = controller.get("provider")
     return found
 
@@ -74,17 +76,17 @@ def _why_not(cluster: Draft, cloud: str) -> tuple[str, tuple[str, ...]]:
         return "there is no zone to write to", (cluster.at("topology.dns.type"),)
     if cloud == "gce":
         return "Cloud DNS is not built yet", (cluster.at("cloud"),)
-    return "nobody said which server has the zones", (cluster.at("cloud"),)
+    return "no DNS provider is given", (cluster.at("cloud"),)
 
 
 def _zones(cluster: Draft, controller: Draft, provider: str) -> None:
-    """Without a word, Route 53 is asked which zones there are; a server of the user's cannot be asked."""
+    """Zones may be left out for Route 53, which can list them; an RFC 2136 server cannot."""
     if zone := cluster.get("dnsZone"):
         rule = zone if "." in zone or provider == RFC2136 else f"*/{zone}"
         controller.decide("zones", [rule], "the zone of the cluster", cluster.at("dnsZone"))
     if provider == RFC2136 and not controller.get("zones"):
         path = controller.at("zones")
-        controller.ledger.problem(path, "a DNS server cannot be asked which zones it has", "say dnsZone, or zones here")
+        controller.ledger.problem(path, "an rfc2136 server cannot list its zones", "set dnsZone, or zones here")
 
 
 def _server(controller: Draft, cloud: str) -> None:
@@ -93,10 +95,10 @@ def _server(controller: Draft, cloud: str) -> None:
     elif not controller.get("server"):
         path = controller.at("server")
         controller.ledger.problem(path, "rfc2136 needs the primary server of the zones", "server: ADDRESS")
-    controller.decide("keyFile", f"{HOME}/update.key", f"the secret {KEY_SECRET} of the store is written there")
+    controller.decide("keyFile", f"{HOME}/update.key", f"the secret {KEY_SECRET} of the state store is written there")
 
 
 def _image(cluster: Draft) -> tuple[str, tuple[str, ...]]:
-    """Ours lies in no registry of Kubernetes'; where the user has one for everything, it is there too."""
+    """Our image is not in Kubernetes' registry; if the user has a registry for all images, it is expected there."""
     host, of = registry(cluster)
     return (IMAGE, ()) if host == REGISTRY else (f"{host}/{IMAGE}", of)

@@ -1,4 +1,4 @@
-"""A complete configuration as documents: the same kinds as the spec, in the order the schema declares.
+"""A complete configuration as documents: the same kinds as the spec, with fields in the order of the schema.
 
 Equal configurations give equal bytes, and reading one back and completing it changes nothing.
 """
@@ -21,15 +21,15 @@ from protokube.spec.group import InstanceGroup
 from protokube.spec.parse import API_VERSION, CLUSTER_LABELS
 
 UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-"""JSON may hold these as they are, but a JSON text is also read as YAML, which may not."""
+"""JSON allows these unescaped, but JSON text is also read as YAML, which does not."""
 
 
 GROUPS_ANNOTATION = "protokube.io/instance-groups"
-"""Which groups belong to this very configuration: a reader of a store need not list it, and meets no old ones."""
+"""The groups of this configuration: a reader need not list the store, and does not pick up stale groups."""
 
 
 def documents(config: Config) -> Iterator[Tree]:
-    """The cluster, then its groups by name; each with the flags and files that follow."""
+    """The cluster, then its groups by name; each with its rendered flags and files."""
     head = {"name": config.name, "annotations": {GROUPS_ANNOTATION: ",".join(config.groups)}}
     yield document("Cluster", head, wire(Cluster, config.cluster), config.rendered.get("", {}))
     label = {CLUSTER_LABELS[0]: config.name}
@@ -44,7 +44,7 @@ def document(kind: str, metadata: Tree, spec: Tree, rendered: Tree) -> Tree:
 
 
 def wire(schema: type, tree: Tree) -> Tree:
-    """Fields in the order of the schema; things with a name as a list again."""
+    """Fields in the order of the schema; mappings by name become lists of named items again."""
     found: Tree = {}
     for name, rule in declared(schema).items():
         if name not in tree:
@@ -61,7 +61,7 @@ def wire(schema: type, tree: Tree) -> Tree:
 
 
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # C where PyYAML has it
-    """Block style for text of several lines; no anchors: a reader should not have to look elsewhere."""
+    """Block style for multi-line text; no anchors, so that every value is readable in place."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
         return True
@@ -79,7 +79,7 @@ def _number(dumper: Any, value: float) -> Any:
 
 _Dumper.add_representer(str, _text)
 _Dumper.add_representer(float, _number)
-# PyYAML takes only 1.0e-05 for a number, our reader and Go's take 1e-05 for one: numbers plain, such text in quotes
+# PyYAML reads only 1.0e-05 as a number, our reader and Go's also 1e-05: write numbers plain, and quote such text
 _Dumper.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, list("-+.0123456789"))
 
 

@@ -1,7 +1,7 @@
-"""The configuration while it is being completed: what the user said, what was decided, and why.
+"""The configuration while it is being completed: the user's values, the decisions, and their reasons.
 
-A draft starts as the user's own values, so whatever the user said stands by construction, `0`, `false` and `""`
-included. `decide` fills a gap and notes the reason; it never looks at a value that is there, it only returns it.
+A draft starts with the user's values, so these are kept by construction, including `0`, `false` and `""`. `decide` sets
+a missing value and records the reason; it returns an existing value without looking at it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Why a value is what it is: the user's if it has a place, derived if it follows from others, else a default."""
+    """Why a value is what it is: set by the user (`where`), derived from other values (`of`), or a default."""
 
     because: str = ""
     of: tuple[str, ...] = ()
@@ -26,7 +26,7 @@ class Origin:
 
     @property
     def inherited(self) -> bool:
-        """Taken over as it is from one other place."""
+        """Copied unchanged from one other path."""
         return not self.because and len(self.of) == 1
 
     @property
@@ -38,21 +38,21 @@ class Origin:
 
 @dataclass(slots=True)
 class Ledger:
-    """The origin of every value, by path; and everything noticed on the way."""
+    """The origin of every value by path, and all problems and warnings."""
 
     places: Mapping[str, Where]
     origins: dict[str, Origin] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     misread: frozenset[str] = frozenset()
-    """Paths whose values could not be understood and so are missing here."""
+    """Paths whose values could not be decoded and are therefore missing."""
     warnings: list[Problem] = field(default_factory=list)
     for_reading: bool = False
-    """A document of the original for a Kubernetes we no longer bring up: shown in the form of our oldest."""
+    """A document of the original for an unsupported, older Kubernetes: completed in the form of our oldest version."""
     without_kubernetes: bool = False
-    """Only etcd and names will run: what Kubernetes needs of them is not told."""
+    """Only etcd and DNS names will run: checks of what Kubernetes needs from them are skipped."""
 
     def origin(self, path: str) -> Origin | None:
-        """Where the value at this path came from; a part of a value came from where the whole did."""
+        """The origin of the value at this path; a part of a value has the origin of the whole."""
         while path:
             if path in self.origins:
                 return self.origins[path]
@@ -62,7 +62,7 @@ class Ledger:
         return None
 
     def where(self, *paths: str) -> Where | None:
-        """The user's place of the first of these paths that has one, looking through what was derived from it."""
+        """The file and line of the first of these paths that has one, following derived values to their sources."""
         queue, seen = list(paths), set(paths)
         while queue:
             origin = self.origin(queue.pop(0))
@@ -75,7 +75,7 @@ class Ledger:
         return None
 
     def problem(self, path: str, message: str, hint: str = "", *also: str) -> None:
-        """Something that keeps the cluster from working; what was wrong as it was read is not told a second time."""
+        """Record a problem that keeps the cluster from working; values that failed to decode are not reported twice."""
         if self.doubtful(path):
             return
         self.problems.append(Problem(path=path, message=message, hint=hint, where=self.where(path, *also)))
@@ -84,17 +84,17 @@ class Ledger:
         self.warnings.append(Problem(path=path, message=message, hint=hint, where=self.where(path, *also)))
 
     def doubtful(self, path: str) -> bool:
-        """Whether something at or under this path could not be understood, so that nothing can be said of it."""
+        """Whether a value at or under this path could not be decoded, so that checks of it are meaningless."""
         return "spec" in self.misread or any(
             each == path or each.startswith((f"{path}.", f"{path}[")) for each in self.misread
         )
 
     def unfit(self, path: str, message: str, hint: str = "") -> None:
-        """Something this version of Kubernetes cannot take: wrong in a cluster, a remark in one only looked at."""
+        """A setting that this version of Kubernetes does not support: a problem, but a warning if `for_reading`."""
         (self.warn if self.for_reading else self.problem)(path, message, hint)
 
     def source(self, path: str) -> str:
-        """Where a value that was taken over unchanged stands first, so that a problem is told once."""
+        """The path that an inherited value was copied from, so that a problem is reported once."""
         origin = self.origins.get(path)
         return origin.of[0] if origin and origin.inherited else path
 
@@ -115,11 +115,11 @@ class Draft:
         return name in self.tree
 
     def get(self, name: str) -> Any:
-        """What stands there now: said, or decided before."""
+        """The current value: the user's, or one decided before."""
         return self.tree.get(name)
 
     def decide(self, name: str, otherwise: T, because: str, *of: str) -> T:
-        """The user's value, or else this one, for this reason; `of` are full paths it follows from."""
+        """Return the user's value, or set this one and record the reason; `of` are full paths it is derived from."""
         if name in self.tree:
             return cast("T", self.tree[name])
         self.tree[name] = otherwise
@@ -127,17 +127,17 @@ class Draft:
         return otherwise
 
     def under(self, name: str) -> Draft:
-        """A mapping inside this one, made if it is not there."""
+        """A nested mapping, created if it is missing."""
         return Draft(self.tree.setdefault(name, {}), self.ledger, self.at(name))
 
     def each(self, name: str) -> Iterator[tuple[str, Draft]]:
-        """The named things inside this field."""
+        """The named items of this field."""
         path = self.at(name)
         for key, tree in self.tree.get(name, {}).items():
             yield key, Draft(tree, self.ledger, join(path, key))
 
     def inherit(self, name: str, value: Any, source: str) -> None:
-        """Take over a value from another place unless there is one here."""
+        """Copy a value from another path unless there is one here."""
         if name not in self.tree:
             self.tree[name] = value
             self.ledger.origins[self.at(name)] = Origin("", (source,))

@@ -42,11 +42,11 @@ SECTIONS = {
     "peer-skip-client-san-verification": "peer-transport-security.skip-client-san-verification",
     "experimental-snapshot-catchup-entries": "experimental-snapshot-catch-up-entries",
 }
-"""Where etcd's file has another name for a flag than the flag's own."""
+"""Entries of etcd's file that are not named like the flag."""
 SINCE = dict.fromkeys(
     ("client-cert-allowed-hostname", "peer-cert-allowed-cn", "peer-cert-allowed-hostname"), Version(3, 5, 15)
 )
-"""When the file got what was a flag before."""
+"""The etcd version since which the file has the entry; earlier ones have only the flag."""
 FIELDS = {
     "data-dir": "dataDir", "election-timeout": "leaderElectionTimeout", "heartbeat-interval": "heartbeatInterval",
     "initial-cluster-token": "token", "listen-client-urls": "clientPort", "listen-metrics-urls": "metricsPort",
@@ -60,7 +60,7 @@ FLAG_ONLY = frozenset({
     "discovery-request-timeout", "discovery-token", "discovery-user", "proxy", "proxy-dial-timeout",
     "proxy-failure-wait", "proxy-read-timeout", "proxy-refresh-interval", "proxy-write-timeout",
 })  # fmt: skip
-"""What the file does not hold; etcd would read such an entry without a word and do nothing."""
+"""Flags that the file does not have; etcd silently ignores such an entry."""
 LISTS = frozenset({"cipher-suites", "log-outputs", *SINCE})
 DURATIONS = frozenset({
     "backend-batch-interval", "compact-hash-check-time", "compaction-sleep-interval", "corrupt-check-time",
@@ -70,31 +70,31 @@ DURATIONS = frozenset({
     "grpc-keepalive-interval", "grpc-keepalive-min-time", "grpc-keepalive-timeout", "warning-apply-duration",
     "warning-unary-request-duration", "watch-progress-notify-interval",
 })  # fmt: skip
-"""Text for a flag, but for the file a number of nanoseconds: with text there etcd does not start."""
+"""Durations: text in a flag, but a number of nanoseconds in the file, where etcd does not start with text."""
 PROGRESS, PROGRESS_EVERY = "watch-progress-notify-interval", 5 * 10**9
-"""How often etcd tells an API server how far a watch is on which nothing happens. Only by that does an API server send
-bookmarks to those who watch a quiet kind: at etcd's own 10 minutes they cannot tell quiet from broken."""
+"""How often etcd sends progress notifications on idle watches. API servers send bookmarks to watchers of a quiet kind
+only after such a notification: with etcd's default of 10 minutes these cannot tell an idle watch from a broken one."""
 UNITS = {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "ms": 1, "s": 1e3, "m": 60e3, "h": 3600e3}
 
 
 def etcd_members(cluster: Draft, key: str, etcd: Draft) -> Tree:
-    """For each member its file, and the environment that names it."""
+    """For each member its file, and the environment variable that names the file."""
     internal, port = cluster.get("masterInternalName"), etcd.get("peerPort")
     members = list(etcd.get("members"))
     hosts = {short: member_dns_name(internal, key, short) for short in members}
     peers = ",".join(f"{member_name(key, short)}=https://{host}:{port}" for short, host in sorted(hosts.items()))
     extra, env = dict(_extra(etcd)), dict(_environment(etcd))
-    told: Tree = {}
+    rendered: Tree = {}
     for short in members:
         path = f"{CONFIG_DIRECTORY}/{'etcd' if key == 'main' else f'etcd-{key}'}.yaml"
         content = _file(etcd, key, short, hosts[short], peers)
         for flag, value in extra.items():
-            content.pop(flag.removeprefix("experimental-"), None)  # ours, under its newer name: etcd refuses both
+            content.pop(flag.removeprefix("experimental-"), None)  # our value under the newer name: etcd refuses both
             put(content, SECTIONS.get(flag, flag), value)
-        told[short] = {"env": {"ETCD_CONFIG_FILE": path, **env}, "files": {path: content}}
+        rendered[short] = {"env": {"ETCD_CONFIG_FILE": path, **env}, "files": {path: content}}
         of = (etcd.at(f"members.{short}"), etcd.path)
-        etcd.ledger.origins[f"etcd.{key}.{short}"] = Origin("follows from the member and its cluster", of)
-    return told
+        etcd.ledger.origins[f"etcd.{key}.{short}"] = Origin("derived from the member and its etcd cluster", of)
+    return rendered
 
 
 def _file(etcd: Draft, key: str, short: str, host: str, peers: str) -> Tree:
@@ -112,7 +112,7 @@ def _file(etcd: Draft, key: str, short: str, host: str, peers: str) -> Tree:
         "initial-cluster-state": "new",
         "quota-backend-bytes": etcd.get("quotaBackendBytes"),
         "pre-vote": True,
-        "enable-grpc-gateway": True,  # on by default, but not where a file is read; the agent asks through it
+        "enable-grpc-gateway": True,  # off by default if etcd reads a file; the agent uses the gateway
         "logger": "zap",
         "log-outputs": ["stderr"],
         "client-transport-security": _tls("etcd-client-ca", f"{member_name(key, short)}-server"),
@@ -140,7 +140,7 @@ def _tls(authority: str, certificate: str) -> Tree:
 def _extra(etcd: Draft) -> list[tuple[str, Any]]:
     version = parse(etcd.get("version")) or Version(3, 5)
     table = flag_table("etcd", version.series)
-    said = {name.removeprefix("--") for name in etcd.get("extraFlags") or {}}
+    given = {name.removeprefix("--") for name in etcd.get("extraFlags") or {}}
     found = []
     for name, value in (etcd.get("extraFlags") or {}).items():
         flag = name.removeprefix("--")
@@ -148,21 +148,21 @@ def _extra(etcd: Draft) -> list[tuple[str, Any]]:
         if not table.lists(flag):
             etcd.ledger.unfit(path, f"etcd {version.short} has no flag --{flag}", near(flag, table.sure))
         elif flag in FIELDS:
-            etcd.ledger.problem(path, "has a field of its own", f"set {etcd.at(FIELDS[flag])}")
+            etcd.ledger.problem(path, "there is a field for it", f"set {etcd.at(FIELDS[flag])}")
         elif flag in FLAG_ONLY or version < SINCE.get(flag, Version(0, 0)):
-            message = f"etcd {version} takes --{flag} as a flag only, and reads no flags beside its file"
-            etcd.ledger.unfit(path, message, "take it out of the spec")
+            message = f"etcd {version} has --{flag} only as a flag, and ignores flags if it reads a file"
+            etcd.ledger.unfit(path, message, "remove it from the spec")
         elif flag in DURATIONS and duration(str(value)):
             etcd.ledger.problem(path, str(duration(str(value))))
-        elif (newer := flag.removeprefix("experimental-")) != flag and newer in said:
-            etcd.ledger.problem(path, f"is the former name of --{newer}: etcd does not start with both", "take it out")
+        elif (newer := flag.removeprefix("experimental-")) != flag and newer in given:
+            etcd.ledger.problem(path, f"is the old name of --{newer}: etcd does not start with both", "remove it")
         else:
             found.append((flag, _entry(flag, value)))
     return found
 
 
 def _entry(flag: str, value: Any) -> Any:
-    """The value of a flag as the file wants it."""
+    """The value of a flag in the form that the file needs."""
     if flag in DURATIONS:
         return round(milliseconds(str(value)) * 1e6)
     return words(value) if flag in LISTS and isinstance(value, str) else value
@@ -181,7 +181,7 @@ def _environment(etcd: Draft) -> Iterator[tuple[str, str]]:
 
 
 def milliseconds(text: str) -> float:
-    """A duration as etcd counts it."""
+    """A duration in milliseconds."""
     if text[:1] in ("-", "+"):
         return milliseconds(text[1:]) * (-1 if text[0] == "-" else 1)
     total, digits, unit = 0.0, "", ""

@@ -1,4 +1,4 @@
-"""Which version of etcd goes with which Kubernetes."""
+"""The etcd version for each Kubernetes version."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from protokube.config.images import by_version
 from protokube.spec.version import Version
 
 ETCD = {(1, 20): "3.4.13", (1, 22): "3.5.24", (1, 34): "3.6.8"}
-"""As Kubernetes' own releases have them: there are images of these. Never 3.5.0 to 3.5.2, which corrupt data."""
+"""The versions that Kubernetes releases use, so that images exist. Never 3.5.0 to 3.5.2, which can corrupt data."""
 ASKS_FOR_PROGRESS = Version(1, 31)
-"""Since then, API servers answer lists from their cache, and ask etcd how far their watch is."""
+"""Since this version, API servers serve consistent lists from their cache, which needs progress requests to etcd."""
 ANSWERS_PROGRESS = {(3, 4): 31, (3, 5): 13}
-"""Patch releases since which etcd's answer to that can be relied on, as API servers judge it; 3.6 always could."""
+"""First patch releases whose progress replies API servers rely on; 3.6 supports them from the start."""
 
 
 def etcd_for(kubernetes: Version) -> str:
@@ -18,7 +18,7 @@ def etcd_for(kubernetes: Version) -> str:
 
 
 def too_old(etcd: Version, kubernetes: Version) -> str:
-    """What a Kubernetes misses at an etcd that is too old for it, if so."""
+    """What this etcd lacks for this Kubernetes; "" if nothing."""
     if kubernetes < ASKS_FOR_PROGRESS or etcd.series >= (3, 6):
         return ""
     since = ANSWERS_PROGRESS.get((etcd.major, etcd.minor))

@@ -1,7 +1,8 @@
-"""Which flags each component has, by version.
+"""The flags of each component, by version.
 
-The tables were read off real binaries of some minor versions. Between two of them a flag is taken to exist only if both
-neighbours list it, and to be deprecated if either says so: what we write must be right on a version we have not seen.
+The tables were generated from real binaries of some minor versions. For a version between two tables a flag is taken to
+exist only if both neighbours list it, and to be deprecated if either marks it so: rendered flags must be valid on
+versions without a table.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ class FlagTable:
     component: str
     version: str
     sure: dict[str, dict[str, Any]]
-    """Listed by the version itself, or by both neighbours."""
+    """Listed by the table of this version, or by both neighbours."""
     perhaps: dict[str, str]
-    """Listed by one neighbour only, and by which."""
+    """Listed by one neighbour only, with the version of that neighbour."""
 
     def lists(self, flag: str) -> bool:
         return flag in self.sure
@@ -55,7 +56,7 @@ def _read(name: str) -> dict[str, Any]:
 
 @cache
 def flag_table(component: str, series: Version) -> FlagTable:
-    """The flags of a component at a minor version; beyond the oldest and newest table, those stand in."""
+    """The flags of a component at a minor version; outside of the tables' range, the oldest or newest table is used."""
     prefix, known = ("etcd-", ETCD_TABLES) if component == "etcd" else ("", KUBERNETES_TABLES)
     versions = {name: parse(name) for name in known}
     below = [name for name, version in versions.items() if version and version <= series] or [known[0]]

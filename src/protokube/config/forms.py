@@ -1,4 +1,4 @@
-"""How a setting said as text becomes the structure a configuration file wants, and how a value is written as a flag."""
+"""Convert settings given as text into the structure of a configuration file, and values into flags."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def words(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def gates(said: dict[str, str]) -> dict[str, bool]:
+def gates(given: dict[str, str]) -> dict[str, bool]:
     """Feature gates are text in a spec, as in the original, and true or false in a file."""
-    return {name: value in TRUE for name, value in said.items()}
+    return {name: value in TRUE for name, value in given.items()}
 
 
-def taints(said: list[str]) -> list[dict[str, str]]:
+def taints(given: list[str]) -> list[dict[str, str]]:
     """`key=value:Effect`, `key:Effect`; a missing value is empty."""
     found = []
-    for text in said:
+    for text in given:
         rest, _, effect = text.rpartition(":")
         key, _, value = (rest or text).partition("=")
         found.append({"key": key, **({"value": value} if value else {}), **({"effect": effect} if rest else {})})
@@ -67,7 +67,7 @@ FORMS: dict[str, Callable[[Any], Any]] = {
 
 
 def flag_value(value: Any, repeat: bool) -> Any:
-    """A value as a flag shows it: lists joined, unless the flag is repeated; mappings as `k=v`, sorted."""
+    """The value of a flag: lists joined, unless the flag is repeated; mappings as `k=v`, sorted."""
     if isinstance(value, list):
         return value if repeat else ",".join(str(each) for each in value)
     if isinstance(value, dict):
@@ -80,7 +80,7 @@ def _word(value: Any) -> str:
 
 
 def arguments(flags: dict[str, Any]) -> list[str]:
-    """Flags as they stand on a command line, sorted."""
+    """Flags as command line arguments, sorted."""
     lines = []
     for name, value in sorted(flags.items()):
         values = value if isinstance(value, list) else [value]

@@ -1,4 +1,4 @@
-"""Instance groups: those the user wrote, those that follow from `masters`, `nodes` and `zones`, and what is in each."""
+"""Instance groups: the user's, those derived from `masters`, `nodes` and `zones`, and the settings of each."""
 
 from __future__ import annotations
 
@@ -14,49 +14,49 @@ MACHINES = {
     "gce": {"Master": "e2-medium", "Node": "e2-medium", "Bastion": "e2-micro", "APIServer": "e2-medium"},
 }
 IMAGES = {"aws": "136693071363/debian-12-{arch}", "gce": "debian-cloud/debian-12"}
-"""Debian 12: Python 3.11 is on it, all that a machine of ours needs. On AWS: the newest of this owner and name."""
+"""Debian 12: it has Python 3.11, which is all that a machine needs. On AWS: the newest image of this owner and name."""
 DEFAULT_ZONES = {"local": ["local"], "metal": ["rack"]}
 PLACELESS = ("local", "rack")
-"""Names of zones where there is but one place and nobody gave it a name."""
+"""Default zone names of clouds without zones."""
 SIZES = {"Master": 1, "Node": 2, "Bastion": 1, "APIServer": 1}
 
 
 def machines(group: Draft) -> int:
-    """How many machines a group counts for: those that always run; masters that may, if none always does."""
+    """The number of machines of a group: its minimum size; for masters with a minimum of 0, its maximum size."""
     role = group.get("role")
     least = int(group.get("minSize") if group.has("minSize") else SIZES.get(role, 1))
     return int(group.get("maxSize") or 0) if role == "Master" and least == 0 else least
 
 
 def make_groups(cluster: Draft, groups: Draft, zones: list[str], translated: bool = False) -> None:
-    """The groups that the user left to us: one of size 1 for each master, and `nodes`.
+    """Add the groups that the user left out: one of size 1 for each master, and `nodes`.
 
-    Users of the original keep groups in files of their own, so in a translated spec a group that an etcd member names
-    may be missing; in ours that is a mistake.
+    Users of the original keep groups in separate files, so in a translated spec a group that an etcd member names may
+    be missing; in a spec of ours that is an error.
     """
-    said = {each.get("role") for _, each in groups.each(GROUPS)}
-    if "Master" not in said or translated:
+    roles = {each.get("role") for _, each in groups.each(GROUPS)}
+    if "Master" not in roles or translated:
         named = [pair for pair in _groups_of_members(cluster) if pair[0] not in (groups.get(GROUPS) or {})]
-        ours = [] if named or "Master" in said else _one_per_master(cluster.get("masters"), zones)
+        ours = [] if named or "Master" in roles else _one_per_master(cluster.get("masters"), zones)
         of = (cluster.at("etcdClusters"),) if named else (cluster.at("masters"), cluster.at("zones"))
         for index, (name, zone) in enumerate([*named, *ours]):
             tree = {"role": "Master", "minSize": 1, "maxSize": 1, "zones": [zone or zones[index % len(zones)]]}
             _add(groups, name, tree, "a group of one machine for each master", of)
-        if named and "Master" in said:
+        if named and "Master" in roles:
             names = ", ".join(name for name, _ in named)
-            message = f"no InstanceGroup document was given for {names}; groups of one machine stand in"
-            cluster.ledger.warn("etcdClusters", message, "give all files of the cluster at once")
-    if "Node" not in said and cluster.get("nodes") > 0:
+            message = f"there is no InstanceGroup document for {names}; groups of one machine are used"
+            cluster.ledger.warn("etcdClusters", message, "pass all files of the cluster at once")
+    if "Node" not in roles and cluster.get("nodes") > 0:
         size = cluster.get("nodes")
         tree = {"role": "Node", "minSize": size, "maxSize": size, "zones": list(zones)}
         _add(groups, "nodes", tree, "one group for all nodes", (cluster.at("nodes"), cluster.at("zones")))
-    if "Bastion" not in said and (cluster.get("topology") or {}).get("bastion") is not None:
+    if "Bastion" not in roles and (cluster.get("topology") or {}).get("bastion") is not None:
         tree = {"role": "Bastion", "minSize": 1, "maxSize": 1, "zones": list(zones)}
         _add(groups, "bastions", tree, "the topology has a bastion", (cluster.at("topology.bastion"),))
 
 
 def _add(groups: Draft, name: str, tree: dict[str, object], because: str, of: tuple[str, ...]) -> None:
-    """A group of ours, under a name that none of the user's has."""
+    """Add a group under a name that no other group has."""
     taken = groups.under(GROUPS).tree
     free = name if name not in taken else next(each for n in count(2) if (each := f"{name}-{n}") not in taken)
     taken[free] = tree
@@ -64,7 +64,7 @@ def _add(groups: Draft, name: str, tree: dict[str, object], because: str, of: tu
 
 
 def _groups_of_members(cluster: Draft) -> list[tuple[str, str | None]]:
-    """Where etcd members name groups that nobody wrote down, those groups, with the zone their name ends in."""
+    """The groups that etcd members name, each with the zone in its name, if any."""
     etcd = list((cluster.get("etcdClusters") or {}).values())
     members = (etcd[0].get("members") or {}).values() if etcd else ()
     names = list(dict.fromkeys(each["instanceGroup"] for each in members if "instanceGroup" in each))
@@ -73,9 +73,9 @@ def _groups_of_members(cluster: Draft) -> list[tuple[str, str | None]]:
 
 
 def _one_per_master(masters: int, zones: list[str]) -> list[tuple[str, str]]:
-    """`master-ZONE`, and `master-ZONE-2` for the second in a zone; letters where there is but one place.
+    """`master-ZONE`, and `master-ZONE-2` for the second in a zone; letters in clouds without zones.
 
-    Names stay when the number grows: a member is known by the name of its group.
+    Names do not change when masters are added: a member is named after its group.
     """
     if len(zones) == 1 and zones[0] in PLACELESS:
         return [(f"master-{letter}", zones[0]) for letter in ascii_lowercase[:masters]]
@@ -84,13 +84,13 @@ def _one_per_master(masters: int, zones: list[str]) -> list[tuple[str, str]]:
 
 
 def complete_group(group: Draft, cluster: Draft, cloud: str, version: Version, has_nodes: bool) -> None:
-    """Everything about one group but its kubelet."""
+    """Set everything of one group except its kubelet."""
     role = group.get("role")
     subnets: dict[str, dict[str, object]] = cluster.get("subnets")
     _places(group, cluster, subnets, role)
     size = SIZES.get(role, 1)
     group.decide("minSize", size, f"the usual size for {role}", group.at("role"))
-    group.decide("maxSize", group.get("minSize"), "no larger than it always is", group.at("minSize"))
+    group.decide("maxSize", group.get("minSize"), "a fixed size", group.at("minSize"))
     if cloud in MACHINES:
         of = (cluster.at("cloud"), group.at("role"))
         group.decide("machineType", MACHINES[cloud].get(role), "a small machine that is enough to start with", *of)
@@ -98,12 +98,12 @@ def complete_group(group: Draft, cluster: Draft, cloud: str, version: Version, h
         arch = "arm64" if _is_arm(str(group.get("machineType"))) else "amd64"
         of = (cluster.at("cloud"), group.at("machineType"))
         group.decide("image", IMAGES[cloud].format(arch=arch), "Debian 12, newest build", *of)
-    because = "the role, as others look for it"
+    because = "the label that other tools use for the role"
     group.decide("nodeLabels", {}, because, group.at("role"))
-    for label, value in role_labels(role, version).items():  # the user's own labels stand beside them
+    for label, value in role_labels(role, version).items():  # in addition to the user's own labels
         group.under("nodeLabels").decide(label, value, because, group.at("role"))
     taints = [f"{role_key(version)}:NoSchedule"] if role == "Master" and has_nodes else []
-    because = "masters run no other pods while there are nodes" if taints else "nothing keeps pods away"
+    because = "masters run no other pods if there are nodes" if taints else "pods may run here"
     group.decide("taints", taints, because, group.at("role"), cluster.at("nodes"))
 
 
@@ -113,7 +113,7 @@ def _places(group: Draft, cluster: Draft, subnets: dict[str, dict[str, object]],
         mine = [subnets[name] for name in group.get("subnets") if name in subnets]
         regional = any("region" in each for each in mine)
         zones = cluster.get("zones") if regional else [each["zone"] for each in mine if "zone" in each]
-        group.decide("zones", list(dict.fromkeys(zones)), "where its subnets lie", group.at("subnets"))
+        group.decide("zones", list(dict.fromkeys(zones)), "the zones of its subnets", group.at("subnets"))
     group.decide("zones", list(cluster.get("zones")), "all zones of the cluster", cluster.at("zones"))
     around = {name: each for name, each in subnets.items() if _is_near(each, group.get("zones"))}
     near = [name for name, each in around.items() if _serves(each, role)]
@@ -127,7 +127,7 @@ def _is_near(subnet: dict[str, object], zones: list[str]) -> bool:
 
 
 def _serves(subnet: dict[str, object], role: str) -> bool:
-    """Utility subnets are for bastions, which people reach from outside; everything else stands in the others."""
+    """Utility subnets are for bastions, which are reachable from outside; all other machines use the other subnets."""
     return subnet.get("type") != ("Private" if role == "Bastion" else "Utility")
 
 
@@ -143,7 +143,7 @@ def role_key(version: Version) -> str:
 
 
 def role_labels(role: str, version: Version) -> dict[str, str]:
-    """How a node of this role is found; kubelet may not set these itself, the agent does."""
+    """The role labels of a node; kubelet may not set these itself, the agent does."""
     if role == "Master":
         labels = {"node-role.kubernetes.io/master": ""} if version < (1, 24) else {}
         return labels | ({"node-role.kubernetes.io/control-plane": ""} if version >= (1, 20) else {})

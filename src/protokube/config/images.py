@@ -1,4 +1,4 @@
-"""Versions and images of everything that runs, by the version of Kubernetes."""
+"""Versions and images of all components, by Kubernetes version."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def by_version(table: dict[tuple[int, int], str], version: Version) -> str:
 
 
 def registry(cluster: Draft) -> tuple[str, tuple[str, ...]]:
-    """Where images come from, and which fields say so."""
+    """The registry of images, and the fields that it comes from."""
     assets = cluster.get("assets") or {}
     for name in ("containerRegistry", "containerProxy"):
         if assets.get(name):
@@ -36,6 +36,6 @@ def registry(cluster: Draft) -> tuple[str, tuple[str, ...]]:
 
 
 def image(cluster: Draft, name: str, tag: str) -> tuple[str, tuple[str, ...]]:
-    """An image by name and tag, and which fields it follows from besides the version."""
+    """An image by name and tag, and the fields it is derived from besides the version."""
     host, of = registry(cluster)
     return f"{host}/{name}:{tag}", of

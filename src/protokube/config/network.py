@@ -20,7 +20,7 @@ DNS_HOST = 10
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """The range inside the cluster, split."""
+    """The address range inside the cluster, split into pods and services."""
 
     pods: Network
     services: Network
@@ -35,7 +35,7 @@ class Inside:
 
 
 def network(text: object) -> Network | None:
-    """An IPv4 network, or nothing where the text is none."""
+    """An IPv4 network; None if the text is not one."""
     try:
         return ipaddress.IPv4Network(str(text))
     except ValueError:
@@ -65,14 +65,14 @@ def complete_addresses(cluster: Draft, cloud: str) -> Inside:
     whole_text = cluster.decide("nonMasqueradeCIDR", INSIDE, "a range that private networks rarely use")
     whole = network(whole_text) or Network(INSIDE)
     outer = cluster.at("nonMasqueradeCIDR")
-    # people of the original say these two on the component that uses them
+    # users of the original set these two on the component that uses them
     for name, component, field in (
         ("podCIDR", "kubeControllerManager", "clusterCIDR"),
         ("serviceClusterIPRange", "kubeAPIServer", "serviceClusterIPRange"),
     ):
-        said = (cluster.get(component) or {}).get(field)
-        if said:
-            cluster.inherit(name, said, cluster.at(f"{component}.{field}"))
+        value = (cluster.get(component) or {}).get(field)
+        if value:
+            cluster.inherit(name, value, cluster.at(f"{component}.{field}"))
     if plugin == "amazonvpc":
         pods = cluster.get("networkCIDR") or str(pods_of(whole))
         because = "with amazonvpc pods have addresses of the machines' network"
@@ -91,13 +91,13 @@ REGIONS = {"aws": re.compile(r"^([a-z]{2}(?:-[a-z]+)+-\d+)"), "gce": re.compile(
 
 
 def region_of(cloud: str, zone: str) -> str | None:
-    """The region of a zone by the cloud's way of naming, or nothing."""
+    """The region of a zone by the cloud's naming scheme; None if the name does not match."""
     found = REGIONS[cloud].match(zone) if cloud in REGIONS else None
     return found[1] if found else None
 
 
 def zones_in_names(cloud: str, cluster: dict[str, Any]) -> list[str]:
-    """Zones that the groups of etcd members are named after, where nothing else names a zone."""
+    """On GCE, the zones in the names of the etcd members' groups."""
     if cloud != "gce":
         return []
     members = [
@@ -108,24 +108,24 @@ def zones_in_names(cloud: str, cluster: dict[str, Any]) -> list[str]:
 
 
 def complete_subnets(cluster: Draft, cloud: str, zones: list[str]) -> None:
-    """One subnet per zone (per region on GCE), with addresses out of the network that nothing else has."""
+    """One subnet per zone (per region on GCE), with unused address ranges of the network."""
     private = cluster.get("topology")["nodes"] == "private" or cluster.get("topology")["masters"] == "private"
     of = (cluster.at("zones"), cluster.at("topology"))
     if cloud == "aws" and not cluster.has("subnets"):
         wanted = {zone: {"zone": zone, "type": "Private" if private else "Public"} for zone in zones}
-        if private:  # balancers and NAT gateways of a private network need a public place in each zone
+        if private:  # load balancers and NAT gateways of a private network need a public subnet in each zone
             wanted |= {f"utility-{zone}": {"zone": zone, "type": "Utility"} for zone in zones}
         cluster.decide("subnets", wanted, "one for each zone", *of)
     elif cloud == "gce" and not cluster.has("subnets") and cluster.get("region"):
         name = cluster.get("region")
         wanted = {name: {"region": name, "type": "Private" if private else "Public"}}
         cluster.decide("subnets", wanted, "on GCE a subnet spans the zones of a region", cluster.at("region"))
-    cluster.decide("subnets", {}, f"{cloud} has no subnets of its own", cluster.at("cloud"))
+    cluster.decide("subnets", {}, f"{cloud} has no subnets", cluster.at("cloud"))
     for name, subnet in cluster.each("subnets"):
         if name in zones and cloud != "gce":
             subnet.decide("zone", name, "the subnet has the zone's name", cluster.at("zones"))
         kind = "Private" if private else "Public"
-        subnet.decide("type", kind, "as the topology of the machines", cluster.at("topology"))
+        subnet.decide("type", kind, "the topology of the machines", cluster.at("topology"))
     if cloud == "aws":
         _fill_cidrs(cluster)
 
@@ -148,7 +148,7 @@ def _fill_cidrs(cluster: Draft) -> None:
         each.decide("cidr", str(part), because, cluster.at("networkCIDR"))
     for name, each in missing:
         if not each.has("cidr"):
-            hint = "give each subnet a `cidr`, or take a larger networkCIDR"
+            hint = "give each subnet a `cidr`, or use a larger networkCIDR"
             cluster.ledger.problem(each.at("cidr"), f"no part of {whole} is left for {name!r}", hint, each.path)
 
 

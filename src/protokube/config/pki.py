@@ -1,7 +1,7 @@
-"""Names of keys and certificates: who signs, who is named, and for what.
+"""Keys and certificates: their authorities, subjects, names and usages.
 
-etcd has authorities of its own, so that no certificate of a kubelet or a user opens anything in etcd. A certificate
-carries only the names its holder is called by.
+etcd has its own authorities, so that no certificate of a kubelet or a user gives access to etcd. A certificate contains
+only the names under which its holder is reached.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from protokube.spec.decode import Tree
 from protokube.spec.fields import seconds
 
 SHORTEST_FOR_COMPONENTS = "30m"
-"""A quarter of a life is left when it is renewed at the latest; that has to be longer than five minutes."""
+"""A certificate is renewed when at least a quarter of its lifetime is left; that has to exceed five minutes."""
 LOOPBACK = ["localhost", "127.0.0.1"]
 AUTHORITIES = {
     "kubernetes-ca": "clients and servers of the cluster",
@@ -36,29 +36,30 @@ CLIENTS: dict[str, tuple[str, str, list[str]]] = {
 
 
 def complete_pki(cluster: Draft, inside: Inside) -> None:
-    """Every authority and certificate the control plane needs; kubelets' own are issued machine by machine."""
+    """Every authority and certificate of the control plane; those of kubelets are issued per machine."""
     pki = cluster.under("pki")
     authorities = {name: {"commonName": name, "purpose": purpose} for name, purpose in AUTHORITIES.items()}
-    pki.decide("authorities", authorities, "etcd has its own, apart from the cluster's")
+    pki.decide("authorities", authorities, "etcd has its own, separate from the cluster's")
     pki.decide("keyPairs", ["service-account"], "signs the tokens of service accounts")
-    life = pki.decide("certificateLifetime", "8760h", "a year; agents renew what is due, long before its end")
+    life = pki.decide("certificateLifetime", "8760h", "a year; agents renew certificates long before they expire")
     if seconds(life) < seconds(SHORTEST_FOR_COMPONENTS):
-        told = f"components of Kubernetes read certificates every five minutes only: with {life} they are restarted"
-        pki.ledger.warn(pki.at("certificateLifetime"), told, f"{SHORTEST_FOR_COMPONENTS} or longer; etcd does without")
+        message = f"Kubernetes components reload certificates only every five minutes: with {life} they are restarted"
+        hint = f"{SHORTEST_FOR_COMPONENTS} or longer; etcd needs no restart"
+        pki.ledger.warn(pki.at("certificateLifetime"), message, hint)
     of = [cluster.at(each) for each in ("masterInternalName", "masterPublicName", "additionalSans", "etcdClusters")]
-    certificates = {name: _certificate(*told, names=[], usages=["client auth"]) for name, told in CLIENTS.items()}
+    certificates = {name: _certificate(*client, names=[], usages=["client auth"]) for name, client in CLIENTS.items()}
     certificates["kube-apiserver"] = _server(cluster, inside)
     for key, etcd in cluster.each("etcdClusters"):
         for short, _ in etcd.each("members"):
             certificates |= _member(cluster, key, short)
-    pki.decide("certificates", certificates, "one for each pair that talks", *of)
+    pki.decide("certificates", certificates, "one for each client and server", *of)
 
 
 def _certificate(
     authority: str, common_name: str, organizations: list[str], *, names: list[str], usages: list[str]
 ) -> Tree:
-    told: dict[str, Any] = {"authority": authority, "commonName": common_name, "organizations": organizations}
-    return told | {"names": names, "usages": usages}
+    subject: dict[str, Any] = {"authority": authority, "commonName": common_name, "organizations": organizations}
+    return subject | {"names": names, "usages": usages}
 
 
 def _server(cluster: Draft, inside: Inside) -> Tree:
@@ -73,10 +74,10 @@ def _server(cluster: Draft, inside: Inside) -> Tree:
 def _member(cluster: Draft, key: str, short: str) -> Tree:
     """A peer certificate and a serving one, both for the member's own name and loopback, never a wildcard."""
     name = member_dns_name(cluster.get("masterInternalName"), key, short)
-    told = {"names": [name, *LOOPBACK], "usages": ["server auth", "client auth"]}
+    content = {"names": [name, *LOOPBACK], "usages": ["server auth", "client auth"]}
     return {
-        f"{member_name(key, short)}-peer": _certificate("etcd-peer-ca", name, [], **told),
-        f"{member_name(key, short)}-server": _certificate("etcd-client-ca", name, [], **told),
+        f"{member_name(key, short)}-peer": _certificate("etcd-peer-ca", name, [], **content),
+        f"{member_name(key, short)}-server": _certificate("etcd-client-ca", name, [], **content),
     }
 
 
@@ -86,5 +87,5 @@ def member_name(key: str, short: str) -> str:
 
 
 def member_dns_name(internal_name: str, key: str, short: str) -> str:
-    """`etcd-a.internal.CLUSTER`: beside `api.internal.CLUSTER`, whatever the user called that."""
+    """`etcd-a.internal.CLUSTER`: in the domain of `masterInternalName`, such as `api.internal.CLUSTER`."""
     return f"{member_name(key, short)}.{internal_name.removeprefix('api.')}"

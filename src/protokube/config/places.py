@@ -1,15 +1,15 @@
-"""Where keys lie on a master, and what of them a component is shown.
+"""Directories of keys on a master, and which of them each component sees.
 
-A pod is given folders, never single files: ours are renewed by another file of the same name, and whoever was given the
-old one would keep it. So each component has a folder of its own, with what it uses and nothing else.
+Pods mount directories, never single files: renewal replaces a file by a new one of the same name, and a bind mount of a
+file would keep the old one. So each component has its own directory, with what it uses and nothing else.
 """
 
 from __future__ import annotations
 
 DIRECTORY = "/srv/kubernetes"
-"""Everything: for the agent, and for etcd, whose data are worth as much."""
+"""All keys: for the agent, and for etcd, whose data is as sensitive."""
 
 
 def own_folder(component: str) -> str:
-    """Where a component finds its keys, its kubeconfig and its configuration."""
+    """The directory of a component's keys, kubeconfig and configuration."""
     return f"{DIRECTORY}/{component}"

@@ -1,7 +1,7 @@
-"""From settings to the form one version of one component wants: entries of its file where it has one, else flags.
+"""Render settings for one version of one component: as entries of its configuration file if it has one, else as flags.
 
-Never a flag that the version does not list, never a deprecated one where the file serves. A setting that the version
-cannot take is a problem, not a silence.
+Never a flag that the version does not list, never a deprecated flag where the file has an entry. A setting that the
+version does not support is a problem, never dropped silently.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from protokube.spec.version import Version, parse
 
 @dataclass(slots=True)
 class Form:
-    """What one component is given: flags, and the entries of its own configuration file."""
+    """The flags of one component, and the entries of its configuration file."""
 
     flags: Tree = field(default_factory=dict)
     file: Tree = field(default_factory=dict)
 
 
 def settings(schema: type, draft: Draft) -> Iterator[tuple[Declared, Draft, str]]:
-    """Every setting of a component that has a value, with the mapping it stands in."""
+    """Every setting of a component that has a value, with the mapping that contains it."""
     for name, rule in declared(schema).items():
         if not draft.has(name):
             continue
@@ -38,7 +38,7 @@ def settings(schema: type, draft: Draft) -> Iterator[tuple[Declared, Draft, str]
 
 
 def render(schema: type, draft: Draft, table: FlagTable, version: Version, *, has_file: bool) -> Form:
-    """The flags and file entries of one component, each with its origin under the component's own path."""
+    """The flags and file entries of one component; records the origin of each under the component's path."""
     form, at = Form(), draft.path
     for rule, holder, name in settings(schema, draft):
         value = holder.get(name)
@@ -46,7 +46,7 @@ def render(schema: type, draft: Draft, table: FlagTable, version: Version, *, ha
             put(form.file, rule.file, FORMS[rule.form](value) if rule.form else value)
             draft.ledger.origins[f"{at}.file.{rule.file}"] = Origin("written to its file", (holder.at(name),))
         elif usable(rule, holder, name, table):
-            plain = number(value) if rule.check is quantity else value  # flags know no units
+            plain = number(value) if rule.check is quantity else value  # flags take no units
             form.flags[rule.flag] = flag_value(plain, rule.repeat)
             draft.ledger.origins[f"{at}.flags.{rule.flag}"] = Origin("passed as a flag", (holder.at(name),))
     for flag, value in extra_flags(schema, draft, table, version, has_file):
@@ -65,15 +65,15 @@ def in_file(rule: Declared, version: Version) -> bool:
 
 
 def usable(rule: Declared, holder: Draft, name: str, table: FlagTable) -> bool:
-    """Whether this version takes the setting as a flag; one that it cannot take is a problem."""
+    """Whether this version has the setting as a flag; if not, record a problem."""
     path, what = holder.ledger.source(holder.at(name)), f"{table.component} {table.version}"
     if known_to_be_needed(rule, table):
         return True
     if rule.flag and table.lists(rule.flag):
         if table.deprecated(rule.flag):
-            holder.ledger.warn(path, f"{what} takes it as --{rule.flag} only, which is deprecated")
+            holder.ledger.warn(path, f"{what} has only the flag --{rule.flag} for it, which is deprecated")
         return True
-    hint = f"its configuration file takes it from {rule.since} on" if rule.since else "take it out of the spec"
+    hint = f"its configuration file has it since {rule.since}" if rule.since else "remove it from the spec"
     listed = f", though {table.perhaps[rule.flag]} has" if rule.flag in table.perhaps else ""
     missing = f"no --{rule.flag}" if rule.flag else f"no {rule.file} in its configuration file"
     holder.ledger.unfit(path, f"{what} has {missing}{listed}", hint)
@@ -88,7 +88,7 @@ NEEDED: dict[tuple[str, str], tuple[Version, Version]] = {
     ("kubelet", "register-with-taints"): (Version(1, 20), Version(1, 23)),
     ("kubelet", "register-node"): (Version(1, 20), Version(1, 23)),
 }
-"""Flags that versions between two tables have and cannot do without, from the release notes: from, and before."""
+"""Required flags of versions between two tables, from the release notes: first version, and version that dropped it."""
 
 
 def known_to_be_needed(rule: Declared, table: FlagTable) -> bool:
@@ -100,21 +100,21 @@ def known_to_be_needed(rule: Declared, table: FlagTable) -> bool:
 def extra_flags(
     schema: type, draft: Draft, table: FlagTable, version: Version, has_file: bool
 ) -> Iterator[tuple[str, Any]]:
-    """The user's own flags: each must exist in this version, and have no field of its own."""
-    if not draft.get("extraFlags"):  # the rule, for each of thousands of groups
+    """The user's own flags: each must exist in this version, and there must be no field for it."""
+    if not draft.get("extraFlags"):  # the usual case, for each of possibly thousands of groups
         return
-    said = draft.ledger.source(draft.at("extraFlags"))
-    fields = {rule.flag: path for path, rule in _flag_fields(schema, said.removesuffix(".extraFlags"))}
+    source = draft.ledger.source(draft.at("extraFlags"))
+    fields = {rule.flag: path for path, rule in _flag_fields(schema, source.removesuffix(".extraFlags"))}
     files = {rule.flag for _, rule in _flag_fields(schema, "") if has_file and in_file(rule, version)}
     for name, value in draft.get("extraFlags").items():
         flag = name.removeprefix("--")
-        path, what = f"{said}.{name}", f"{table.component} {table.version}"
+        path, what = f"{source}.{name}", f"{table.component} {table.version}"
         if flag in fields:
             into = "its configuration file" if flag in files else "this flag"
-            draft.ledger.problem(path, f"has a field of its own, which writes {into}", f"set {fields[flag]}")
+            draft.ledger.problem(path, f"there is a field for it, which sets {into}", f"set {fields[flag]}")
         elif flag in table.perhaps:
-            message = f"{what} was not seen; {table.perhaps[flag]} lists --{flag}, its other neighbour does not"
-            draft.ledger.warn(path, message, "check it against `--help` of your version")
+            message = f"{what} has no flag table; {table.perhaps[flag]} lists --{flag}, its other neighbour does not"
+            draft.ledger.warn(path, message, "check `--help` of your version")
             yield flag, flag_value(value, repeat=True)
         elif not table.lists(flag):
             draft.ledger.unfit(path, f"{what} has no flag --{flag}", near(flag, [*table.sure, *table.perhaps]))
@@ -134,7 +134,7 @@ def _flag_fields(schema: type, path: str) -> Iterator[tuple[str, Declared]]:
 
 
 def put(tree: Tree, path: str, value: Any) -> None:
-    """Set a value at a dotted path, making the mappings on the way."""
+    """Set a value at a dotted path, creating intermediate mappings."""
     *parents, last = path.split(".")
     for name in parents:
         tree = tree.setdefault(name, {})

@@ -22,14 +22,14 @@ KUBELET_FILE = f"{controlplane.CONFIG_DIRECTORY}/kubelet.yaml"
 PROXY_FILE = f"{own_folder('kube-proxy')}/config.yaml"
 SCHEDULER_FILE = f"{controlplane.OF_SCHEDULER}/config.yaml"
 SECRETS = dict.fromkeys((controlplane.ENCRYPTION_FILE, f"{DIRECTORY}/encryption.yaml"), "encryption")
-"""Files whose content is a secret of the store, named here and never shown; it used to lie at the second."""
-UNSECURED = "the port without TLS that this version still opens by itself is closed"
+"""Files whose content is a secret of the state store and is never shown; earlier releases used the second path."""
+UNSECURED = "closes the port without TLS that this version opens by default"
 SCHEDULER_ON_LOOPBACK = "127.0.0.1:10251"
-ON_LOOPBACK = "the port without TLS that this version opens and cannot do without: for its own machine alone"
+ON_LOOPBACK = "the port without TLS that this version needs, for its own machine only"
 
 
 def render_all(cluster: Draft, root: Draft, version: Version) -> dict[str, Tree]:
-    """Under "" what the control plane is given, under each group's name what its kubelets are given."""
+    """Flags and files of the control plane under "", and of a group's kubelets under the group's name."""
     whole: dict[str, Tree] = {
         "": {
             "etcd": {key: etcd_members(cluster, key, etcd) for key, etcd in cluster.each("etcdClusters")},
@@ -47,7 +47,7 @@ def render_all(cluster: Draft, root: Draft, version: Version) -> dict[str, Tree]
 
 
 def _formed(schema: type, field: str, holder: Draft, version: Version, file: str = "") -> tuple[Form, Draft]:
-    """The form of one component, and its settings; with a file, also the one flag that names it."""
+    """The form of one component, and its settings; with a configuration file, also the flag that names the file."""
     draft, table = holder.under(field), flag_table(COMPONENTS[field], version.series)
     form = render(schema, draft, table, version, has_file=bool(file))
     if file:
@@ -56,18 +56,18 @@ def _formed(schema: type, field: str, holder: Draft, version: Version, file: str
 
 
 def _add_flag(form: Form, draft: Draft, flag: str, value: object, because: str) -> None:
-    """A flag that no setting stands for."""
+    """Add a flag that has no setting."""
     form.flags = dict(sorted({**form.flags, flag: value}.items()))
     draft.ledger.origins[f"{draft.path}.flags.{flag}"] = Origin(because)
 
 
-def _told(form: Form, files: Tree) -> Tree:
+def _tree(form: Form, files: Tree) -> Tree:
     return {"flags": form.flags, **({"files": files} if files else {})}
 
 
 def _apiserver(cluster: Draft, version: Version) -> Tree:
     form, api = _formed(KubeAPIServer, "kubeAPIServer", cluster, version)
-    if api.get("authorizationMode") == "":  # a file of the user's says it, and the flag may not even be empty
+    if api.get("authorizationMode") == "":  # a user's file sets it, and even an empty flag is refused
         form.flags.pop("authorization-mode", None)
         api.ledger.origins.pop(f"{api.path}.flags.authorization-mode", None)
     files: Tree = {}
@@ -83,23 +83,23 @@ def _apiserver(cluster: Draft, version: Version) -> Tree:
     secret = SECRETS.get(api.get("encryptionProviderConfig") or "")
     if secret:
         files[api.get("encryptionProviderConfig")] = {"fromSecret": secret}
-        origin = Origin("the key lies in the store", (api.at("encryptionProviderConfig"),))
+        origin = Origin("the key is in the state store", (api.at("encryptionProviderConfig"),))
         api.ledger.origins["kubeAPIServer.file.fromSecret"] = origin
     if api.get("additionalServiceAccountIssuers") and "service-account-issuer" in form.flags:
         issuers = [form.flags["service-account-issuer"], *api.get("additionalServiceAccountIssuers")]
         form.flags["service-account-issuer"] = flag_value(issuers, repeat=True)
-    return _told(form, files)
+    return _tree(form, files)
 
 
 def _controller_manager(cluster: Draft, version: Version) -> Tree:
     form, draft = _formed(KubeControllerManager, "kubeControllerManager", cluster, version)
     if version < (1, 23) and "port" not in form.flags:
         _add_flag(form, draft, "port", 0, UNSECURED)
-    return _told(form, {})
+    return _tree(form, {})
 
 
 def scheduler_api(version: Version) -> str:
-    """The newest group version of the scheduler's file that this version reads."""
+    """The newest API version of the scheduler's configuration file that this version reads."""
     for since, name in (((1, 25), "v1"), ((1, 23), "v1beta3"), ((1, 22), "v1beta2")):
         if version >= since:
             return f"kubescheduler.config.k8s.io/{name}"
@@ -113,16 +113,16 @@ def _scheduler(cluster: Draft, version: Version) -> Tree:
         for name in ("healthzBindAddress", "metricsBindAddress"):
             form.file[name] = SCHEDULER_ON_LOOPBACK
             draft.ledger.origins[f"kubeScheduler.file.{name}"] = Origin(ON_LOOPBACK)
-    return _told(form, {SCHEDULER_FILE: head | form.file})
+    return _tree(form, {SCHEDULER_FILE: head | form.file})
 
 
 def _proxy(cluster: Draft, version: Version) -> Tree:
     form, _ = _formed(KubeProxy, "kubeProxy", cluster, version, PROXY_FILE)
     head = {"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration"}
-    return _told(form, {PROXY_FILE: head | form.file})
+    return _tree(form, {PROXY_FILE: head | form.file})
 
 
 def _kubelet(group: Draft, version: Version) -> Tree:
     form, _ = _formed(Kubelet, "kubelet", group, version, KUBELET_FILE)
     head = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
-    return _told(form, {KUBELET_FILE: head | form.file})
+    return _tree(form, {KUBELET_FILE: head | form.file})

@@ -1,6 +1,6 @@
-"""The complete configuration as typed, frozen values, for the parts that carry it out.
+"""The complete configuration as typed, frozen values, for the code that applies it.
 
-Building them is also the proof that nothing was left to decide: a field that is not optional and has no value is a bug.
+Building them also proves that the configuration is complete: a required field without a value is a bug.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Typed:
-    """One cluster and its groups, every decision taken."""
+    """One cluster and its groups, with every value set."""
 
     name: str
     cluster: Cluster
@@ -33,7 +33,7 @@ def typed(config: Config) -> Typed:
 
 
 def build(schema: type[T], tree: Tree, path: str) -> T:
-    """An instance of a schema class out of a complete tree."""
+    """Build an instance of a schema class from a complete tree."""
     values: dict[str, Any] = {}
     for name, rule in declared(cast("type", schema)).items():
         if name in tree:

@@ -1,4 +1,4 @@
-"""Why a value is what it is, in one sentence."""
+"""Explain the value at a path in one sentence."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def flatten(config: Config) -> dict[str, Any]:
     found = {"metadata.name": config.name, **dict(leaves("", config.cluster))}
     for name, tree in config.groups.items():
         found.update(leaves(f"{GROUPS}.{name}", tree))
-    for key, told in config.rendered.items():
+    for key, components in config.rendered.items():
         prefix = f"{GROUPS}.{key}." if key else ""
-        for component, form in told.items():
+        for component, form in components.items():
             found.update(_form(prefix + component, form))
     return found
 
@@ -70,12 +70,12 @@ def sentence(config: Config, values: dict[str, Any], path: str) -> str:
 
 
 def reason(config: Config, values: dict[str, Any], path: str, steps: int = 3) -> str:
-    """Default, derived from what, or the user's; followed through what it was derived from, for some steps."""
+    """Default, derived, or set by the user; the sources of derived values are explained too, up to `steps` deep."""
     origin = config.ledger.origin(path)
     if origin is None:
         return "it follows from the rest"
     if origin.where:
-        return f"you said so at {origin.where}"
+        return f"you set it at {origin.where}"
     if not origin.of:
         return f"default, {origin.because}"
     if steps <= 1:
@@ -100,7 +100,7 @@ def shown(value: Any) -> str:
 
 
 def _component_default(config: Config, path: str) -> str | None:
-    """A flag that nobody sets: the component's own default, as its binary states it."""
+    """A flag that is not set: the component's own default, from the flag table."""
     parts = path.split(".")
     if len(parts) < 3 or parts[-2] != "flags" or parts[-3] not in COMPONENTS:
         return None
@@ -111,4 +111,4 @@ def _component_default(config: Config, path: str) -> str | None:
         return None
     default = table.default(flag)
     text = "has no value" if default in (None, "") else f"is {shown(default)}"
-    return f"{path} {text}: nothing sets it, so the default of {component} {version.short} itself holds."
+    return f"{path} {text}: nothing sets it, so the default of {component} {version.short} applies."

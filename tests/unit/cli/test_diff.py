@@ -49,7 +49,7 @@ def test_a_difference_is_shown_side_by_side_with_both_reasons(call: Call, two: t
     assert [part.strip() for part in lines[index + 1].split("|")] == ["110", "60"]
     assert [part.strip() for part in lines[index + 2].split("|")] == [
         "(default, what Kubernetes is tested with)",
-        "(you said so at after.yaml:8)",
+        "(you set it at after.yaml:8)",
     ]
 
 
@@ -86,7 +86,7 @@ def test_as_data_each_difference_has_both_values_and_reasons(call: Call, two: tu
     assert rows["kubelet.maxPods"] == {
         "path": "kubelet.maxPods",
         "left": {"value": 110, "why": "default, what Kubernetes is tested with"},
-        "right": {"value": 60, "why": "you said so at after.yaml:8"},
+        "right": {"value": 60, "why": "you set it at after.yaml:8"},
     }
     assert all(path.endswith(".maxPods") for path in rows)
 
@@ -109,7 +109,7 @@ def test_one_side_may_come_from_standard_input(call: Call, two: tuple[str, str])
     answer = call("diff", "before.yaml", "-", stdin=Path("after.yaml").read_bytes())
 
     assert answer.code == ExitCode.DIFFERENT
-    assert "you said so at <stdin>:8" in answer.out
+    assert "you set it at <stdin>:8" in answer.out
 
 
 def test_a_side_that_is_invalid_is_told_and_nothing_is_compared(call: Call, here: Path) -> None:

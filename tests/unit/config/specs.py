@@ -1,6 +1,6 @@
 """Random specs that are valid by construction, drawn from the schema itself.
 
-Any field may be said, with any value of its type that its check accepts. Where fields depend on each other (addresses,
+Any field may be set, with any value of its type that its check accepts. Where fields depend on each other (addresses,
 names, ports, counts, images, admission plugins, taints) values are chosen so that they fit together.
 """
 
@@ -131,7 +131,7 @@ APART = {
     EtcdMember: {"instanceGroup", "zone"},
     InstanceGroup: {"role", "minSize", "maxSize", "zones", "subnets", "kubelet"},
 }
-"""Fields whose values follow from each other; they are said together, below."""
+"""Fields whose values follow from each other; they are set together, below."""
 ADDRESSES: list[Tree] = [
     {},
     {"nonMasqueradeCIDR": "10.0.0.0/9", "clusterDNS": {"serverIP": "10.0.0.53"}},
@@ -245,7 +245,7 @@ def node_groups(draw: st.DrawFn, version: str) -> dict[str, Tree]:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Sample:
     """A spec as a tree by wire names, things with a name as mappings, and the version it is for."""
 
     version: str
@@ -276,7 +276,7 @@ def as_written(schema: type, tree: Tree) -> Tree:
 
 
 @st.composite
-def specs(draw: st.DrawFn) -> Said:
+def specs(draw: st.DrawFn) -> Sample:
     """A cluster on AWS in three zones that says anything about anything."""
     version = draw(st.sampled_from(VERSIONS))
     cluster: Tree = {"cloud": "aws", "zones": ZONES["aws"], "kubernetesVersion": f"{version}.1"}
@@ -290,13 +290,13 @@ def specs(draw: st.DrawFn) -> Said:
     groups = draw(node_groups(version))
     if not groups and draw(st.booleans()):
         cluster["nodes"] = draw(st.integers(1, 4))
-    return Said(version, cluster, groups)
+    return Sample(version, cluster, groups)
 
 
-def said_values(said: Said) -> Iterator[tuple[str, Any]]:
-    """Every value that was said, by path; lists and empty mappings are values."""
-    yield from _walk("", said.cluster)
-    for name, tree in said.groups.items():
+def sample_values(sample: Sample) -> Iterator[tuple[str, Any]]:
+    """Every value that was written, by path; lists and empty mappings are values."""
+    yield from _walk("", sample.cluster)
+    for name, tree in sample.groups.items():
         yield from _walk(f"{GROUPS}.{name}", tree)
 
 
@@ -347,7 +347,7 @@ def _any_field(rule: Declared) -> st.SearchStrategy[Any]:
 
 
 @st.composite
-def any_specs(draw: st.DrawFn) -> Said:
+def any_specs(draw: st.DrawFn) -> Sample:
     """Whatever has the right types."""
     cluster: Tree = {"cloud": draw(st.sampled_from(["aws", "gce", "local", "metal"]))}
     cluster |= {"zones": ZONES[cluster["cloud"]]} if cluster["cloud"] in ZONES else {}
@@ -356,4 +356,4 @@ def any_specs(draw: st.DrawFn) -> Said:
     roles = st.sampled_from(["Master", "Node", "Bastion", "APIServer"])
     names = draw(st.sampled_from(["", "n", "nm"]))
     groups = {name: {"role": draw(roles), **draw(any_record(InstanceGroup))} for name in names}
-    return Said("", cluster, groups)
+    return Sample("", cluster, groups)

@@ -1,4 +1,4 @@
-"""Who is let in to the API server and what they may do is said in one way only: by flags, or by a document."""
+"""Authentication and authorization of the API server are configured in one way only: by flags, or by a document."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ ISSUER = {"jwt": [{"issuer": {"url": "https://example.com"}}]}
 RIGHTS = {"authorization-config": "/etc/authorization.yaml"}
 
 
-def told(version: str = "1.34.1", **api: Any) -> Tree:
+def api_flags(version: str = "1.34.1", **api: Any) -> Tree:
     return flags(completed(kubeAPIServer=api, kubernetesVersion=version), "kubeAPIServer")
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_document_that_says_who_needs_no_name_takes_the_place_of_our_flag(version: str) -> None:
-    found = told(version, authenticationConfiguration=ANONYMOUS)
+    found = api_flags(version, authenticationConfiguration=ANONYMOUS)
 
     assert "anonymous-auth" not in found
     assert found["authentication-config"].endswith("/authentication.yaml")
@@ -33,14 +33,14 @@ def test_a_document_that_says_who_needs_no_name_takes_the_place_of_our_flag(vers
 
 @pytest.mark.parametrize("document", [ISSUER, {**ISSUER, "anonymous": None}], ids=["unsaid", "null"])
 def test_a_document_that_says_nothing_of_it_leaves_nobody_in_without_a_name(document: Tree) -> None:
-    assert told(authenticationConfiguration=document)["anonymous-auth"] is False
+    assert api_flags(authenticationConfiguration=document)["anonymous-auth"] is False
 
 
 def test_a_document_and_a_flag_about_who_needs_no_name_are_a_problem() -> None:
     found = the_problem(kubeAPIServer={"authenticationConfiguration": ANONYMOUS, "anonymousAuth": False})
 
     assert found.path == "kubeAPIServer.anonymousAuth"
-    assert "told both does not start" in found.message
+    assert "does not start with both" in found.message
     assert found.where is not None
 
 
@@ -58,7 +58,7 @@ def test_issuers_are_said_by_flags_or_by_a_document() -> None:
     for document in ({"authenticationConfiguration": ISSUER}, {"authenticationConfigFile": "/etc/own.yaml"}):
         found = problems(kubeAPIServer={**flagged, **document})
         assert found.keys() == {"kubeAPIServer.oidcIssuerURL", "kubeAPIServer.oidcClientID"}
-    assert told(**flagged)["oidc-client-id"] == "us"
+    assert api_flags(**flagged)["oidc-client-id"] == "us"
 
 
 @pytest.mark.parametrize("version", [*VERSIONS, "1.30.0"])
@@ -115,14 +115,14 @@ def test_an_empty_mode_with_nothing_in_its_place_is_a_problem(more: Tree) -> Non
         },
     )
 )
-def test_whatever_is_said_an_api_server_is_refused_here_or_told_each_thing_once(said: Tree) -> None:
+def test_whatever_is_said_an_api_server_is_refused_here_or_told_each_thing_once(fields: Tree) -> None:
     try:
-        found = told(**said)
+        found = api_flags(**fields)
     except InvalidSpec:
         return
-    assert ("anonymous-auth" in found) != ("anonymous" in said.get("authenticationConfiguration", {}))
+    assert ("anonymous-auth" in found) != ("anonymous" in fields.get("authenticationConfiguration", {}))
     by_flags = {name for name in found if name.startswith(("authorization-mode", "authorization-webhook-"))}
     assert bool(found.get("authorization-config")) != ("authorization-mode" in by_flags)
     assert not (found.get("authorization-config") and by_flags)
-    assert not ("oidc-issuer-url" in found and said.get("authenticationConfiguration"))
+    assert not ("oidc-issuer-url" in found and fields.get("authenticationConfiguration"))
     assert found.get("authorization-mode") != ""

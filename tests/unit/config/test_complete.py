@@ -168,12 +168,12 @@ def test_a_document_of_the_original_for_an_old_version_is_shown_in_the_form_of_o
         }
     )
     config = complete(spec)
-    told = warnings(config)
+    warning = warnings(config)
 
     assert config.cluster["kubernetesVersion"] == "1.10.3"
-    assert "the oldest we bring up" in told["kubernetesVersion"].message
-    assert told["kubelet.podLogsDir"].message == "kubelet 1.10 has no podLogsDir in its configuration file"
-    assert told["etcdClusters.main.version"].message == "etcd 2.2.1 is older than 3.4, the oldest we run"
+    assert "the oldest supported" in warning["kubernetesVersion"].message
+    assert warning["kubelet.podLogsDir"].message == "kubelet 1.10 has no podLogsDir in its configuration file"
+    assert warning["etcdClusters.main.version"].message == "etcd 2.2.1 is older than 3.4, the oldest supported"
     assert config.ledger.for_reading
 
 
@@ -205,7 +205,7 @@ def test_two_thousand_groups_cost_twice_what_one_thousand_cost() -> None:
             config = complete(spec)
         calls.append(counted.count)
         origins.append(len(config.ledger.origins))
-        kubelets.append(sum("kubelet" in told for told in config.rendered.values()))
+        kubelets.append(sum("kubelet" in warning for warning in config.rendered.values()))
 
     assert kubelets == [1003, 2003]
     for low, high in (calls, origins):

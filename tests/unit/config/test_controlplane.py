@@ -1,4 +1,4 @@
-"""What the API server, the controller manager and the scheduler are told."""
+"""Settings of the API server, the controller manager and the scheduler."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from protokube.config.controlplane import AUDIT_POLICY
 from protokube.spec.decode import Tree
 
 
-def api(**said: Any) -> Tree:
-    return dict(completed(kubeAPIServer=said).cluster["kubeAPIServer"])
+def api(**fields: Any) -> Tree:
+    return dict(completed(kubeAPIServer=fields).cluster["kubeAPIServer"])
 
 
 def test_the_api_server_asks_the_etcd_on_its_own_master_and_keeps_events_apart() -> None:
-    told = flags(completed(), "kubeAPIServer")
+    arguments = flags(completed(), "kubeAPIServer")
 
-    assert told["etcd-servers"] == "https://127.0.0.1:4001"
-    assert told["etcd-servers-overrides"] == "/events#https://127.0.0.1:4002"
+    assert arguments["etcd-servers"] == "https://127.0.0.1:4001"
+    assert arguments["etcd-servers-overrides"] == "/events#https://127.0.0.1:4002"
 
 
 def test_a_cluster_without_a_store_for_events_keeps_them_in_main() -> None:
-    told = flags(completed(etcdClusters=[{"name": "main", "clientPort": 5001}]), "kubeAPIServer")
+    arguments = flags(completed(etcdClusters=[{"name": "main", "clientPort": 5001}]), "kubeAPIServer")
 
-    assert told["etcd-servers"] == "https://127.0.0.1:5001"
-    assert "etcd-servers-overrides" not in told
+    assert arguments["etcd-servers"] == "https://127.0.0.1:5001"
+    assert "etcd-servers-overrides" not in arguments
 
 
 def test_nobody_is_let_in_without_a_name_and_rights_are_given() -> None:
-    told = flags(completed(), "kubeAPIServer")
+    arguments = flags(completed(), "kubeAPIServer")
 
-    assert told["anonymous-auth"] is False
-    assert told["authorization-mode"] == "Node,RBAC"
-    assert told["enable-admission-plugins"] == "NodeRestriction"
+    assert arguments["anonymous-auth"] is False
+    assert arguments["authorization-mode"] == "Node,RBAC"
+    assert arguments["enable-admission-plugins"] == "NodeRestriction"
 
 
 def test_a_cluster_that_allows_everything_says_so_to_the_api_server() -> None:
@@ -54,20 +54,24 @@ def test_admission_plugins_are_added_to_ours_or_said_as_a_whole() -> None:
 
 def test_audit_is_on_bounded_on_disk_and_never_holds_what_was_in_a_secret() -> None:
     config = completed()
-    told = flags(config, "kubeAPIServer")
+    arguments = flags(config, "kubeAPIServer")
 
-    assert told["audit-log-path"] == "/var/log/kube-audit/audit.log"
-    assert (told["audit-log-maxage"], told["audit-log-maxbackup"], told["audit-log-maxsize"]) == (30, 10, 100)
-    assert config.rendered[""]["kubeAPIServer"]["files"] == {told["audit-policy-file"]: AUDIT_POLICY}
+    assert arguments["audit-log-path"] == "/var/log/kube-audit/audit.log"
+    assert (arguments["audit-log-maxage"], arguments["audit-log-maxbackup"], arguments["audit-log-maxsize"]) == (
+        30,
+        10,
+        100,
+    )
+    assert config.rendered[""]["kubeAPIServer"]["files"] == {arguments["audit-policy-file"]: AUDIT_POLICY}
     assert {rule["level"] for rule in AUDIT_POLICY["rules"]} == {"None", "Metadata"}  # type: ignore[index]
 
 
 def test_an_empty_audit_path_turns_the_audit_off() -> None:
     config = completed(kubeAPIServer={"auditLogPath": ""})
-    told = flags(config, "kubeAPIServer")
+    arguments = flags(config, "kubeAPIServer")
 
-    assert told["audit-log-path"] == ""
-    assert not {"audit-policy-file", "audit-log-maxage", "audit-log-maxbackup", "audit-log-maxsize"} & told.keys()
+    assert arguments["audit-log-path"] == ""
+    assert not {"audit-policy-file", "audit-log-maxage", "audit-log-maxbackup", "audit-log-maxsize"} & arguments.keys()
     assert "files" not in config.rendered[""]["kubeAPIServer"]
 
 
@@ -111,10 +115,10 @@ def test_encryption_points_at_a_secret_of_the_store_that_is_never_shown() -> Non
 
 
 def test_service_accounts_are_vouched_for_by_the_internal_name_and_their_keys_are_found_there() -> None:
-    told = flags(completed(), "kubeAPIServer")
+    arguments = flags(completed(), "kubeAPIServer")
 
-    assert told["service-account-issuer"] == "https://api.internal.dev.example.com"
-    assert told["service-account-jwks-uri"] == "https://api.internal.dev.example.com/openid/v1/jwks"
+    assert arguments["service-account-issuer"] == "https://api.internal.dev.example.com"
+    assert arguments["service-account-jwks-uri"] == "https://api.internal.dev.example.com/openid/v1/jwks"
 
 
 @pytest.mark.parametrize(
@@ -127,23 +131,23 @@ def test_service_accounts_are_vouched_for_by_the_internal_name_and_their_keys_ar
 def test_with_a_discovery_store_the_issuer_is_the_bucket_and_the_keys_are_published_there(
     store: str, issuer: str
 ) -> None:
-    told = flags(completed(serviceAccountIssuerDiscovery={"discoveryStore": store}), "kubeAPIServer")
+    arguments = flags(completed(serviceAccountIssuerDiscovery={"discoveryStore": store}), "kubeAPIServer")
 
-    assert told["service-account-issuer"] == issuer
-    assert told["service-account-jwks-uri"] == f"{issuer}/openid/v1/jwks"
+    assert arguments["service-account-issuer"] == issuer
+    assert arguments["service-account-jwks-uri"] == f"{issuer}/openid/v1/jwks"
 
 
 def test_further_audiences_stand_beside_the_issuer() -> None:
-    told = flags(completed(serviceAccountIssuerDiscovery={"additionalAudiences": ["sts"]}), "kubeAPIServer")
+    arguments = flags(completed(serviceAccountIssuerDiscovery={"additionalAudiences": ["sts"]}), "kubeAPIServer")
 
-    assert told["api-audiences"] == "https://api.internal.dev.example.com,sts"
+    assert arguments["api-audiences"] == "https://api.internal.dev.example.com,sts"
 
 
 @pytest.mark.parametrize("nothing", [None, []])
 def test_no_further_audiences_leave_the_audience_to_the_api_server(nothing: object) -> None:
-    told = flags(completed(serviceAccountIssuerDiscovery={"additionalAudiences": nothing}), "kubeAPIServer")
+    arguments = flags(completed(serviceAccountIssuerDiscovery={"additionalAudiences": nothing}), "kubeAPIServer")
 
-    assert "api-audiences" not in told
+    assert "api-audiences" not in arguments
 
 
 def test_further_issuers_follow_the_one_that_signs() -> None:
@@ -172,9 +176,9 @@ def test_where_there_is_no_cloud_nothing_speaks_to_one(cloud: str) -> None:
 
 
 def test_routes_are_the_clouds_only_where_the_network_is_kubenet() -> None:
-    told = flags(completed(kubernetesVersion="1.23.0", networking={"plugin": "calico"}), "kubeControllerManager")
+    arguments = flags(completed(kubernetesVersion="1.23.0", networking={"plugin": "calico"}), "kubeControllerManager")
 
-    assert told["configure-cloud-routes"] is False
+    assert arguments["configure-cloud-routes"] is False
 
 
 @pytest.mark.parametrize("version", ["1.20.0", "1.23.0", "1.24.0", "1.36.0"])
@@ -189,9 +193,9 @@ def test_with_a_controller_manager_of_the_clouds_own_ours_leaves_the_cloud_alone
     ("pods", "mask"), [("100.96.0.0/11", 24), ("100.96.0.0/24", 25), ("100.96.0.0/26", 27), ("100.96.0.0/28", 28)]
 )
 def test_each_node_gets_a_part_of_the_pods_range_that_is_smaller_than_the_whole(pods: str, mask: int) -> None:
-    said = {"podCIDR": pods, "masters": 1, "nodes": 0}
+    fields = {"podCIDR": pods, "masters": 1, "nodes": 0}
 
-    assert completed(**said).cluster["kubeControllerManager"]["nodeCIDRMaskSize"] == mask
+    assert completed(**fields).cluster["kubeControllerManager"]["nodeCIDRMaskSize"] == mask
 
 
 def test_the_controller_manager_and_the_scheduler_answer_their_own_machine_only() -> None:

@@ -23,7 +23,7 @@ def test_one_changed_value_differs_wherever_it_reaches_and_nowhere_else() -> Non
     )
     first = next(each for each in found if each.path == "kubelet.maxPods")
     assert first.left == Side(110, "default, what Kubernetes is tested with")
-    assert first.right == Side(50, "you said so at spec.yaml:12")
+    assert first.right == Side(50, "you set it at spec.yaml:12")
 
 
 def test_what_only_one_side_has_is_absent_on_the_other() -> None:
@@ -50,13 +50,13 @@ def test_what_only_the_right_side_has_comes_after_what_both_have() -> None:
 
 
 def test_the_table_has_two_columns_under_each_path() -> None:
-    found = [Difference("kubelet.maxPods", Side(110, "default, usual"), Side(50, "you said so at b.yaml:3"))]
+    found = [Difference("kubelet.maxPods", Side(110, "default, usual"), Side(50, "you set it at b.yaml:3"))]
 
     assert list(table(found, "a.yaml", "b.yaml", 80)) == [
         f"  {'a.yaml':<37} | b.yaml",
         "kubelet.maxPods",
         f"  {'110':<37} | 50",
-        f"  {'(default, usual)':<37} | (you said so at b.yaml:3)",
+        f"  {'(default, usual)':<37} | (you set it at b.yaml:3)",
     ]
 
 

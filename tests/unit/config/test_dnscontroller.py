@@ -1,4 +1,4 @@
-"""The dns-controller runs where somebody says which zones there are; what it is told follows from the cluster."""
+"""The dns-controller runs where there is a DNS provider; its settings are derived from the cluster."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ PLACE = "/srv/kubernetes/dns-controller"
 IMAGE = f"protokube/dns-controller:{__version__}"
 
 
-def told(**cluster: Any) -> dict[str, Any]:
+def settings(**cluster: Any) -> dict[str, Any]:
     config = completed(**cluster)
     found: dict[str, Any] = config.cluster["dnsController"]
     return found | {"runs": dnscontroller.runs(config.cluster)}
 
 
 def test_on_aws_it_writes_to_route_53_and_needs_no_word() -> None:
-    assert told(cloud="aws", dnsZone="example.com") == {
+    assert settings(cloud="aws", dnsZone="example.com") == {
         "runs": True,
         "enabled": True,
         "watchIngress": False,
@@ -38,15 +38,15 @@ def test_on_aws_it_writes_to_route_53_and_needs_no_word() -> None:
 
 
 def test_a_zone_may_be_named_by_its_id() -> None:
-    assert told(cloud="aws", dnsZone="Z2FDTNDATAQYW2")["zones"] == ["*/Z2FDTNDATAQYW2"]
+    assert settings(cloud="aws", dnsZone="Z2FDTNDATAQYW2")["zones"] == ["*/Z2FDTNDATAQYW2"]
 
 
 def test_without_a_zone_route_53_is_asked_which_there_are() -> None:
-    assert "zones" not in told(cloud="aws")
+    assert "zones" not in settings(cloud="aws")
 
 
 def test_in_the_local_cloud_it_writes_to_the_embedded_server_with_the_key_of_the_store() -> None:
-    found = told(cloud="local", name="laptop")
+    found = settings(cloud="local", name="laptop")
     assert (found["runs"], found["provider"], found["server"]) == (True, "rfc2136", GATEWAY)
     assert (found["zones"], found["keyFile"]) == (["laptop"], f"{PLACE}/update.key")
 
@@ -66,7 +66,7 @@ def test_on_gce_it_does_not_run_yet_and_that_is_told() -> None:
 
 @pytest.mark.parametrize("cloud", ["gce", "metal"])
 def test_elsewhere_it_runs_once_a_server_is_named(cloud: str) -> None:
-    found = told(cloud=cloud, dnsZone="example.com", dnsController={"server": "192.0.2.53"})
+    found = settings(cloud=cloud, dnsZone="example.com", dnsController={"server": "192.0.2.53"})
     assert (found["runs"], found["enabled"], found["provider"]) == (True, True, "rfc2136")
     assert (found["server"], found["zones"], found["keyFile"]) == ("192.0.2.53", ["example.com"], f"{PLACE}/update.key")
 
@@ -77,13 +77,13 @@ def test_in_racks_it_is_off_without_a_word_and_a_wish_that_cannot_be_met_is_told
     assert "dnsController.enabled" not in warnings(quiet)
     wished = completed(cloud="metal", dnsController={"enabled": True})
     assert not dnscontroller.runs(wished.cluster)
-    assert "nobody said which server" in warnings(wished)["dnsController.enabled"].message
+    assert "no DNS provider is given" in warnings(wished)["dnsController.enabled"].message
 
 
 @pytest.mark.parametrize("zones", [{}, {"zones": []}])
 def test_a_server_without_zones_is_a_problem(zones: dict[str, Any]) -> None:
     found = the_problem(cloud="metal", dnsController={"server": "192.0.2.53", **zones})
-    assert (found.path, "cannot be asked" in found.message) == ("dnsController.zones", True)
+    assert (found.path, "cannot list its zones" in found.message) == ("dnsController.zones", True)
 
 
 def test_rfc2136_without_a_server_is_a_problem() -> None:
@@ -92,8 +92,8 @@ def test_rfc2136_without_a_server_is_a_problem() -> None:
 
 
 def test_where_no_zone_holds_the_name_it_does_not_run_unless_a_provider_is_said() -> None:
-    assert not told(cloud="aws", name="dev.k8s.local")["runs"]
-    assert told(cloud="aws", name="dev.k8s.local", dnsController={"provider": "aws-route53"})["runs"]
+    assert not settings(cloud="aws", name="dev.k8s.local")["runs"]
+    assert settings(cloud="aws", name="dev.k8s.local", dnsController={"provider": "aws-route53"})["runs"]
 
 
 def test_a_provider_that_we_do_not_have_is_a_problem() -> None:
@@ -101,7 +101,7 @@ def test_a_provider_that_we_do_not_have_is_a_problem() -> None:
 
 
 def test_the_image_comes_from_the_registry_of_the_users_where_there_is_one() -> None:
-    found = told(cloud="aws", assets={"containerRegistry": "images.example.com/copies/"})
+    found = settings(cloud="aws", assets={"containerRegistry": "images.example.com/copies/"})
     assert found["image"] == f"images.example.com/copies/{IMAGE}"
 
 

@@ -1,4 +1,4 @@
-"""The draft keeps what the user said, and the ledger knows where every value came from."""
+"""The draft keeps the values of the user, and the ledger knows where every value came from."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from protokube.config.draft import Origin
 from protokube.errors import Where
 
 
-@pytest.mark.parametrize("said", [0, False, "", [], {}])
-def test_what_the_user_said_stands_even_when_it_is_nothing(said: object) -> None:
-    draft = a_draft({"maxPods": said})
+@pytest.mark.parametrize("value", [0, False, "", [], {}])
+def test_what_the_user_said_stands_even_when_it_is_nothing(value: object) -> None:
+    draft = a_draft({"maxPods": value})
 
-    assert draft.decide("maxPods", 110, "what Kubernetes is tested with") == said
-    assert draft.tree == {"maxPods": said}
+    assert draft.decide("maxPods", 110, "what Kubernetes is tested with") == value
+    assert draft.tree == {"maxPods": value}
     assert draft.ledger.origins == {}
 
 
@@ -74,7 +74,7 @@ def test_inheriting_leaves_what_is_there_and_notes_the_source_of_what_is_not() -
 
 def test_a_part_of_a_value_came_from_where_the_whole_did() -> None:
     ledger = a_ledger(subnets=7)
-    ledger.origins["zones"] = Origin("where the subnets lie", ("subnets",))
+    ledger.origins["zones"] = Origin("the zones of the subnets", ("subnets",))
 
     assert ledger.origin("subnets.a.cidr") == Origin(where=Where(FILE, 7))
     assert ledger.origin("zones[1]") == ledger.origins["zones"]

@@ -58,16 +58,16 @@ def test_each_group_of_masters_has_one_member_of_each_cluster_in_its_zone() -> N
 
 
 def test_a_member_with_the_short_name_of_a_group_belongs_to_it() -> None:
-    said = [{"name": name, "volumeSize": 5} for name in "abc"]
-    members = completed(etcdClusters=[{"name": "main", "members": said}]).cluster["etcdClusters"]["main"]["members"]
+    fields = [{"name": name, "volumeSize": 5} for name in "abc"]
+    members = completed(etcdClusters=[{"name": "main", "members": fields}]).cluster["etcdClusters"]["main"]["members"]
 
     assert members["b"]["instanceGroup"] == "master-us-east-1b"
     assert members["b"]["volumeSize"] == 5
 
 
 def test_ports_are_those_of_the_original_and_the_next_ones() -> None:
-    said = [{"name": name} for name in ("main", "events", "cilium")]
-    found = completed(etcdClusters=said).cluster["etcdClusters"]
+    fields = [{"name": name} for name in ("main", "events", "cilium")]
+    found = completed(etcdClusters=fields).cluster["etcdClusters"]
 
     assert {key: (each["clientPort"], each["peerPort"], each["metricsPort"]) for key, each in found.items()} == {
         "main": (4001, 2380, 2390),
@@ -119,8 +119,8 @@ def test_etcd_stops_taking_writes_before_its_disk_is_full(cloud: str) -> None:
 
 
 def test_said_zeroes_of_a_cluster_stand() -> None:
-    said = {"name": "main", "quotaBackendBytes": 0, "replaceLostVolumes": False, "logLevel": ""}
-    main = completed(etcdClusters=[said]).cluster["etcdClusters"]["main"]
+    fields = {"name": "main", "quotaBackendBytes": 0, "replaceLostVolumes": False, "logLevel": ""}
+    main = completed(etcdClusters=[fields]).cluster["etcdClusters"]["main"]
 
     assert (main["quotaBackendBytes"], main["replaceLostVolumes"], main["logLevel"]) == (0, False, "")
 
@@ -147,17 +147,17 @@ def test_a_zone_of_a_member_follows_from_its_group_and_says_so() -> None:
 
 def test_old_revisions_may_be_deleted_where_kubernetes_is_the_user_and_nowhere_else_unless_said() -> None:
     found = completed(etcdClusters=[{"name": "main"}, {"name": "events"}, {"name": "cilium"}])
-    may = {key: told["maintenance"]["compact"] for key, told in found.cluster["etcdClusters"].items()}
+    may = {key: settings["maintenance"]["compact"] for key, settings in found.cluster["etcdClusters"].items()}
 
     assert may == {"main": True, "events": True, "cilium": False}
-    assert origin(found, "etcdClusters.cilium.maintenance.compact").because == "Kubernetes is not its user"
-    said = completed(etcdClusters=[{"name": "main", "maintenance": {"compact": False}}])
-    assert said.cluster["etcdClusters"]["main"]["maintenance"]["compact"] is False
+    assert origin(found, "etcdClusters.cilium.maintenance.compact").because == "not used by Kubernetes"
+    fields = completed(etcdClusters=[{"name": "main", "maintenance": {"compact": False}}])
+    assert fields.cluster["etcdClusters"]["main"]["maintenance"]["compact"] is False
 
 
 def test_a_removed_member_rejoins_after_five_minutes_unless_the_spec_says_otherwise() -> None:
-    told = completed().cluster["etcdClusters"]["main"]["maintenance"]
-    assert (told["rejoinRemoved"], told["rejoinRemovedAfter"]) == (True, "5m")
+    settings = completed().cluster["etcdClusters"]["main"]["maintenance"]
+    assert (settings["rejoinRemoved"], settings["rejoinRemovedAfter"]) == (True, "5m")
     chosen = {"rejoinRemoved": False, "rejoinRemovedAfter": "90s"}
-    said = completed(etcdClusters=[{"name": "main", "maintenance": chosen}])
-    assert said.cluster["etcdClusters"]["main"]["maintenance"].items() >= chosen.items()
+    fields = completed(etcdClusters=[{"name": "main", "maintenance": chosen}])
+    assert fields.cluster["etcdClusters"]["main"]["maintenance"].items() >= chosen.items()

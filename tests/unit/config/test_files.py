@@ -46,20 +46,20 @@ def test_a_mode_that_nobody_said_is_the_originals() -> None:
 
 @pytest.mark.parametrize("text", ["rw-r", "0o644", "4755", "1777", "0240", "9", "44", "0888", "0440\n", "-440", "٤٤٠"])
 def test_what_is_no_mode_or_locks_its_owner_out_or_lends_rights_is_an_error(text: str) -> None:
-    with pytest.raises(ValueError, match="is not the mode of a file"):
+    with pytest.raises(ValueError, match="is not a file mode"):
         mode({"mode": text})
 
 
 @pytest.mark.parametrize(
-    ("told", "where"),
+    ("fields", "where"),
     [
         ({"path": "/etc/motd"}, "/etc/motd"),
         ({"path": ""}, "/srv/kubernetes/assets/m"),
         ({}, "/srv/kubernetes/assets/m"),
     ],
 )
-def test_a_file_whose_place_is_not_said_lies_among_the_assets(told: dict[str, Any], where: str) -> None:
-    assert place("m", told) == where
+def test_a_file_whose_place_is_not_said_lies_among_the_assets(fields: dict[str, Any], where: str) -> None:
+    assert place("m", fields) == where
 
 
 def test_no_roles_are_all_roles() -> None:

@@ -20,7 +20,7 @@ def test_a_version_we_have_seen_lists_what_its_own_binary_listed(name: str, bina
     assert found.sure.keys() == listed.keys()
     assert found.perhaps == {}
     assert {flag for flag in listed if found.deprecated(flag)} == {
-        flag for flag, told in listed.items() if told.get("deprecated")
+        flag for flag, entry in listed.items() if entry.get("deprecated")
     }
 
 

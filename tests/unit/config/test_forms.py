@@ -101,9 +101,9 @@ def test_single_values_are_kept_as_they_are(value: object) -> None:
 
 
 def test_arguments_are_sorted_and_a_list_repeats_its_flag() -> None:
-    told = {"v": 2, "leader-elect": True, "empty": "", "key-file": ["a.pub", "b.pub"]}
+    flags = {"v": 2, "leader-elect": True, "empty": "", "key-file": ["a.pub", "b.pub"]}
 
-    assert forms.arguments(told) == [
+    assert forms.arguments(flags) == [
         "--empty=",
         "--key-file=a.pub",
         "--key-file=b.pub",

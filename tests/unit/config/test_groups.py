@@ -74,8 +74,8 @@ def test_people_reach_a_bastion_from_outside_and_everything_else_stands_inside()
 
 def test_a_bastion_stands_in_public_subnets_or_where_there_are_only_private_ones_in_those() -> None:
     public = completed(a_group("in", "Bastion")).groups["in"]
-    said = [{"name": "p", "zone": "us-east-1a", "type": "Private"}]
-    private = completed(a_group("in", "Bastion"), zones=["us-east-1a"], subnets=said).groups["in"]
+    fields = [{"name": "p", "zone": "us-east-1a", "type": "Private"}]
+    private = completed(a_group("in", "Bastion"), zones=["us-east-1a"], subnets=fields).groups["in"]
 
     assert public["subnets"] == ZONES["aws"]
     assert private["subnets"] == ["p"]
@@ -199,11 +199,11 @@ def test_masters_keep_other_pods_away_while_there_are_nodes(version: str, key: s
     assert config.groups["nodes"]["taints"] == []
 
 
-@pytest.mark.parametrize("said", [[], ["a=b:NoExecute"]])
-def test_taints_of_the_users_are_all_there_are(said: list[str]) -> None:
-    masters = [a_group(f"m-{zone}", "Master", taints=said, zones=[zone]) for zone in ZONES["aws"]]
+@pytest.mark.parametrize("fields", [[], ["a=b:NoExecute"]])
+def test_taints_of_the_users_are_all_there_are(fields: list[str]) -> None:
+    masters = [a_group(f"m-{zone}", "Master", taints=fields, zones=[zone]) for zone in ZONES["aws"]]
 
-    assert completed(*masters).groups["m-us-east-1a"]["taints"] == said
+    assert completed(*masters).groups["m-us-east-1a"]["taints"] == fields
 
 
 @pytest.mark.parametrize(
@@ -211,9 +211,9 @@ def test_taints_of_the_users_are_all_there_are(said: list[str]) -> None:
     [("aws", ["us-east-1a", "us-east-1b", "us-east-1c"]), ("aws", ["us-east-1a"]), ("local", None), ("metal", None)],
 )
 def test_members_keep_their_names_when_masters_are_added(cloud: str, zones: list[str] | None) -> None:
-    said = {"cloud": cloud} if zones is None else {"cloud": cloud, "zones": zones}
+    fields = {"cloud": cloud} if zones is None else {"cloud": cloud, "zones": zones}
     grown = [
-        list(completed(**said, masters=masters).cluster["etcdClusters"]["main"]["members"]) for masters in (1, 3, 5)
+        list(completed(**fields, masters=masters).cluster["etcdClusters"]["main"]["members"]) for masters in (1, 3, 5)
     ]
 
     assert grown[0] == ["a"]

@@ -1,4 +1,4 @@
-"""What kubelets, kube-proxy and the container runtime are told, for all machines, for masters and for each group."""
+"""Settings of kubelets, kube-proxy and the container runtime, for all machines, for masters and for each group."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def test_other_labels_under_the_domains_of_kubernetes_would_make_a_kubelet_exit(
 
 
 def test_only_labels_a_kubelet_may_set_reach_it_and_the_group_keeps_all() -> None:
-    said = {"example.com/pool": "a", "kops.k8s.io/instancegroup": "pool"}
-    config = completed(a_group("pool", nodeLabels=said))
+    fields = {"example.com/pool": "a", "kops.k8s.io/instancegroup": "pool"}
+    config = completed(a_group("pool", nodeLabels=fields))
 
     assert kubelet_flags(config, "pool")["node-labels"] == "example.com/pool=a"
-    assert said.items() <= config.groups["pool"]["nodeLabels"].items()
+    assert fields.items() <= config.groups["pool"]["nodeLabels"].items()
 
 
 def test_a_group_without_such_labels_has_no_flag_for_them() -> None:
@@ -72,11 +72,11 @@ def test_what_a_group_says_goes_before_what_masters_are_told_and_that_before_wha
         a_group(f"m{index}", "Master", zones=[f"us-east-1{zone}"], kubelet={"maxPods": 10} if index == 0 else {})
         for index, zone in enumerate("abc")
     ]
-    said: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "kubelet": {"maxPods": 30, "logLevel": 3, "failSwapOn": False},
         "masterKubelet": {"maxPods": 20, "logLevel": 0},
     }
-    config = completed(*masters, **said)
+    config = completed(*masters, **fields)
 
     assert kubelet_file(config, "m0")["maxPods"] == 10
     assert kubelet_file(config, "m1")["maxPods"] == 20
@@ -105,12 +105,12 @@ def test_where_a_new_node_asks_is_said_for_all_nodes_at_once() -> None:
 
 
 def test_a_kubelet_lets_nobody_in_without_a_name_and_serves_nothing_in_the_clear() -> None:
-    told = kubelet_file(completed())
+    content = kubelet_file(completed())
 
-    assert told["authentication"]["anonymous"] == {"enabled": False}
-    assert told["authentication"]["webhook"] == {"enabled": True}
-    assert told["authorization"] == {"mode": "Webhook"}
-    assert told["readOnlyPort"] == 0
+    assert content["authentication"]["anonymous"] == {"enabled": False}
+    assert content["authentication"]["webhook"] == {"enabled": True}
+    assert content["authorization"] == {"mode": "Webhook"}
+    assert content["readOnlyPort"] == 0
 
 
 def test_kubelets_of_the_local_cloud_live_with_what_a_laptop_has() -> None:
@@ -150,10 +150,10 @@ def test_a_runtime_behind_a_socket_is_named_so_while_docker_is_the_default(versi
 @pytest.mark.parametrize(("plugin", "word"), [("kubenet", "kubenet"), ("calico", "cni")])
 def test_docker_is_driven_by_kubelet_itself_up_to_1_23(plugin: str, word: str) -> None:
     config = completed(kubernetesVersion="1.23.0", containerRuntime="docker", networking={"plugin": plugin})
-    told = kubelet_flags(config)
+    content = kubelet_flags(config)
 
-    assert (told["container-runtime"], told["network-plugin"]) == ("docker", word)
-    assert "container-runtime-endpoint" not in told
+    assert (content["container-runtime"], content["network-plugin"]) == ("docker", word)
+    assert "container-runtime-endpoint" not in content
     assert "containerd" not in config.cluster
 
 
@@ -224,9 +224,9 @@ def test_kube_proxy_is_left_out_where_cilium_does_its_work_or_the_user_says_so()
 
 
 def test_kube_proxy_is_told_everything_in_its_file() -> None:
-    told = file_of(completed(kubeProxy={"ipvsStrictARP": False, "conntrackMin": 0}), "kubeProxy")
+    content = file_of(completed(kubeProxy={"ipvsStrictARP": False, "conntrackMin": 0}), "kubeProxy")
 
-    assert told == {
+    assert content == {
         "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
         "kind": "KubeProxyConfiguration",
         "clusterCIDR": "100.96.0.0/11",
@@ -241,14 +241,14 @@ def test_kube_proxy_is_told_everything_in_its_file() -> None:
 
 @pytest.mark.parametrize("version", ["1.20.2", "1.36.0"])
 def test_kube_proxy_answers_its_own_machine_only_but_where_load_balancers_of_the_cloud_ask_it(version: str) -> None:
-    said = {
+    fields = {
         cloud: file_of(completed(cloud=cloud, kubernetesVersion=version), "kubeProxy")["healthzBindAddress"]
         for cloud in ("aws", "gce", "local")
     }
     asked = completed(cloud="gce", kubernetesVersion=version)
     own = completed(kubeProxy={"healthzBindAddress": "0.0.0.0:10256"}, kubernetesVersion=version)
 
-    assert said == {"aws": "127.0.0.1:10256", "gce": "0.0.0.0:10256", "local": "127.0.0.1:10256"}
+    assert fields == {"aws": "127.0.0.1:10256", "gce": "0.0.0.0:10256", "local": "127.0.0.1:10256"}
     assert origin(asked, "kubeProxy.healthzBindAddress").of == ("cloud",)
     assert file_of(own, "kubeProxy")["healthzBindAddress"] == "0.0.0.0:10256"
 
@@ -260,7 +260,7 @@ TLS_FILES = {
 
 
 def serving(config: Config, group: str) -> dict[str, Any]:
-    """What a kubelet is told of the certificate that it serves with, in its file and in its flags."""
+    """The settings of a kubelet for its serving certificate, in its file and in its flags."""
     file, flags = kubelet_file(config, group), kubelet_flags(config, group)
     assert not {"tls-cert-file", "tls-private-key-file"} & flags.keys()
     return {name: file[name] for name in (*TLS_FILES, "serverTLSBootstrap") if name in file}

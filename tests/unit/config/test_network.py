@@ -104,12 +104,12 @@ def test_where_the_cloud_has_no_subnets_there_are_none(cloud: str) -> None:
 
 
 def test_subnets_without_addresses_get_what_the_others_leave_free() -> None:
-    said = [
+    subnets_given = [
         {"name": "own", "zone": "us-east-1a", "cidr": "172.20.64.0/19"},
         {"name": "us-east-1b"},
         {"name": "exists", "zone": "us-east-1c", "id": "subnet-1"},
     ]
-    subnets = completed(subnets=said).cluster["subnets"]
+    subnets = completed(subnets=subnets_given).cluster["subnets"]
 
     assert subnets["own"]["cidr"] == "172.20.64.0/19"
     assert subnets["us-east-1b"] == {"zone": "us-east-1b", "type": "Public", "cidr": "172.20.32.0/19"}
@@ -117,8 +117,8 @@ def test_subnets_without_addresses_get_what_the_others_leave_free() -> None:
 
 
 def test_a_network_too_full_for_another_subnet_is_a_problem_that_names_the_subnet() -> None:
-    said = [{"name": f"s{index}", "zone": "us-east-1a"} for index in range(8)]
-    found = problems(zones=["us-east-1a"], subnets=said)
+    subnets_given = [{"name": f"s{index}", "zone": "us-east-1a"} for index in range(8)]
+    found = problems(zones=["us-east-1a"], subnets=subnets_given)
 
     assert list(found) == ["subnets.s7.cidr"]
     assert found["subnets.s7.cidr"].message == "no part of 172.20.0.0/16 is left for 's7'"

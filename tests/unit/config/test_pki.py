@@ -54,8 +54,8 @@ def test_every_member_of_every_cluster_has_a_peer_and_a_serving_certificate() ->
 
 
 def test_the_api_server_is_good_for_every_name_it_is_called_by_and_none_twice() -> None:
-    said = {"additionalSans": ["kubernetes.example.org", "localhost"], "clusterDNSDomain": "inside.test"}
-    names = certificates(**said)["kube-apiserver"]["names"]
+    fields = {"additionalSans": ["kubernetes.example.org", "localhost"], "clusterDNSDomain": "inside.test"}
+    names = certificates(**fields)["kube-apiserver"]["names"]
 
     assert names == [
         "kubernetes",
@@ -126,7 +126,7 @@ def test_a_life_too_short_to_be_renewed_in_is_a_problem() -> None:
 
 
 def test_a_life_that_components_cannot_follow_is_a_warning() -> None:
-    told = warnings(completed(pki={"certificateLifetime": "29m"}))["pki.certificateLifetime"]
-    assert "every five minutes" in told.message
-    assert told.hint.startswith("30m or longer")
+    warning = warnings(completed(pki={"certificateLifetime": "29m"}))["pki.certificateLifetime"]
+    assert "every five minutes" in warning.message
+    assert warning.hint.startswith("30m or longer")
     assert "pki.certificateLifetime" not in warnings(completed(pki={"certificateLifetime": "30m"}))

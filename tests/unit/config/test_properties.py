@@ -25,11 +25,11 @@ from protokube.errors import InvalidSpec
 from protokube.spec.decode import Tree
 from protokube.spec.fields import Declared, declared, quantity
 from protokube.spec.parse import parse
-from unit.config.specs import COMPONENTS, FORMS, MASTERS, Component, Said, any_specs, said_values, specs, takes
+from unit.config.specs import COMPONENTS, FORMS, MASTERS, Component, Sample, any_specs, sample_values, specs, takes
 
 pytestmark = pytest.mark.usefixtures("unmeasured")
 
-NOTHING = Said(
+NOTHING = Sample(
     "1.36",
     {
         "cloud": "aws",
@@ -104,7 +104,7 @@ NOTHING = Said(
         }
     },
 )
-"""Zero, false and empty wherever they can be said."""
+"""Zero, false and empty wherever they are allowed."""
 
 slow = settings(derandomize=True, deadline=None, max_examples=25, suppress_health_check=list(HealthCheck))
 quick = settings(slow, max_examples=70)
@@ -124,28 +124,28 @@ def at(config: Config, path: str, tree: Any = None) -> Any:
 @given(specs())
 @example(NOTHING)
 @quick
-def test_whatever_the_user_says_stands_as_it_was_said(said: Said) -> None:
-    config = complete(said.spec)
+def test_whatever_the_user_says_stands_as_it_was_said(sample: Sample) -> None:
+    config = complete(sample.spec)
 
-    for path, value in said_values(said):
+    for path, value in sample_values(sample):
         found = at(config, path)
         assert type(found) is type(value), path
         assert found == value or value == {}, path  # what is left out of a mapping may be decided
 
 
 def settings_of(component: Component, tree: Tree) -> Iterator[tuple[Declared, Any]]:
-    """Every setting that was said of a component, those of a part of it too."""
+    """Every setting that was written for a component, including nested ones."""
     for name, value in tree.items():
         rule = declared(component.schema)[name]
         if is_dataclass(rule.type):
             inner = declared(rule.type)  # type: ignore[arg-type]  # a schema class
-            yield from ((inner[each], said) for each, said in value.items())
+            yield from ((inner[each], sample) for each, sample in value.items())
         elif rule.flag or rule.file:
             yield rule, value
 
 
 def as_entry(rule: Declared, value: Any) -> Any:
-    """What a file holds for a value, told independently of the code."""
+    """What a file holds for a value, computed independently of the code."""
     if rule.form == "gates":
         return {name: text == "true" for name, text in value.items()}
     if rule.form == "taints":
@@ -164,7 +164,7 @@ def as_flag(rule: Declared, value: Any) -> Any:
 
 
 def carries(form: Tree, component: Component, rule: Declared, value: Any, version: str) -> None:
-    """The form a component is given carries what was said."""
+    """The rendered form of a component has the values that were written."""
     if takes(component, rule, version) == "file":
         (content,) = form["files"].values()
         for part in rule.file.split("."):
@@ -177,44 +177,44 @@ def carries(form: Tree, component: Component, rule: Declared, value: Any, versio
 @given(specs())
 @example(NOTHING)
 @quick
-def test_what_is_said_of_a_component_reaches_its_flags_or_its_file(said: Said) -> None:
-    config = complete(said.spec)
+def test_what_is_said_of_a_component_reaches_its_flags_or_its_file(sample: Sample) -> None:
+    config = complete(sample.spec)
 
     for name in ("kubeAPIServer", "kubeControllerManager", "kubeScheduler", "kubeProxy"):
-        tree = said.cluster.get(name, {})
+        tree = sample.cluster.get(name, {})
         if name == "kubeProxy" and not config.cluster["kubeProxy"]["enabled"]:
             continue
         for rule, value in settings_of(COMPONENTS[name], tree):
             if rule.name == "serviceAccountIssuer" and tree.get("additionalServiceAccountIssuers"):
                 continue  # one of several then
-            carries(config.rendered[""][name], COMPONENTS[name], rule, value, said.version)
+            carries(config.rendered[""][name], COMPONENTS[name], rule, value, sample.version)
 
 
 @given(specs())
 @example(NOTHING)
 @quick
-def test_what_is_said_of_kubelets_reaches_each_kubelet_that_is_told_nothing_else(said: Said) -> None:
-    config = complete(said.spec)
-    nodes = {name: tree.get("kubelet", {}) for name, tree in said.groups.items()} or {"nodes": {}}
+def test_what_is_said_of_kubelets_reaches_each_kubelet_that_is_told_nothing_else(sample: Sample) -> None:
+    config = complete(sample.spec)
+    nodes = {name: tree.get("kubelet", {}) for name, tree in sample.groups.items()} or {"nodes": {}}
     layers: list[tuple[str, Tree, list[str]]] = [(name, own, ["kubelet"]) for name, own in nodes.items()]
     layers += [(name, {}, ["kubelet", "masterKubelet"]) for name in MASTERS]
 
     for group, own, names in layers:
-        told: Tree = {}
+        layered: Tree = {}
         for layer in names:
-            told |= said.cluster.get(layer, {})
-        told |= own
-        for rule, value in settings_of(COMPONENTS["kubelet"], told):
+            layered |= sample.cluster.get(layer, {})
+        layered |= own
+        for rule, value in settings_of(COMPONENTS["kubelet"], layered):
             if rule.name in ("taints", "nodeLabels"):
                 continue  # those of the group join them; see test_machines
-            carries(config.rendered[group]["kubelet"], COMPONENTS["kubelet"], rule, value, said.version)
+            carries(config.rendered[group]["kubelet"], COMPONENTS["kubelet"], rule, value, sample.version)
 
 
 @given(specs())
 @example(NOTHING)
 @slow
-def test_completing_what_is_complete_changes_nothing(said: Said) -> None:
-    config = complete(said.spec)
+def test_completing_what_is_complete_changes_nothing(sample: Sample) -> None:
+    config = complete(sample.spec)
     text = written(config)
 
     for form in (text, written(config, "json")):
@@ -226,8 +226,8 @@ def test_completing_what_is_complete_changes_nothing(said: Said) -> None:
 @given(specs())
 @example(NOTHING)
 @slow
-def test_the_same_spec_gives_the_same_bytes_and_leaves_nothing_undecided(said: Said) -> None:
-    first, second = complete(said.spec), complete(said.spec)
+def test_the_same_spec_gives_the_same_bytes_and_leaves_nothing_undecided(sample: Sample) -> None:
+    first, second = complete(sample.spec), complete(sample.spec)
 
     assert written(first) == written(second)
     assert typed(first) == typed(second)
@@ -264,22 +264,22 @@ def places(draw: st.DrawFn) -> tuple[Tree, int]:
     names = {"aws": "eu-west-1{}", "gce": "europe-west4-{}"}.get(cloud, "rack-{}")
     letters = draw(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=6, unique=True))
     masters = draw(st.integers(1, 9))
-    said: Tree = {"cloud": cloud, "masters": masters, "nodes": draw(st.integers(0, 40))}
+    sample: Tree = {"cloud": cloud, "masters": masters, "nodes": draw(st.integers(0, 40))}
     if cloud in ("aws", "gce") or draw(st.booleans()):
-        said["zones"] = [names.format(letter) for letter in letters]
+        sample["zones"] = [names.format(letter) for letter in letters]
     if draw(st.booleans()):
-        said["topology"] = {"masters": draw(st.sampled_from(["public", "private"])), "nodes": "private"}
-    return said, masters
+        sample["topology"] = {"masters": draw(st.sampled_from(["public", "private"])), "nodes": "private"}
+    return sample, masters
 
 
 @given(places())
 @quick
 def test_any_odd_number_of_masters_in_any_zones_of_any_cloud_makes_a_cluster(drawn: tuple[Tree, int]) -> None:
-    said, masters = drawn
+    sample, masters = drawn
     if masters % 2 == 0:
-        assert "etcdClusters.main.members" in problems(**said)
+        assert "etcdClusters.main.members" in problems(**sample)
         return
-    config = completed(**said)
+    config = completed(**sample)
     groups = {name: each for name, each in config.groups.items() if each["role"] == "Master"}
 
     assert len(groups) == masters
@@ -338,8 +338,8 @@ def test_any_network_that_is_large_enough_is_split_among_its_subnets(
     zones = data.draw(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=4, unique=True))
     taken = data.draw(st.lists(st.integers(0, 7), max_size=3, unique=True))
     eighths = list(machines.subnets(3))
-    said = [{"name": f"us-east-1{zone}"} for zone in zones]
-    for each, index in zip(said, taken, strict=False):
+    sample = [{"name": f"us-east-1{zone}"} for zone in zones]
+    for each, index in zip(sample, taken, strict=False):
         each["cidr"] = str(eighths[index])
     config = completed(
         zones=[f"us-east-1{zone}" for zone in zones],
@@ -347,20 +347,20 @@ def test_any_network_that_is_large_enough_is_split_among_its_subnets(
         networkCIDR=str(machines),
         nonMasqueradeCIDR=str(whole),
         topology=topology,
-        **({"subnets": said} if taken else {}),
+        **({"subnets": sample} if taken else {}),
     )
 
     check_addresses(config)
-    for each in said:
+    for each in sample:
         if taken and "cidr" in each:
             assert config.cluster["subnets"][each["name"]]["cidr"] == each["cidr"]
 
 
-def lines_of(text: str, said: Said) -> dict[str, int]:
-    """The line of every value that was said, read off the YAML itself."""
+def lines_of(text: str, sample: Sample) -> dict[str, int]:
+    """The line of every value that was written, read from the YAML itself."""
     found: dict[str, int] = {}
     roots = list(yaml.compose_all(text, Loader=yaml.SafeLoader))
-    trees = [("", said.cluster), *((f"instanceGroups.{name}", tree) for name, tree in said.groups.items())]
+    trees = [("", sample.cluster), *((f"instanceGroups.{name}", tree) for name, tree in sample.groups.items())]
     for (path, tree), root in zip(trees, roots, strict=True):
         _lines(path, tree, _child(root, "spec")[1], found)
     return found
@@ -389,54 +389,54 @@ def explained(config: Config) -> Iterator[tuple[str, str, str]]:
     """Every leaf with the kind of its origin and the one sentence for it; `why` is asked for some of them."""
     values = flatten(config)
     for index, path in enumerate(values):
-        told = sentence(config, values, path)
-        assert index % 20 or why(config, path) == [told]
-        yield path, origin(config, path).kind, told
+        text = sentence(config, values, path)
+        assert index % 20 or why(config, path) == [text]
+        yield path, origin(config, path).kind, text
 
 
 @given(specs())
 @example(NOTHING)
 @settings(slow, max_examples=15)
-def test_every_value_says_in_one_sentence_where_it_is_from_and_the_users_name_their_line(said: Said) -> None:
-    config, lines = complete(said.spec), lines_of(said.text, said)
+def test_every_value_says_in_one_sentence_where_it_is_from_and_the_users_name_their_line(sample: Sample) -> None:
+    config, lines = complete(sample.spec), lines_of(sample.text, sample)
 
-    for path, kind, told in explained(config):
+    for path, kind, text in explained(config):
         assert kind in ("default", "derived", "user"), path
-        assert told.startswith(f"{path} is ")
-        assert told.endswith(".")
+        assert text.startswith(f"{path} is ")
+        assert text.endswith(".")
         assert (kind == "user") == (path in lines or path == "metadata.name"), path
         if kind == "user" and path in lines:
-            assert told.endswith(f": you said so at {FILE}:{lines[path]}."), path
+            assert text.endswith(f": you set it at {FILE}:{lines[path]}."), path
         if kind == "default":
-            assert ": default, " in told
+            assert ": default, " in text
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_every_value_of_every_example_has_an_origin(path: Any) -> None:
     config = complete(parse([(str(path), path.read_text("utf-8"))]))
 
-    for leaf, kind, told in explained(config):
+    for leaf, kind, text in explained(config):
         assert kind in ("default", "derived", "user"), leaf
-        assert told.endswith("."), leaf
+        assert text.endswith("."), leaf
 
 
 @given(specs())
 @slow
-def test_no_configuration_differs_from_itself(said: Said) -> None:
-    assert list(differences(complete(said.spec), complete(said.spec))) == []
+def test_no_configuration_differs_from_itself(sample: Sample) -> None:
+    assert list(differences(complete(sample.spec), complete(sample.spec))) == []
 
 
 @given(specs(), specs())
 @slow
-def test_two_configurations_differ_exactly_in_the_leaves_that_differ(left: Said, right: Said) -> None:
+def test_two_configurations_differ_exactly_in_the_leaves_that_differ(left: Sample, right: Sample) -> None:
     ours, theirs = complete(left.spec), complete(right.spec)
-    told = {each.path: each for each in differences(ours, theirs)}
+    by_path = {each.path: each for each in differences(ours, theirs)}
     mine, other = flatten(ours), flatten(theirs)
 
     missing = object()
     expected = {path for path in {*mine, *other} if mine.get(path, missing) != other.get(path, missing)}
-    assert set(told) == expected
-    for path, each in told.items():
+    assert set(by_path) == expected
+    for path, each in by_path.items():
         assert (each.left.present, each.right.present) == (path in mine, path in other)
         assert (each.left.value, each.right.value) == (mine.get(path), other.get(path))
         assert bool(each.left.reason) == each.left.present
@@ -458,9 +458,9 @@ def test_the_order_in_which_groups_and_members_are_written_does_not_matter(names
 
 @given(any_specs())
 @settings(slow, max_examples=100)
-def test_whatever_has_the_right_types_is_completed_or_refused_with_reasons_and_never_breaks_us(said: Said) -> None:
+def test_whatever_has_the_right_types_is_completed_or_refused_with_reasons_and_never_breaks_us(sample: Sample) -> None:
     try:
-        config = complete(said.spec)
+        config = complete(sample.spec)
     except InvalidSpec:
         return
     assert read_back(written(config)).cluster == config.cluster

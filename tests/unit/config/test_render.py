@@ -112,7 +112,7 @@ def test_a_setting_the_version_cannot_take_is_a_problem_that_says_from_when_on_i
 
     (problem,) = draft.ledger.problems
     assert problem.message == "thing 1.30 has no newEntry in its configuration file"
-    assert problem.hint == "its configuration file takes it from 1.31 on"
+    assert problem.hint == "its configuration file has it since 1.31"
     assert problem.where == Where("spec.yaml", 7)
 
 
@@ -122,7 +122,7 @@ def test_a_flag_only_a_neighbour_lists_is_not_passed_and_the_neighbour_is_named(
 
     assert form.flags == {}
     assert draft.ledger.problems[0].message == "thing 1.30 has no --flag-only, though 1.28 has"
-    assert draft.ledger.problems[0].hint == "take it out of the spec"
+    assert draft.ledger.problems[0].hint == "remove it from the spec"
 
 
 def test_a_deprecated_flag_is_passed_where_nothing_else_serves_with_a_warning() -> None:
@@ -131,7 +131,7 @@ def test_a_deprecated_flag_is_passed_where_nothing_else_serves_with_a_warning() 
     form = render(Component, draft, table, V, has_file=True)
 
     assert form.flags == {"flag-only": "x"}
-    assert draft.ledger.warnings[0].message == "thing 1.30 takes it as --flag-only only, which is deprecated"
+    assert draft.ledger.warnings[0].message == "thing 1.30 has only the flag --flag-only for it, which is deprecated"
 
 
 def test_flags_of_the_users_must_exist() -> None:
@@ -153,7 +153,7 @@ def test_a_flag_of_the_users_that_one_neighbour_lists_is_passed_with_a_warning()
 
     assert form.flags == {"half": 0}
     assert draft.ledger.warnings[0].message == (
-        "thing 1.30 was not seen; 1.32 lists --half, its other neighbour does not"
+        "thing 1.30 has no flag table; 1.32 lists --half, its other neighbour does not"
     )
     assert "--help" in draft.ledger.warnings[0].hint
 
@@ -173,7 +173,7 @@ def test_a_flag_with_a_field_of_its_own_is_said_there(flag: str, into: str, fiel
 
     assert form.flags == {}
     (problem,) = draft.ledger.problems
-    assert (problem.message, problem.hint) == (f"has a field of its own, which writes {into}", f"set {field}")
+    assert (problem.message, problem.hint) == (f"there is a field for it, which sets {into}", f"set {field}")
 
 
 def test_a_value_at_a_dotted_path_makes_the_mappings_on_the_way() -> None:
@@ -187,10 +187,10 @@ def test_a_value_at_a_dotted_path_makes_the_mappings_on_the_way() -> None:
 def test_flags_that_old_versions_cannot_do_without_are_passed_though_no_table_is_sure_of_them() -> None:
     for minor in range(OLDEST.minor, 24):
         config = completed(kubernetesVersion=f"1.{minor}.0", kubelet={"taints": ["a=b:NoSchedule"]})
-        told = kubelet_flags(config)
-        assert told["container-runtime"] == "remote"
-        assert ("register-with-taints" in told) == (minor < 23)
-        assert ("register-node" in told) == (minor < 23)
+        arguments = kubelet_flags(config)
+        assert arguments["container-runtime"] == "remote"
+        assert ("register-with-taints" in arguments) == (minor < 23)
+        assert ("register-node" in arguments) == (minor < 23)
         assert warnings(config) == {}
 
 
@@ -205,7 +205,7 @@ def test_a_problem_of_all_kubelets_is_told_once_for_a_hundred_groups() -> None:
     found = problems(*groups, kubernetesVersion="1.30.0", kubelet={"tlsCurvePreferences": [29]})
 
     assert list(found) == ["kubelet.tlsCurvePreferences"]
-    assert found["kubelet.tlsCurvePreferences"].hint == "its configuration file takes it from 1.36 on"
+    assert found["kubelet.tlsCurvePreferences"].hint == "its configuration file has it since 1.36"
 
 
 def test_a_warning_of_all_kubelets_is_told_once_for_a_hundred_groups() -> None:

@@ -16,8 +16,8 @@ from protokube.spec.version import Version
 )
 def test_the_scheduler_reads_the_newest_form_its_version_knows(minor: int, name: str) -> None:
     assert scheduler_api(Version(1, minor, 4)) == f"kubescheduler.config.k8s.io/{name}"
-    told = file_of(completed(kubernetesVersion=f"1.{minor}.0"), "kubeScheduler")
-    assert told["apiVersion"] == f"kubescheduler.config.k8s.io/{name}"
+    content = file_of(completed(kubernetesVersion=f"1.{minor}.0"), "kubeScheduler")
+    assert content["apiVersion"] == f"kubescheduler.config.k8s.io/{name}"
 
 
 def test_the_scheduler_has_in_its_file_what_it_would_ignore_as_a_flag() -> None:
@@ -65,8 +65,8 @@ def test_the_controller_manager_reads_no_file() -> None:
 
 
 def test_flags_come_out_sorted_everywhere() -> None:
-    for told in completed(kubernetesVersion="1.20.0").rendered.values():
-        for form in told.values():
+    for content in completed(kubernetesVersion="1.20.0").rendered.values():
+        for form in content.values():
             if "flags" in form:
                 assert list(form["flags"]) == sorted(form["flags"])
 

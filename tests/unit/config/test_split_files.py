@@ -47,8 +47,8 @@ def test_groups_in_files_that_were_not_given_are_stood_in_for_with_a_warning() -
     assert config.groups["master-us-east-1a"]["machineType"] == "m5.large"
     assert config.groups["master-us-east-1b"]["zones"] == ["us-east-1b"]
     (warning,) = [each for each in config.warnings if each.path == "etcdClusters"]
-    assert "no InstanceGroup document was given for master-us-east-1b, master-us-east-1c" in warning.message
-    assert warning.hint == "give all files of the cluster at once"
+    assert "there is no InstanceGroup document for master-us-east-1b, master-us-east-1c" in warning.message
+    assert warning.hint == "pass all files of the cluster at once"
 
 
 def test_in_a_spec_of_ours_a_group_that_is_not_there_is_a_mistake() -> None:

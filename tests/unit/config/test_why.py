@@ -19,11 +19,11 @@ def asked(path: str, *groups: Any, **cluster: Any) -> str:
 
 
 def test_what_the_user_said_names_the_line() -> None:
-    assert asked("kubelet.maxPods", kubelet={"maxPods": 0}) == "kubelet.maxPods is 0: you said so at spec.yaml:12."
+    assert asked("kubelet.maxPods", kubelet={"maxPods": 0}) == "kubelet.maxPods is 0: you set it at spec.yaml:12."
 
 
 def test_a_default_gives_its_reason() -> None:
-    assert asked("kubelet.readOnlyPort") == "kubelet.readOnlyPort is 0: default, nothing listens without TLS."
+    assert asked("kubelet.readOnlyPort") == "kubelet.readOnlyPort is 0: default, no port is open without TLS."
 
 
 def test_a_derived_value_names_what_it_follows_from_and_why_that_is_so() -> None:
@@ -37,7 +37,7 @@ def test_an_inherited_value_names_its_source() -> None:
     sentence = asked("instanceGroups.nodes.kubelet.maxPods", kubelet={"maxPods": 7})
 
     assert sentence == (
-        "instanceGroups.nodes.kubelet.maxPods is 7: derived from kubelet.maxPods 7 (you said so at spec.yaml:12)."
+        "instanceGroups.nodes.kubelet.maxPods is 7: derived from kubelet.maxPods 7 (you set it at spec.yaml:12)."
     )
 
 
@@ -63,12 +63,12 @@ def test_what_a_file_beside_the_api_server_holds_is_not_the_users_because_its_co
 
     assert sentence == (
         "kubeAPIServer.file.omitStages is [RequestReceived]: written to a file of its own; derived from"
-        " kubeAPIServer.auditPolicy (default, who did what, without the contents)."
+        " kubeAPIServer.auditPolicy (default, metadata of requests, without their content)."
     )
 
 
 def test_the_name_is_the_users() -> None:
-    assert asked("metadata.name") == "metadata.name is dev.example.com: you said so at spec.yaml:4."
+    assert asked("metadata.name") == "metadata.name is dev.example.com: you set it at spec.yaml:4."
 
 
 def test_a_path_with_values_under_it_gives_a_sentence_for_each() -> None:
@@ -78,7 +78,7 @@ def test_a_path_with_values_under_it_gives_a_sentence_for_each() -> None:
 
 
 def test_an_item_of_a_list_is_explained_by_the_list() -> None:
-    assert asked("zones[1]").startswith("zones is [us-east-1a, us-east-1b, us-east-1c]: you said so at ")
+    assert asked("zones[1]").startswith("zones is [us-east-1a, us-east-1b, us-east-1c]: you set it at ")
 
 
 @pytest.mark.parametrize("spelled", ["spec.kubelet.logLevel", ".kubelet.logLevel", "kubelet.logLevel"])
@@ -92,13 +92,13 @@ def test_a_flag_may_be_spelled_with_its_dashes() -> None:
 
 def test_a_flag_nobody_sets_has_the_default_of_the_component_itself() -> None:
     assert asked("kubeAPIServer.flags.event-ttl") == (
-        "kubeAPIServer.flags.event-ttl is 1h0m0s: nothing sets it, so the default of kube-apiserver 1.36 itself holds."
+        "kubeAPIServer.flags.event-ttl is 1h0m0s: nothing sets it, so the default of kube-apiserver 1.36 applies."
     )
     assert asked("kubeAPIServer.flags.cors-allowed-origins") == (
         "kubeAPIServer.flags.cors-allowed-origins has no value: nothing sets it,"
-        " so the default of kube-apiserver 1.36 itself holds."
+        " so the default of kube-apiserver 1.36 applies."
     )
-    assert "kubelet 1.36 itself" in asked("instanceGroups.nodes.kubelet.flags.node-ip")
+    assert "kubelet 1.36 applies" in asked("instanceGroups.nodes.kubelet.flags.node-ip")
 
 
 @pytest.mark.parametrize(
@@ -167,11 +167,11 @@ def test_values_that_come_from_several_files_each_name_their_own() -> None:
     zones = "  zones: [us-east-1a]\n"
     config = complete(parse([("cluster.yaml", cluster + zones), ("m.yaml", group + zones)]))
 
-    assert why(config, "zones") == ["zones is [us-east-1a]: you said so at cluster.yaml:6."]
-    assert why(config, "instanceGroups.m.role") == ["instanceGroups.m.role is Master: you said so at m.yaml:5."]
+    assert why(config, "zones") == ["zones is [us-east-1a]: you set it at cluster.yaml:6."]
+    assert why(config, "instanceGroups.m.role") == ["instanceGroups.m.role is Master: you set it at m.yaml:5."]
 
 
 def test_a_version_told_in_short_is_still_the_users() -> None:
     config = complete(a_spec(kubernetesVersion="1.34"))
 
-    assert why(config, "kubernetesVersion") == ["kubernetesVersion is 1.34.10: you said so at spec.yaml:11."]
+    assert why(config, "kubernetesVersion") == ["kubernetesVersion is 1.34.10: you set it at spec.yaml:11."]

@@ -1,14 +1,14 @@
-"""Is this a cluster that can work? All problems at once, each with its path, its line and a hint.
+"""Validate a configuration: all problems at once, each with its path, its line and a hint.
 
-`said` runs before anything is decided, on what no decision can be built; `whole` on the complete configuration;
-`check_files` on the user's own files, beside those that components are given; `unchanged` on what a complete
-configuration that is read again says of its own flags.
+`check_basics` runs before any decision, on the values that all decisions need; `whole` checks the complete
+configuration; `check_files` the user's own files against those of the components; `unchanged` the rendered flags and
+files of a complete configuration that is read again.
 """
 
 from __future__ import annotations
 
 from protokube.config.check.addresses import check_addresses
-from protokube.config.check.basics import said
+from protokube.config.check.basics import check_basics
 from protokube.config.check.files import check_files
 from protokube.config.check.groups import check_groups
 from protokube.config.check.members import check_members
@@ -20,7 +20,7 @@ from protokube.config.draft import Draft
 from protokube.spec.parse import Spec
 from protokube.spec.version import Version
 
-__all__ = ["check_files", "said", "unchanged", "whole"]
+__all__ = ["check_basics", "check_files", "unchanged", "whole"]
 
 
 def whole(cluster: Draft, root: Draft, version: Version, spec: Spec) -> None:

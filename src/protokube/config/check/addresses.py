@@ -1,4 +1,4 @@
-"""Address ranges that must not meet, must lie inside others, and must be large enough."""
+"""Address ranges: which must not overlap, which must contain others, and their sizes."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def check_addresses(cluster: Draft, root: Draft) -> None:
     if outer and not vpc:
         for name, part in (("podCIDR", pods), ("serviceClusterIPRange", services)):
             if part and not part.subnet_of(outer):
-                hint = "traffic to it would be masqueraded"
+                hint = "otherwise traffic to it is masqueraded; choose a range inside"
                 ledger.problem(name, f"{part} is not inside nonMasqueradeCIDR {outer}", hint, "nonMasqueradeCIDR")
         if machines and machines.overlaps(outer):
-            hint = "pods could not tell machines from pods; choose another range for one of them"
+            hint = "pods could not tell addresses of machines from those of pods; choose another range for one of them"
             ledger.problem("networkCIDR", f"{machines} overlaps nonMasqueradeCIDR {outer}", hint, "nonMasqueradeCIDR")
     if services and not LARGEST_SERVICES <= services.prefixlen <= 28:
-        hint = f"from /{LARGEST_SERVICES}, the largest an API server takes, to /28"
-        ledger.problem("serviceClusterIPRange", f"/{services.prefixlen} does not work", hint)
+        hint = f"/{LARGEST_SERVICES}, the largest that an API server accepts, to /28"
+        ledger.problem("serviceClusterIPRange", f"/{services.prefixlen} is not supported", hint)
     _dns(cluster, services)
     _subnets(cluster, machines)
     _node_ranges(cluster, root, pods)
@@ -75,11 +75,11 @@ def _dns(cluster: Draft, services: Network | None) -> None:
         cluster.ledger.problem(path, f"{text!r} is not an address", "for example 100.64.0.10", "kubelet.clusterDNS")
         return
     if services and address not in services:
-        hint = "take one of its first addresses"
+        hint = "choose one of its first addresses"
         also = ("kubelet.clusterDNS", "serviceClusterIPRange")
         cluster.ledger.problem(path, f"{address} is not inside serviceClusterIPRange {services}", hint, *also)
     elif services and address == services.network_address + 1:
-        cluster.ledger.problem(path, f"{address} belongs to the API server", f"take {address + 9}")
+        cluster.ledger.problem(path, f"{address} is the address of the API server", f"use {address + 9}")
 
 
 def _subnets(cluster: Draft, machines: Network | None) -> None:
@@ -109,17 +109,19 @@ def _node_ranges(cluster: Draft, root: Draft, pods: Network | None) -> None:
         return
     path = manager.at("nodeCIDRMaskSize")
     if not pods.prefixlen <= mask <= 30:
-        cluster.ledger.problem(path, f"a /{mask} for each node is not a part of podCIDR {pods}", "", "podCIDR")
+        cluster.ledger.problem(
+            path, f"a range of /{mask} for each node does not fit into podCIDR {pods}", "", "podCIDR"
+        )
         return
     if mask - pods.prefixlen > 16:
-        hint = f"at most 16 bits apart: /{pods.prefixlen + 16}, or a smaller podCIDR"
-        cluster.ledger.problem(path, f"the controller manager refuses /{mask} parts of {pods}", hint, "podCIDR")
+        hint = f"at most 16 bits longer than podCIDR: /{pods.prefixlen + 16}, or a smaller podCIDR"
+        cluster.ledger.problem(path, f"the controller manager refuses ranges of /{mask} in {pods}", hint, "podCIDR")
         return
     room = 2 ** (mask - pods.prefixlen)
     machines = sum(group.get("maxSize") for _, group in root.each(GROUPS) if group.get("role") != "Bastion")
     if machines > room:
         message = f"{pods} has room for {room} nodes, the groups may grow to {machines}"
-        cluster.ledger.warn("podCIDR", message, "take a larger podCIDR or a longer nodeCIDRMaskSize")
+        cluster.ledger.warn("podCIDR", message, "use a larger podCIDR or a longer nodeCIDRMaskSize")
 
 
 def _access(cluster: Draft) -> None:
@@ -146,7 +148,7 @@ def _node_ports(cluster: Draft) -> None:
         taken |= {etcd.get(port): f"etcd {key}" for port in ("clientPort", "peerPort", "metricsPort")}
     for port, who in sorted(taken.items(), key=lambda each: str(each[0])):
         if isinstance(port, int) and first <= port <= last:
-            cluster.ledger.problem(path, f"{text} takes in {port}, the port of {who}", "for example 30000-32767")
+            cluster.ledger.problem(path, f"{text} contains {port}, the port of {who}", "for example 30000-32767")
 
 
 COPIES = (
@@ -159,10 +161,10 @@ COPIES = (
 
 
 def _copies(cluster: Draft) -> None:
-    """One value that several components are told must be the same for all."""
+    """A value that several components share must be the same for all."""
     for copy, original in COPIES:
         section, _, name = copy.partition(".")
-        told = (cluster.get(section) or {}).get(name)
-        if told is not None and told != cluster.get(original):
-            message = f"{told} differs from {original} {cluster.get(original)}"
-            cluster.ledger.problem(copy, message, f"set {original} only; this follows from it", original)
+        value = (cluster.get(section) or {}).get(name)
+        if value is not None and value != cluster.get(original):
+            message = f"{value} differs from {original} {cluster.get(original)}"
+            cluster.ledger.problem(copy, message, f"set only {original}; this is derived from it", original)

@@ -1,4 +1,4 @@
-"""What must be right before anything can be decided: the name, the cloud, zones and the version."""
+"""Checks before any decision: the name, the cloud, zones and the version."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from protokube.spec.parse import GROUPS, Spec
 
 LABEL = re.compile(r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\Z")
 LONGEST_NAME = 200
-"""Of 253 characters that DNS allows; the rest is for `etcd-events-NAME.internal.` before it."""
+"""DNS allows 253 characters; the rest is for a prefix such as `etcd-events-NAME.internal.`"""
 
 
 def is_dns_name(name: str) -> bool:
@@ -21,7 +21,7 @@ def is_dns_name(name: str) -> bool:
 
 
 def blocks(path: str) -> bool:
-    """Whether a problem here keeps us from deciding anything: the cloud, the zones, which groups there are for what."""
+    """Whether a problem at this path prevents all decisions: the cloud, the zones, the groups and their roles."""
     return (
         path == "cloud"
         or path.startswith(("zones", "subnets"))
@@ -29,8 +29,8 @@ def blocks(path: str) -> bool:
     )
 
 
-def said(spec: Spec, ledger: Ledger) -> bool:
-    """Problems that no decision depends on are noted; whether the rest can be decided is the answer."""
+def check_basics(spec: Spec, ledger: Ledger) -> bool:
+    """Record the problems, and return whether the configuration can be completed despite them."""
     cluster = spec.cluster
     cloud = cluster.get("cloud")
     if cloud is None:
@@ -65,15 +65,15 @@ EXAMPLES = {"aws": "[us-east-1a, us-east-1b, us-east-1c]", "gce": "[us-central1-
 def _name(name: str, cloud: str, ledger: Ledger) -> None:
     path = "metadata.name"
     if not is_dns_name(name):
-        hint = "lower-case letters, digits and dashes in parts of at most 63, joined by dots"
+        hint = "labels of at most 63 lower-case letters, digits and dashes, separated by dots"
         ledger.problem(path, f"{name!r} is not a DNS name", hint)
     elif len(name) > LONGEST_NAME:
         ledger.problem(
-            path, f"{len(name)} characters leave no room for the names of members", f"{LONGEST_NAME} at most"
+            path, f"{len(name)} characters are too long for the DNS names of members", f"{LONGEST_NAME} at most"
         )
     elif "." not in name and cloud in REGIONS:
-        hint = f"for example {name}.example.com, or {name}.k8s.local without a zone"
-        ledger.problem(path, f"{name!r} has no domain for its records", hint)
+        hint = f"for example {name}.example.com, or {name}.k8s.local without a DNS zone"
+        ledger.problem(path, f"{name!r} has no domain for DNS records", hint)
 
 
 def _version(spec: Spec, ledger: Ledger) -> None:
@@ -84,16 +84,18 @@ def _version(spec: Spec, ledger: Ledger) -> None:
     if version is None:
         ledger.problem(path, f"{text!r} is not a version", f"for example {versions.DEFAULT}")
     elif version < versions.OLDEST and spec.translated:
-        message = f"{text} is older than {versions.OLDEST.short}, the oldest we bring up: shown in the form of that"
+        message = f"{text} is older than {versions.OLDEST.short}, the oldest supported: completed in the form of that"
         ledger.warn(path, message, "no machine will be launched from this; raise the version first")
     elif version < versions.OLDEST:
-        hint = f"{versions.OLDEST.short} to {versions.NEWEST.short} are known"
-        ledger.problem(path, f"{text} is older than {versions.OLDEST.short}, the oldest we bring up", hint)
+        hint = f"{versions.OLDEST.short} to {versions.NEWEST.short} are supported"
+        ledger.problem(path, f"{text} is older than {versions.OLDEST.short}, the oldest supported", hint)
     elif version.major > versions.NEWEST.major:
         ledger.problem(path, f"there is no Kubernetes {version.short}", f"for example {versions.DEFAULT}")
     elif version.series > versions.NEWEST:
         newest = versions.NEWEST.short
-        ledger.warn(path, f"{version.short} was not seen yet: flags and files are in the form of {newest}")
+        ledger.warn(
+            path, f"{version.short} is newer than the newest known version: flags and files are those of {newest}"
+        )
 
 
 def _zones(spec: Spec, cloud: str, ledger: Ledger) -> None:
@@ -111,12 +113,12 @@ def _zones(spec: Spec, cloud: str, ledger: Ledger) -> None:
             ledger.problem(path, f"{zone!r} is not a name for a zone", "lower-case letters, digits and dashes")
     regions = {region for zone in named.values() if (region := region_of(cloud, zone))}
     if len(regions) > 1:
-        hint = "a cluster lies in one region; make one cluster for each"
-        ledger.problem("zones", f"lie in several regions: {', '.join(sorted(regions))}", hint, *named)
+        hint = "a cluster is in one region; create one cluster for each"
+        ledger.problem("zones", f"are in several regions: {', '.join(sorted(regions))}", hint, *named)
 
 
 def _named(spec: Spec) -> Iterator[tuple[str, str]]:
-    """The zones the cluster will lie in: said, or else those of its subnets and groups."""
+    """The zones of the cluster, by path: given, or else those of its subnets and groups."""
     if "zones" in spec.cluster:
         yield from ((f"zones[{index}]", zone) for index, zone in enumerate(spec.cluster["zones"]))
         return

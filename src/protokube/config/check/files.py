@@ -1,7 +1,7 @@
-"""The user's own files: can each be written, and does it meet another one, or one of ours?
+"""The user's own files: whether each can be written, and does not conflict with another one or with protokube's.
 
-A file that both of us write changes hands in every round, for ever; one that names a pod of ours is set aside by the
-agent and written again as often. `ourplaces` has what is ours.
+A file that both the user and protokube write would be overwritten in every round, for ever. A manifest with the name of
+one of protokube's pods would be set aside by the agent and written again as often. `ourplaces` lists protokube's files.
 """
 
 from __future__ import annotations
@@ -25,80 +25,80 @@ class Asset:
     """One file, with the roles of the machines it is for."""
 
     name: str
-    told: Draft
+    draft: Draft
     place: str
     roles: frozenset[str]
 
     def problem(self, message: str, hint: str = "") -> None:
-        self.told.ledger.problem(self.told.at("path"), message, hint, self.told.path)
+        self.draft.ledger.problem(self.draft.at("path"), message, hint, self.draft.path)
 
 
 def check_files(cluster: Draft, root: Draft, rendered: dict[str, Tree]) -> None:
     ours = our_places(cluster.tree, rendered)
-    everybodys = _assets(cluster, ROLES)
-    for asset in everybodys:
+    shared = _assets(cluster, ROLES)
+    for asset in shared:
         _check(asset, ours)
         if "Master" not in asset.roles:
-            _nowhere(asset, asset.told.get("roles"))
-    everybodys = [each for each in everybodys if not why_not(each.place, ours)]  # what can lie nowhere meets nobody
-    _apart(everybodys, everybodys)
+            _nowhere(asset, asset.draft.get("roles"))
+    shared = [each for each in shared if not why_not(each.place, ours)]  # already reported
+    _apart(shared, shared)
     for name, group in root.each(GROUPS):
         own = _assets(group, (group.get("role"),))
         for asset in own:
             _check(asset, ours)
             if not asset.roles:
-                message = f"no machine gets it: it is for {', '.join(asset.told.get('roles'))}"
-                asset.told.ledger.warn(asset.told.path, f"{message}, and those of {name} are {group.get('role')}s")
+                message = f"no machine gets it: it is for {', '.join(asset.draft.get('roles'))}"
+                asset.draft.ledger.warn(asset.draft.path, f"{message}, and those of {name} are {group.get('role')}s")
             elif asset.roles != {"Master"}:
                 _nowhere(asset, [group.get("role")])
         own = [each for each in own if not why_not(each.place, ours)]
         _apart(own, own)
-        # with the same place as one of the cluster's, the group's stands instead of it, as in the original
-        others = [each for each in everybodys if each.place not in {asset.place for asset in own}]
+        # a group's file replaces a cluster's file with the same path, as in the original
+        others = [each for each in shared if each.place not in {asset.place for asset in own}]
         _apart(own, others)
         _apart(others, own)
 
 
-def _assets(draft: Draft, roles: Sequence[str]) -> list[Asset]:
+def _assets(holder: Draft, roles: Sequence[str]) -> list[Asset]:
     return [
         Asset(
             name=name,
-            told=told,
-            place=files.place(name, told.tree),
-            roles=frozenset(role for role in roles if files.is_for(told.tree, role)),
+            draft=draft,
+            place=files.place(name, draft.tree),
+            roles=frozenset(role for role in roles if files.is_for(draft.tree, role)),
         )
-        for name, told in draft.each("fileAssets")
+        for name, draft in holder.each("fileAssets")
     ]
 
 
 def _check(asset: Asset, ours: OurPlaces) -> None:
-    told = asset.told
-    check_roles(told)
+    draft = asset.draft
+    check_roles(draft)
     if found := why_not(asset.place, ours):
         reason, hint = found
         asset.problem(f"{asset.place!r} {reason}", hint)
     try:
-        files.mode(told.tree)
+        files.mode(draft.tree)
     except ValueError as error:
-        hint = "three octal digits, such as 0440 or 0644; its owner has to be able to read it"
-        told.ledger.problem(told.at("mode"), str(error), hint)
-    if not told.has("content"):
-        told.ledger.problem(told.at("content"), "is not given", "what the file shall hold", told.path)
+        hint = "three octal digits, such as 0440 or 0644; the owner has to be able to read the file"
+        draft.ledger.problem(draft.at("mode"), str(error), hint)
+    if not draft.has("content"):
+        draft.ledger.problem(draft.at("content"), "is not given", "the content of the file", draft.path)
         return
     try:
-        content = files.content(told.tree)
+        content = files.content(draft.tree)
     except ValueError:
         hint = "encode it with `base64`, or leave `isBase64` out"
-        told.ledger.problem(told.at("content"), "is not base64, though `isBase64` says so", hint, told.path)
+        draft.ledger.problem(draft.at("content"), "is not base64, but `isBase64` is set", hint, draft.path)
         return
     folder, _, _ = asset.place.rpartition("/")
     if folder == MANIFESTS and (pod := _pod(content)) in ours.pods:
-        message = f"names the pod {pod}, which protokube runs itself"
-        told.ledger.problem(told.at("content"), message, "give the pod another name", told.path)
+        message = f"has the name of the pod {pod}, which protokube runs itself"
+        draft.ledger.problem(draft.at("content"), message, "give the pod another name", draft.path)
 
 
 def _pod(content: bytes) -> str:
-    """`NAMESPACE/NAME`; "" for what is no pod to us: the agent says so where it meets it."""
+    """`NAMESPACE/NAME`; "" if it cannot be read as a pod, which the agent reports when it finds the file."""
     try:
         documents = read_documents(content.decode(), "")
     except (UnicodeDecodeError, InvalidSpec):
@@ -108,12 +108,12 @@ def _pod(content: bytes) -> str:
 
 
 def _nowhere(asset: Asset, roles: Sequence[str]) -> None:
-    message = f"no machine gets it yet: masters are brought up, machines of role {' and '.join(roles)} are not"
-    asset.told.ledger.warn(asset.told.path, message)
+    message = f"no machine gets it yet: only masters are brought up, not machines of role {' and '.join(roles)}"
+    asset.draft.ledger.warn(asset.draft.path, message)
 
 
 def _apart(assets: Sequence[Asset], others: Sequence[Asset]) -> None:
-    """No two of one machine have one place, and none lies in another as if that were a folder."""
+    """No two files of one machine have the same path, and none has a path below another file."""
     by_place: dict[str, list[Asset]] = {}
     for each in others:
         by_place.setdefault(each.place, []).append(each)
@@ -122,7 +122,7 @@ def _apart(assets: Sequence[Asset], others: Sequence[Asset]) -> None:
         parts = asset.place.split("/")
         for end in range(2, len(parts) + 1):
             for other in by_place.get("/".join(parts[:end]), ()):
-                pair = frozenset((asset.told.path, other.told.path))
+                pair = frozenset((asset.draft.path, other.draft.path))
                 if asset.roles & other.roles and len(pair) == 2 and pair not in met:
                     met.add(pair)
                     _meet(asset, other)
@@ -130,6 +130,6 @@ def _apart(assets: Sequence[Asset], others: Sequence[Asset]) -> None:
 
 def _meet(asset: Asset, other: Asset) -> None:
     if asset.place == other.place:
-        asset.problem(f"{asset.place!r} is the place of {other.name!r} too", "a machine can have one of them")
+        asset.problem(f"{asset.place!r} is also the path of {other.name!r}", "give one of them another path")
     else:
-        asset.problem(f"{asset.place!r} lies in {other.place!r}, which is the file {other.name!r}")
+        asset.problem(f"{asset.place!r} is below {other.place!r}, which is the file {other.name!r}")

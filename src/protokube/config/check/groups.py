@@ -1,4 +1,4 @@
-"""Instance groups: bounds, places, and that there are as many masters as the spec says."""
+"""Instance groups: sizes, zones and subnets, and that the groups match the numbers of masters and nodes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def check_groups(cluster: Draft, root: Draft, spec: Spec) -> None:
         _places(group, known, zones)
         check_labels(group)
         check_taints(group)
-        if group.at("kubelet.taints") in group.ledger.places:  # else they are those of the group and of the cluster
+        if group.at("kubelet.taints") in group.ledger.places:  # otherwise they are inherited, and checked there
             check_taints(group.under("kubelet"))
         if group.at("kubelet.nodeLabels") in group.ledger.places:
             check_own_labels(group.under("kubelet"))
@@ -30,7 +30,7 @@ def check_groups(cluster: Draft, root: Draft, spec: Spec) -> None:
         total = sum(machines(each) for each in groups)
         if field in spec.cluster and spec.cluster[field] != total:
             hint = f"leave `{field}` out, or change the groups"
-            message = f"says {spec.cluster[field]}, but the groups of role {role} have {total}"
+            message = f"is {spec.cluster[field]}, but the groups of role {role} have {total}"
             cluster.ledger.problem(field, message, hint, *(each.path for each in groups))
     masters = [each for _, each in root.each(GROUPS) if each.get("role") == "Master"]
     total = sum(machines(each) for each in masters)
@@ -40,7 +40,7 @@ def check_groups(cluster: Draft, root: Draft, spec: Spec) -> None:
             GROUPS, message, f"1 to {MOST_MASTERS}", *(each.path for each in masters), "metadata.name"
         )
     if (cluster.get("topology")).get("bastion") is not None and cluster.get("topology")["nodes"] == "public":
-        cluster.ledger.warn("topology.bastion", "a bastion makes sense only where machines are private")
+        cluster.ledger.warn("topology.bastion", "a bastion is useful only if machines are private")
     _hooks(cluster)
     for _, group in root.each(GROUPS):
         _hooks(group)
@@ -64,7 +64,7 @@ def _places(group: Draft, known: dict[str, object], zones: set[str]) -> None:
 
 
 def _hooks(draft: Draft) -> None:
-    """Hooks name the roles they are for, and need something to run."""
+    """Hooks need valid roles, and something to run."""
     for index, hook in enumerate(draft.get("hooks") or []):
         each = Draft(hook, draft.ledger, draft.at(f"hooks[{index}]"))
         if not hook.get("manifest") and not hook.get("execContainer") and not hook.get("disabled"):

@@ -1,4 +1,4 @@
-"""Labels and taints in the form that the API server takes: it refuses a Node with any other, round after round."""
+"""Labels and taints: the API server refuses a Node with an invalid one, in every round."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ def is_value(text: str) -> bool:
 
 
 def check_labels(draft: Draft) -> None:
-    """`nodeLabels` of a group, or of what kubelets are told."""
+    """`nodeLabels` of a group or a kubelet."""
     for label, value in (draft.get("nodeLabels") or {}).items():
         path = draft.at(f"nodeLabels.{label}")
         if not is_key(label):
             hint = f"NAME or DOMAIN/NAME; a name has {WORD_HINT}"
-            draft.ledger.problem(path, f"{label!r} is not the name of a label", hint, draft.at("nodeLabels"))
+            draft.ledger.problem(path, f"{label!r} is not a label key", hint, draft.at("nodeLabels"))
         elif not is_value(value):
-            draft.ledger.problem(path, f"{value!r} is not the value of a label", f"nothing, or {WORD_HINT}")
+            draft.ledger.problem(path, f"{value!r} is not a label value", f"empty, or {WORD_HINT}")
 
 
 def check_own_labels(kubelet: Draft) -> None:
-    """A kubelet that is told to set a label that it may not set exits."""
+    """A kubelet exits if it is configured with a label that it may not set."""
     check_labels(kubelet)
     for label in kubelet.get("nodeLabels") or {}:
         if not may_set_itself(label):
@@ -46,7 +46,7 @@ def check_own_labels(kubelet: Draft) -> None:
 
 
 def check_taints(draft: Draft) -> None:
-    """`taints` of a group, or of what kubelets are told; a Node has one of each key and effect."""
+    """`taints` of a group or a kubelet; a Node has at most one taint of each key and effect."""
     seen: dict[tuple[str, str], str] = {}
     for index, text in enumerate(draft.get("taints") or []):
         path = draft.at(f"taints[{index}]")
@@ -59,5 +59,5 @@ def check_taints(draft: Draft) -> None:
             draft.ledger.problem(path, f"{text!r} is not a taint", hint)
         elif (key, effect) in seen:
             message = f"{text!r} has the key and the effect of {seen[key, effect]!r}"
-            draft.ledger.problem(path, message, "a node has one of each; keep one of the two")
+            draft.ledger.problem(path, message, "a node has at most one such taint; keep one of the two")
         seen.setdefault((key, effect), text)

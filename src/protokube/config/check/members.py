@@ -1,4 +1,4 @@
-"""etcd members: an odd number, each in a group of masters and in a zone, and what a lost zone would take along."""
+"""etcd members: an odd number, each in a group of masters and a zone; a warning if losing a zone loses the quorum."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ def _count(key: str, etcd: Draft) -> None:
     if count == 0:
         etcd.ledger.problem(etcd.at("members"), f"etcd {key} has no member", "1, 3 or 5", etcd.path)
     elif count % 2 == 0:
-        message = f"{count} members survive no more losses than {count - 1}, and one more machine can be lost"
-        etcd.ledger.problem(etcd.at("members"), message, f"take {count - 1} or {count + 1}", etcd.path, "masters")
+        message = f"{count} members tolerate no more failures than {count - 1}, and one more machine can fail"
+        etcd.ledger.problem(etcd.at("members"), message, f"use {count - 1} or {count + 1}", etcd.path, "masters")
 
 
 def _times(etcd: Draft) -> None:
-    """etcd refuses to start with other times than these."""
+    """etcd does not start with timeouts outside of these bounds."""
     beat = milliseconds(etcd.get("heartbeatInterval") or "100ms")
     wait = milliseconds(etcd.get("leaderElectionTimeout") or "1s")
     path, fields = etcd.at("leaderElectionTimeout"), (etcd.at("heartbeatInterval"), etcd.path)
     if beat <= 0 or wait < 5 * beat:
-        message = f"{wait:g}ms is not at least five times heartbeatInterval, {beat:g}ms"
+        message = f"{wait:g}ms is less than five times heartbeatInterval, {beat:g}ms"
         etcd.ledger.problem(path, message, "ten times is usual", *fields)
     elif wait > LONGEST_ELECTION:
-        etcd.ledger.problem(path, f"{wait:g}ms is more than {LONGEST_ELECTION}ms, the most etcd takes", "", *fields)
+        etcd.ledger.problem(path, f"{wait:g}ms is more than {LONGEST_ELECTION}ms, the maximum of etcd", "", *fields)
 
 
 def _member(short: str, member: Draft, groups: dict[str, Draft], cluster: Draft) -> None:
@@ -68,29 +68,29 @@ def _member(short: str, member: Draft, groups: dict[str, Draft], cluster: Draft)
     group = groups[name]
     if group.get("role") != "Master":
         role = group.get("role")
-        ledger.problem(member.at("instanceGroup"), f"{name!r} is a group of role {role}", "members live on masters")
+        ledger.problem(member.at("instanceGroup"), f"{name!r} is a group of role {role}", "members run on masters")
         return
     zone = member.get("zone")
     if zone is None:
-        ledger.problem(member.at("zone"), f"group {name!r} stands nowhere", "give the group a zone", group.path)
+        ledger.problem(member.at("zone"), f"group {name!r} has no zone", "give the group a zone", group.path)
     elif zone not in cluster.get("zones"):
         hint = near(zone, cluster.get("zones")) or f"known are {', '.join(cluster.get('zones'))}"
         ledger.problem(member.at("zone"), f"{zone!r} is not a zone of this cluster", hint, member.path)
     elif zone not in group.get("zones"):
-        hint = f"its disk would be where none of its machines is; {name} stands in {', '.join(group.get('zones'))}"
+        hint = f"no machine of the group could attach the disk; {name} is in {', '.join(group.get('zones'))}"
         ledger.problem(member.at("zone"), f"group {name!r} has no machine in {zone!r}", hint, member.path)
 
 
 def _spread(etcd: Draft, groups: dict[str, Draft]) -> None:
-    """A machine holds one member of each etcd cluster; more members than machines would leave some without."""
+    """A machine holds one member of each etcd cluster, so a group needs as many machines as members."""
     wanted = Counter(member.get("instanceGroup") for _, member in etcd.each("members"))
     for name, count in wanted.items():
         most = groups[name].get("maxSize") if name in groups else count
         if most == 0:
-            message = f"{name!r} is scaled to 0, so nothing holds its member"
+            message = f"{name!r} is scaled to 0, so no machine holds its member"
             etcd.ledger.warn(etcd.at("members"), message, "", f"{GROUPS}.{name}.maxSize", etcd.path)
         elif count > most:
-            message = f"{count} members want a machine of {name!r}, which has {most} at most"
+            message = f"{count} members need a machine of {name!r}, which has {most} at most"
             hint = (
                 "a machine holds one member of each etcd cluster; give each member a group, or the group more machines"
             )
@@ -98,7 +98,7 @@ def _spread(etcd: Draft, groups: dict[str, Draft]) -> None:
 
 
 def _zones(key: str, etcd: Draft) -> None:
-    """Two zones cannot survive the loss of either: one of them holds the majority."""
+    """Two zones cannot survive the loss of either: one of them has the majority."""
     zones = Counter(member.get("zone") for _, member in etcd.each("members") if member.get("zone"))
     total = sum(zones.values())
     if len(zones) < 2 or total < 3:
@@ -117,5 +117,5 @@ def _ports(cluster: Draft) -> None:
         for name in ("clientPort", "peerPort", "metricsPort"):
             port = etcd.get(name)
             if port in taken:
-                etcd.ledger.problem(etcd.at(name), f"{port} is the port of {taken[port]} too", "", taken[port])
+                etcd.ledger.problem(etcd.at(name), f"{port} is also the port of {taken[port]}", "", taken[port])
             taken[port] = etcd.at(name)

@@ -1,4 +1,4 @@
-"""Names in certificates: what cannot stand in one keeps its holder without any, round after round."""
+"""Names in certificates: with an invalid name a certificate cannot be issued, in every round."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from protokube.config.draft import Draft, Ledger
 LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?", re.IGNORECASE)
 LONGEST_NAME = 253
 AMBIGUOUS = frozenset("ßς\u200c\u200d")
-"""The old rules for names of many alphabets and the new ones make different A-labels of these."""
+"""IDNA 2003 and IDNA 2008 give different A-labels for these."""
 
 
 def check_names(cluster: Draft) -> None:
-    """Those the user adds, and those of certificates that the user wrote down as a whole."""
+    """Names that the user adds, and names of certificates that the user wrote in full."""
     ledger = cluster.ledger
     for index, text in enumerate(cluster.get("additionalSans") or []):
         _check(ledger, cluster.at(f"additionalSans[{index}]"), text)
-    told = set(cluster.get("additionalSans") or [])
+    checked = set(cluster.get("additionalSans") or [])
     for _, certificate in cluster.under("pki").each("certificates"):
         for index, text in enumerate(certificate.get("names") or []):
             path = certificate.at(f"names[{index}]")
             origin = ledger.origin(path)
-            if text not in told and origin and origin.where:  # else it is told where it comes from
+            if text not in checked and origin and origin.where:  # derived names are reported at their source
                 _check(ledger, path, text)
 
 
@@ -38,13 +38,13 @@ def is_name(text: str) -> bool:
         ipaddress.ip_address(text)
     except ValueError:
         labels = text.removeprefix("*.").split(".")
-        # a last label of digits is that of an address with a slip in it
+        # a last label of digits is most likely a mistyped address
         return len(text) <= LONGEST_NAME and all(map(LABEL.fullmatch, labels)) and not labels[-1].isdigit()
-    return "%" not in text  # what follows it means something on one machine only
+    return "%" not in text  # a zone id is valid on one machine only
 
 
 def hint(text: str) -> str:
-    """The same name as certificates have it, if it is one of another alphabet."""
+    """How to write an internationalized name as A-labels; otherwise examples of valid names."""
     if not text.isascii() and not AMBIGUOUS & set(text):
         try:
             plain = text.encode("idna").decode()

@@ -1,4 +1,4 @@
-"""What on a machine is ours to write, and where else no file of a user's can be."""
+"""The paths on a machine that protokube writes, and others where a user's file cannot be."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MANIFESTS = "/etc/kubernetes/manifests"
 FOLDERS = ("/etc/protokube", "/run/protokube", "/var/lib/protokube")
 KERNEL = ("/dev", "/proc", "/sys")
 VOLUMES = "/mnt/master-"
-"""How the places begin where volumes of etcd are mounted."""
+"""Prefix of the mount points of etcd volumes."""
 POD_NETWORK, HOSTS = "/etc/cni/net.d/10-protokube.conflist", "/etc/hosts"
 WELL_KNOWN = frozenset((
     "/", "/bin", "/boot", "/etc", "/etc/apt", "/etc/cni", "/etc/cni/net.d", "/etc/containerd", "/etc/cron.d",
@@ -31,22 +31,22 @@ WELL_KNOWN = frozenset((
     "/var/log/containers", "/var/log/pods", "/var/run", "/var/spool",
     "/tmp", "/var/tmp",  # noqa: S108 (nothing is put there)
 ))  # fmt: skip
-"""Folders on every machine; no file can have their names."""
+"""Directories on every machine; no file can have their paths."""
 OWN_FOLDERS = tuple(own_folder(name) for name in (*COMPONENTS.values(), dnscontroller.NAME))
-ELSEWHERE = f"choose another place, such as {ASSETS}/NAME, where files are put that say none"
+ELSEWHERE = f"choose another path, such as {ASSETS}/NAME, the default"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OurPlaces:
-    """What is ours on the machines of one cluster."""
+    """The paths that protokube writes on the machines of one cluster."""
 
     files: frozenset[str]
     manifests: Mapping[str, str]
-    """By the name of the file: `NAMESPACE/NAME` of its pod."""
+    """By file name: `NAMESPACE/NAME` of its pod."""
     data: tuple[str, ...]
-    """Folders of etcd's."""
+    """Data directories of etcd."""
     keys: frozenset[str]
-    """Names of ours in the folder of keys and in those of components, where users of the original keep files too."""
+    """File names of ours in the key directories; users of the original keep their own files there too."""
 
     @property
     def pods(self) -> frozenset[str]:
@@ -54,16 +54,16 @@ class OurPlaces:
 
     @property
     def folders(self) -> frozenset[str]:
-        """What is a folder since something of ours lies in it."""
+        """Directories, because files of ours are below them."""
         inside = [*self.files, *self.data, *FOLDERS, f"{ASSETS}/x", f"{MANIFESTS}/x"]
         inside += [f"{each}/x" for each in OWN_FOLDERS]
         return frozenset(str(each) for path in inside for each in PurePosixPath(path).parents)
 
 
 def our_places(cluster: Tree, rendered: Mapping[str, Tree]) -> OurPlaces:
-    """By a complete configuration and what its components are given."""
+    """The paths for a complete configuration and its rendered files."""
     found = {POD_NETWORK}
-    if cluster["topology"]["dns"]["type"] == "None":  # the agents keep the names of masters there
+    if cluster["topology"]["dns"]["type"] == "None":  # the agents write the names of masters there
         found.add(HOSTS)
     for parts in rendered.values():
         for field, form in parts.items():
@@ -71,8 +71,8 @@ def our_places(cluster: Tree, rendered: Mapping[str, Tree]) -> OurPlaces:
             found |= {path for each in members for path in each.get("files", {})}
     running = [field for field in rendered[""] if field in COMPONENTS]
     running += ["dnsController"] if dnscontroller.runs(cluster) else []
-    told: list[Any] = [cluster[field].get("kubeconfig") for field in running]
-    told += [cluster[field].get("kubeconfigPath") for field in ("kubelet", "masterKubelet") if field in cluster]
+    kubeconfigs: list[Any] = [cluster[field].get("kubeconfig") for field in running]
+    kubeconfigs += [cluster[field].get("kubeconfigPath") for field in ("kubelet", "masterKubelet") if field in cluster]
     names = [COMPONENTS.get(field, dnscontroller.NAME) for field in running]
     manifests = {f"{name}.manifest": f"kube-system/{name}" for name in names}
     etcd_clusters = cluster.get("etcdClusters") or {}
@@ -80,7 +80,7 @@ def our_places(cluster: Tree, rendered: Mapping[str, Tree]) -> OurPlaces:
         end = "" if key == "main" else f"-{key}"
         manifests[f"etcd{end}.manifest"] = f"kube-system/etcd-server{end}"
     return OurPlaces(
-        files=frozenset(found | {path for path in told if path}),
+        files=frozenset(found | {path for path in kubeconfigs if path}),
         manifests=manifests,
         keys=frozenset(_keys(cluster["pki"])),
         data=tuple(each["dataDir"] for each in etcd_clusters.values()),
@@ -88,7 +88,7 @@ def our_places(cluster: Tree, rendered: Mapping[str, Tree]) -> OurPlaces:
 
 
 def _keys(pki: Tree) -> Iterator[str]:
-    """Whatever may hold a key or a certificate of ours."""
+    """File names of our keys and certificates."""
     for name in ("ca", "kubelet", "kubelet-server", *pki["authorities"], *pki["certificates"], *pki["keyPairs"]):
         yield from (f"{name}.{kind}" for kind in ("crt", "key", "pub"))
 
@@ -98,27 +98,27 @@ def why_not(path: str, ours: OurPlaces) -> tuple[str, str] | None:
     if not path.startswith("/"):
         return "is not an absolute path", "begin it with a slash"
     if not path.isprintable():
-        return "has characters in it that cannot be shown", ""
+        return "has unprintable characters", ""
     plain = "/" + posixpath.normpath(path).lstrip("/")
     if path in WELL_KNOWN | ours.folders or path in KERNEL or path.endswith("/"):
-        return "is a folder", "say the name of the file in it too"
+        return "is a directory", "add the name of the file"
     if path != plain:
-        return "is not the shortest way to that place", f"did you mean {plain}?"
+        return "is not a normalized path", f"did you mean {plain}?"
     if root := _inside(path, KERNEL):
-        return f"lies in {root}, where nothing can be kept", ELSEWHERE
+        return f"is in {root}, where no file can be kept", ELSEWHERE
     folder, _, name = path.rpartition("/")
     if path in ours.files or (folder in (DIRECTORY, *OWN_FOLDERS) and name in ours.keys):
         return "is a file that protokube writes itself", ELSEWHERE
     if root := _inside(path, FOLDERS):
-        return f"lies in {root}, which is protokube's own", ELSEWHERE
+        return f"is in {root}, which is protokube's own", ELSEWHERE
     if path.startswith(VOLUMES) or _inside(path, ours.data):
         return "is where etcd keeps its data", ELSEWHERE
     copied = (each for each in ours.manifests if name.startswith((each, f"#{each}")))
     if folder == MANIFESTS and (manifest := next(copied, None)):
-        told = "is a manifest that protokube writes itself"
-        if name != manifest:  # the agent sets copies aside, or the kubelet would run them beside the original
-            told = f"has the name of a copy of {manifest}, and would be set aside"
-        return told, "give it another name; what runs there is decided by other fields of the spec"
+        reason = "is a manifest that protokube writes itself"
+        if name != manifest:  # the agent sets copies aside, or the kubelet would run them too
+            reason = f"has the name of a copy of {manifest}, and would be set aside"
+        return reason, "give it another name; other fields of the spec configure that pod"
     return None
 
 

@@ -1,4 +1,4 @@
-"""A complete configuration that is read again shows its flags and files; they must still be what the fields say."""
+"""A complete configuration that is read again has rendered flags and files; they must still match the fields."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from protokube.spec.decode import Tree
 from protokube.spec.parse import GROUPS
 
 
-def unchanged(said: dict[str, Tree], rendered: dict[str, Tree], ledger: Ledger) -> None:
-    """Flags and files are shown, not taken: one edited by hand would otherwise be lost without a word."""
-    for key, told in said.items():
+def unchanged(given: dict[str, Tree], rendered: dict[str, Tree], ledger: Ledger) -> None:
+    """Rendered flags and files are output only: an edit by hand would otherwise be lost silently."""
+    for key, old_tree in given.items():
         path = f"{GROUPS}.{key}.rendered" if key else "rendered"
-        for at, old, new in differences(path, told, rendered.get(key, {})):
+        for at, old, new in differences(path, old_tree, rendered.get(key, {})):
             hint = "change the field it comes from, or its component's `extraFlags`; or delete `rendered`"
-            ledger.problem(at, f"says {shown(old)}, but the fields give {shown(new)}", hint, path)
+            ledger.problem(at, f"is {shown(old)}, but the fields give {shown(new)}", hint, path)
 
 
 MISSING = object()

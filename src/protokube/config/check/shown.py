@@ -1,4 +1,4 @@
-"""A component is shown the folders of the files it is told of: that of everybody's keys should not be among them."""
+"""A component's pod mounts the directories of its files: the directory of all keys should not be among them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ PODS = {field: name for field, name in COMPONENTS.items() if field != "kubelet"}
 
 def check_shown(cluster: Draft) -> None:
     for field, component in PODS.items():
-        told = cluster.under(field)
-        for name, path in _paths(told.tree):
-            message = f"with {path} {component} can read everything in {PurePosixPath(path).parent}, keys of others too"
-            told.ledger.warn(told.at(name), message, f"{own_folder(component)}/{PurePosixPath(path).name} is its alone")
+        draft = cluster.under(field)
+        for name, path in _paths(draft.tree):
+            message = f"with {path} {component} can read all of {PurePosixPath(path).parent}, also keys of others"
+            hint = f"use its own directory: {own_folder(component)}/{PurePosixPath(path).name}"
+            draft.ledger.warn(draft.at(name), message, hint)
 
 
 def _paths(tree: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Of files that lie openly, the setting that names each."""
+    """Settings with a path directly in a shared directory."""
     extra = {f"extraFlags.{name}": value for name, value in (tree.get("extraFlags") or {}).items()}
     for name, value in (tree | extra).items():
         for each in value if isinstance(value, list) else [value]:

@@ -60,7 +60,7 @@ def test_a_warning_has_its_hint_below_it(call: Call) -> None:
     lines = call("complete", KOPS).err.splitlines()
     index = next(index for index, line in enumerate(lines) if " docker: is not used" in line)
 
-    assert lines[index + 1].startswith("  hint: take `docker` out")
+    assert lines[index + 1].startswith("  hint: remove `docker`")
 
 
 @pytest.mark.parametrize("quiet", ["-q", "--quiet"])
@@ -101,7 +101,7 @@ def test_why_a_value_of_the_users_is_what_it_is_names_its_place(call: Call, here
 
     answer = call("complete", "spec.yaml", "--why", "kubelet.maxPods")
 
-    assert answer.out == "kubelet.maxPods is 0: you said so at spec.yaml:8.\n"
+    assert answer.out == "kubelet.maxPods is 0: you set it at spec.yaml:8.\n"
 
 
 def test_why_of_a_part_gives_a_sentence_for_each_value_under_it(call: Call) -> None:
@@ -115,7 +115,7 @@ def test_why_of_a_part_gives_a_sentence_for_each_value_under_it(call: Call) -> N
 def test_why_nobody_sets_a_flag_is_answered_with_the_components_own_default(call: Call) -> None:
     answer = call("complete", MINIMAL, "--why", "kubeAPIServer.flags.livez-grace-period")
 
-    assert "nothing sets it, so the default of kube-apiserver 1.36 itself holds" in answer.out
+    assert "nothing sets it, so the default of kube-apiserver 1.36 applies" in answer.out
 
 
 @pytest.mark.parametrize("path", ["kubelet.maxPods", "spec.kubelet.maxPods", ".kubelet.maxPods"])

@@ -29,7 +29,7 @@ def test_several_files_are_one_cluster(call: Call, here: Path) -> None:
 
     answer = call("complete", "cluster.yaml", "nodes.yaml", "--why", "instanceGroups.nodes.minSize")
 
-    assert answer.out == "instanceGroups.nodes.minSize is 7: you said so at nodes.yaml:7.\n"
+    assert answer.out == "instanceGroups.nodes.minSize is 7: you set it at nodes.yaml:7.\n"
 
 
 def test_a_file_and_standard_input_go_together(call: Call, here: Path) -> None:
@@ -38,7 +38,7 @@ def test_a_file_and_standard_input_go_together(call: Call, here: Path) -> None:
 
     answer = call("complete", "cluster.yaml", "-", "--why", "instanceGroups.nodes.minSize", stdin=nodes)
 
-    assert answer.out == "instanceGroups.nodes.minSize is 7: you said so at <stdin>:7.\n"
+    assert answer.out == "instanceGroups.nodes.minSize is 7: you set it at <stdin>:7.\n"
 
 
 def test_a_directory_stands_for_the_documents_in_it(here: Path) -> None:

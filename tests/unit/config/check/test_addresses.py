@@ -18,14 +18,14 @@ def test_pods_and_services_do_not_share_addresses() -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "said"),
+    ("field", "fields"),
     [("podCIDR", {"podCIDR": "10.1.0.0/16"}), ("serviceClusterIPRange", {"serviceClusterIPRange": "10.1.0.0/16"})],
 )
-def test_pods_and_services_lie_inside_the_range_that_is_not_masqueraded(field: str, said: dict[str, str]) -> None:
-    problem = the_problem(**said)
+def test_pods_and_services_lie_inside_the_range_that_is_not_masqueraded(field: str, fields: dict[str, str]) -> None:
+    problem = the_problem(**fields)
 
     assert (problem.path, problem.message) == (field, "10.1.0.0/16 is not inside nonMasqueradeCIDR 100.64.0.0/10")
-    assert problem.hint == "traffic to it would be masqueraded"
+    assert problem.hint == "otherwise traffic to it is masqueraded; choose a range inside"
 
 
 def test_machines_do_not_have_addresses_of_pods() -> None:
@@ -43,8 +43,8 @@ def test_with_amazonvpc_pods_may_have_addresses_of_machines() -> None:
 def test_services_have_as_many_addresses_as_an_api_server_takes(prefix: int) -> None:
     found = problems(serviceClusterIPRange=f"100.64.0.0/{prefix}")
 
-    assert found["serviceClusterIPRange"].message == f"/{prefix} does not work"
-    assert found["serviceClusterIPRange"].hint == "from /12, the largest an API server takes, to /28"
+    assert found["serviceClusterIPRange"].message == f"/{prefix} is not supported"
+    assert found["serviceClusterIPRange"].hint == "/12, the largest that an API server accepts, to /28"
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_range_is_an_ipv4_range(field: str, text: str, message: str, hint: str
 @pytest.mark.parametrize(
     ("address", "message"),
     [
-        ("100.64.0.1", "100.64.0.1 belongs to the API server"),
+        ("100.64.0.1", "100.64.0.1 is the address of the API server"),
         ("100.80.0.1", "100.80.0.1 is not inside serviceClusterIPRange 100.64.0.0/13"),
         ("", "'' is not an address"),
         ("dns", "'dns' is not an address"),
@@ -106,14 +106,14 @@ def test_a_network_of_several_ranges_takes_subnets_of_each() -> None:
 def test_the_range_of_a_node_is_a_part_of_the_pods_range(mask: int) -> None:
     problem = the_problem(kubeControllerManager={"nodeCIDRMaskSize": mask})
 
-    assert problem.message == f"a /{mask} for each node is not a part of podCIDR 100.96.0.0/11"
+    assert problem.message == f"a range of /{mask} for each node does not fit into podCIDR 100.96.0.0/11"
 
 
 def test_a_controller_manager_keeps_no_more_than_sixteen_bits_of_nodes() -> None:
     problem = the_problem(kubeControllerManager={"nodeCIDRMaskSize": 28})
 
-    assert problem.message == "the controller manager refuses /28 parts of 100.96.0.0/11"
-    assert problem.hint == "at most 16 bits apart: /27, or a smaller podCIDR"
+    assert problem.message == "the controller manager refuses ranges of /28 in 100.96.0.0/11"
+    assert problem.hint == "at most 16 bits longer than podCIDR: /27, or a smaller podCIDR"
 
 
 def test_where_nodes_are_given_no_ranges_their_size_does_not_matter() -> None:
@@ -154,11 +154,11 @@ def test_node_ports_are_a_range_of_ports(text: str) -> None:
 def test_node_ports_take_in_no_port_of_ours(text: str, port: int, who: str) -> None:
     problem = the_problem(kubeAPIServer={"serviceNodePortRange": text})
 
-    assert problem.message == f"{text} takes in {port}, the port of {who}"
+    assert problem.message == f"{text} contains {port}, the port of {who}"
 
 
 @pytest.mark.parametrize(
-    ("said", "path", "original"),
+    ("fields", "path", "original"),
     [
         (
             {"kubeAPIServer": {"serviceClusterIPRange": "100.65.0.0/16"}, "serviceClusterIPRange": "100.66.0.0/16"},
@@ -179,9 +179,9 @@ def test_node_ports_take_in_no_port_of_ours(text: str, port: int, who: str) -> N
         ({"kubelet": {"clusterDomain": "other"}}, "kubelet.clusterDomain", "clusterDNSDomain"),
     ],
 )
-def test_one_value_that_several_are_told_is_the_same_for_all(said: dict[str, Any], path: str, original: str) -> None:
-    problem = the_problem(**said)
+def test_one_value_that_several_are_told_is_the_same_for_all(fields: dict[str, Any], path: str, original: str) -> None:
+    problem = the_problem(**fields)
 
     assert problem.path == path
     assert f"differs from {original}" in problem.message
-    assert problem.hint == f"set {original} only; this follows from it"
+    assert problem.hint == f"set only {original}; this is derived from it"

@@ -49,15 +49,15 @@ def test_a_name_that_is_no_dns_name_is_a_problem_at_its_line() -> None:
 def test_a_name_too_long_for_the_names_of_members_is_a_problem() -> None:
     problem = the_problem(name=".".join(["x" * 60] * 4))
 
-    assert problem.message == "243 characters leave no room for the names of members"
+    assert problem.message == "243 characters are too long for the DNS names of members"
     assert problem.hint == "200 at most"
 
 
 def test_a_cloud_needs_a_domain_for_its_records_and_a_laptop_does_not() -> None:
     problem = the_problem(name="dev")
 
-    assert problem.message == "'dev' has no domain for its records"
-    assert problem.hint == "for example dev.example.com, or dev.k8s.local without a zone"
+    assert problem.message == "'dev' has no domain for DNS records"
+    assert problem.hint == "for example dev.example.com, or dev.k8s.local without a DNS zone"
     assert completed(cloud="local", name="dev").name == "dev"
 
 
@@ -73,7 +73,7 @@ def test_names_that_go_into_certificates_are_dns_names(field: str, name: str) ->
     ("version", "message"),
     [
         ("newest", "'newest' is not a version"),
-        ("1.19.16", "1.19.16 is older than 1.20, the oldest we bring up"),
+        ("1.19.16", "1.19.16 is older than 1.20, the oldest supported"),
         ("2.0.0", "there is no Kubernetes 2.0"),
     ],
 )
@@ -88,7 +88,7 @@ def test_a_version_not_seen_yet_is_a_warning_and_takes_the_form_of_the_newest() 
     config = completed(kubernetesVersion="1.38.0")
 
     assert warnings(config)["kubernetesVersion"].message == (
-        "1.38 was not seen yet: flags and files are in the form of 1.37"
+        "1.38 is newer than the newest known version: flags and files are those of 1.37"
     )
     assert config.cluster["kubeAPIServer"]["image"].endswith(":v1.38.0")
 
@@ -111,7 +111,7 @@ def test_zones_are_zones_of_the_cloud(zones: list[str], path: str, message: str)
 def test_zones_lie_in_one_region() -> None:
     problem = the_problem(zones=["us-east-1a", "eu-west-1a", "us-east-1b"])
 
-    assert problem.message == "lie in several regions: eu-west-1, us-east-1"
+    assert problem.message == "are in several regions: eu-west-1, us-east-1"
 
 
 def test_a_rack_has_a_name_that_can_be_part_of_others() -> None:
@@ -146,7 +146,7 @@ def test_zones_that_only_subnets_or_groups_name_are_zones_of_the_cloud_too() -> 
 
     assert by_subnet["subnets.s.zone"].message == "'moon' is not a zone of aws"
     assert by_group["instanceGroups.m.zones[1]"].message == "'moon' is not a zone of aws"
-    assert apart["zones"].message == "lie in several regions: eu-west-1, us-east-1"
+    assert apart["zones"].message == "are in several regions: eu-west-1, us-east-1"
     assert apart["zones"].where is not None
 
 
@@ -157,13 +157,13 @@ def test_a_bad_name_does_not_hide_what_else_is_wrong() -> None:
 
 
 def test_every_problem_of_a_spec_has_a_line_where_the_user_can_mend_it() -> None:
-    said: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "kubernetesVersion": "x",
         "zones": ["us-east-1a", "us-east-1a"],
         "masterPublicName": "",
     }
     with pytest.raises(InvalidSpec) as error:
-        complete(a_spec(("B", {}), **said))
+        complete(a_spec(("B", {}), **fields))
 
     assert all(each.where for each in error.value.problems)
 

@@ -23,8 +23,8 @@ from protokube.manifests import cni
 POD = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: {name}\n  namespace: {namespace}\n"
 
 
-def a_file(name: str = "f", **told: Any) -> dict[str, Any]:
-    return {"name": name, "content": "x", **told}
+def a_file(name: str = "f", **fields: Any) -> dict[str, Any]:
+    return {"name": name, "content": "x", **fields}
 
 
 def masters(*files: dict[str, Any]) -> Group:
@@ -54,7 +54,7 @@ def test_a_place_is_an_absolute_path(path: str) -> None:
 def test_a_place_has_no_way_round_in_it(path: str, plain: str) -> None:
     problem = the_problem(fileAssets=[a_file(path=path)])
 
-    assert problem.message == f"{path!r} is not the shortest way to that place"
+    assert problem.message == f"{path!r} is not a normalized path"
     assert problem.hint == f"did you mean {plain}?"
 
 
@@ -66,16 +66,16 @@ def test_a_place_has_no_way_round_in_it(path: str, plain: str) -> None:
     ],
 )
 def test_no_file_has_the_name_of_a_folder(path: str) -> None:
-    assert of_path(path) == "is a folder"
+    assert of_path(path) == "is a directory"
 
 
 @pytest.mark.parametrize("path", ["/proc/sys/vm/swappiness", "/sys/x", "/dev/null"])
 def test_nothing_is_kept_where_the_kernel_answers(path: str) -> None:
-    assert of_path(path).endswith("where nothing can be kept")
+    assert of_path(path).endswith("where no file can be kept")
 
 
 def test_a_place_can_be_shown() -> None:
-    assert of_path("/etc/a\nb") == "has characters in it that cannot be shown"
+    assert of_path("/etc/a\nb") == "has unprintable characters"
 
 
 def test_the_name_of_a_file_without_a_place_is_looked_at_as_well() -> None:
@@ -85,18 +85,18 @@ def test_the_name_of_a_file_without_a_place_is_looked_at_as_well() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "path", "message"),
+    ("fields", "path", "message"),
     [
-        ({"mode": "rw-r"}, "mode", "'rw-r' is not the mode of a file"),
-        ({"mode": "0200"}, "mode", "'0200' is not the mode of a file"),
-        ({"content": "not base64!", "isBase64": True}, "content", "is not base64, though `isBase64` says so"),
+        ({"mode": "rw-r"}, "mode", "'rw-r' is not a file mode"),
+        ({"mode": "0200"}, "mode", "'0200' is not a file mode"),
+        ({"content": "not base64!", "isBase64": True}, "content", "is not base64, but `isBase64` is set"),
         ({"roles": ["Nodes"]}, "roles[0]", "'Nodes' is not a role"),
     ],
 )
 def test_what_cannot_be_written_is_told_in_the_cluster_and_in_a_group(
-    told: dict[str, Any], path: str, message: str
+    fields: dict[str, Any], path: str, message: str
 ) -> None:
-    of_cluster, of_group = the_problem(fileAssets=[a_file(**told)]), the_problem(masters(a_file(**told)))
+    of_cluster, of_group = the_problem(fileAssets=[a_file(**fields)]), the_problem(masters(a_file(**fields)))
 
     assert (of_cluster.path, of_cluster.message) == (f"fileAssets.f.{path}", message)
     assert (of_group.path, of_group.message) == (f"instanceGroups.masters.fileAssets.f.{path}", message)
@@ -118,23 +118,23 @@ def test_no_file_takes_the_place_of_one_that_a_master_writes(whole: Config) -> N
     paths |= {each.pod.config_file for each in wanted.etcd}
     assert len(paths) > 20
 
-    said = {path: why_not(path, ours) for path in sorted(paths)}
-    assert {path for path, told in said.items() if told is None or "writes itself" not in told[0]} == set()
+    reasons = {path: why_not(path, ours) for path in sorted(paths)}
+    assert {path for path, reason in reasons.items() if reason is None or "writes itself" not in reason[0]} == set()
 
 
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("/etc/protokube/agent.json", "lies in /etc/protokube, which is protokube's own"),
-        ("/var/lib/protokube/set-aside/x", "lies in /var/lib/protokube, which is protokube's own"),
-        ("/run/protokube/x", "lies in /run/protokube, which is protokube's own"),
+        ("/etc/protokube/agent.json", "is in /etc/protokube, which is protokube's own"),
+        ("/var/lib/protokube/set-aside/x", "is in /var/lib/protokube, which is protokube's own"),
+        ("/run/protokube/x", "is in /run/protokube, which is protokube's own"),
         ("/mnt/master-vol-1/x", "is where etcd keeps its data"),
         ("/var/etcd/data/x", "is where etcd keeps its data"),
     ],
 )
 def test_no_file_lies_in_a_folder_of_ours_or_of_etcds(path: str, message: str) -> None:
     assert of_path(path) == message
-    assert "choose another place" in the_problem(fileAssets=[a_file(path=path)]).hint
+    assert "choose another path" in the_problem(fileAssets=[a_file(path=path)]).hint
 
 
 def test_the_places_that_are_ours_are_those_that_the_agent_knows() -> None:
@@ -159,7 +159,7 @@ AS_JSON = '{"kind": "Pod", "metadata": {"name": "kube-scheduler", "namespace": "
 
 
 @pytest.mark.parametrize(
-    "told",
+    "fields",
     [
         {"content": SCHEDULER},
         {"content": AS_JSON},
@@ -167,11 +167,11 @@ AS_JSON = '{"kind": "Pod", "metadata": {"name": "kube-scheduler", "namespace": "
         {"content": f"{SCHEDULER}---\n{POD.format(name='mine', namespace='kube-system')}"},
     ],
 )
-def test_a_pod_with_one_of_our_names_is_refused_however_it_is_written(told: dict[str, Any]) -> None:
-    problem = the_problem(fileAssets=[a_file(path=f"{MANIFESTS}/mine.yaml", **told)])
+def test_a_pod_with_one_of_our_names_is_refused_however_it_is_written(fields: dict[str, Any]) -> None:
+    problem = the_problem(fileAssets=[a_file(path=f"{MANIFESTS}/mine.yaml", **fields)])
 
     assert problem.path == "fileAssets.f.content"
-    assert problem.message == "names the pod kube-system/kube-scheduler, which protokube runs itself"
+    assert problem.message == "has the name of the pod kube-system/kube-scheduler, which protokube runs itself"
     assert problem.hint == "give the pod another name"
 
 
@@ -180,7 +180,7 @@ def test_a_pod_of_etcds_name_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "fields",
     [
         of_pod("mine"),
         of_pod("kube-scheduler", "default"),
@@ -195,8 +195,8 @@ def test_a_pod_of_etcds_name_is_refused() -> None:
         a_file(path="/etc/hosts"),
     ],
 )
-def test_other_files_of_users_are_theirs(told: dict[str, Any]) -> None:
-    assert warnings(completed(fileAssets=[told])) == {}
+def test_other_files_of_users_are_theirs(fields: dict[str, Any]) -> None:
+    assert warnings(completed(fileAssets=[fields])) == {}
 
 
 def test_the_hosts_file_is_ours_where_names_are_kept_in_it() -> None:
@@ -213,7 +213,7 @@ def test_the_name_of_kube_proxy_is_free_where_the_network_brings_its_own() -> No
 def test_two_files_of_one_machine_have_two_places() -> None:
     problem = the_problem(fileAssets=[a_file("a", path="/etc/x"), a_file("b", path="/etc/x", roles=["Master"])])
 
-    assert (problem.path, problem.message) == ("fileAssets.b.path", "'/etc/x' is the place of 'a' too")
+    assert (problem.path, problem.message) == ("fileAssets.b.path", "'/etc/x' is also the path of 'a'")
     of_group = the_problem(masters(a_file("a"), a_file("b", path="/srv/kubernetes/assets/a")))
     assert of_group.path == "instanceGroups.masters.fileAssets.b.path"
 
@@ -227,7 +227,7 @@ def test_files_of_different_machines_may_have_one_place() -> None:
 @pytest.mark.parametrize("order", [1, -1])
 def test_no_file_lies_in_another_as_if_that_were_a_folder(order: int) -> None:
     pair = [a_file("a", path="/etc/x"), a_file("b", path="/etc/x/y/z")][::order]
-    message = "'/etc/x/y/z' lies in '/etc/x', which is the file 'a'"
+    message = "'/etc/x/y/z' is below '/etc/x', which is the file 'a'"
 
     assert the_problem(fileAssets=pair).message == message
     assert the_problem(masters(pair[0]), fileAssets=[pair[1]]).message == message
@@ -252,12 +252,12 @@ def test_files_that_no_machine_gets_yet_are_told() -> None:
     )
 
     assert {path: each.message for path, each in warnings(config).items()} == {
-        "fileAssets.n": "no machine gets it yet: masters are brought up, machines of role Node are not",
+        "fileAssets.n": "no machine gets it yet: only masters are brought up, not machines of role Node",
         "instanceGroups.masters.fileAssets.n": (
             "no machine gets it: it is for Node, Bastion, and those of masters are Masters"
         ),
         "instanceGroups.pool.fileAssets.p": (
-            "no machine gets it yet: masters are brought up, machines of role Node are not"
+            "no machine gets it yet: only masters are brought up, not machines of role Node"
         ),
     }
 

@@ -67,7 +67,7 @@ def test_a_count_that_the_groups_contradict_is_a_problem(field: str, count: int,
     problem = the_problem(*groups, **{field: count})
 
     assert problem.path == field
-    assert problem.message.startswith(f"says {count}, but the groups of role ")
+    assert problem.message.startswith(f"is {count}, but the groups of role ")
     assert problem.hint == f"leave `{field}` out, or change the groups"
 
 
@@ -75,7 +75,7 @@ def test_a_count_of_masters_that_the_members_contradict_is_a_problem() -> None:
     members = [{"name": name, "instanceGroup": f"master-us-east-1{name}"} for name in "abc"]
     problem = the_problem(masters=5, etcdClusters=[{"name": "main", "members": members}])
 
-    assert (problem.path, problem.message) == ("masters", "says 5, but the groups of role Master have 3")
+    assert (problem.path, problem.message) == ("masters", "is 5, but the groups of role Master have 3")
 
 
 def test_a_count_that_the_groups_confirm_is_fine() -> None:
@@ -87,7 +87,7 @@ def test_a_count_that_the_groups_confirm_is_fine() -> None:
 def test_a_bastion_where_machines_are_public_is_a_warning() -> None:
     config = completed(topology={"bastion": {}})
 
-    assert warnings(config)["topology.bastion"].message == "a bastion makes sense only where machines are private"
+    assert warnings(config)["topology.bastion"].message == "a bastion is useful only if machines are private"
 
 
 def test_files_and_hooks_name_roles_that_exist_and_have_something_to_write_or_run() -> None:
@@ -98,7 +98,7 @@ def test_files_and_hooks_name_roles_that_exist_and_have_something_to_write_or_ru
     )
 
     assert {path: (each.message, each.hint) for path, each in found.items()} == {
-        "fileAssets.empty.content": ("is not given", "what the file shall hold"),
+        "fileAssets.empty.content": ("is not given", "the content of the file"),
         "hooks[0]": ("a hook needs a `manifest` or an `execContainer`", ""),
         "hooks[1]": ("a hook needs a `manifest` or an `execContainer`", ""),
         "instanceGroups.pool.fileAssets.f.roles[0]": ("'Nodes' is not a role", "did you mean `Node`?"),

@@ -1,4 +1,4 @@
-"""Labels and taints as the API server takes them, wherever they are said."""
+"""Labels and taints as the API server takes them, wherever they are set."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_the_name_of_a_label_is_one_that_a_node_can_have(label: str) -> None:
     problem = the_problem(a_group("pool", nodeLabels={"ok": "1", label: "1"}))
 
     assert problem.path == f"instanceGroups.pool.nodeLabels.{label}"
-    assert problem.message == f"{label!r} is not the name of a label"
+    assert problem.message == f"{label!r} is not a label key"
     assert problem.where is not None
 
 
@@ -32,7 +32,7 @@ def test_the_value_of_a_label_is_one_that_a_node_can_have(value: str) -> None:
 
     assert (problem.path, problem.message) == (
         "instanceGroups.pool.nodeLabels.a",
-        f"{value!r} is not the value of a label",
+        f"{value!r} is not a label value",
     )
 
 

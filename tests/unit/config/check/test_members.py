@@ -27,8 +27,8 @@ def test_an_even_number_of_members_survives_no_more_than_one_less(count: int) ->
 
     assert set(found) == {"etcdClusters.main.members", "etcdClusters.events.members"}
     problem = found["etcdClusters.main.members"]
-    assert problem.message.startswith(f"{count} members survive no more losses than {count - 1}")
-    assert problem.hint == f"take {count - 1} or {count + 1}"
+    assert problem.message.startswith(f"{count} members tolerate no more failures than {count - 1}")
+    assert problem.hint == f"use {count - 1} or {count + 1}"
     assert str(problem.where) == "spec.yaml:11"
 
 
@@ -47,9 +47,9 @@ def test_a_cluster_without_members_is_a_problem() -> None:
     )
 
 
-@pytest.mark.parametrize("said", [[], [{"name": "events"}]])
-def test_there_is_a_main_cluster(said: list[dict[str, str]]) -> None:
-    problem = the_problem(etcdClusters=said)
+@pytest.mark.parametrize("fields", [[], [{"name": "events"}]])
+def test_there_is_a_main_cluster(fields: list[dict[str, str]]) -> None:
+    problem = the_problem(etcdClusters=fields)
 
     assert (problem.path, problem.message) == ("etcdClusters", "there is no cluster `main`")
 
@@ -68,7 +68,7 @@ def test_a_member_names_a_group_of_masters_that_exists() -> None:
     assert members_problem(three(instanceGroup="m-us-east-1x")).message == "there is no group 'm-us-east-1x'"
     nodes = members_problem(three(instanceGroup="nodes"))
     assert nodes.message == "'nodes' is a group of role Node"
-    assert nodes.hint == "members live on masters"
+    assert nodes.hint == "members run on masters"
 
 
 def test_a_member_whose_name_tells_nothing_must_name_its_group() -> None:
@@ -83,21 +83,21 @@ def test_a_member_lies_where_its_group_has_machines() -> None:
     nowhere = members_problem(three(zone="us-east-1z"))
 
     assert elsewhere.message == "group 'm-us-east-1b' has no machine in 'us-east-1c'"
-    assert "m-us-east-1b stands in us-east-1b" in elsewhere.hint
+    assert "m-us-east-1b is in us-east-1b" in elsewhere.hint
     assert nowhere.message == "'us-east-1z' is not a zone of this cluster"
 
 
 def test_a_group_that_stands_nowhere_cannot_hold_a_disk() -> None:
     groups = [a_group("m", "Master", zones=[])]
 
-    assert problems(*groups)["etcdClusters.main.members.m.zone"].message == "group 'm' stands nowhere"
+    assert problems(*groups)["etcdClusters.main.members.m.zone"].message == "group 'm' has no zone"
 
 
 def test_a_machine_holds_one_member_of_each_cluster() -> None:
     members = [{"name": name, "instanceGroup": "m"} for name in "abc"]
     problem = members_problem(members, a_group("m", "Master", minSize=1, maxSize=2, zones=["us-east-1a"]))
 
-    assert problem.message == "3 members want a machine of 'm', which has 2 at most"
+    assert problem.message == "3 members need a machine of 'm', which has 2 at most"
     assert "give each member a group" in problem.hint
 
 
@@ -118,7 +118,7 @@ def test_a_group_scaled_to_nothing_is_a_warning() -> None:
     ]
     config = completed(*groups)
 
-    assert "is scaled to 0, so nothing holds its member" in warnings(config)["etcdClusters.main.members"].message
+    assert "is scaled to 0, so no machine holds its member" in warnings(config)["etcdClusters.main.members"].message
 
 
 @pytest.mark.parametrize(
@@ -133,16 +133,16 @@ def test_a_group_scaled_to_nothing_is_a_warning() -> None:
     ],
 )
 def test_two_zones_cannot_survive_the_loss_of_either(zones: int, masters: int, zone: str | None, lost: int) -> None:
-    told = warnings(completed(zones=ZONES["aws"][:zones], masters=masters))
+    warning = warnings(completed(zones=ZONES["aws"][:zones], masters=masters))
 
     if zone is None:
-        assert told == {}
+        assert warning == {}
     else:
-        assert told["etcdClusters.main.members"].message == (
+        assert warning["etcdClusters.main.members"].message == (
             f"losing zone {zone} takes {lost} of {masters} members of etcd main, and with them the quorum"
         )
-        assert told["etcdClusters.main.members"].hint == "spread the members over three zones or more"
-        assert str(told["etcdClusters.events.members"].where) == "spec.yaml:7"
+        assert warning["etcdClusters.main.members"].hint == "spread the members over three zones or more"
+        assert str(warning["etcdClusters.events.members"].where) == "spec.yaml:7"
 
 
 @pytest.mark.parametrize("field", ["clientPort", "peerPort", "metricsPort"])
@@ -150,22 +150,22 @@ def test_no_two_of_a_masters_ports_are_the_same(field: str) -> None:
     with_api = the_problem(etcdClusters=[{"name": "main", field: 443}])
     with_other = the_problem(etcdClusters=[{"name": "main"}, {"name": "events", field: 4001}])
 
-    assert with_api.message == "443 is the port of kubeAPIServer.securePort too"
-    assert with_other.message == "4001 is the port of etcdClusters.main.clientPort too"
+    assert with_api.message == "443 is also the port of kubeAPIServer.securePort"
+    assert with_other.message == "4001 is also the port of etcdClusters.main.clientPort"
 
 
 @pytest.mark.parametrize(
-    ("said", "message"),
+    ("fields", "message"),
     [
-        ({"heartbeatInterval": "250ms"}, "1000ms is not at least five times heartbeatInterval, 250ms"),
-        ({"leaderElectionTimeout": "400ms"}, "400ms is not at least five times heartbeatInterval, 100ms"),
-        ({"heartbeatInterval": "0"}, "1000ms is not at least five times heartbeatInterval, 0ms"),
-        ({"heartbeatInterval": "-1s"}, "1000ms is not at least five times heartbeatInterval, -1000ms"),
-        ({"leaderElectionTimeout": "1m"}, "60000ms is more than 50000ms, the most etcd takes"),
+        ({"heartbeatInterval": "250ms"}, "1000ms is less than five times heartbeatInterval, 250ms"),
+        ({"leaderElectionTimeout": "400ms"}, "400ms is less than five times heartbeatInterval, 100ms"),
+        ({"heartbeatInterval": "0"}, "1000ms is less than five times heartbeatInterval, 0ms"),
+        ({"heartbeatInterval": "-1s"}, "1000ms is less than five times heartbeatInterval, -1000ms"),
+        ({"leaderElectionTimeout": "1m"}, "60000ms is more than 50000ms, the maximum of etcd"),
     ],
 )
-def test_times_with_which_etcd_would_not_start_are_a_problem(said: dict[str, str], message: str) -> None:
-    problem = the_problem(etcdClusters=[{"name": "main", **said}])
+def test_times_with_which_etcd_would_not_start_are_a_problem(fields: dict[str, str], message: str) -> None:
+    problem = the_problem(etcdClusters=[{"name": "main", **fields}])
 
     assert (problem.path, problem.message) == ("etcdClusters.main.leaderElectionTimeout", message)
     assert problem.where is not None

@@ -17,7 +17,7 @@ XN = "write it as its A-labels, which begin with `xn--`"
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "hint"),
     [
         ("münchen.example", "write it as its A-labels: xn--mnchen-3ya.example"),
         ("*.münchen.example", "write it as its A-labels: *.xn--mnchen-3ya.example"),
@@ -38,10 +38,10 @@ XN = "write it as its A-labels, which begin with `xn--`"
         ("a.b\n", EXAMPLE),
     ],
 )
-def test_what_cannot_stand_in_a_certificate_is_told_with_the_form_that_can(text: str, said: str) -> None:
+def test_what_cannot_stand_in_a_certificate_is_told_with_the_form_that_can(text: str, hint: str) -> None:
     problem = the_problem(additionalSans=["ok.example.com", text])
 
-    assert (problem.path, problem.hint) == ("additionalSans[1]", said)
+    assert (problem.path, problem.hint) == ("additionalSans[1]", hint)
     assert problem.message == f"{text!r} is neither a DNS name nor an address"
     assert problem.where is not None
 

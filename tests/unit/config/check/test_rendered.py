@@ -21,7 +21,7 @@ def test_a_flag_edited_by_hand_is_a_problem_that_names_the_field_to_change() -> 
     (problem,) = edited("      secure-port: 443\n", "      secure-port: 6443\n")
 
     assert problem.path == "rendered.kubeAPIServer.flags.secure-port"
-    assert problem.message == "says 6443, but the fields give 443"
+    assert problem.message == "is 6443, but the fields give 443"
     assert "extraFlags" in problem.hint
     assert problem.where is not None
 
@@ -29,13 +29,13 @@ def test_a_flag_edited_by_hand_is_a_problem_that_names_the_field_to_change() -> 
 def test_a_flag_added_by_hand_is_a_problem() -> None:
     (problem,) = edited("      secure-port: 443\n", "      secure-port: 443\n      event-ttl: 2h\n")
 
-    assert problem.message == "says '2h', but the fields give nothing"
+    assert problem.message == "is '2h', but the fields give nothing"
 
 
 def test_a_flag_removed_by_hand_is_a_problem() -> None:
     (problem,) = edited("      secure-port: 443\n", "")
 
-    assert problem.message == "says nothing, but the fields give 443"
+    assert problem.message == "is nothing, but the fields give 443"
 
 
 def test_an_entry_of_a_groups_file_edited_by_hand_is_a_problem_of_that_group() -> None:

@@ -1,4 +1,4 @@
-"""A file of the user's that lies among everybody's keys shows a component all of them: that is said."""
+"""A warning for a file in the directory of all keys: the component that uses it could read all of them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from protokube.config.complete import complete
 from protokube.manifests.component import pod
 from protokube.spec.parse import parse
 
-SHOWN = "can read everything in /srv/kubernetes, keys of others too"
+SHOWN = "can read all of /srv/kubernetes, also keys of others"
 
 
 @pytest.mark.parametrize(
-    ("told", "path", "component"),
+    ("fields", "path", "component"),
     [
         ({"kubeScheduler": {"clientCAFile": "/srv/kubernetes/ca.crt"}}, "kubeScheduler.clientCAFile", "kube-scheduler"),
         ({"kubeProxy": {"kubeconfig": "/srv/kubernetes/proxy"}}, "kubeProxy.kubeconfig", "kube-proxy"),
@@ -38,19 +38,19 @@ SHOWN = "can read everything in /srv/kubernetes, keys of others too"
     ],
 )
 def test_a_file_among_the_keys_of_all_is_a_warning_that_says_where_it_should_lie(
-    told: dict[str, Any], path: str, component: str
+    fields: dict[str, Any], path: str, component: str
 ) -> None:
-    config = completed(cloud="local", **told)
+    config = completed(cloud="local", **fields)
     found = warnings(config)[path]
     assert SHOWN in found.message
-    assert found.hint.startswith(f"/srv/kubernetes/{component}/")
+    assert found.hint.startswith(f"use its own directory: /srv/kubernetes/{component}/")
     (shown,) = [each for each in components(config, nodes=True) if each.name == component]
     assert "path: /srv/kubernetes\n" in pod(shown)
 
 
 def test_a_file_beside_the_folder_of_keys_shows_that_as_well() -> None:
-    told = warnings(completed(kubeScheduler={"clientCAFile": "/srv/ca.crt"}))["kubeScheduler.clientCAFile"]
-    assert "everything in /srv, keys" in told.message
+    warning = warnings(completed(kubeScheduler={"clientCAFile": "/srv/ca.crt"}))["kubeScheduler.clientCAFile"]
+    assert "all of /srv, also keys" in warning.message
 
 
 def test_a_file_in_its_own_folder_or_elsewhere_is_not() -> None:

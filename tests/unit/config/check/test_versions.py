@@ -11,7 +11,7 @@ from protokube.config.complete import complete
 @pytest.mark.parametrize(
     ("version", "message"),
     [
-        ("3.3.10", "etcd 3.3.10 is older than 3.4, the oldest we run"),
+        ("3.3.10", "etcd 3.3.10 is older than 3.4, the oldest supported"),
         ("3.5.0", "etcd 3.5.0 can corrupt its data"),
         ("3.5.2", "etcd 3.5.2 can corrupt its data"),
         ("latest", "'latest' is not a version"),
@@ -41,10 +41,10 @@ def test_an_etcd_we_know_is_fine(version: str, kubernetes: str) -> None:
 def test_an_etcd_that_is_too_old_for_its_kubernetes_is_a_warning(version: str, kubernetes: str) -> None:
     config = completed(kubernetesVersion=kubernetes, etcdClusters=[{"name": "main", "version": version}])
 
-    told = warnings(config)["etcdClusters.main.version"]
+    warning = warnings(config)["etcdClusters.main.version"]
 
-    assert told.message.startswith(f"etcd {version} does not answer progress requests, which Kubernetes 1.3")
-    assert "3.5.13" in told.hint
+    assert warning.message.startswith(f"etcd {version} does not answer progress requests, which Kubernetes 1.3")
+    assert "3.5.13" in warning.hint
 
 
 def test_an_etcd_whose_user_is_not_kubernetes_may_be_any_we_know() -> None:
@@ -59,9 +59,12 @@ def test_where_no_kubernetes_runs_nothing_is_said_about_what_goes_with_it() -> N
 
 
 def test_an_etcd_not_seen_yet_is_a_warning() -> None:
-    told = warnings(completed(etcdClusters=[{"name": "main", "version": "3.7.1"}]))
+    found = warnings(completed(etcdClusters=[{"name": "main", "version": "3.7.1"}]))
 
-    assert told["etcdClusters.main.version"].message == "etcd 3.7 was not seen yet: its file is in the form of 3.6"
+    assert (
+        found["etcdClusters.main.version"].message
+        == "etcd 3.7 is newer than the newest known version: its file is that of 3.6"
+    )
 
 
 @pytest.mark.parametrize(
@@ -82,13 +85,13 @@ def test_an_etcd_not_seen_yet_is_a_warning() -> None:
 def test_images_may_lag_behind_the_api_server_by_as_much_as_kubernetes_allows(
     component: str, tag: str, version: str, fits: bool
 ) -> None:
-    said = {component: {"image": f"registry.example.com:5000/x:{tag}"}, "kubernetesVersion": version}
+    fields = {component: {"image": f"registry.example.com:5000/x:{tag}"}, "kubernetesVersion": version}
     if fits:
-        completed(**said)
+        completed(**fields)
     else:
-        problem = the_problem(**said)
+        problem = the_problem(**fields)
         assert problem.path == f"{component}.image"
-        assert f"does not go with Kubernetes {version}" in problem.message
+        assert f"is not compatible with Kubernetes {version}" in problem.message
         assert problem.hint
 
 
@@ -96,7 +99,9 @@ def test_images_may_lag_behind_the_api_server_by_as_much_as_kubernetes_allows(
 def test_a_plugin_that_is_gone_keeps_an_api_server_from_starting(field: str) -> None:
     found = problems(kubeAPIServer={field: ["PodSecurityPolicy"]}, kubernetesVersion="1.25.0")
 
-    assert found[f"kubeAPIServer.{field}[0]"].message == "admission plugin PodSecurityPolicy is gone since 1.25"
+    assert (
+        found[f"kubeAPIServer.{field}[0]"].message == "Kubernetes 1.25 removed the admission plugin PodSecurityPolicy"
+    )
     completed(kubeAPIServer={field: ["PodSecurityPolicy"]}, kubernetesVersion="1.24.0")
 
 
@@ -111,7 +116,7 @@ def test_docker_can_be_driven_up_to_1_23() -> None:
     completed(containerRuntime="docker", kubernetesVersion="1.23.17")
 
     problem = the_problem(containerRuntime="docker", kubernetesVersion="1.24.0")
-    assert (problem.path, problem.message) == ("containerRuntime", "Kubernetes 1.24 cannot drive Docker")
+    assert (problem.path, problem.message) == ("containerRuntime", "Kubernetes 1.24 does not support Docker")
 
 
 def test_settings_of_docker_that_nothing_reads_are_a_warning() -> None:
