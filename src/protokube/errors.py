@@ -1,7 +1,7 @@
-"""What can go wrong, by who has to act.
+"""Error classes, by who has to act.
 
-`InvalidSpec`: the user edits. `TryLater`: the next round, or the same command a little later, asks again.
-`Refused`: a person decides. Every error tells what happened, what we saw, what we want and what to do next.
+`InvalidSpec`: the user edits the spec. `TryLater`: the next round, or the same command a little later, retries.
+`Refused`: a person decides. Every error states what happened, what we saw, what we want and what to do next.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """What a command tells the shell: one table for all commands, docs/exit-codes.md."""
+    """Exit codes of all commands; see docs/exit-codes.md."""
 
-    OK = 0  # done; for `status` and `up`: ready, and nobody is needed
-    DIFFERENT = 1  # the two things compared are not the same
+    OK = 0  # done; for `status` and `up`: ready, and no action is needed
+    DIFFERENT = 1  # the compared configurations differ
     INVALID = 2  # the user edits something and runs the command again
-    TRY_LATER = 3  # not yet, or something outside did not answer; nobody has to act
+    TRY_LATER = 3  # not yet, or something outside did not answer; no action is needed
     REFUSED = 4  # a person has to act, also while the cluster serves
-    BUG = 70  # ours to mend
+    BUG = 70  # a bug in protokube
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Where:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One thing that is wrong, or a warning about one, at one place."""
+    """One problem or warning, at one place."""
 
     path: str
     message: str
@@ -49,13 +49,13 @@ class Problem:
 
     @property
     def order(self) -> tuple[str, int, str, str]:
-        """Problems come out in the order a reader meets them in the file."""
+        """Sort key: the order of the lines in the file."""
         where = self.where or Where("", 0)
         return (where.file, where.line, self.path, self.message)
 
 
 class ProtokubeError(Exception):
-    """An error a user can do something about: shown without a traceback."""
+    """An error that a user can act on: shown without a traceback."""
 
     exit_code = ExitCode.REFUSED
 
@@ -64,28 +64,28 @@ class ProtokubeError(Exception):
         self.message, self.saw, self.want, self.hint = message, saw, want, hint
 
     def __str__(self) -> str:
-        told = (("saw", self.saw), ("want", self.want), ("hint", self.hint))
-        return "\n".join([self.message, *(f"  {name + ':':5} {text}" for name, text in told if text)])
+        fields = (("saw", self.saw), ("want", self.want), ("hint", self.hint))
+        return "\n".join([self.message, *(f"  {name + ':':5} {text}" for name, text in fields if text)])
 
 
 class TryLater(ProtokubeError):
-    """Something outside did not answer; asking again later may help."""
+    """Something outside did not answer; retrying later may help."""
 
     exit_code = ExitCode.TRY_LATER
 
 
 class Refused(ProtokubeError):
-    """Going on could do harm; a person decides."""
+    """Continuing could do harm; a person decides."""
 
 
 class InvalidRequest(ProtokubeError):
-    """What was asked for on the command line does not exist."""
+    """An invalid request on the command line."""
 
     exit_code = ExitCode.INVALID
 
 
 class InvalidSpec(ProtokubeError):
-    """What the user wrote cannot be carried out; every problem at once."""
+    """The spec is invalid; has every problem at once."""
 
     exit_code = ExitCode.INVALID
 

@@ -1,1 +1,1 @@
-"""What is put into the cluster once its API answers: objects as plain trees, and the decisions about them. Pure."""
+"""Objects that are applied to the cluster once its API answers, as plain trees, and the decisions about them. Pure."""

@@ -12,7 +12,7 @@ from protokube.spec import version as versions
 
 
 def all_addons(config: Config, read: Read) -> tuple[Addon, ...]:
-    """`read` gives the text behind the URL of a manifest of the user's."""
+    """`read` returns the text at the URL of a user's manifest."""
     tree = config.cluster
     version = versions.parse(tree["kubernetesVersion"]) or versions.DEFAULT
     dns = cluster_dns(tree["clusterDNS"], version)

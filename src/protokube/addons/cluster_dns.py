@@ -1,4 +1,4 @@
-"""The DNS server of the pods: CoreDNS behind the Service `kube-dns`, at the address that every kubelet hands out."""
+"""The DNS server for pods: CoreDNS behind the Service `kube-dns`, at the address that kubelets configure in pods."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from protokube.spec.version import Version
 NAMESPACE, NAME = "kube-system", "coredns"
 ROLE = "system:coredns"
 LABELS = {"k8s-app": "kube-dns"}
-"""As everybody looks for it, whatever server it is."""
+"""The usual label of the cluster's DNS server, whichever server it is."""
 ROLE_TAINTS = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 
 
 def cluster_dns(dns: Mapping[str, Any], version: Version) -> Addon | None:
-    """Nothing for a provider that we have no manifests of: its user brings it as an add-on of their own."""
+    """None for a provider without manifests of ours: the user supplies it as an add-on."""
     if dns["provider"] != "CoreDNS":
         return None
     return Addon(
@@ -67,7 +67,7 @@ def _deployment(dns: Mapping[str, Any]) -> Tree:
         template["metadata"]["annotations"] = annotations
     spec = {
         "replicas": dns["replicas"],
-        # one leaves only when another answers
+        # a replica is removed only after its replacement is ready
         "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}},
         "selector": {"matchLabels": LABELS},
         "template": template,
@@ -94,7 +94,7 @@ def _pod(dns: Mapping[str, Any]) -> Tree:
         "tolerations": tolerations,
         "topologySpreadConstraints": [spread],
         "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
-        "dnsPolicy": "Default",  # the machine's: it cannot ask itself
+        "dnsPolicy": "Default",  # the machine's name servers: CoreDNS must not query itself
         "containers": [_container(dns)],
         "volumes": [{"name": "config", "configMap": file}],
     }
@@ -104,7 +104,7 @@ def _pod(dns: Mapping[str, Any]) -> Tree:
 
 
 def _container(dns: Mapping[str, Any]) -> Tree:
-    # the protocol is part of a port's name to the API: unsaid, some versions cannot merge it
+    # the protocol is part of the merge key of a port: without it, some API versions cannot merge the list
     ports = [("dns", 53, "UDP"), ("dns-tcp", 53, "TCP"), ("metrics", 9153, "TCP")]
     return {
         "name": NAME,

@@ -1,4 +1,4 @@
-"""CoreDNS's own file, from what the configuration says of the cluster's DNS."""
+"""The Corefile of CoreDNS, from the `clusterDNS` configuration."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 MOST_AT_ONCE = 1000
-"""Questions passed on at once: bounds its memory when whoever is asked does not answer."""
+"""Concurrent upstream queries: bounds memory while an upstream server does not answer."""
 
 
 def corefile(dns: Mapping[str, Any]) -> str:

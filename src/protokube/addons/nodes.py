@@ -1,7 +1,7 @@
-"""What a master's own Node says of its role: labels that a kubelet may not set itself, and the taints of its group.
+"""The role of a master's Node: labels that a kubelet may not set itself, and the taints of its group.
 
-Only keys of roles are ours. Other taints are set once, by the kubelet that registers: whoever took one away since had a
-reason, such as a network that is ready now.
+Only role keys are managed. Other taints are set once, when the kubelet registers: if one was removed since, there was a
+reason, such as a network that has become ready.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ from protokube.addons.value import Tree
 MASTER, CONTROL_PLANE = "node-role.kubernetes.io/master", "node-role.kubernetes.io/control-plane"
 ROLES = (MASTER, CONTROL_PLANE)
 MACHINE = "protokube.io/machine"
-"""An annotation: the machine behind a Node of ours."""
+"""Annotation with the machine of a Node of ours."""
 
 
 def plan_node(node: Tree, labels: Mapping[str, str], taints: Sequence[str], machine: str = "") -> Tree | None:
-    """A merge patch of the Node as it was read; None if it is as it should be.
+    """A merge patch for the Node; None if nothing has to change.
 
-    Taints are a list, which a patch replaces as a whole: so it holds only for the very version of the Node that was
-    read.
+    A patch replaces the list of taints as a whole, so it is bound to the resourceVersion of the Node that was read.
     """
     metadata = node.get("metadata") or {}
     has: Mapping[str, str] = metadata.get("labels") or {}
@@ -48,14 +47,14 @@ def _taints(before: list[Tree], wanted: list[Tree]) -> list[Tree]:
 
 
 def _name(taint: Tree) -> tuple[str, str]:
-    """A key may be there once for each effect."""
+    """Key and effect: a Node may have a key once for each effect."""
     return str(taint.get("key", "")), str(taint.get("effect", ""))
 
 
 def parse_taint(text: str) -> Tree:
-    """`key=value:Effect` or `key:Effect`, as the configuration has checked it."""
-    told, _, effect = text.rpartition(":")
-    key, _, value = told.partition("=")
+    """Parse `key=value:Effect` or `key:Effect`, which the configuration has validated."""
+    pair, _, effect = text.rpartition(":")
+    key, _, value = pair.partition("=")
     return {"key": key, "effect": effect} | ({"value": value} if value else {})
 
 

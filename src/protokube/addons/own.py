@@ -1,7 +1,7 @@
-"""The user's own add-ons: `addons` of the spec, each a manifest said in place or the place of one.
+"""The user's own add-ons: `addons` of the spec, each an inline manifest or the URL of one.
 
-What cannot be applied is told before anything is: a manifest without a kind or a name would stop the agent on every
-master, long after the person who wrote it went home.
+Invalid manifests are reported before anything is applied: one without a kind or a name would stop the agent on every
+master, long after the spec was written.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from protokube.spec.plain import plain_documents
 
 BUILT_IN = ("rbac", "cluster-dns")
 NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
-"""It becomes the value of a label."""
+"""The name is used as a label value."""
 
 Read = Callable[[str], str]
 
 
-def own_addons(told: Sequence[Mapping[str, Any]], read: Read) -> tuple[Addon, ...]:
-    """In the user's order; `read` gives the text behind a URL."""
+def own_addons(entries: Sequence[Mapping[str, Any]], read: Read) -> tuple[Addon, ...]:
+    """The add-ons in the user's order; `read` returns the text at a URL."""
     found: dict[str, Addon] = {}
-    for index, each in enumerate(told):
+    for index, each in enumerate(entries):
         addon = _addon(each, f"addons[{index}]", read)
         if addon.name in found or addon.name in BUILT_IN:
             raise InvalidRequest(
@@ -35,18 +35,18 @@ def own_addons(told: Sequence[Mapping[str, Any]], read: Read) -> tuple[Addon, ..
     return tuple(found.values())
 
 
-def _addon(told: Mapping[str, Any], place: str, read: Read) -> Addon:
-    if unknown := sorted(set(told) - {"name", "manifest"}):
-        raise InvalidRequest(f"{place}: {', '.join(unknown)} means nothing here", want="name, manifest")
-    manifest = told.get("manifest")
+def _addon(entry: Mapping[str, Any], place: str, read: Read) -> Addon:
+    if unknown := sorted(set(entry) - {"name", "manifest"}):
+        raise InvalidRequest(f"{place}: unknown field {', '.join(unknown)}", want="name, manifest")
+    manifest = entry.get("manifest")
     if not isinstance(manifest, str) or not manifest.strip():
-        raise InvalidRequest(f"{place} says no manifest", want="`manifest`: its text, or where it lies")
+        raise InvalidRequest(f"{place} has no manifest", want="`manifest`: its text, or its URL or path")
     inline = "\n" in manifest.strip()
-    name = str(told.get("name") or (f"own-{place[7:-1]}" if inline else _base(manifest)))
+    name = str(entry.get("name") or (f"own-{place[7:-1]}" if inline else _base(manifest)))
     if not NAME.fullmatch(name):
         raise InvalidRequest(
-            f"{place}: {name!r} is no name for an add-on", want="small letters, digits, - and ., at most 63",
-            hint="say `name`",
+            f"{place}: {name!r} is not a name for an add-on", want="lower-case letters, digits, - and ., at most 63",
+            hint="set `name`",
         )  # fmt: skip
     text = manifest if inline else read(manifest)
     return Addon(name=name, objects=tuple(_objects(text, f"{place} ({name})")))
@@ -61,7 +61,7 @@ def _objects(text: str, place: str) -> list[Tree]:
     for document in plain_documents([(place, text)]):
         items = document.get("items") if document.get("kind") == "List" else None
         parts = items if isinstance(items, list) else [document]
-        found += [_checked(each, place) for each in parts if each]  # between two separators there may be nothing
+        found += [_checked(each, place) for each in parts if each]  # a document may be empty
     return found
 
 
@@ -69,7 +69,7 @@ def _checked(tree: Any, place: str) -> Tree:
     match tree:
         case {"apiVersion": str(), "kind": "Addons"}:
             raise InvalidRequest(
-                f"{place} is a channel of the original: a list of other manifests", hint="name the manifests themselves"
+                f"{place} is a channel of kops: a list of other manifests", hint="give the manifests themselves"
             )
         case {"apiVersion": str(), "kind": str(), "metadata": {"name": str(), **metadata}} if isinstance(
             metadata.get("labels") or {}, dict

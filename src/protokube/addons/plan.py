@@ -1,11 +1,11 @@
-"""Which objects to apply and which to take away, from what is wanted, what we recorded, and what exists.
+"""Plan which objects to apply and which to prune, from the wanted set, our record, and what exists.
 
-Taken away is only what our record lists *and* what itself still says that it belongs to that add-on: the record alone
-may be old, the label alone may have been copied. What holds data is never taken away, whoever made it; it is told. And
-what exists but is neither recorded nor labelled belongs to somebody else, whatever its name: it stays as it is.
+An object is pruned only if our record lists it *and* it still has the label of that add-on: the record alone may be
+old, the label alone may have been copied. Kinds that hold data are never pruned, only reported. An object that exists
+but is neither recorded nor labelled is foreign, whatever its name, and is left unchanged.
 
-An object that could not be looked at may be anything: it is not touched, and as long as there is one nothing is taken
-away, since it may be the same object as another one that looks like a leftover.
+An object that could not be read is not changed, and while there is one nothing is pruned: it may be the same object as
+another that looks like a leftover.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ HOLDS_DATA = frozenset(
         ("apiextensions.k8s.io", "CustomResourceDefinition"),
     }
 )
-"""To delete one of these deletes what others put into it."""
+"""Deleting one of these deletes the data or objects in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prune:
-    """An object to take away, and only this very one: not what somebody made under its name since."""
+    """An object to delete, bound to its UID: a new object with the same name is not deleted."""
 
     ref: Ref
     addon: str
@@ -38,7 +38,7 @@ class Prune:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Left:
-    """An object that stays as it is, and why."""
+    """An object that is left unchanged, and why."""
 
     ref: Ref
     addon: str
@@ -48,18 +48,18 @@ class Left:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddonPlan:
-    """In this order: the record of both, what to apply, what to take away, the record of what is left."""
+    """Steps in this order: write the record of old and new objects, apply, prune, write the record of what is left."""
 
     during: Record
     apply: tuple[tuple[str, Tree], ...]
-    """The name of the add-on, and the object."""
+    """Name of the add-on, and the object."""
     prune: tuple[Prune, ...]
     left: tuple[Left, ...]
     after: Record
 
 
 def to_look_at(wanted: Sequence[Addon], record: Record) -> tuple[Ref, ...]:
-    """Everything that the plan has to know of."""
+    """Every object that the plan has to read."""
     refs = [each for addon in wanted for each in addon.refs]
     refs += [each for recorded in record.values() for each in recorded.refs]
     return tuple(dict.fromkeys(refs))
@@ -73,7 +73,7 @@ def plan(
     unseen: Collection[Ref] = (),
     takes_away: bool = True,
 ) -> AddonPlan:
-    """`exists` holds, of what `to_look_at` named, what there is; `unseen` what could not be looked at."""
+    """Of the objects from `to_look_at`, `exists` has those that exist, `unseen` those that could not be read."""
     apply, foreign = _wanted(wanted, record, exists, unseen)
     prune, data = _leftovers(wanted, record, exists)
     after = _after(wanted, {*unseen, *(each.ref for each in foreign)}, data)
@@ -86,7 +86,7 @@ def plan(
 def _wanted(
     wanted: Sequence[Addon], record: Record, exists: Mapping[Ref, Tree], unseen: Collection[Ref]
 ) -> tuple[list[tuple[str, Tree]], list[Left]]:
-    recorded = {each for told in record.values() for each in told.refs}
+    recorded = {each for entry in record.values() for each in entry.refs}
     apply: list[tuple[str, Tree]] = []
     foreign: list[Left] = []
     for addon in wanted:
@@ -102,7 +102,7 @@ def _wanted(
 
 def _leftovers(wanted: Sequence[Addon], record: Record, exists: Mapping[Ref, Tree]) -> tuple[list[Prune], list[Left]]:
     keep = {each for addon in wanted for each in addon.refs}
-    # one object may be seen as two: under two groups, or with and without its namespace said
+    # one object may have two refs: in two API groups, or with and without an explicit namespace
     kept_uids = {uid_of(exists[each]) for each in keep if each in exists}
     prune: list[Prune] = []
     data: list[Left] = []
@@ -119,27 +119,27 @@ def _leftovers(wanted: Sequence[Addon], record: Record, exists: Mapping[Ref, Tre
 
 
 def _after(wanted: Sequence[Addon], others: Collection[Ref], data: Sequence[Left]) -> Record:
-    """What is wanted and ours, and what stays because it may hold data: it is told until somebody decides."""
+    """The wanted objects that are ours, and objects that may hold data: these are reported until a person decides."""
     found = {each.addon: Recorded(digest="", refs=()) for each in data}
     found |= {addon.name: of_addon(addon) for addon in wanted}
     return {
         name: Recorded(
-            digest=told.digest,
+            digest=entry.digest,
             refs=(
-                *(each for each in told.refs if each not in others),
+                *(each for each in entry.refs if each not in others),
                 *(each.ref for each in reversed(data) if each.addon == name),
             ),
         )
-        for name, told in found.items()
+        for name, entry in found.items()
     }
 
 
 def _both(after: Record, before: Record) -> Record:
-    """What is there while we are at it: whoever is killed in between leaves nothing that nobody knows of."""
+    """The record during the change, old and new objects: an agent that is killed leaves no unrecorded object."""
     found = dict(before)
-    for name, told in after.items():
+    for name, entry in after.items():
         known = before[name].refs if name in before else ()
-        found[name] = Recorded(digest=told.digest, refs=tuple(dict.fromkeys((*told.refs, *known))))
+        found[name] = Recorded(digest=entry.digest, refs=tuple(dict.fromkeys((*entry.refs, *known))))
     return found
 
 

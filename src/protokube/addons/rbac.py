@@ -1,7 +1,7 @@
-"""Who may do what, beyond what Kubernetes says by itself.
+"""RBAC rules in addition to the default ones of Kubernetes.
 
-Its own roles are there from the first start of an API server, and so are the bindings of its own components, kube-proxy
-among them. What is not bound by anybody: new nodes, kubelets that renew, the API server that asks kubelets, and our own
+API servers create the default roles and the bindings of Kubernetes' own components, including kube-proxy. Not bound by
+default are: new nodes, kubelets that renew certificates, the API server as a client of kubelets, and our
 dns-controller.
 """
 
@@ -16,7 +16,7 @@ READS_NODES = "protokube:reads-nodes"
 DNS_CONTROLLER, DNS_USER = "protokube:dns-controller", "system:dns-controller"
 SYSTEM = "kube-system"
 DNS_LEASE, NAMES_LEASE = "protokube-dns-controller", "protokube-api-names"
-"""By the one its replicas elect who writes; by the other the agents say that the names of the API are theirs."""
+"""The Lease for the leader election of the dns-controller, and the Lease by which agents claim the API's DNS names."""
 
 
 def rbac(*, dns_controller: bool = True) -> Addon:
@@ -35,20 +35,20 @@ def rbac(*, dns_controller: bool = True) -> Addon:
 
 
 def dns_roles(who: Tree) -> tuple[Tree, ...]:
-    """It reads what asks for names, and writes nothing but its own Lease and what it has to tell."""
+    """The dns-controller reads annotated objects, and writes only its own Lease and Events."""
     read = ["get", "list", "watch"]
     cluster = [
         {"apiGroups": [""], "resources": ["nodes", "pods", "services"], "verbs": read},
         {"apiGroups": ["networking.k8s.io"], "resources": ["ingresses"], "verbs": read},
-        # its uid is that of the cluster
+        # the uid of kube-system identifies the cluster
         {"apiGroups": [""], "resources": ["namespaces"], "resourceNames": [SYSTEM], "verbs": ["get"]},
-        # where the API servers are, before an address leaves their name
+        # the addresses of the API servers, read before an address is removed from their DNS name
         {"apiGroups": [""], "resources": ["endpoints"], "resourceNames": ["kubernetes"], "verbs": ["get"]},
         {"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]},
     ]
     leases = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
     own = [
-        {**leases, "verbs": ["create"]},  # what is not there yet has no name that one could ask for
+        {**leases, "verbs": ["create"]},  # `create` cannot be restricted by resource name
         {**leases, "resourceNames": [DNS_LEASE], "verbs": ["get", "update"]},
         {**leases, "resourceNames": [NAMES_LEASE], "verbs": read},
     ]
@@ -62,7 +62,7 @@ def dns_roles(who: Tree) -> tuple[Tree, ...]:
 
 
 def _reads_nodes() -> Tree:
-    """Our agent on a node routes to the pods of all others; since 1.32 Kubernetes shows a node only itself."""
+    """The agent on a node needs routes to the pods of all nodes; since 1.32 a node may read only its own Node."""
     return {
         "apiVersion": f"{API}/v1",
         "kind": "ClusterRole",
@@ -72,7 +72,7 @@ def _reads_nodes() -> Tree:
 
 
 def _binding(name: str, role: str, subject: Tree, namespace: str = "") -> Tree:
-    """To a role of the whole cluster, or to one of a namespace."""
+    """A ClusterRoleBinding, or with a namespace a RoleBinding."""
     kind = "Role" if namespace else "ClusterRole"
     return {
         "apiVersion": f"{API}/v1",

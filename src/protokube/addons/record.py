@@ -1,7 +1,7 @@
-"""What we put into a cluster, as it says itself: the ConfigMap `protokube-addons`.
+"""The record of the objects that protokube applied to a cluster: the ConfigMap `protokube-addons`.
 
-It only ever allows: what it does not list is never taken away. One that was lost or spoilt allows nothing, and is
-written anew from what is wanted. Its number is that of the newest set that anybody began to apply.
+Only objects that it lists may be pruned. If it is lost or invalid, nothing may be pruned, and it is rewritten from the
+wanted set. Its number is that of the newest set that any agent began to apply.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ def of_addon(addon: Addon, also: tuple[Ref, ...] = ()) -> Recorded:
 
 
 def empty() -> Tree:
-    """To be created. The content is applied to it: what was created with an object does not go when it is left out."""
+    """The ConfigMap to create. Its data is applied afterwards: server-side apply does not remove created fields."""
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": NAME, "namespace": NAMESPACE}}
 
 
 def to_tree(record: Record, number: int = 0, seen: str = "") -> Tree:
-    """To be applied; `seen` is the version of the object that was read, so that two writers cannot both be right."""
+    """The ConfigMap to apply; `seen` is the resourceVersion that was read, so that of two writers one fails."""
     tree = empty()
     tree["metadata"]["annotations"] = {NUMBER: str(number)}
     if seen:
@@ -56,7 +56,7 @@ def _entry(recorded: Recorded) -> str:
 
 
 def from_tree(tree: Tree | None) -> Record:
-    """What can be read of it; nothing if nobody can say how new it is."""
+    """The readable entries; none if its number is invalid."""
     data: Any = (tree or {}).get("data") or {}
     if _number(tree) is None:
         return {}
@@ -65,26 +65,26 @@ def from_tree(tree: Tree | None) -> Record:
 
 
 def number_of(tree: Tree | None) -> int:
-    """0 for one that is not there, that was written before they were numbered, or that is spoilt."""
+    """The number of the set; 0 if the record is missing, invalid, or older than the numbering."""
     return _number(tree) or 0
 
 
 def _number(tree: Tree | None) -> int | None:
-    told = str((((tree or {}).get("metadata") or {}).get("annotations") or {}).get(NUMBER, "0"))
-    return int(told) if re.fullmatch(r"[0-9]{1,18}", told) else None
+    text = str((((tree or {}).get("metadata") or {}).get("annotations") or {}).get(NUMBER, "0"))
+    return int(text) if re.fullmatch(r"[0-9]{1,18}", text) else None
 
 
 def _read(text: Any) -> Recorded | None:
     try:
-        told = json.loads(text)
+        document = json.loads(text)
     except (ValueError, TypeError):
         return None
-    match told:
+    match document:
         case {"digest": str(digest), "objects": list(objects)} if all(_is_ref(each) for each in objects):
             return Recorded(digest=digest, refs=tuple(Ref(*each) for each in objects))
         case _:
             return None
 
 
-def _is_ref(told: Any) -> bool:
-    return isinstance(told, list) and len(told) == 4 and all(isinstance(part, str) for part in told)
+def _is_ref(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 4 and all(isinstance(part, str) for part in value)

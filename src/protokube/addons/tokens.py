@@ -1,7 +1,7 @@
-"""Bootstrap tokens: what a new node shows to ask for its first certificate, and nothing else.
+"""Bootstrap tokens: a new node authenticates with one to request its first certificate, and for nothing else.
 
-`ID.SECRET`, kept as a Secret of a type of its own. The controller manager takes it away when it has expired, and nobody
-is let in with it after that even if nothing takes it away.
+`ID.SECRET`, stored as a Secret of type `bootstrap.kubernetes.io/token`. The controller manager deletes it once it has
+expired; an expired token is not accepted even if it still exists.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ ID_LENGTH, SECRET_LENGTH = 6, 16
 ID = re.compile(r"[a-z0-9]{6}")
 
 Pick = Callable[[str], str]
-"""One of these letters, such that nobody can guess which."""
+"""Picks one of the letters at random, cryptographically secure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
-    """Good for a first certificate until it expires."""
+    """Valid for requesting a first certificate until it expires."""
 
     id: str
     secret: str = field(repr=False)
@@ -46,46 +46,48 @@ def new_token(pick: Pick, expires: dt.datetime, description: str = "") -> Token:
 
 
 def to_secret(token: Token) -> Tree:
-    told = {
+    fields = {
         "token-id": token.id,
         "token-secret": token.secret,
         "usage-bootstrap-authentication": "true",
         "description": token.description,
     }
     if token.expires is not None:
-        told["expiration"] = token.expires.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        fields["expiration"] = token.expires.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return {
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": {"name": PREFIX + token.id, "namespace": NAMESPACE},
         "type": TYPE,
-        "stringData": {name: text for name, text in told.items() if text},
+        "stringData": {name: text for name, text in fields.items() if text},
     }
 
 
 def from_secret(tree: Tree) -> Token | None:
-    """As the API shows it; None for a Secret that is no token."""
+    """Read a Secret from the API; None if it is not a bootstrap token."""
     data = tree.get("data") or {}
     try:
-        told = {name: b64decode(text).decode() for name, text in data.items()}
-        expires = dt.datetime.fromisoformat(told["expiration"]) if told.get("expiration") else None
+        fields = {name: b64decode(text).decode() for name, text in data.items()}
+        expires = dt.datetime.fromisoformat(fields["expiration"]) if fields.get("expiration") else None
     except (ValueError, TypeError):
         return None
-    if tree.get("type") != TYPE or not ID.fullmatch(told.get("token-id", "")):
+    if tree.get("type") != TYPE or not ID.fullmatch(fields.get("token-id", "")):
         return None
     return Token(
-        id=told["token-id"],
-        secret=told.get("token-secret", ""),
+        id=fields["token-id"],
+        secret=fields.get("token-secret", ""),
         expires=expires,
-        description=told.get("description", ""),
+        description=fields.get("description", ""),
     )
 
 
 def secret_path(token_id: str) -> str:
-    """Where a token lies in the API. For the part before the dot, or for all of it."""
+    """The API path of a token's Secret, from its id or the whole token."""
     short = token_id.partition(".")[0]
     if not ID.fullmatch(short):
         raise InvalidRequest(
-            f"{short!r} is not the id of a token", want="six small letters or digits", hint="`protokube token list`"
+            f"{short!r} is not the id of a token",
+            want="six lower-case letters or digits",
+            hint="`protokube token list`",
         )
     return f"{PATH}/{PREFIX}{short}"

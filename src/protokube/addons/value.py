@@ -1,7 +1,7 @@
 """An add-on: a name, and objects in the order in which they are applied.
 
-An object is known by its group, not by its version: the same budget is `policy/v1beta1` to one version of Kubernetes
-and `policy/v1` to the next, and to take the first away as a leftover would take away both.
+An object is identified by its API group, not by its version: the same PodDisruptionBudget is `policy/v1beta1` in one
+version of Kubernetes and `policy/v1` in the next, and pruning the first as a leftover would delete both.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ Tree = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Ref:
-    """Which object."""
+    """Identifies an object."""
 
     group: str
-    """`apps`; "" for the oldest kinds."""
+    """`apps`; "" for the core group."""
     kind: str
     namespace: str
-    """"" for what belongs to no namespace."""
+    """"" for cluster-scoped objects."""
     name: str
 
     def __str__(self) -> str:
@@ -37,7 +37,7 @@ class Ref:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addon:
-    """Objects that come and go together."""
+    """Objects that are applied and pruned together."""
 
     name: str
     objects: tuple[Tree, ...]
@@ -51,7 +51,7 @@ class Addon:
         return tuple(ref(each) for each in self.objects)
 
     def labelled(self) -> tuple[Tree, ...]:
-        """As they are applied: each says whose it is."""
+        """The objects as they are applied, each with the label of the add-on."""
         return tuple(_with_label(each, self.name) for each in self.objects)
 
 
@@ -65,14 +65,14 @@ def group_of(api_version: str) -> str:
 
 
 def label_of(tree: Tree) -> str:
-    """The add-on that an object says it belongs to."""
+    """The add-on in the label of an object."""
     return str(((tree.get("metadata") or {}).get("labels") or {}).get(LABEL, ""))
 
 
-def said_by(wanted: Any, there: Any) -> Any:
-    """Of an object as it is, what an add-on has a say in: everything else changes without us."""
+def managed_part(wanted: Any, there: Any) -> Any:
+    """The part of an existing object that an add-on sets: all other fields are managed by others."""
     if isinstance(wanted, dict) and isinstance(there, dict):
-        return {key: said_by(value, there.get(key)) for key, value in wanted.items()}
+        return {key: managed_part(value, there.get(key)) for key, value in wanted.items()}
     return there
 
 
@@ -84,19 +84,21 @@ def _with_label(tree: Tree, name: str) -> Tree:
 
 
 def digest(addons: Iterable[Addon]) -> str:
-    """Equal for equal add-ons in equal order."""
+    """The same for the same add-ons in the same order."""
     return hashlib.sha256(encode(list(addons))).hexdigest()
 
 
 def encode(addons: Sequence[Addon]) -> bytes:
-    told = [{"name": each.name, "objects": list(each.objects)} for each in addons]
-    return json.dumps(told, sort_keys=True, separators=(",", ":")).encode()
+    document = [{"name": each.name, "objects": list(each.objects)} for each in addons]
+    return json.dumps(document, sort_keys=True, separators=(",", ":")).encode()
 
 
 def decode(data: bytes) -> tuple[Addon, ...]:
-    """Read back what `encode` made."""
+    """Decode what `encode` wrote."""
     try:
-        told = json.loads(data)
-        return tuple(Addon(name=each["name"], objects=tuple(each["objects"])) for each in told)
+        document = json.loads(data)
+        return tuple(Addon(name=each["name"], objects=tuple(each["objects"])) for each in document)
     except (ValueError, KeyError, TypeError) as error:
-        raise Refused(f"these are no add-ons: {error}", hint="`protokube up` writes them into the store") from error
+        raise Refused(
+            f"the add-ons in the store cannot be read: {error}", hint="`protokube up` writes them into the store"
+        ) from error

@@ -1,1 +1,1 @@
-"""Static pods out of the configuration, one file for each component. Pure."""
+"""Static pod manifests from the configuration, one file for each component. Pure."""

@@ -1,6 +1,6 @@
-"""The network of one node's pods, as the container runtime reads it: a bridge, with addresses of the node's own range.
+"""The CNI configuration of one node: a bridge, with addresses of the node's pod range.
 
-Pods of other nodes are reached by routes of the machine, not by anything written here.
+Pods of other nodes are reached through routes on the machine, which are not configured here.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from typing import Any
 
 FILE = "/etc/cni/net.d/10-protokube.conflist"
 VERSION = "0.4.0"
-"""What every runtime since 2019 reads."""
+"""Supported by every container runtime since 2019."""
 BRIDGE = "pods0"
 EVERYWHERE = {4: "0.0.0.0/0", 6: "::/0"}
 
 
 def network(ranges: Sequence[str]) -> str:
-    """The file, for a node with these ranges of pod addresses: one, or one of each family."""
+    """The file for a node with these pod ranges: one, or one of each address family."""
     subnets = [ip_network(each) for each in ranges]
     bridge: dict[str, Any] = {
         "type": "bridge",
         "bridge": BRIDGE,
         "isGateway": True,
-        "forceAddress": True,  # a node that was made anew may have another range, and the bridge is still there
-        "hairpinMode": True,  # a pod may reach itself by the address of a service
+        "forceAddress": True,  # a recreated Node may have another range while the bridge still exists
+        "hairpinMode": True,  # a pod may reach itself through a service address
         "ipam": {
             "type": "host-local",
             "ranges": [[{"subnet": str(subnet)}] for subnet in subnets],

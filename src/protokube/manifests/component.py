@@ -1,7 +1,7 @@
-"""The static pod of a control plane component: its flags, what it may read, and how one tells that it lives.
+"""The static pod of a control plane component: its flags, mounts and liveness probe.
 
-A component sees the folders of the files that its flags name, and nothing else of the machine: reading only, unless it
-has to write there.
+A component mounts the directories of the files that its flags name, and nothing else of the machine: read-only, unless
+it has to write there.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ PROGRAMS = "/usr/local/bin"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComponentPod:
-    """One component as the configuration completes it."""
+    """One component of the complete configuration."""
 
     name: str
-    """`kube-apiserver`: pod, container, manifest and, unless it is said, program are called so."""
+    """`kube-apiserver`: the name of the pod, the container, the manifest and, unless `program` is set, the binary."""
     image: str
     flags: Mapping[str, Any]
     program: tuple[str, ...] = ()
-    """The first words of its command, where the program is not called as the component is."""
+    """The beginning of its command, if the binary does not have the component's name."""
     cpu_request: str = ""
     memory_request: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
-    """Its configuration files, by path: a change of content is a change of the pod, which is then started again."""
+    """Content of its configuration files by path: a change of content changes the pod, so that kubelet restarts it."""
     annotations: Mapping[str, str] = field(default_factory=dict)
     also_reads: tuple[str, ...] = ()
-    """Folders it needs that no flag names."""
+    """Directories that it reads and that no flag names."""
     also_writes: tuple[str, ...] = ()
     probe: Mapping[str, Any] | None = None
-    """How one tells that it lives."""
+    """Its liveness probe."""
     privileged: bool = False
 
     @property
@@ -47,41 +47,41 @@ class ComponentPod:
         return f"{self.name}.manifest"
 
 
-def pod(told: ComponentPod) -> str:
+def pod(component: ComponentPod) -> str:
     """The manifest."""
-    mounts = list(_mounts(told))
+    mounts = list(_mounts(component))
     container: dict[str, Any] = {
-        "name": told.name,
-        "image": told.image,
-        "command": [*(told.program or (f"{PROGRAMS}/{told.name}",)), *words(told.flags)],
-        "resources": {"requests": _requests(told)},
+        "name": component.name,
+        "image": component.image,
+        "command": [*(component.program or (f"{PROGRAMS}/{component.name}",)), *words(component.flags)],
+        "resources": {"requests": _requests(component)},
         "volumeMounts": [
             {"name": name, "mountPath": folder} | ({"readOnly": True} if reads else {})
             for name, folder, reads in mounts
         ],
     }
-    if told.probe:
+    if component.probe:
         container["livenessProbe"] = {
-            **told.probe,
+            **component.probe,
             "initialDelaySeconds": 15,
             "timeoutSeconds": 15,
             "failureThreshold": 8,
         }
-    if told.privileged:
+    if component.privileged:
         container["securityContext"] = {"privileged": True}
     return as_yaml(
         {
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": {
-                "name": told.name,
+                "name": component.name,
                 "namespace": "kube-system",
-                "labels": {"k8s-app": told.name},
-                "annotations": {**told.annotations, **_digest(told.files)},
+                "labels": {"k8s-app": component.name},
+                "annotations": {**component.annotations, **_digest(component.files)},
             },
             "spec": {
                 "hostNetwork": True,
-                "priorityClassName": "system-node-critical" if told.privileged else "system-cluster-critical",
+                "priorityClassName": "system-node-critical" if component.privileged else "system-cluster-critical",
                 "tolerations": [{"operator": "Exists"}],
                 "containers": [container],
                 "volumes": [
@@ -94,7 +94,7 @@ def pod(told: ComponentPod) -> str:
 
 
 def words(flags: Mapping[str, Any]) -> list[str]:
-    """Flags as a command has them: a list is the same flag again and again."""
+    """Flags as command line arguments: a list repeats the flag."""
     return [
         f"--{name}={_word(each)}"
         for name, value in sorted(flags.items())
@@ -106,9 +106,9 @@ def _word(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _requests(told: ComponentPod) -> dict[str, str]:
-    asked = {"cpu": told.cpu_request, "memory": told.memory_request}
-    return {name: amount for name, amount in asked.items() if amount}
+def _requests(component: ComponentPod) -> dict[str, str]:
+    requests = {"cpu": component.cpu_request, "memory": component.memory_request}
+    return {name: amount for name, amount in requests.items() if amount}
 
 
 def _digest(files: Mapping[str, str]) -> dict[str, str]:
@@ -118,10 +118,10 @@ def _digest(files: Mapping[str, str]) -> dict[str, str]:
     return {"protokube.io/files": whole[:16]}
 
 
-def _mounts(told: ComponentPod) -> Iterator[tuple[str, str, bool]]:
-    """Name, folder, and whether it is for reading only; no folder inside another that has the same rights."""
-    writes = {_folder(path) for path in _paths(told.flags, WRITTEN)} | set(told.also_writes)
-    reads = {_folder(path) for path in (*_paths(told.flags, READ), *told.files)} | set(told.also_reads)
+def _mounts(component: ComponentPod) -> Iterator[tuple[str, str, bool]]:
+    """Name, directory, and whether it is read-only; no directory inside another of the same access mode."""
+    writes = {_folder(path) for path in _paths(component.flags, WRITTEN)} | set(component.also_writes)
+    reads = {_folder(path) for path in (*_paths(component.flags, READ), *component.files)} | set(component.also_reads)
     for folder in sorted(outermost(reads - writes) | writes):
         yield re.sub("[^a-z0-9]+", "-", folder.lower()).strip("-")[-63:].strip("-"), folder, folder not in writes
 
@@ -131,13 +131,13 @@ def _folder(path: str) -> str:
 
 
 def outermost(folders: set[str]) -> set[str]:
-    """Without those that lie inside another."""
+    """Without directories that are inside another."""
     return {each for each in folders if not any(each.startswith(f"{other}/") for other in folders if other != each)}
 
 
-def reads(told: ComponentPod) -> Iterator[str]:
-    """The files and folders that its flags name for reading."""
-    return _paths(told.flags, READ)
+def reads(component: ComponentPod) -> Iterator[str]:
+    """The files and directories to read that its flags name."""
+    return _paths(component.flags, READ)
 
 
 def _paths(flags: Mapping[str, Any], which: Collection[str]) -> Iterator[str]:

@@ -1,8 +1,8 @@
 """The static pod of an etcd member, and the file that etcd reads when it starts.
 
-The pod never changes while a member lives, or the kubelet would restart it. What differs between founding, joining and
-going on is only in etcd's file, which is read at a start. Going on is guarded: with a list of nobody but itself and
-`existing`, an etcd whose data has vanished finds no peer to ask and stops, where it would else found a second cluster.
+The pod never changes while a member runs, or kubelet would restart it. Founding, joining and continuing differ only in
+etcd's file, which is read at startup. Continuing is guarded: with an `initial-cluster` of only itself and the state
+`existing`, an etcd whose data has vanished finds no peer and stops, instead of founding a second cluster.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from protokube.manifests.text import as_yaml
 
 PKI = DIRECTORY
 MANIFESTS = "k8s.io/manifests"
-"""On the volume, as the original has it."""
+"""Directory on the volume, as in the original."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,29 +47,29 @@ class EtcdPod:
         return "etcd-server" if self.key == "main" else f"etcd-server-{self.key}"
 
 
-def pod(told: EtcdPod, volume: str, *, generation: str, epoch: int) -> str:
+def pod(etcd: EtcdPod, volume: str, *, generation: str, epoch: int) -> str:
     """The manifest; `volume` is where its volume is mounted on the machine."""
-    config_directory = str(PurePosixPath(told.config_file).parent)
-    data = f"{volume}/{told.data_dir.lstrip('/')}"
+    config_directory = str(PurePosixPath(etcd.config_file).parent)
+    data = f"{volume}/{etcd.data_dir.lstrip('/')}"
     container = {
         "name": "etcd-container",
-        "image": told.image,
+        "image": etcd.image,
         "command": ["/usr/local/bin/etcd"],
-        "env": [{"name": name, "value": value} for name, value in sorted(told.environment.items())],
+        "env": [{"name": name, "value": value} for name, value in sorted(etcd.environment.items())],
         "livenessProbe": {
-            # not /health: without a quorum it fails, and restarting a member that waits for the others helps nobody
-            "tcpSocket": {"host": "127.0.0.1", "port": told.metrics_port},
+            # not /health: it fails without a quorum, and restarting a member that waits for the others does not help
+            "tcpSocket": {"host": "127.0.0.1", "port": etcd.metrics_port},
             "initialDelaySeconds": 15,
             "timeoutSeconds": 15,
             "failureThreshold": 8,
         },
         "ports": [
-            {"name": "serverport", "containerPort": told.peer_port, "hostPort": told.peer_port},
-            {"name": "clientport", "containerPort": told.client_port, "hostPort": told.client_port},
+            {"name": "serverport", "containerPort": etcd.peer_port, "hostPort": etcd.peer_port},
+            {"name": "clientport", "containerPort": etcd.client_port, "hostPort": etcd.client_port},
         ],
-        "resources": {"requests": {"cpu": told.cpu_request, "memory": told.memory_request}},
+        "resources": {"requests": {"cpu": etcd.cpu_request, "memory": etcd.memory_request}},
         "volumeMounts": [
-            {"name": "varetcdata", "mountPath": told.data_dir},
+            {"name": "varetcdata", "mountPath": etcd.data_dir},
             {"name": "config", "mountPath": config_directory, "readOnly": True},
             {"name": "srvkubernetes", "mountPath": PKI, "readOnly": True},
             {"name": "hosts", "mountPath": "/etc/hosts", "readOnly": True},
@@ -79,9 +79,9 @@ def pod(told: EtcdPod, volume: str, *, generation: str, epoch: int) -> str:
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
-            "name": told.name,
+            "name": etcd.name,
             "namespace": "kube-system",
-            "labels": {"k8s-app": told.name},
+            "labels": {"k8s-app": etcd.name},
             "annotations": {
                 "scheduler.alpha.kubernetes.io/critical-pod": "",
                 "protokube.io/generation": generation,
@@ -105,19 +105,19 @@ def pod(told: EtcdPod, volume: str, *, generation: str, epoch: int) -> str:
 
 
 def founding(settings: dict[str, Any], token: str) -> str:
-    """etcd's file for a founder: the fixed set, `new`, and the token of this very creation."""
+    """etcd's file for a founder: the fixed set of members, `new`, and the token of this creation."""
     return _text({**settings, "initial-cluster-state": "new", "initial-cluster-token": token})
 
 
 def joining(settings: dict[str, Any], token: str, peers: Sequence[tuple[str, str]]) -> str:
     """etcd's file right after our own add: exactly the members that are listed now, by name and peer URL."""
     listed = ",".join(f"{name}={url}" for name, url in sorted(peers))
-    told = {"initial-cluster": listed, "initial-cluster-state": "existing", "initial-cluster-token": token}
-    return _text({**settings, **told})
+    changes = {"initial-cluster": listed, "initial-cluster-state": "existing", "initial-cluster-token": token}
+    return _text({**settings, **changes})
 
 
 def going_on(settings: dict[str, Any], token: str) -> str:
-    """etcd's file where data is present: etcd goes by its data; without it, it must not start at all."""
+    """etcd's file if data is present: etcd uses its data; without data it must not start at all."""
     only_me = f"{settings['name']}={settings['initial-advertise-peer-urls']}"
     return _text(
         {**settings, "initial-cluster": only_me, "initial-cluster-state": "existing", "initial-cluster-token": token}

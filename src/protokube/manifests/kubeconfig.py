@@ -1,4 +1,4 @@
-"""Files by which a client finds its API server and says who it is."""
+"""kubeconfig files: the API server and the credentials of a client."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from protokube.manifests.text import as_yaml
 
 
 def by_files(cluster: str, server: str, user: str, *, ca: str, certificate: str, key: str) -> str:
-    """For a component: it names files, so that renewed ones are read without anybody's help."""
+    """For a component: it names files, so that renewed certificates are picked up."""
     files = {"client-certificate": certificate, "client-key": key}
     return _kubeconfig(cluster, {"server": server, "certificate-authority": ca}, user, files)
 
 
 def by_content(cluster: str, server: str, user: str, *, ca: bytes, certificate: bytes, key: bytes) -> str:
-    """For a person: one file that can be carried around."""
+    """For a person: one file with everything in it."""
     content = {"client-certificate-data": _encoded(certificate), "client-key-data": _encoded(key)}
     return _kubeconfig(cluster, {"server": server, "certificate-authority-data": _encoded(ca)}, user, content)
 
 
 def by_token(cluster: str, server: str, user: str, *, ca: str, token: str) -> str:
-    """For a new node: good for asking for its first certificate."""
+    """For a new node: to request its first certificate."""
     return _kubeconfig(cluster, {"server": server, "certificate-authority": ca}, user, {"token": token})
 
 

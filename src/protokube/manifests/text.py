@@ -13,8 +13,8 @@ def as_yaml(tree: dict[str, Any]) -> str:
 
 @lru_cache(maxsize=64)
 def _rendered(tree: str) -> str:
-    """Asked for in every round, if only to be compared: what was rendered before is kept."""
-    import yaml  # not needed by a program that only reads the values
+    """Cached: every round renders the manifests, if only to compare them."""
+    import yaml  # not needed by programs that import only the values
 
-    in_c = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # says the same in a tenth of the time
+    in_c = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # same output in a tenth of the time
     return str(yaml.dump(json.loads(tree), Dumper=in_c, sort_keys=False))

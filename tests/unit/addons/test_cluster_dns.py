@@ -39,11 +39,11 @@ def test_another_server_than_ours_is_left_to_its_user() -> None:
 
 
 def test_what_the_user_says_of_its_pods_reaches_them() -> None:
-    told = {
+    settings = {
         "tolerations": [{"operator": "Exists"}], "affinity": {"nodeAffinity": {}}, "podAnnotations": {"a": "b"},
         "cpuRequest": "7m", "memoryRequest": "8Mi", "memoryLimit": "9Mi",
     }  # fmt: skip
-    addon = cluster_dns({**DNS, **told}, Version(1, 36))
+    addon = cluster_dns({**DNS, **settings}, Version(1, 36))
     assert addon is not None
     (deployment,) = (each for each in addon.objects if each["kind"] == "Deployment")
     template = deployment["spec"]["template"]

@@ -31,15 +31,15 @@ def test_the_number_rises_with_every_change_and_with_nothing_else(asked: list[st
 
 
 @pytest.mark.parametrize(
-    "told",
+    "document",
     [
         None, 7, [], {}, {"number": 1}, {"number": 0, "digest": "a" * 64}, {"number": True, "digest": "a" * 64},
         {"number": "1", "digest": "a" * 64}, {"number": 1, "digest": "../config"}, {"number": 1.0, "digest": "a" * 64},
     ],
 )  # fmt: skip
-def test_what_is_spoilt_is_not_guessed(told: Any) -> None:
+def test_what_is_spoilt_is_not_guessed(document: Any) -> None:
     with pytest.raises(Refused, match="cannot be read"):
-        decode(json.dumps(told).encode())
+        decode(json.dumps(document).encode())
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"\xff"])

@@ -14,8 +14,8 @@ FILE = Path(__file__).parents[3] / "deploy" / "dns-controller.yaml"
 
 def deployment() -> Tree:
     (found,) = (tree for tree in yaml.safe_load_all(FILE.read_text()) if tree["kind"] == "Deployment")
-    told: Tree = found["spec"]
-    return told
+    spec: Tree = found["spec"]
+    return spec
 
 
 def rolled(masters: int, *, replicas: int, surge: int, unavailable: int) -> tuple[int, int]:
@@ -37,8 +37,8 @@ def rolled(masters: int, *, replicas: int, surge: int, unavailable: int) -> tupl
 @pytest.mark.parametrize("masters", [1, 2, 3])
 def test_a_new_version_takes_the_place_of_the_old_one_however_many_masters_there_are(masters: int) -> None:
     spec = deployment()
-    told = spec["strategy"]["rollingUpdate"]
-    bounds = {"replicas": spec["replicas"], "surge": told["maxSurge"], "unavailable": told["maxUnavailable"]}
+    strategy = spec["strategy"]["rollingUpdate"]
+    bounds = {"replicas": spec["replicas"], "surge": strategy["maxSurge"], "unavailable": strategy["maxUnavailable"]}
     assert rolled(masters, **bounds) == (0, min(masters, spec["replicas"]))
 
 

@@ -1,4 +1,4 @@
-"""Add-ons of the user's own: what can be applied, and what is told before anything is."""
+"""Add-ons of the user: which can be applied, and which are refused before anything is applied."""
 
 from __future__ import annotations
 
@@ -49,22 +49,22 @@ def test_a_manifest_behind_a_url_is_read_and_named_after_its_file() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "words"),
+    ("entry", "words"),
     [
-        ({}, "addons[0] says no manifest"),
-        ({"manifest": 7}, "addons[0] says no manifest"),
-        ({"manifest": TWO, "url": "x"}, "url means nothing here"),
-        ({"manifest": TWO, "name": "Not A Name"}, "no name for an add-on"),
+        ({}, "addons[0] has no manifest"),
+        ({"manifest": 7}, "addons[0] has no manifest"),
+        ({"manifest": TWO, "url": "x"}, "unknown field url"),
+        ({"manifest": TWO, "name": "Not A Name"}, "not a name for an add-on"),
         ({"manifest": TWO, "name": "rbac"}, "there is an add-on 'rbac' already"),
         ({"manifest": "kind: X\nmetadata: {name: a}\n"}, "cannot be applied"),
         ({"manifest": "apiVersion: v1\nkind: X\n"}, "cannot be applied"),
         ({"manifest": "apiVersion: v1\nkind: X\nmetadata: {name: a, labels: 3}\n"}, "cannot be applied"),
-        ({"manifest": "apiVersion: v1\nkind: Addons\nmetadata: {name: a}\n"}, "a channel of the original"),
+        ({"manifest": "apiVersion: v1\nkind: Addons\nmetadata: {name: a}\n"}, "a channel of kops"),
     ],
 )
-def test_what_cannot_be_applied_is_told(told: dict[str, object], words: str) -> None:
+def test_what_cannot_be_applied_is_told(entry: dict[str, object], words: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
-        own_addons([told], nothing)
+        own_addons([entry], nothing)
 
     assert words in str(caught.value)
 

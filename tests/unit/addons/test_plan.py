@@ -85,13 +85,13 @@ def test_a_lost_record_takes_nothing_away(wanted: list[Addon], cluster: dict[Ref
 def test_what_is_foreign_is_neither_changed_nor_recorded_as_ours(
     wanted: list[Addon], record: Record, cluster: dict[Ref, Tree]
 ) -> None:
-    recorded = {which for told in record.values() for which in told.refs}
+    recorded = {which for entry in record.values() for which in entry.refs}
     foreign = {which for which, tree in cluster.items() if not label_of(tree) and which not in recorded}
 
     chosen = plan(wanted, record, cluster)
 
     assert foreign.isdisjoint(ref(tree) for _, tree in chosen.apply)
-    assert foreign.isdisjoint(which for told in chosen.after.values() for which in told.refs)
+    assert foreign.isdisjoint(which for entry in chosen.after.values() for which in entry.refs)
 
 
 @given(addon_lists(), records(), clusters())
@@ -109,7 +109,7 @@ def test_before_anything_is_touched_all_of_it_is_recorded(
     wanted: list[Addon], record: Record, cluster: dict[Ref, Tree]
 ) -> None:
     chosen = plan(wanted, record, cluster)
-    known = {(name, which) for name, told in chosen.during.items() for which in told.refs}
+    known = {(name, which) for name, entry in chosen.during.items() for which in entry.refs}
 
     assert {(name, ref(tree)) for name, tree in chosen.apply} <= known
     assert {(each.addon, each.ref) for each in chosen.prune} <= known
@@ -128,8 +128,8 @@ def test_what_could_not_be_looked_at_is_not_touched_and_while_there_is_any_nothi
     assert [each for each in sure.apply if ref(each[1]) not in unseen] == list(chosen.apply)
     if unseen:
         assert (chosen.prune, chosen.after) == ((), chosen.during)
-    known = {(name, which) for name, told in record.items() for which in told.refs}
-    recorded = {(name, which) for name, told in chosen.during.items() for which in told.refs}
+    known = {(name, which) for name, entry in record.items() for which in entry.refs}
+    recorded = {(name, which) for name, entry in chosen.during.items() for which in entry.refs}
     assert known <= recorded or not unseen
     assert not {which for _, which in recorded - known} & unseen  # whose it is nobody knows
 

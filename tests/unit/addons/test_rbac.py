@@ -41,8 +41,8 @@ def rules(trees: Iterator[Tree] | list[Tree] | tuple[Tree, ...]) -> dict[str, An
 def container(trees: list[Tree]) -> dict[str, Any]:
     (deployment,) = (tree for tree in trees if tree["kind"] == "Deployment")
     (only,) = deployment["spec"]["template"]["spec"]["containers"]
-    told: dict[str, Any] = only
-    return told
+    found: dict[str, Any] = only
+    return found
 
 
 def test_a_static_pod_and_a_deployment_have_exactly_the_same_rights() -> None:
@@ -84,24 +84,24 @@ def test_where_it_does_not_run_nobody_has_its_rights() -> None:
 def test_every_flag_of_the_deployment_is_one_that_the_command_takes() -> None:
     program, command, *flags = container(deployed())["command"]
     assert (program, command) == ("/usr/local/bin/protokube", "dns-controller")
-    told = dns_controller.make_context(command, list(flags)).params
-    assert (told["provider"], told["zones"]) == ("aws-route53", ("example.com",))
+    params = dns_controller.make_context(command, list(flags)).params
+    assert (params["provider"], params["zones"]) == ("aws-route53", ("example.com",))
 
 
 def test_the_lines_for_a_server_of_ones_own_are_right_as_well() -> None:
     trees = deployed(with_an_update_server())
     _, command, *flags = container(trees)["command"]
-    told = dns_controller.make_context(command, list(flags)).params
-    assert (told["provider"], told["server"]) == ("rfc2136", "192.0.2.53")
+    params = dns_controller.make_context(command, list(flags)).params
+    assert (params["provider"], params["server"]) == ("rfc2136", "192.0.2.53")
     (mount,) = container(trees)["volumeMounts"]
-    assert str(told["key_file"].parent) == mount["mountPath"]
+    assert str(params["key_file"].parent) == mount["mountPath"]
     (deployment,) = (tree for tree in trees if tree["kind"] == "Deployment")
     assert [each["name"] for each in deployment["spec"]["template"]["spec"]["volumes"]] == [mount["name"]]
 
 
 def test_the_probe_asks_where_the_command_serves_and_the_image_is_of_this_version() -> None:
     (option,) = (each for each in dns_controller.params if each.name == "metrics")
-    told = container(deployed())
-    asked = told["livenessProbe"]["httpGet"]
+    controller = container(deployed())
+    asked = controller["livenessProbe"]["httpGet"]
     assert option.default == f"{asked['host']}:{asked['port']}"
-    assert told["image"].rpartition(":")[2] == __version__
+    assert controller["image"].rpartition(":")[2] == __version__

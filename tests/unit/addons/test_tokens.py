@@ -32,10 +32,10 @@ def test_its_end_is_told_in_the_time_of_the_world() -> None:
 
 
 def test_it_lets_in_and_signs_nothing() -> None:
-    told = to_secret(new_token(secrets.choice, NOON))["stringData"]
+    fields = to_secret(new_token(secrets.choice, NOON))["stringData"]
 
-    assert {name for name in told if name.startswith("usage")} == {"usage-bootstrap-authentication"}
-    assert "auth-extra-groups" not in told
+    assert {name for name in fields if name.startswith("usage")} == {"usage-bootstrap-authentication"}
+    assert "auth-extra-groups" not in fields
 
 
 def test_what_is_secret_is_not_in_its_representation() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from builders.addons import an_addon, an_object
-from protokube.addons.value import LABEL, digest, ref, said_by
+from protokube.addons.value import LABEL, digest, managed_part, ref
 
 
 def test_the_same_object_in_another_version_of_its_group_is_the_same_object() -> None:
@@ -34,8 +34,11 @@ def test_what_others_say_of_an_object_is_not_ours() -> None:
     wanted = {"spec": {"replicas": 2, "ports": [1]}, "metadata": {"labels": {"a": "b"}}}
     there = {"spec": {"replicas": 3, "ports": [1, 2], "more": 1}, "metadata": {"labels": {"c": "d"}}, "status": {}}
 
-    assert said_by(wanted, there) == {"spec": {"replicas": 3, "ports": [1, 2]}, "metadata": {"labels": {"a": None}}}
-    assert said_by(wanted, None) is None
+    assert managed_part(wanted, there) == {
+        "spec": {"replicas": 3, "ports": [1, 2]},
+        "metadata": {"labels": {"a": None}},
+    }
+    assert managed_part(wanted, None) is None
 
 
 def test_an_object_says_in_words_which_it_is() -> None:

@@ -10,8 +10,8 @@ from protokube.manifests import cni
 
 
 def test_pods_get_addresses_of_the_nodes_range_and_a_way_out() -> None:
-    told = json.loads(cni.network(["100.96.3.0/24"]))
-    bridge, ports = told["plugins"]
+    document = json.loads(cni.network(["100.96.3.0/24"]))
+    bridge, ports = document["plugins"]
     assert bridge["ipam"]["ranges"] == [[{"subnet": "100.96.3.0/24"}]]
     assert bridge["ipam"]["routes"] == [{"dst": "0.0.0.0/0"}]
     assert (bridge["type"], bridge["isGateway"], ports["type"]) == ("bridge", True, "portmap")

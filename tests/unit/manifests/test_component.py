@@ -30,14 +30,14 @@ def of_version(version: str) -> Config:
 
 
 def tree(each: ComponentPod) -> dict[str, Any]:
-    told: dict[str, Any] = yaml.safe_load(pod(each))
-    return told
+    document: dict[str, Any] = yaml.safe_load(pod(each))
+    return document
 
 
 def container(each: ComponentPod) -> dict[str, Any]:
     (only,) = tree(each)["spec"]["containers"]
-    told: dict[str, Any] = only
-    return told
+    document: dict[str, Any] = only
+    return document
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -60,20 +60,20 @@ def test_kube_proxy_sees_the_kubeconfig_that_its_file_names_and_the_keys_that_na
     proxy = components(config, nodes=True)[-1]
     ((path, text),) = proxy.files.items()
     assert kubeconfigs(config, nodes=True)[yaml.safe_load(text)["clientConnection"]["kubeconfig"]] == "kube-proxy"
-    folders = {told["mountPath"] for told in container(proxy)["volumeMounts"]}
+    folders = {mount["mountPath"] for mount in container(proxy)["volumeMounts"]}
     assert folders == {posixpath.dirname(path), "/lib/modules", "/run"}
     assert posixpath.dirname(path) == "/srv/kubernetes/kube-proxy"
     assert "kube-proxy" not in kubeconfigs(config).values()
 
 
 @pytest.mark.parametrize(
-    ("cloud", "told", "there"), [("local", None, False), ("local", True, True), ("aws", None, True)]
+    ("cloud", "nodes", "there"), [("local", None, False), ("local", True, True), ("aws", None, True)]
 )
 def test_masters_are_nodes_on_clouds_and_in_the_local_cloud_where_that_is_said(
-    cloud: str, told: bool | None, there: bool
+    cloud: str, nodes: bool | None, there: bool
 ) -> None:
     config = completed(cloud=cloud, masters=3, **({"zones": ["us-east-1a"]} if cloud == "aws" else {}))
-    wanted = from_config(config, nodes=told)
+    wanted = from_config(config, nodes=nodes)
     assert ("kube-proxy" in [each.name for each in wanted.components]) is there
     assert ("kube-proxy" in wanted.kubeconfigs.values()) is there
 
@@ -108,7 +108,7 @@ def test_every_flag_of_the_configuration_is_passed_and_none_besides(version: str
 def test_whatever_file_a_component_is_told_of_it_can_see(path: Any) -> None:
     config = complete(parse([(path.name, path.read_text())]))
     for each in components(config):
-        folders = [told["mountPath"] for told in container(each)["volumeMounts"]]
+        folders = [mount["mountPath"] for mount in container(each)["volumeMounts"]]
         named = [word.partition("=")[2] for word in words(each.flags)]
         files = [part for value in named for part in value.split(",") if part.startswith(("/srv/", "/etc/", "/var/"))]
         for file in [*files, *each.files]:
@@ -117,16 +117,16 @@ def test_whatever_file_a_component_is_told_of_it_can_see(path: Any) -> None:
 
 def test_a_component_may_write_only_where_it_has_to() -> None:
     api, manager, scheduler, *others = components(of_version("1.34.1"))
-    writable = [told["mountPath"] for told in container(api)["volumeMounts"] if not told.get("readOnly")]
+    writable = [mount["mountPath"] for mount in container(api)["volumeMounts"] if not mount.get("readOnly")]
     assert writable == ["/var/log/kube-audit"]
     for each in (manager, scheduler, *others):
-        assert all(told["readOnly"] for told in container(each)["volumeMounts"])
+        assert all(mount["readOnly"] for mount in container(each)["volumeMounts"])
 
 
 def test_the_names_of_the_api_are_told_to_the_dns_controller() -> None:
     api, manager, *_ = components(of_version("1.34.1"))
-    told = tree(api)["metadata"]["annotations"]
-    assert (told[EXTERNAL], told[INTERNAL]) == ("api.dev.example.com", "api.internal.dev.example.com")
+    annotations = tree(api)["metadata"]["annotations"]
+    assert (annotations[EXTERNAL], annotations[INTERNAL]) == ("api.dev.example.com", "api.internal.dev.example.com")
     assert EXTERNAL not in tree(manager)["metadata"]["annotations"]
 
 
@@ -165,21 +165,21 @@ def test_the_users_files_are_for_masters_if_they_say_so_or_say_nothing() -> None
         "masters": {"content": "Yg==", "isBase64": True, "roles": ["Master"], "mode": "0600"},
         "nodes": {"content": "c", "roles": ["Node"]},
     }
-    listed = [{"name": name, **told} for name, told in assets.items()]
+    listed = [{"name": name, **asset} for name, asset in assets.items()]
     found = own_files(completed(cloud="local", masters=3, fileAssets=listed).cluster)
-    assert {path: (told.text, told.mode) for path, told in found.items()} == {
+    assert {path: (file.text, file.mode) for path, file in found.items()} == {
         "/etc/kubernetes/manifests/own.manifest": ("YQ==", 0o440),
         "/srv/kubernetes/assets/masters": ("Yg==", 0o600),
     }
 
 
 def test_the_files_of_a_group_of_masters_are_for_its_masters_and_those_of_other_groups_for_nobody() -> None:
-    def told(content: str, **more: Any) -> list[dict[str, Any]]:
+    def asset(content: str, **more: Any) -> list[dict[str, Any]]:
         return [{"name": "f", "path": "/etc/own", "content": content, **more}]
 
-    masters = [a_group("m-a", "Master", fileAssets=told("b", roles=["Master"]))]
-    masters += [a_group("m-b", "Master", fileAssets=told("c", roles=["Node"])), a_group("m-c", "Master")]
-    config = completed(*masters, a_group("pool", fileAssets=told("d")), cloud="local", fileAssets=told("a"))
+    masters = [a_group("m-a", "Master", fileAssets=asset("b", roles=["Master"]))]
+    masters += [a_group("m-b", "Master", fileAssets=asset("c", roles=["Node"])), a_group("m-c", "Master")]
+    config = completed(*masters, a_group("pool", fileAssets=asset("d")), cloud="local", fileAssets=asset("a"))
     wanted = from_config(config)
 
     assert wanted.files == {"/etc/own": FileText(text="YQ==", mode=0o440)}
@@ -209,9 +209,9 @@ def test_what_an_agent_is_told_is_read_back_as_it_was(path: Any) -> None:
 
 @given(st.dictionaries(st.sampled_from(["a", "b-c", "v"]), st.one_of(st.booleans(), st.integers(), st.text("xy=,"))))
 def test_a_flag_is_one_word_whatever_its_value(flags: dict[str, Any]) -> None:
-    said = words(flags)
-    assert len(said) == len(flags)
-    assert all(word.startswith("--") and "=" in word for word in said)
+    arguments = words(flags)
+    assert len(arguments) == len(flags)
+    assert all(word.startswith("--") and "=" in word for word in arguments)
 
 
 @given(st.sets(st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map(lambda parts: "/" + "/".join(parts))))
@@ -226,17 +226,17 @@ def test_the_dns_controller_is_told_what_the_configuration_decided_and_may_write
         cloud="aws", dnsZone="example.com", dnsController={"watchIngress": True, "watchNamespace": "web"}
     )
     (controller,) = [each for each in components(config) if each.name == "dns-controller"]
-    told = container(controller)
+    found = container(controller)
 
-    assert told["image"] == config.cluster["dnsController"]["image"]
-    assert told["command"] == [
+    assert found["image"] == config.cluster["dnsController"]["image"]
+    assert found["command"] == [
         *("/usr/local/bin/protokube", "dns-controller", "--watch-ingress", "--dns=aws-route53"),
         *("--kubeconfig=/srv/kubernetes/dns-controller/kubeconfig", "--watch-namespace=web", "--zone=example.com"),
     ]
-    assert {mount["mountPath"]: mount.get("readOnly") for mount in told["volumeMounts"]} == {
+    assert {mount["mountPath"]: mount.get("readOnly") for mount in found["volumeMounts"]} == {
         "/srv/kubernetes/dns-controller": True,
     }
-    assert told["livenessProbe"]["httpGet"] == {"host": "127.0.0.1", "port": 3991, "path": "/metrics"}
+    assert found["livenessProbe"]["httpGet"] == {"host": "127.0.0.1", "port": 3991, "path": "/metrics"}
 
 
 @pytest.mark.parametrize("cluster", [{"cloud": "gce"}, {"cloud": "metal"}, {"dnsController": {"enabled": False}}])
@@ -251,8 +251,8 @@ def test_every_flag_of_the_dns_controller_is_one_that_its_command_takes() -> Non
     from protokube.cli.dns.controller import dns_controller
 
     for cloud in ("aws", "local"):
-        told = {"watchIngress": True, "watchNamespace": "web", "zones": ["example.com", "*/Z1"]}
-        (pod_,) = [each for each in components(completed(cloud=cloud, dnsController=told)) if not each.files][-1:]
+        settings = {"watchIngress": True, "watchNamespace": "web", "zones": ["example.com", "*/Z1"]}
+        (pod_,) = [each for each in components(completed(cloud=cloud, dnsController=settings)) if not each.files][-1:]
         _, _, *flags = container(pod_)["command"]
         context = dns_controller.make_context("dns-controller", list(flags), resilient_parsing=False)
         assert context.params["zones"] == ("example.com", "*/Z1")

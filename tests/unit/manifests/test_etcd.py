@@ -1,4 +1,4 @@
-"""The pod of an etcd member, and the file it reads: what is told, and what never changes while it lives."""
+"""The pod of an etcd member, and the file it reads: its settings, and what never changes while the member runs."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ MEMBER = MAIN.members[0]
 PEERS = [(each.name, each.peer_url) for each in MAIN.members]
 
 
-def a_pod(told: EtcdPod = MAIN.pod, *, generation: str = "g1", epoch: int = 3) -> dict[str, Any]:
-    read = yaml.safe_load(pod(told, "/mnt/master-vol-1", generation=generation, epoch=epoch))
+def a_pod(etcd: EtcdPod = MAIN.pod, *, generation: str = "g1", epoch: int = 3) -> dict[str, Any]:
+    read = yaml.safe_load(pod(etcd, "/mnt/master-vol-1", generation=generation, epoch=epoch))
     assert isinstance(read, dict)
     return read
 
@@ -80,7 +80,7 @@ def test_a_member_that_waits_for_a_quorum_is_not_restarted_for_it() -> None:
 def test_main_and_events_differ_in_name_ports_and_place() -> None:
     main, events = a_pod(MAIN.pod), a_pod(EVENTS.pod)
     assert (main["metadata"]["name"], events["metadata"]["name"]) == ("etcd-server", "etcd-server-events")
-    ports = [{each["hostPort"] for each in told["spec"]["containers"][0]["ports"]} for told in (main, events)]
+    ports = [{each["hostPort"] for each in document["spec"]["containers"][0]["ports"]} for document in (main, events)]
     assert ports == [{2380, 4001}, {2381, 4002}]
     assert events["spec"]["volumes"][0]["hostPath"]["path"] == "/mnt/master-vol-1/var/etcd/data-events"
     assert (MAIN.pod.file_name, EVENTS.pod.file_name) == ("etcd.manifest", "etcd-events.manifest")
@@ -101,35 +101,35 @@ def test_it_is_critical_and_uses_the_network_of_its_machine() -> None:
 
 
 def test_a_founder_is_told_the_fixed_set_and_the_token_of_this_creation() -> None:
-    told = yaml.safe_load(founding(MEMBER.settings, "token-g1"))
-    assert told["initial-cluster-state"] == "new"
-    assert told["initial-cluster-token"] == "token-g1"
-    assert told["initial-cluster"] == ",".join(f"{name}={url}" for name, url in PEERS)
-    assert told["name"] == "etcd-a"
+    document = yaml.safe_load(founding(MEMBER.settings, "token-g1"))
+    assert document["initial-cluster-state"] == "new"
+    assert document["initial-cluster-token"] == "token-g1"
+    assert document["initial-cluster"] == ",".join(f"{name}={url}" for name, url in PEERS)
+    assert document["name"] == "etcd-a"
 
 
 def test_a_joining_member_is_told_exactly_the_members_that_are_listed_now() -> None:
-    told = yaml.safe_load(joining(MEMBER.settings, "token", PEERS[1:] + PEERS[:1]))
-    assert told["initial-cluster-state"] == "existing"
-    assert told["initial-cluster"] == ",".join(f"{name}={url}" for name, url in PEERS)
+    document = yaml.safe_load(joining(MEMBER.settings, "token", PEERS[1:] + PEERS[:1]))
+    assert document["initial-cluster-state"] == "existing"
+    assert document["initial-cluster"] == ",".join(f"{name}={url}" for name, url in PEERS)
 
 
 def test_one_that_goes_on_is_told_of_nobody_but_itself_so_that_without_data_it_cannot_start() -> None:
-    told = yaml.safe_load(going_on(MEMBER.settings, "token"))
-    assert told["initial-cluster-state"] == "existing"
-    assert told["initial-cluster"] == f"etcd-a={MEMBER.peer_url}"
+    document = yaml.safe_load(going_on(MEMBER.settings, "token"))
+    assert document["initial-cluster-state"] == "existing"
+    assert document["initial-cluster"] == f"etcd-a={MEMBER.peer_url}"
 
 
 @pytest.mark.parametrize(
     "write", [lambda s: founding(s, "t"), lambda s: going_on(s, "t"), lambda s: joining(s, "t", PEERS)]
 )
 def test_everything_else_in_the_file_is_what_the_configuration_says(write: Any) -> None:
-    told = yaml.safe_load(write(MEMBER.settings))
+    document = yaml.safe_load(write(MEMBER.settings))
     beginning = {"initial-cluster", "initial-cluster-state", "initial-cluster-token"}
-    assert {key: value for key, value in told.items() if key not in beginning} == {
+    assert {key: value for key, value in document.items() if key not in beginning} == {
         key: value for key, value in MEMBER.settings.items() if key not in beginning
     }
-    assert list(told) == sorted(told)
+    assert list(document) == sorted(document)
 
 
 def test_the_settings_of_a_member_are_not_changed_by_writing_them() -> None:

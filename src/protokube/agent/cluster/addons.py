@@ -15,7 +15,7 @@ from protokube.addons import record as records
 from protokube.addons.current import Current, why_not
 from protokube.addons.plan import AddonPlan, plan, to_look_at
 from protokube.addons.record import Record
-from protokube.addons.value import Ref, Tree, ref, said_by
+from protokube.addons.value import Ref, Tree, managed_part, ref
 from protokube.agent.cache import Confirmed, StepCache, is_fresh, is_recent
 from protokube.agent.edges import Kube
 from protokube.agent.round import Round
@@ -161,7 +161,7 @@ def _apply(
         except ApiError as why:
             troubles.append(Trouble(about=str(which), text=f"refused: {why.message}", hint=f"fix the add-on {addon}"))
         else:
-            changed[addon] += said_by(tree, now) != said_by(tree, exists.get(which))
+            changed[addon] += managed_part(tree, now) != managed_part(tree, exists.get(which))
     for addon, count in changed.items():
         if count:
             round_.report.done(STEP, f"{count} object{'' if count == 1 else 's'} applied", addon)

@@ -98,7 +98,7 @@ def test_a_store_that_was_set_back_changes_nothing_and_is_told_until_a_person_de
     assert first.person == second.person
     assert first.person[0].hint.endswith("delete the ConfigMap kube-system/protokube-addons, which takes nothing away")
     assert first.person[0].text == (
-        "nothing is applied or taken away: the cluster got set 2 of its add-ons, and the store has only number 1"
+        "nothing is applied or pruned: the cluster has set 2 of its add-ons, and the store has only set 1"
     )
 
     del site.kube.objects[RECORD]  # as the hint says
@@ -117,7 +117,7 @@ def test_where_nothing_is_current_any_more_a_master_does_not_go_back_to_what_it_
 
     report = site.master(DNS).round()
 
-    assert report.person[0].text.endswith("the store has none that is numbered")
+    assert report.person[0].text.endswith("the store has no numbered set")
     assert TWO in site.kube.objects
 
 
@@ -166,7 +166,7 @@ def test_where_nobody_can_read_what_is_current_nothing_is_touched_and_a_person_i
     report = site.master(DNS).round()
 
     assert site.kube.writes() == writes
-    assert [each.text for each in report.person] == ["which add-ons are current cannot be read from the store"]
+    assert [each.text for each in report.person] == ["the number of the current add-ons cannot be read from the store"]
     assert report.bugs == []
 
 
