@@ -1,7 +1,7 @@
 """The image of CoreDNS in hosts of the local cloud; without the CoreDNS program, that of a stand-in.
 
 Debian has no package of CoreDNS, but one of dnsmasq. The stand-in runs in the CoreDNS pod, with its permissions, name
-and ports: it watches Services, and resolves only their cluster IPs.
+and ports: it watches Services, resolves only their cluster IPs, and forwards other names as the Corefile says.
 """
 
 from __future__ import annotations
@@ -18,6 +18,15 @@ SERVER, ASKING, SHELL, ENTRY = "dnsmasq", "kubectl", "/busybox", "/cluster-dns"
 SCRIPT = r"""#!/busybox sh
 # Called like CoreDNS: -conf FILE. The only place that may be written is memory.
 domain=$(sed -n 's/^ *kubernetes \([^ ]*\).*/\1/p' "$2" | head -n 1)
+upstream=
+for each in $(sed -n 's/^ *forward \. \([^{]*\).*/\1/p' "$2" | head -n 1); do
+    case "$each" in
+        /*) upstream="$upstream --resolv-file=$each" ;;
+        *.*:*) upstream="$upstream --server=${each%:*}#${each#*:}" ;;
+        *) upstream="$upstream --server=$each" ;;
+    esac
+done
+case "$upstream" in *--resolv-file=*) ;; *) upstream="--no-resolv $upstream" ;; esac
 state=/dev/shm/dns
 mkdir -p $state/names $state/www
 echo yes > $state/www/health
@@ -61,7 +70,7 @@ follow() {
 }
 
 follow &
-exec dnsmasq --keep-in-foreground --pid-file= --user=root --log-facility=- --no-hosts --no-resolv --local-ttl=5 \
+exec dnsmasq --keep-in-foreground --pid-file= --user=root --log-facility=- --no-hosts --local-ttl=5 $upstream \
     --local="/$domain/" --addn-hosts=$state/names
 """
 PEOPLE = "root:x:0:0:root:/:/busybox\n"
