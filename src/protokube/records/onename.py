@@ -14,7 +14,7 @@ from protokube.records.guard import Kind, Left, Removal
 from protokube.records.owners import Mark, Owned
 
 ADOPTED = "adopted"
-"""The `by` of a mark for a value that existed before us and that a user told us to adopt."""
+"""The `by` of a mark for a value that existed before us and that a user asked us to adopt."""
 INHERITED = "agents"
 """The `by` of a mark for a value that the masters' agents wrote before they gave the name up."""
 MARK_FIRST = 1.0

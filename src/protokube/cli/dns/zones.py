@@ -113,17 +113,17 @@ def server_of(text: str) -> tuple[str, int]:
 
 def endpoint_of(text: str | None) -> str | None:
     """An address of the web, from the option or the environment; InvalidRequest before anybody waits for an answer."""
-    said = text or os.environ.get("AWS_ENDPOINT_URL")
-    if not said:
+    url = text or os.environ.get("AWS_ENDPOINT_URL")
+    if not url:
         return None
     try:
-        parts = urlsplit(said)
+        parts = urlsplit(url)
         good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:  # what stands there is no port
         good = False
-    if not good or re.search(r"\s", said):
+    if not good or re.search(r"\s", url):
         source = "--endpoint" if text else "AWS_ENDPOINT_URL"
         raise InvalidRequest(
-            f"{source} {said!r} is not a place to send requests to", want="https://HOST or http://HOST:PORT"
+            f"{source} {url!r} is not a place to send requests to", want="https://HOST or http://HOST:PORT"
         )
-    return said
+    return url

@@ -1,7 +1,8 @@
 """What was reported and cannot all be true: pure.
 
 Only current reports count: what a stale one says was true once. Reports are up to a round old, so a handover may show
-as a contradiction for some seconds. That is said too: while it shows, nobody can tell which of the two is right.
+as a contradiction for some seconds. It is reported all the same:
+while it lasts, either of the two reports may be wrong.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ def _claims(agent: AgentView) -> Iterator[tuple[str, Phase]]:
 
 def _about_volume(view: SeenCluster, volume: str, holders: list[tuple[str, Phase]]) -> Iterator[Contradiction]:
     if len(holders) > 1:
-        said = " and ".join(f"{host} ({phase.value})" for host, phase in holders)
-        yield Contradiction(text=f"{volume} is claimed by {said}", volume=volume)
+        claims = " and ".join(f"{host} ({phase.value})" for host, phase in holders)
+        yield Contradiction(text=f"{volume} is claimed by {claims}", volume=volume)
         return
     ((host, phase),) = holders
     disk = view.disk(volume)

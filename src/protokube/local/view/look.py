@@ -109,27 +109,27 @@ class Looker:
             return replace(member, why="nobody holds its volume")
         try:
             client = self._client(member.name, member.url)
-            said = client.status(member.name)
+            status = client.status(member.name)
         except ProtokubeError as why:
             return replace(member, why=reason(why, member))
         member = replace(
-            member, id=said.member_id, cluster_id=said.cluster_id, leader_id=said.leader, raft_term=said.raft_term,
-            revision=said.revision, learner=said.learner, version=said.version, db_size=said.db_size,
-            db_in_use=said.db_size_in_use,
+            member, id=status.member_id, cluster_id=status.cluster_id, leader_id=status.leader,
+            raft_term=status.raft_term, revision=status.revision, learner=status.learner, version=status.version, db_size=status.db_size,
+            db_in_use=status.db_size_in_use,
         )  # fmt: skip
-        if not said.leader:
+        if not status.leader:
             return replace(member, why="it knows no leader")
         try:
-            listed = tuple(client.listed_by(member.name) if said.learner else client.members())
-            alarms = tuple(client.alarms()) if said.errors else ()
+            listed = tuple(client.listed_by(member.name) if status.learner else client.members())
+            alarms = tuple(client.alarms()) if status.errors else ()
         except ProtokubeError as why:
             return replace(member, why=reason(why, member))
-        who = next((each.name for each in listed if each.id == said.member_id), "")
+        who = next((each.name for each in listed if each.id == status.member_id), "")
         if who != member.name:
-            return replace(member, why=f"{who or f'member {said.member_id:x}'} answers in its place")
-        if said.errors:
+            return replace(member, why=f"{who or f'member {status.member_id:x}'} answers in its place")
+        if status.errors:
             raised = meaning(alarms, {each.id: each.name for each in listed})
-            return replace(member, alarms=alarms, listed=listed, why=raised or "; ".join(said.errors))
+            return replace(member, alarms=alarms, listed=listed, why=raised or "; ".join(status.errors))
         return replace(member, healthy=True, listed=listed)
 
     def _client(self, name: str, url: str) -> GatewayEtcd:
@@ -145,11 +145,11 @@ def unasked(member: MemberView) -> MemberView:
 
 def reason(why: ProtokubeError, member: MemberView) -> str:
     """Why a member did not answer; a forward with nothing behind it hangs up, and TLS has its own words for that."""
-    said = why.saw or why.message
-    hung_up = any(each in said for each in ("UNEXPECTED_EOF", "Connection refused", "Connection reset", "closed"))
+    text = why.saw or why.message
+    hung_up = any(each in text for each in ("UNEXPECTED_EOF", "Connection refused", "Connection reset", "closed"))
     if hung_up:
         return f"nothing answers at {member.dns_name} yet"
-    return f"{member.dns_name} does not answer in time" if "timed out" in said else said
+    return f"{member.dns_name} does not answer in time" if "timed out" in text else text
 
 
 def client_files(paths: Paths) -> TlsFiles:
@@ -164,7 +164,7 @@ def disk_views(
     records: Mapping[str, Generation | None] = MappingProxyType({}),
 ) -> tuple[DiskView, ...]:
     """Volumes in the order of their members; the phase is the holder's own word, and of a free one the record's."""
-    said = {agent.host: agent.phases for agent in agents}
+    reported = {agent.host: agent.phases for agent in agents}
     volumes = tuple(volumes)
     superseded = {volume for record in records.values() if record is not None for volume in record.superseded}
     tagged = (TaggedVolume(x["id"], (x["etcd_cluster"], x["member"]), x["epoch"], x["mark"]) for x in volumes)
@@ -178,7 +178,7 @@ def disk_views(
             mark=each["mark"],
             epoch=each["epoch"],
             last_holder=each["last_holder"],
-            phase=phase(said.get(each["attached_to"], {}).get(each["id"], ""))
+            phase=phase(reported.get(each["attached_to"], {}).get(each["id"], ""))
             if each["attached_to"]
             else phase_of(None, "", superseded=each["id"] in superseded, spare=each["id"] in unused).value,
         )
@@ -187,9 +187,9 @@ def disk_views(
     return tuple(sorted(found, key=lambda disk: (not disk.member.startswith("main/"), disk.member, disk.id)))
 
 
-def phase(said: str) -> str:
+def phase(text: str) -> str:
     """What a holder says of its own volume; a word from before it held it says nothing."""
-    return said if from_text(said) in OWN else ""
+    return text if from_text(text) in OWN else ""
 
 
 def client_ports(wanted: MasterConfig) -> list[tuple[str, int]]:
@@ -200,15 +200,15 @@ def client_ports(wanted: MasterConfig) -> list[tuple[str, int]]:
 def expect(
     wanted: MasterConfig | None, disks: Sequence[DiskView], cluster: str, ports: Mapping[tuple[str, int], int]
 ) -> list[MemberView]:
-    """The fixed set of members, and where each lives now; what masters were not told yet, the tags of volumes say."""
+    """The fixed set of members, and where each is now; before masters have a configuration, by volume tags."""
     if wanted is None:
         return [_placed(each, member_name(*each.split("/")), cluster, disks) for each in _tagged(disks)]
     found = []
     for etcd in wanted.etcd:
-        for told in etcd.members:
-            port = ports.get((told.dns_name, etcd.pod.client_port))
-            member = _placed(f"{etcd.key}/{told.short}", told.name, cluster, disks)
-            found.append(replace(member, dns_name=told.dns_name, url=f"https://127.0.0.1:{port}" if port else ""))
+        for configured in etcd.members:
+            port = ports.get((configured.dns_name, etcd.pod.client_port))
+            member = _placed(f"{etcd.key}/{configured.short}", configured.name, cluster, disks)
+            found.append(replace(member, dns_name=configured.dns_name, url=f"https://127.0.0.1:{port}" if port else ""))
     return found
 
 

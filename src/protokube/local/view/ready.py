@@ -41,7 +41,7 @@ def lacks(view: SeenCluster) -> Iterator[str]:
 
 
 def _silent(view: SeenCluster) -> Iterator[str]:
-    """Masters that run and say nothing, or nothing any more: what they last said is not how things are."""
+    """Masters that run and do not report, or no longer: their last report may be out of date."""
     for host in view.hosts:
         if not host.master or not host.alive or host.dead:
             continue

@@ -58,10 +58,10 @@ def inventory(paths: Paths, client: LocalClient, pool: Executor) -> Inventory:
     try:
         questions = ("hosts", "volumes", "records", "forwards", "about")
         found, volumes, records, forwards, about = pool.map(client.call, questions)
-        told = about.get("outside")  # one of a former version says nothing of it
+        outside = about.get("outside")  # a daemon of a former version does not report it
         return Inventory(
             daemon=DaemonView(alive=True, pid=read_pid(paths.pid_file)),
-            outside=OutsideView(**told) if told else None,
+            outside=OutsideView(**outside) if outside else None,
             hosts=found,
             volumes=volumes,
             records=tuple(read_record(each) for each in records),
@@ -114,8 +114,8 @@ def ports(client: LocalClient, seen: Inventory, wanted: Sequence[tuple[str, int]
         return seen.ports
 
 
-def _ports(told: Sequence[Row]) -> dict[tuple[str, int], int]:
-    return {(each["name"], each["port"]): each["local_port"] for each in told}
+def _ports(forwards: Sequence[Row]) -> dict[tuple[str, int], int]:
+    return {(each["name"], each["port"]): each["local_port"] for each in forwards}
 
 
 def runs(pid: int | None, started: int | None) -> bool:
@@ -129,8 +129,8 @@ def read_pid(file: Path) -> int | None:
         return None
 
 
-def read_record(told: Row) -> Record:
-    return Record(name=told["name"], type=told["type"], values=tuple(told["values"]), ttl=told["ttl"])
+def read_record(row: Row) -> Record:
+    return Record(name=row["name"], type=row["type"], values=tuple(row["values"]), ttl=row["ttl"])
 
 
 def host_view(row: Row, peer_ports: Sequence[int]) -> HostView:
@@ -173,7 +173,7 @@ def connected(table: Path, ports: Sequence[int]) -> tuple[str, ...]:
 
 
 def master_config(paths: Paths, names: Sequence[str]) -> MasterConfig | None:
-    """What the masters are told, from any host that has it; they are all told the same."""
+    """The configuration of the masters, from any host that has it: all have the same."""
     for name in names:
         try:
             return from_tree(json.loads((paths.host(name) / "etc/protokube/agent.json").read_text())["master"])
@@ -202,44 +202,44 @@ def agent_view(paths: Paths, host: str) -> AgentView | None:
     file = paths.host(host) / "run/protokube/status.json"
     try:
         with file.open(encoding="utf-8") as opened:  # one file for both questions: a newer one may replace it meanwhile
-            told, written = json.load(opened), os.fstat(opened.fileno()).st_mtime
-        return read_agent(host, told, age=max(time.time() - written, 0.0))
+            status, written = json.load(opened), os.fstat(opened.fileno()).st_mtime
+        return read_agent(host, status, age=max(time.time() - written, 0.0))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
-def read_agent(host: str, told: Row, *, age: float = 0.0) -> AgentView:
-    report = told["report"]
+def read_agent(host: str, status: Row, *, age: float = 0.0) -> AgentView:
+    report = status["report"]
     return AgentView(
         host=host,
-        at=float(told["at"]),
-        round=int(told["round"]),
-        elected=bool(told["elected"]),
+        at=float(status["at"]),
+        round=int(status["round"]),
+        elected=bool(status["elected"]),
         age=age,
-        next_within=float(told.get("nextWithin", ROUNDS_EVERY)),
-        took=float(told.get("took", 0.0)),
-        serving=told.get("serving"),
+        next_within=float(status.get("nextWithin", ROUNDS_EVERY)),
+        took=float(status.get("took", 0.0)),
+        serving=status.get("serving"),
         did=_notes(report["did"]),
         waits=_notes(report["waiting"]),
         person=_notes(report["needsAPerson"]),
         bugs=_notes(report["broken"]),
         warnings=_notes(report.get("warnings", ())),
-        mounted=tuple(_mounted_volume(each) for each in told["members"]),
-        phases={each["id"]: each["phase"] for each in told["volumes"] or ()},
+        mounted=tuple(_mounted_volume(each) for each in status["members"]),
+        phases={each["id"]: each["phase"] for each in status["volumes"] or ()},
     )
 
 
-def _notes(told: Sequence[Row]) -> tuple[Note, ...]:
+def _notes(rows: Sequence[Row]) -> tuple[Note, ...]:
     return tuple(
         Note(step=each["step"], about=each.get("about", ""), text=each["text"], hint=each.get("hint", ""),
              saw=each.get("saw", ""), since=each.get("since"))
-        for each in told
+        for each in rows
     )  # fmt: skip
 
 
-def _mounted_volume(told: Row) -> MountedVolumeView:
+def _mounted_volume(row: Row) -> MountedVolumeView:
     names = ("member", "volume", "epoch", "holder", "generation", "data", "doing", "why", "linked")
-    return MountedVolumeView(**{name: told[name] for name in names}, older=_older(told.get("older")))
+    return MountedVolumeView(**{name: row[name] for name in names}, older=_older(row.get("older")))
 
 
 def _older(document: Row | None) -> Older | None:

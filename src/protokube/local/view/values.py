@@ -37,7 +37,7 @@ class OutsideView:
 
     reached: bool
     isolated: bool | None = None
-    """Whether they are not meant to; None if nobody ever said."""
+    """Whether that is configured; None if it never was."""
     why: str = ""
     """Why they do not."""
 
