@@ -114,8 +114,8 @@ class Looker:
             return replace(member, why=reason(why, member))
         member = replace(
             member, id=status.member_id, cluster_id=status.cluster_id, leader_id=status.leader,
-            raft_term=status.raft_term, revision=status.revision, learner=status.learner, version=status.version, db_size=status.db_size,
-            db_in_use=status.db_size_in_use,
+            raft_term=status.raft_term, revision=status.revision, learner=status.learner, version=status.version,
+            db_size=status.db_size, db_in_use=status.db_size_in_use,
         )  # fmt: skip
         if not status.leader:
             return replace(member, why="it knows no leader")
