@@ -20,8 +20,8 @@ import yaml
 from builders.certificates import write_certificates
 from clusters.etcd import SERIES, etcd_binary
 from protokube.config.complete import Config, complete
-from protokube.config.etcd_file import DURATIONS
 from protokube.config.flags import flag_table
+from protokube.config.render.etcd_file import DURATIONS
 from protokube.spec.parse import parse
 from protokube.spec.version import Version
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass
 
-from protokube.config import check, controlplane, dnscontroller, etcd, groups, machines, network, pki, rendering
+from protokube.config import check, controlplane, dnscontroller, etcd, groups, machines, network, pki
 from protokube.config.draft import Draft, Ledger
+from protokube.config.render import components
 from protokube.errors import InvalidSpec, Problem
 from protokube.spec import version as versions
 from protokube.spec.decode import Tree
@@ -74,7 +75,7 @@ def complete(spec: Spec, store: str | None = None, *, without_kubernetes: bool =
     pki.complete_pki(cluster, inside)
 
     check.whole(cluster, root, version, spec)
-    rendered = rendering.render_all(cluster, root, version)
+    rendered = components.render_all(cluster, root, version)
     check.check_files(cluster, root, rendered)
     if not ledger.problems:  # otherwise every flag derived from a wrong value would be reported as changed
         check.unchanged(spec.rendered, rendered, ledger)

@@ -6,7 +6,7 @@ from collections import Counter
 
 from protokube.config.check.basics import LABEL
 from protokube.config.draft import Draft
-from protokube.config.etcd_file import milliseconds
+from protokube.config.render.etcd_file import milliseconds
 from protokube.spec.decode import near
 from protokube.spec.parse import GROUPS
 

@@ -10,7 +10,7 @@ import pytest
 from builders.config import a_draft, a_group, a_ledger, completed, kubelet_flags, problems, the_problem, warnings
 from protokube.config.draft import Origin
 from protokube.config.flags import FlagTable, flag_table
-from protokube.config.render import NEEDED, Form, put, render
+from protokube.config.render.settings import NEEDED, Form, put, render
 from protokube.errors import Where
 from protokube.spec.components.kubelet import Kubelet
 from protokube.spec.decode import Tree

@@ -12,7 +12,7 @@ from typing import Any
 
 from protokube.config.draft import Draft, Origin
 from protokube.config.flags import FlagTable
-from protokube.config.forms import FORMS, flag_value, number
+from protokube.config.render.forms import FORMS, flag_value, number
 from protokube.spec.decode import Tree, near
 from protokube.spec.fields import Declared, declared, quantity
 from protokube.spec.version import Version, parse

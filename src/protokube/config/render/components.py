@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from protokube.config import controlplane
 from protokube.config.draft import Draft, Origin
-from protokube.config.etcd_file import etcd_members
 from protokube.config.flags import COMPONENTS, flag_table
-from protokube.config.forms import flag_value
 from protokube.config.places import DIRECTORY, own_folder
-from protokube.config.render import Form, render
+from protokube.config.render.etcd_file import etcd_members
+from protokube.config.render.forms import flag_value
+from protokube.config.render.settings import Form, render
 from protokube.spec.components.apiserver import KubeAPIServer
 from protokube.spec.components.controller_manager import KubeControllerManager
 from protokube.spec.components.kubelet import Kubelet

@@ -8,8 +8,8 @@ import pytest
 
 from builders.config import completed, etcd_file, origin, table, the_problem
 from protokube.config.complete import Config
-from protokube.config.etcd_file import DURATIONS, FIELDS, FLAG_ONLY, LISTS, SECTIONS, milliseconds
 from protokube.config.flags import ETCD_TABLES
+from protokube.config.render.etcd_file import DURATIONS, FIELDS, FLAG_ONLY, LISTS, SECTIONS, milliseconds
 from protokube.errors import Problem
 
 

@@ -11,10 +11,10 @@ from typing import Any
 from protokube.config.controlplane import CONFIG_DIRECTORY, EVERYWHERE
 from protokube.config.draft import Draft, Origin
 from protokube.config.flags import flag_table
-from protokube.config.forms import words
 from protokube.config.pki import member_dns_name, member_name
 from protokube.config.places import DIRECTORY
-from protokube.config.render import put
+from protokube.config.render.forms import words
+from protokube.config.render.settings import put
 from protokube.spec.decode import Tree, near
 from protokube.spec.fields import duration
 from protokube.spec.version import Version, parse

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protokube.config import forms
+from protokube.config.render import forms
 from protokube.spec.fields import quantity
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from builders.config import a_group, completed, file_of, flags, kubelet_file, kubelet_flags, origin
-from protokube.config.rendering import scheduler_api
+from protokube.config.render.components import scheduler_api
 from protokube.config.why import flatten
 from protokube.spec.version import Version
 
