@@ -365,7 +365,7 @@ def test_an_update_that_cannot_be_kept_is_not_carried_out(
     server.kept.fault = fault
     assert server.ask(add(server, "10.0.0.5"), tcp=True).rcode() == dns.rcode.SERVFAIL
     assert addresses(server) == []
-    assert "could not be kept" in caplog.text
+    assert "could not be saved" in caplog.text
 
     server.kept.fault = None
     assert server.ask(add(server, "10.0.0.5"), tcp=True).rcode() == dns.rcode.NOERROR
