@@ -16,7 +16,7 @@ from protokube.agent.wanted import MasterConfig
 from protokube.host import Block, Device
 from protokube.members.generation import Generation, encode
 from protokube.members.identity import Identity
-from protokube.members.start import Data
+from protokube.members.start_values import Data
 from protokube.providers.machines import Machine
 from protokube.providers.volumes import Volume
 from protokube.store import layout

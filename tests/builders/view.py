@@ -20,7 +20,7 @@ from protokube.local.base.paths import Paths
 from protokube.local.view.cluster import ClusterView
 from protokube.local.view.values import AgentView, DaemonView, DiskView, HostView, MemberView, MountedVolumeView
 from protokube.members.generation import Generation, encode
-from protokube.members.start import Listed
+from protokube.members.start_values import Listed
 from protokube.records import Record
 from protokube.store import layout
 from protokube.store.file import FileStore

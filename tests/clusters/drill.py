@@ -15,7 +15,7 @@ from protokube.etcd import Hash, KeyValue, Status
 from protokube.local.drill.writer import Writer, as_found
 from protokube.local.view.cluster import ClusterView
 from protokube.local.view.values import HostView
-from protokube.members.start import Listed
+from protokube.members.start_values import Listed
 from protokube.records import Record
 
 Transform = Callable[[ClusterView], ClusterView]

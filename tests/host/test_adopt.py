@@ -15,7 +15,7 @@ from protokube.local.adopting import carry_out, read_layout
 from protokube.members.adopt import Adopt, Adopted, decide_adopt
 from protokube.members.generation import Generation, decode, encode
 from protokube.members.identity import Identity, Nominated
-from protokube.members.start import Data
+from protokube.members.start_values import Data
 from protokube.store import layout
 from protokube.store.file import FileStore
 

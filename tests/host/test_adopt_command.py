@@ -23,7 +23,7 @@ from protokube.errors import ExitCode
 from protokube.local.base.paths import Paths
 from protokube.members.generation import decode
 from protokube.members.identity import Identity
-from protokube.members.start import Data
+from protokube.members.start_values import Data
 from protokube.store import layout
 from protokube.store.file import FileStore
 

@@ -58,7 +58,7 @@ from protokube.members import older, raftmark, removal, start
 from protokube.members.generation import Accepted, is_unformed
 from protokube.members.identity import Identity, Unreadable
 from protokube.members.older import Majority
-from protokube.members.start import Start
+from protokube.members.start_values import Start
 from protokube.records import member as records
 from protokube.store import layout
 

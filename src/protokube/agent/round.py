@@ -18,7 +18,7 @@ from protokube.members.generation import Generation
 from protokube.members.identity import Identity, Unreadable
 from protokube.members.lastwords import LastWords
 from protokube.members.older import Older
-from protokube.members.start import Data, Decision
+from protokube.members.start_values import Data, Decision
 from protokube.providers.volumes import Volume
 
 

@@ -11,7 +11,7 @@ from protokube.agent.round import MountedVolume, Round
 from protokube.agent.volume import mounted_volumes, unused
 from protokube.members.identity import Identity
 from protokube.members.phases import Phase, phase_of
-from protokube.members.start import Join, Refuse, Start, Wait
+from protokube.members.start_values import Join, Refuse, Start, Wait
 from protokube.providers.volumes import Volume
 
 

@@ -77,7 +77,7 @@ def adopt(volume: str, cluster: str | None, yes: bool, output: str) -> int:
     from protokube.local.view.look import look
     from protokube.members.adopt import Adopt, decide_adopt
     from protokube.members.identity import Nominated
-    from protokube.members.start import Refuse
+    from protokube.members.start_values import Refuse
     from protokube.store.file import FileStore
 
     paths = find_cluster(cluster)

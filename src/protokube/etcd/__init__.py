@@ -8,7 +8,7 @@ from typing import Protocol
 
 from protokube.errors import TryLater
 from protokube.members.alarms import Alarm, AlarmKind
-from protokube.members.start import Listed
+from protokube.members.start_values import Listed
 
 __all__ = ["Alarm", "AlarmKind", "Endpoints", "Etcd", "Hash", "KeyValue", "MaintainedEtcd", "NoSpace", "Status"]
 

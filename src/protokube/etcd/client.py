@@ -24,7 +24,7 @@ from protokube.etcd.hashkv import hash_at
 from protokube.etcd.messages import to_wire
 from protokube.etcd.tls import Contexts, TlsFiles, Trust
 from protokube.etcd.wire import NoAnswer, Wire
-from protokube.members.start import Listed
+from protokube.members.start_values import Listed
 
 log = logging.getLogger("protokube.etcd")
 T = TypeVar("T")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from protokube.etcd import Alarm, KeyValue, Status
-from protokube.members.start import Listed
+from protokube.members.start_values import Listed
 
 BYTES = "surrogateescape"
 """Any bytes in etcd survive decoding to text and encoding back."""

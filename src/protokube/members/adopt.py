@@ -16,7 +16,7 @@ import yaml
 
 from protokube.members.generation import Generation, is_untouched
 from protokube.members.identity import Identity, Nominated, Unreadable, mismatch
-from protokube.members.start import Refuse
+from protokube.members.start_values import Refuse
 
 HOLDER = "adopted"
 """Not the name of any machine: the first master that mounts the volume takes it over and raises the epoch."""

@@ -18,7 +18,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from protokube.members.start import Listed
+from protokube.members.start_values import Listed
 
 LOOKS = 4
 """Status requests to every member: the revision, the log index to reach, whether it was reached, the revision again."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from protokube.members.start import Decision, Kind, Refuse, Wait
+from protokube.members.start_values import Decision, Kind, Refuse, Wait
 
 
 class Phase(Enum):

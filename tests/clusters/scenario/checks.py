@@ -12,7 +12,7 @@ from protokube.agent.round import Round
 from protokube.agent.volume.inventory import is_gone
 from protokube.host import WriteTest
 from protokube.members.identity import FILE, Identity, decode
-from protokube.members.start import Join, Start
+from protokube.members.start_values import Join, Start
 from protokube.records.member import parse_claim
 
 

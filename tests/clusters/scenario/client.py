@@ -10,7 +10,7 @@ from functools import partial
 from clusters.scenario.etcd import EtcdModel, Found, Machine, Process, State, with_member, without_leases
 from protokube.errors import TryLater
 from protokube.etcd import Alarm, Hash, KeyValue, NoSpace, Status
-from protokube.members.start import Listed
+from protokube.members.start_values import Listed
 
 MOST_LEARNERS = 1
 

@@ -28,7 +28,7 @@ import yaml
 from clusters.scenario.edges import FakeClock
 from protokube.errors import TryLater
 from protokube.etcd import Alarm, KeyValue
-from protokube.members.start import Listed
+from protokube.members.start_values import Listed
 
 STEPS_DOWN = 2.0
 """Seconds after which a leader without a majority is none any more, and forgets what others acknowledged to it."""

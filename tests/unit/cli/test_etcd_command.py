@@ -20,7 +20,7 @@ from protokube.local.adopting import read_layout
 from protokube.members.adopt import Adopt, Adopted, Layout
 from protokube.members.generation import Generation
 from protokube.members.identity import Identity, Unreadable
-from protokube.members.start import Listed, Refuse
+from protokube.members.start_values import Listed, Refuse
 
 VIEW = a_view()
 URL = f"https://etcd-a.internal.{CLUSTER}"

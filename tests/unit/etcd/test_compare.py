@@ -9,7 +9,7 @@ from protokube.errors import TryLater
 from protokube.etcd import Etcd, Hash, Status
 from protokube.etcd.compare import TRIES, compare
 from protokube.members.agreement import LOOKS, Agree, Comparison, Disagree, NotComparable
-from protokube.members.start import Listed
+from protokube.members.start_values import Listed
 
 MEMBERS = tuple(
     Listed(id=number, name=name, peer_urls=(f"https://{name}:2380",), client_urls=(f"https://{name}:4001",))

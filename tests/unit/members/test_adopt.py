@@ -14,7 +14,8 @@ from protokube.members.adopt import Adopt, AdoptDecision, Adopted, Layout, Membe
 from protokube.members.generation import Generation
 from protokube.members.identity import Identity, Nominated, Unreadable
 from protokube.members.raftmark import LogPosition
-from protokube.members.start import Data, Refuse, Seen, Start, decide_start
+from protokube.members.start import decide_start
+from protokube.members.start_values import Data, Refuse, Seen, Start
 
 TAGS = Nominated(cluster="dev.local", etcd_cluster="main", member="a", volume="vol-1")
 RECORD = Generation(id="g1", etcd_cluster="main", token="t", founders={}, replacements={}, open=True)

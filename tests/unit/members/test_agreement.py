@@ -25,7 +25,7 @@ from protokube.members.agreement import (
     Witness,
     judge,
 )
-from protokube.members.start import Listed
+from protokube.members.start_values import Listed
 from unit.members.worlds import QUORUM, a_member
 
 steady = settings(derandomize=True, deadline=None, max_examples=200)

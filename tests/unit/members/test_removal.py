@@ -25,7 +25,8 @@ from protokube.members.removal import (
     look,
     observe,
 )
-from protokube.members.start import Join, Kind, Refuse, Wait, decide_start
+from protokube.members.start import decide_start
+from protokube.members.start_values import Join, Kind, Refuse, Wait
 from unit.members.worlds import AHEAD, OLDER, POSITION, B, C, a_generation, a_member, just_mounted, peer_url
 
 AFTER = 300.0

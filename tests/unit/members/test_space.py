@@ -9,8 +9,8 @@ import pytest
 
 from protokube.members.alarms import Alarm, AlarmKind
 from protokube.members.remedy import Remedy, decode, encode
-from protokube.members.space import (
-    DAY,
+from protokube.members.space import DAY, figures, is_sound, plan
+from protokube.members.space_values import (
     DEFAULT_QUOTA,
     Compact,
     Decision,
@@ -23,11 +23,8 @@ from protokube.members.space import (
     Sample,
     Space,
     Wait,
-    figures,
-    is_sound,
-    plan,
 )
-from protokube.members.start import Listed
+from protokube.members.start_values import Listed
 
 MB = 2**20
 QUOTA = 100 * MB

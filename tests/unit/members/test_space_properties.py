@@ -9,25 +9,9 @@ from hypothesis import strategies as st
 
 from protokube.members.alarms import Alarm
 from protokube.members.remedy import Remedy
-from protokube.members.space import (
-    DAY,
-    FULL,
-    MOST_BEHIND,
-    OLD_ENOUGH,
-    ROOM,
-    SETTLING,
-    Compact,
-    Decision,
-    Defragment,
-    Disarm,
-    MoveLeader,
-    Reading,
-    Sample,
-    Space,
-    is_sound,
-    plan,
-)
-from protokube.members.start import Listed
+from protokube.members.space import DAY, FULL, MOST_BEHIND, OLD_ENOUGH, ROOM, SETTLING, is_sound, plan
+from protokube.members.space_values import Compact, Decision, Defragment, Disarm, MoveLeader, Reading, Sample, Space
+from protokube.members.start_values import Listed
 
 QUOTA = 1000
 MEMBERS = (1, 2, 3)

@@ -9,7 +9,8 @@ import pytest
 
 from protokube.members.generation import Generation
 from protokube.members.identity import Identity, Unreadable
-from protokube.members.start import Data, Join, Kind, Listed, Refuse, Seen, Start, Wait, decide_start
+from protokube.members.start import decide_start
+from protokube.members.start_values import Data, Join, Kind, Listed, Refuse, Seen, Start, Wait
 from unit.members.worlds import (
     AHEAD,
     LATE,

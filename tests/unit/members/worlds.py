@@ -9,7 +9,7 @@ from protokube.members.generation import Generation
 from protokube.members.identity import Identity, Nominated, Unreadable
 from protokube.members.older import Figures, Majority, Older
 from protokube.members.raftmark import LogPosition
-from protokube.members.start import Data, Listed, Seen
+from protokube.members.start_values import Data, Listed, Seen
 
 FOUNDERS = {"a": "vol-a", "b": "vol-b", "c": "vol-c"}
 

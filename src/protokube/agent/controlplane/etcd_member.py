@@ -22,7 +22,7 @@ from protokube.errors import TryLater
 from protokube.host.files import link_atomic, write_atomic
 from protokube.manifests import etcd as manifest
 from protokube.members.identity import Identity
-from protokube.members.start import Data, Join, Listed, Refuse, Start, Wait
+from protokube.members.start_values import Data, Join, Listed, Refuse, Start, Wait
 
 STEP = "etcd"
 

@@ -17,7 +17,7 @@ from protokube.agent.cache import StepCache
 from protokube.agent.controlplane import nodekeys, restarts
 from protokube.agent.round import Round
 from protokube.manifests.etcd import PKI
-from protokube.members.start import Join, Start
+from protokube.members.start_values import Join, Start
 from protokube.pki.renewal import Place, due_left, in_slot
 
 STEP = "kubelet"

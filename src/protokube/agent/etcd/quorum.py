@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from protokube.agent.round import Round
 from protokube.agent.wanted import EtcdCluster
 from protokube.errors import Refused, TryLater
-from protokube.members.start import Listed
+from protokube.members.start_values import Listed
 
 
 def members(round_: Round, etcd: EtcdCluster) -> Sequence[Listed]:

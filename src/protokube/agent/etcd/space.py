@@ -18,8 +18,8 @@ from protokube.agent.round import MountedVolume, Round
 from protokube.errors import Refused, TryLater
 from protokube.members.alarms import Alarm, AlarmKind
 from protokube.members.remedy import Remedy, decode, encode
-from protokube.members.space import (
-    FULL,
+from protokube.members.space import FULL, figures, megabytes, plan
+from protokube.members.space_values import (
     Compact,
     Defragment,
     Disarm,
@@ -29,10 +29,7 @@ from protokube.members.space import (
     Reading,
     Space,
     Wait,
-    figures,
     in_force,
-    megabytes,
-    plan,
 )
 from protokube.store import AlreadyThere, NotThere, Stored, layout
 

@@ -20,8 +20,9 @@ from protokube.etcd import Alarm, MaintainedEtcd, Status
 from protokube.etcd.filling import biggest
 from protokube.members.filling import Share
 from protokube.members.remedy import Remedy
-from protokube.members.space import OLD_ENOUGH, Sample
-from protokube.members.start import Listed
+from protokube.members.space import OLD_ENOUGH
+from protokube.members.space_values import Sample
+from protokube.members.start_values import Listed
 
 EVERY, ALARMED = 30.0, 2.0
 """Seconds between two observations; the second while an alarm is raised."""

@@ -13,7 +13,7 @@ from protokube.agent.cache import Confirmed, StepCache, is_fresh
 from protokube.agent.round import MountedVolume, Round
 from protokube.errors import Refused, TryLater
 from protokube.members.identity import Identity
-from protokube.members.start import Join, Start
+from protokube.members.start_values import Join, Start
 from protokube.records.member import MemberPlan, Publish, Refuse, Settled, Yield, plan_member, read_claim
 from protokube.records.names import normalise
 

@@ -27,7 +27,7 @@ from protokube.members.diskfaults import (
     encode,
     treatment,
 )
-from protokube.members.start import Kind, Refuse
+from protokube.members.start_values import Kind, Refuse
 from protokube.providers.volumes import Lock, Volume
 from protokube.store import NotThere, Stored, layout
 

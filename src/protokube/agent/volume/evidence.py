@@ -18,7 +18,7 @@ from protokube.members.generation import Accepted, Generation
 from protokube.members.identity import Identity
 from protokube.members.older import Majority, Older, Voter, majority_without, older_copy
 from protokube.members.raftmark import LogPosition, RaftMark
-from protokube.members.start import Listed
+from protokube.members.start_values import Listed
 
 STEP = "volumes"
 PATIENCE = 0.4

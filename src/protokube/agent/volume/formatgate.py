@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from protokube.host import Block, Content, Device, Probed
 from protokube.members.generation import FORMATTING, Generation, is_untouched
-from protokube.members.start import Decision, Join, Kind, Refuse, Start, Wait
+from protokube.members.start_values import Decision, Join, Kind, Refuse, Start, Wait
 from protokube.providers.volumes import Volume
 
 

@@ -19,7 +19,7 @@ from protokube.host import Block, Mount
 from protokube.host.bounded import bounded
 from protokube.host.files import flush_folder, read_or_none, write_atomic
 from protokube.members.identity import FILE, Identity, Unreadable, decode, encode
-from protokube.members.start import Data
+from protokube.members.start_values import Data
 from protokube.providers.volumes import Volume
 
 T = TypeVar("T")

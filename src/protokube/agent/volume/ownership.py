@@ -21,7 +21,8 @@ from protokube.errors import Refused, TryLater
 from protokube.members.generation import FORMED, FORMING, Generation, is_untouched
 from protokube.members.identity import Identity, Nominated
 from protokube.members.older import Older
-from protokube.members.start import Data, Decision, Join, Kind, Listed, Refuse, Seen, Start, Wait, decide_start
+from protokube.members.start import decide_start
+from protokube.members.start_values import Data, Decision, Join, Kind, Listed, Refuse, Seen, Start, Wait
 from protokube.providers.volumes import Volume
 
 STEP = "volumes"

@@ -20,7 +20,7 @@ from protokube.errors import Refused, TryLater
 from protokube.host import Block, Content, Device, Done, Failed, Format, MountVolume, Probe, Probed, Unwritable
 from protokube.members.generation import FORMATTING
 from protokube.members.identity import Identity
-from protokube.members.start import Kind, Refuse, Wait
+from protokube.members.start_values import Kind, Refuse, Wait
 from protokube.providers.volumes import Volume, VolumeTaken
 
 STEP = "volumes"

@@ -18,7 +18,7 @@ from protokube.errors import Refused, TryLater
 from protokube.etcd.wal import UnreadableLog
 from protokube.members.identity import Identity
 from protokube.members.raftmark import LogPosition, RaftMark, decode, encode, raised
-from protokube.members.start import Data, Start
+from protokube.members.start_values import Data, Start
 from protokube.store import NotThere, Stored, layout
 
 STEP = "raft mark"

@@ -20,7 +20,7 @@ from protokube.agent.volume.evidence import Evidence, gather
 from protokube.errors import Refused, TryLater
 from protokube.members.generation import Generation
 from protokube.members.removal import DAY, Lacking, Looks, Readded, is_due, look, observe
-from protokube.members.start import Data, Kind, Wait
+from protokube.members.start_values import Data, Kind, Wait
 
 STEP = "volumes"
 SILENT = 10.0

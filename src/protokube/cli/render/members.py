@@ -13,7 +13,7 @@ from protokube.local.view.values import MemberView
 from protokube.members import alarms
 from protokube.members.adopt import Adopt, AdoptDecision, Adopted, Layout, data_folder, manifest_file, read_manifest
 from protokube.members.alarms import Alarm
-from protokube.members.start import Refuse
+from protokube.members.start_values import Refuse
 
 HEADER = ("ID", "NAME", "STATUS", "ROLE", "REVISION", "HOST", "VOLUME", "PEER URLS", "CLIENT URLS")
 

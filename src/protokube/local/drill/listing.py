@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from protokube.members.start import Listed
+from protokube.members.start_values import Listed
 
 
 def list_tree(listed: Sequence[Listed]) -> list[dict[str, Any]]:

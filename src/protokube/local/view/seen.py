@@ -9,7 +9,7 @@ from protokube.agent.report import Note
 from protokube.local.view.values import AgentView, DaemonView, DiskView, HostView, MemberView, OutsideView
 from protokube.members.generation import Generation
 from protokube.members.lostquorum import quorum_of
-from protokube.members.start import Listed
+from protokube.members.start_values import Listed
 from protokube.records import Record
 
 

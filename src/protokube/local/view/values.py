@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from protokube.agent.report import Note
 from protokube.members.alarms import Alarm
 from protokube.members.older import Older
-from protokube.members.start import Listed
+from protokube.members.start_values import Listed
 
 ROUNDS_EVERY = 10.0
 """Seconds between two rounds of an agent at the most, for a report that says nothing about the next one."""

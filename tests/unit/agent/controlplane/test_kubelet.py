@@ -20,7 +20,7 @@ from protokube.agent.launchdata import from_config
 from protokube.agent.report import Report
 from protokube.agent.round import Round
 from protokube.manifests.etcd import PKI
-from protokube.members.start import Refuse, Start
+from protokube.members.start_values import Refuse, Start
 from protokube.pki.renewal import Place, due_left
 
 DAY = 86400.0

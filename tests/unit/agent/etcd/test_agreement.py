@@ -11,7 +11,7 @@ from protokube.agent.etcd import agreement
 from protokube.agent.etcd.agreement import EVERY, RECENT, SUSPICIOUS, AgreementWatch, out_of_service
 from protokube.errors import TryLater
 from protokube.etcd import Etcd, Hash, Status
-from protokube.members.start import Listed
+from protokube.members.start_values import Listed
 
 NAMES = ["etcd-a", "etcd-b", "etcd-c"]
 

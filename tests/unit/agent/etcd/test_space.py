@@ -24,7 +24,7 @@ from protokube.etcd import Alarm, KeyValue, Status
 from protokube.etcd.filling import PAGE, biggest
 from protokube.host.supervised import Supervised, Workers
 from protokube.members.remedy import Remedy, decode, encode
-from protokube.members.start import Listed
+from protokube.members.start_values import Listed
 from protokube.store import layout
 from protokube.store.memory import MemoryStore
 

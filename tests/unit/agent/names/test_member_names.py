@@ -11,7 +11,7 @@ from clusters.scenario.edges import ShakyDns
 from protokube.agent import links
 from protokube.agent.names import member_names
 from protokube.agent.round import Round
-from protokube.members.start import Start
+from protokube.members.start_values import Start
 from protokube.records import Change
 from protokube.records.names import make_record
 

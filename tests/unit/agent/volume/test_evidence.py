@@ -21,7 +21,7 @@ from protokube.etcd.wal import UnreadableLog
 from protokube.members.generation import Accepted, Generation
 from protokube.members.older import Figures, Majority, Older
 from protokube.members.raftmark import LogPosition, RaftMark, encode
-from protokube.members.start import Listed
+from protokube.members.start_values import Listed
 from protokube.store import layout
 from protokube.store.memory import MemoryStore
 

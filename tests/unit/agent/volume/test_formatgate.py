@@ -12,7 +12,7 @@ from builders.agent import SIZE, a_block, a_device, a_generation, a_volume
 from protokube.agent.volume.formatgate import FormatIt, MarkIt, MountIt, Next, next_step, nonce_of, wrong_device
 from protokube.host import Content, Probed
 from protokube.members.generation import Generation
-from protokube.members.start import Decision, Join, Refuse, Start, Wait
+from protokube.members.start_values import Decision, Join, Refuse, Start, Wait
 from protokube.providers.volumes import Volume
 
 FOUND = Start(fresh=True, write_identity=True)

@@ -12,7 +12,7 @@ from protokube.agent.volume.mounted_volumes import data_of, is_empty, on_volume,
 from protokube.errors import TryLater
 from protokube.host import Mount
 from protokube.members.identity import FILE, Unreadable, encode
-from protokube.members.start import Data
+from protokube.members.start_values import Data
 
 DATA = "/var/etcd/data"
 

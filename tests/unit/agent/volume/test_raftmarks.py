@@ -17,7 +17,7 @@ from protokube.agent.round import Round
 from protokube.agent.volume import raftmarks
 from protokube.etcd.wal import UnreadableLog
 from protokube.members.raftmark import LogPosition, RaftMark, decode
-from protokube.members.start import Data, Decision, Refuse, Start, Wait
+from protokube.members.start_values import Data, Decision, Refuse, Start, Wait
 from protokube.store import layout
 
 T = TypeVar("T")

@@ -26,7 +26,7 @@ from protokube.members.generation import Generation, decode
 from protokube.members.older import Majority
 from protokube.members.raftmark import LogPosition
 from protokube.members.removal import DAY, Lacking, Readded
-from protokube.members.start import Data, Kind, Listed
+from protokube.members.start_values import Data, Kind, Listed
 from protokube.store import layout
 
 STORES = count(1)
