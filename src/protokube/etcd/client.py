@@ -10,8 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -19,7 +18,7 @@ from protokube.errors import ProtokubeError, Refused, TryLater
 from protokube.etcd import Alarm, Hash, KeyValue, Status, messages
 from protokube.etcd.deadline import Deadline
 from protokube.etcd.dial import Target
-from protokube.etcd.faults import Cause, Code, Fault, fault_in
+from protokube.etcd.faults import Cause, Code, Fault, fault_in, unanswered
 from protokube.etcd.hashkv import hash_at
 from protokube.etcd.messages import to_wire
 from protokube.etcd.tls import Contexts, TlsFiles, Trust
@@ -93,11 +92,11 @@ class GatewayEtcd:
             each.start()
         began, deadline = time.monotonic(), Deadline.after(seconds)
         others = asking.keys() - {unlikely}
-        _join((asking[name] for name in others), deadline)
+        deadline.join(asking[name] for name in others)
         if unlikely in asking:
             took = time.monotonic() - began
             left = min(seconds - took, max(LEAST, MORE * took)) if others <= found.keys() else seconds - took
-            _join([asking[unlikely]], Deadline.after(left))
+            Deadline.after(left).join([asking[unlikely]])
         answers = dict(found)
         self._order = sorted(self._order, key=lambda name: name not in answers)  # next call: live members first
         return answers
@@ -138,12 +137,12 @@ class GatewayEtcd:
         return tuple(messages.key_value(each) for each in reply.get("kvs", ()))
 
     def put(self, key: str, value: str, lease: int = 0) -> int:
-        reply = self._once(f"cannot write {key!r}", "/v3/kv/put", _written(key, value, lease))
+        reply = self._once(f"cannot write {key!r}", "/v3/kv/put", messages.put(key, value, lease))
         return int(reply["header"]["revision"])
 
     def create(self, key: str, value: str, lease: int = 0) -> bool:
         absent = {"key": to_wire(key), "target": "CREATE", "result": "EQUAL", "create_revision": "0"}
-        wanted = {"compare": [absent], "success": [{"request_put": _written(key, value, lease)}]}
+        wanted = {"compare": [absent], "success": [{"request_put": messages.put(key, value, lease)}]}
         return bool(self._once(f"cannot create {key!r}", "/v3/kv/txn", wanted).get("succeeded"))
 
     def alarms(self) -> Sequence[Alarm]:
@@ -196,7 +195,7 @@ class GatewayEtcd:
                 if not fault.elsewhere:
                     raise fault.explained(doing) from fault
                 failures.append(f"{name}: {fault.message}")
-        raise _unanswered(doing, failures)
+        raise unanswered(doing, failures)
 
     def _once(self, doing: str, path: str, body: Mapping[str, Any]) -> Any:
         """Send a write to one member; to the next only if it certainly was not applied."""
@@ -221,7 +220,7 @@ class GatewayEtcd:
                 if not fault.untouched:
                     raise fault.explained(doing) from fault
                 failures.append(f"{name}: {fault.message}")
-        raise _unanswered(doing, failures)
+        raise unanswered(doing, failures)
 
     def _unless(
         self, done: Cause | Code, doing: str, path: str, body: Mapping[str, Any], *, timeout: float | None = None
@@ -297,17 +296,3 @@ class GatewayEtcd:
     def _last(self, name: str) -> None:
         """Try this member last next time."""
         self._order = [*(each for each in self._order if each != name), name]
-
-
-def _written(key: str, value: str, lease: int) -> dict[str, str]:
-    return {"key": to_wire(key), "value": to_wire(value), "lease": str(lease)}
-
-
-def _join(threads: Iterable[threading.Thread], deadline: Deadline) -> None:
-    with suppress(TimeoutError):
-        for each in threads:
-            each.join(deadline.left())
-
-
-def _unanswered(doing: str, failures: Sequence[str]) -> ProtokubeError:
-    return TryLater(f"{doing}: no member of etcd answered with a quorum", saw="; ".join(failures))

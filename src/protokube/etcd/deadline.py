@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
 
@@ -25,3 +28,9 @@ class Deadline:
     def share(self, among: int) -> Deadline:
         """An earlier deadline: an equal part of what is left for each of several attempts."""
         return Deadline.after(self.left() / among)
+
+    def join(self, threads: Iterable[threading.Thread]) -> None:
+        """Wait for these threads, and no longer than this."""
+        with suppress(TimeoutError):
+            for each in threads:
+                each.join(self.left())

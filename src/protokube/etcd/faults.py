@@ -8,6 +8,7 @@ exits, in `LAST_WORDS`; `etcd.lastwords` finds them in its output.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum, auto
 from typing import Any
@@ -200,3 +201,7 @@ def fault_in(status: int, document: Any) -> Fault | None:
         return Fault(Code.UNAVAILABLE, f"HTTP status {status}: {str(document)[:200]}")
     text = str(document)[:200]
     return Fault(Code.UNIMPLEMENTED, f"this is not etcd's JSON API: HTTP status {status}: {text}")
+
+
+def unanswered(doing: str, failures: Sequence[str]) -> TryLater:
+    return TryLater(f"{doing}: no member of etcd answered with a quorum", saw="; ".join(failures))

@@ -17,6 +17,11 @@ def to_wire(text: str) -> str:
     return b64encode(text.encode(errors=BYTES)).decode()
 
 
+def put(key: str, value: str, lease: int) -> dict[str, str]:
+    """A put request."""
+    return {"key": to_wire(key), "value": to_wire(value), "lease": str(lease)}
+
+
 def from_wire(text: str) -> str:
     return b64decode(text).decode(errors=BYTES)
 
