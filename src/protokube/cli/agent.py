@@ -37,7 +37,7 @@ STATUS = Path("/run/protokube/status.json")
 @click.option("--metrics", default="127.0.0.1:3990", show_default=True, help="Prometheus metrics; empty for none.")
 @click.option("--once", is_flag=True, help="Run one round, print its status as JSON, and exit.")
 def agent(file: Path, status: Path, metrics: str, once: bool) -> None:
-    """The daemon on each master: disks, names and etcd, by rounds.
+    """Run the agent of a master: disks, names, etcd, components.
 
     It needs no Kubernetes API. What it does and what it waits for is in its log, one sentence for each round that did
     something, and in the status file, which `protokube status` and `protokube explain` read.

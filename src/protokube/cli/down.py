@@ -16,7 +16,7 @@ from protokube.errors import ProtokubeError, Refused, TryLater
 @click.option("--all", "everything", is_flag=True, help="Every local cluster on this machine.")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="Output format.")
 def down(name: str | None, everything: bool, output: str) -> None:
-    """Take the local cloud away, all of it.
+    """Remove a local cluster completely.
 
     No process, mount, loop device or namespace stays behind. Works also after a crash, when none of its processes run.
     The data of the cluster is deleted. With --all, a cluster that cannot be removed does not prevent the others from

@@ -29,7 +29,7 @@ DRILLS = ("kill-master", "lose-volume", "partition", "pause-master", "power-off"
 @click.option("--timeout", type=Duration(), default="120s", show_default=True, help="How long healing may take.")
 @output_option(default="text", choices=("text", "json"))
 def drill(name: str, cluster: str | None, member: str | None, timeout: float, output: str) -> int:
-    """Break something on purpose, watch it heal, and judge.
+    """Inject a fault, watch the cluster heal, and judge.
 
     \b
       kill-master   kill the host that holds a member; its volume goes to a successor

@@ -25,7 +25,7 @@ def files(_: click.Context, __: click.Parameter, incomplete: str) -> list[Comple
 
 @click.group()
 def load() -> None:
-    """Bring images to a local cluster, without a registry.
+    """Load images into a local cluster, without a registry.
 
     \b
       protokube load image web.tar

@@ -20,21 +20,21 @@ from protokube import __version__
 from protokube.errors import ExitCode, ProtokubeError, Refused
 
 COMMANDS: dict[str, tuple[str, str]] = {
-    "up": ("protokube.cli.up.command:up", "The main job on one machine: a control plane that heals."),
-    "down": ("protokube.cli.down:down", "Take the local cloud away, all of it."),
+    "up": ("protokube.cli.up.command:up", "Bring up a self-healing control plane on this machine."),
+    "down": ("protokube.cli.down:down", "Remove a local cluster completely."),
     "status": ("protokube.cli.status:status", "Show the state of a local cluster and what it waits for."),
     "explain": ("protokube.cli.explain:explain", "Explain the state of a volume, etcd member or DNS record."),
-    "drill": ("protokube.cli.drill:drill", "Break something on purpose, watch it heal, and judge."),
+    "drill": ("protokube.cli.drill:drill", "Inject a fault, watch the cluster heal, and judge."),
     "etcd": ("protokube.cli.etcd:etcd", "List etcd members; adopt or accept etcd volumes."),
-    "load": ("protokube.cli.load:load", "Bring images to a local cluster, without a registry."),
+    "load": ("protokube.cli.load:load", "Load images into a local cluster, without a registry."),
     "export": ("protokube.cli.export:export", "Export a kubeconfig with a short-lived certificate."),
-    "agent": ("protokube.cli.agent:agent", "The daemon on each master: disks, names and etcd, by rounds."),
+    "agent": ("protokube.cli.agent:agent", "Run the agent of a master: disks, names, etcd, components."),
     "dns-controller": ("protokube.cli.dns.controller:dns_controller", "Publish DNS records for annotated objects."),
     "api-proxy": ("protokube.cli.api_proxy:api_proxy", "Proxy local clients to an API server that is ready."),
     "complete": ("protokube.cli.complete.command:complete", "Expand a short spec into the complete configuration."),
     "completion": ("protokube.cli.completion:completion", "Shell completion for bash, zsh or fish."),
     "diff": ("protokube.cli.diff:diff", "Compare two complete configurations, with reasons."),
-    "get": ("protokube.cli.get.command:get", "Read clusters back from a state store."),
+    "get": ("protokube.cli.get.command:get", "Read clusters from a state store; get binaries."),
     "token": ("protokube.cli.token:token", "Manage bootstrap tokens, with which new nodes join."),
     "schema": ("protokube.cli.schema:schema", "Print the JSON Schema of spec documents, for editors."),
 }

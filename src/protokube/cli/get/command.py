@@ -87,7 +87,7 @@ def other_things(_: click.Context, __: click.Parameter, incomplete: str) -> list
 @output_option(default="yaml")
 @click.option("--as-written", is_flag=True, help="The spec as the user wrote it, not the complete configuration.")
 def get(cluster: str | None, store_url: str, output: str, as_written: bool) -> None:
-    """Read clusters back from a state store.
+    """Read clusters from a state store; get binaries.
 
     Without CLUSTER: the names of the clusters in it. For third-party binaries see `protokube get kubernetes --help`,
     also `etcd` and `coredns`; for the image of the dns-controller see `protokube get image --help`.

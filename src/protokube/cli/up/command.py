@@ -69,7 +69,7 @@ def up(
     timeout: float,
     output: str,
 ) -> None:
-    """The main job on one machine: a control plane that heals.
+    """Bring up a self-healing control plane on this machine.
 
     Creates hosts, disks, DNS names, an etcd quorum on floating disks and, if its binaries are on this machine,
     Kubernetes: see `protokube get kubernetes --help`. Needs root. All state is in one folder and in separate
