@@ -123,7 +123,7 @@ def test_what_is_named_current_is_there_already(store: MemoryStore, tmp_path: Pa
 def test_what_is_current_is_not_written_over_where_it_cannot_be_read(store: MemoryStore) -> None:
     store.put(CURRENT, b"{")
 
-    with pytest.raises(Refused, match="which add-ons are current cannot be read"):
+    with pytest.raises(Refused, match="the number of the current add-ons cannot be read"):
         put_addons(store, "dev", (NEW,))
 
     assert store.read(CURRENT).data == b"{"
@@ -141,7 +141,7 @@ def test_a_file_that_was_changed_is_not_applied(store: MemoryStore) -> None:
 def test_a_file_that_was_spoilt_is_told(store: MemoryStore, data: bytes) -> None:
     store.put(place("dev", "0" * 64), data)
 
-    with pytest.raises(Refused, match="no add-ons"):
+    with pytest.raises(Refused, match="the add-ons in the store cannot be read"):
         read_addons(store, "dev", "0" * 64)
 
 
