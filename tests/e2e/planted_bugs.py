@@ -61,8 +61,8 @@ def every_disk_looks_blank() -> None:
     """To the agent: what its child found is not what it takes from it."""
     right = jobs.result
 
-    def bug(said: str, status: int) -> Result:
-        found = right(said, status)
+    def bug(output: str, status: int) -> Result:
+        found = right(output, status)
         is_foreign = isinstance(found, Probed) and found.content is Content.FOREIGN
         return Probed(content=Content.BLANK, description="blank") if is_foreign else found
 
@@ -86,10 +86,10 @@ def the_mark_is_what_etcd_says() -> None:
     """Its status counts what is committed in memory. Recorded in every round, so that it is a recent one."""
     one, mark = raftmarks._one, raftmarks._mark
 
-    def bug(round_: Any, home: Any) -> None:
-        commit = round_.world.etcd[home.etcd.key].status(home.member.name).raft_index
+    def bug(round_: Any, disk: Any) -> None:
+        commit = round_.edges.etcd[disk.etcd.key].status(disk.member.name).raft_index
         put(raftmarks, "_mark", lambda generation, position: replace(mark(generation, position), commit=commit))
-        one(round_, home)
+        one(round_, disk)
 
     put(raftmarks, "EVERY", 0.0)
     put(raftmarks, "_one", bug)
