@@ -8,12 +8,9 @@ from protokube.errors import TryLater
 from protokube.local.base import client_files
 from protokube.local.base.paths import Paths
 from protokube.local.view.cluster import ClusterView
+from protokube.providers import catalog
 from protokube.providers.clients.local import LocalClient
-from protokube.providers.dns.budget import Budget
-from protokube.providers.dns.given import given
 from protokube.providers.dns.keyfile import read_key
-from protokube.providers.dns.opened import OpenZones
-from protokube.providers.dns.rfc2136 import Rfc2136Dns
 from protokube.store import layout
 
 LOOPBACK = "127.0.0.1"
@@ -37,11 +34,11 @@ def explain_by_objects(
     try:
         about = LocalClient(paths.admin_socket).call("about")
         zones, port = list(about["zones"]), int(about["dns_port"])
-        served = given(*(Rfc2136Dns(zone, LOOPBACK, read_key(key), port=port) for zone in zones))
+        access = catalog.ZoneAccess(zones=zones, server=(LOOPBACK, port), key=read_key(key), read_only=True)
         whole = f"{name}.{zones[0]}" if zones and "." not in name else name
         explain_name(
-            whole, OpenZones(served, Budget(), read_only=True), zones, kubeconfig=kubeconfig, context=None,
-            namespace=namespace, ingresses=ingresses, owner=owner, ttl=ttl, output=output,
+            whole, catalog.zones("rfc2136", access), zones, kubeconfig=kubeconfig, context=None, namespace=namespace,
+            ingresses=ingresses, owner=owner, ttl=ttl, output=output,
         )  # fmt: skip
     except TryLater:
         if any(record.name == name.removesuffix(".").lower() for record in view.records):
