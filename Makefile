@@ -1,7 +1,7 @@
 # Every target sets up what it needs in .venv; nothing has to be installed by hand.
 SHELL := /bin/bash
 BIN := .venv/bin
-TESTS ?= tests/host tests/scenarios tests/conformance tests/unit tests/golden
+TESTS ?= tests/host tests/scenarios tests/conformance tests/process tests/unit tests/golden
 
 # A machine that forbids bytecode pays for compiling at every start; ours is compiled once.
 unexport PYTHONDONTWRITEBYTECODE
@@ -33,12 +33,12 @@ WORKERS ?= $(shell echo $$(($$(nproc) + 2)))
 TESTING := -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 20 $(TESTS)
 
 unit: setup ## the fast loop: unit tests and golden files; no root, no lint
-	@$(BIN)/pytest -q -n $(shell nproc) --dist worksteal tests/unit tests/golden
+	@$(BIN)/pytest -q -n $(shell nproc) --dist worksteal --hypothesis-profile fast tests/unit tests/golden
 
 # One room: make test T=agent/volume. Its lint, and its tests of every tier but e2e.
 T ?=
 ROOM = $(wildcard src/protokube/$(T) src/protokube/$(T).py)
-ROOM_TESTS = $(wildcard $(foreach tier,unit scenarios conformance host,tests/$(tier)/$(T) tests/$(tier)/$(dir $(T))test_$(notdir $(T)).py))
+ROOM_TESTS = $(wildcard $(foreach tier,unit process scenarios conformance host,tests/$(tier)/$(T) tests/$(tier)/$(dir $(T))test_$(notdir $(T)).py))
 
 ifeq ($(T),)
 test: setup lint ## lint, types, layers, and all tests but e2e; T=agent/volume: lint and tests of one room

@@ -11,8 +11,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from builders.examples import FAST
+
 # How long one example takes says something about the machine and its other work, and nothing about the code.
 settings.register_profile("any machine", deadline=None)
+settings.register_profile(FAST, settings.get_profile("any machine"), max_examples=10)
 settings.load_profile("any machine")
 
 # Nothing that a test makes may send anything outside; fakes.outside_world has an outside of its own.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from builders.examples import examples
 from protokube.apiproxy.backends import ENOUGH, EVERY, Backends
 
 ADDRESSES = [f"10.0.0.{number}" for number in range(1, 6)]
@@ -94,5 +94,5 @@ class Histories(RuleBasedStateMachine):
         assert set(self.state.due(self.now + EVERY)) == set(self.state.known)
 
 
-Histories.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+Histories.TestCase.settings = examples(150, stateful_step_count=40)
 TestHistories = Histories.TestCase

@@ -9,13 +9,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from protokube.apiproxy.resolver import MOST, Resolver, system_lookup
+from protokube.apiproxy.resolver import MOST, Resolver
 from protokube.errors import TryLater
-
-
-def test_the_machine_is_asked_and_each_address_comes_once() -> None:
-    assert "127.0.0.1" in system_lookup("localhost")
-    assert asyncio.run(Resolver("127.0.0.7").addresses()) == ["127.0.0.7"]
 
 
 def test_a_name_that_does_not_exist_is_told_in_words() -> None:

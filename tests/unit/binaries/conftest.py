@@ -1,22 +1,7 @@
-"""Nothing of the environment decides what these tests find or whom they ask."""
+"""No variable of the environment reaches these tests."""
 
 from __future__ import annotations
 
-import pytest
+from builders.environment_fixtures import alone
 
-FOREIGN = (
-    "PROTOKUBE_KUBERNETES_BIN",
-    "PROTOKUBE_KUBERNETES_MIRROR",
-    "PROTOKUBE_ETCD_BIN",
-    "PROTOKUBE_ETCD_MIRROR",
-    "http_proxy",
-    "HTTP_PROXY",
-    "all_proxy",
-    "ALL_PROXY",
-)
-
-
-@pytest.fixture(autouse=True)
-def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in FOREIGN:
-        monkeypatch.delenv(name, raising=False)
+__all__ = ["alone"]

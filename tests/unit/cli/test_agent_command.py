@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 import json
-import socket
 from pathlib import Path
 
 import pytest
 
-from builders.command import process
-from fakes.name_servers import LOOPBACK, ZONE, an_address, create, embedded
 from protokube.agent.wanted import MasterConfig
 from protokube.cli import wiring
-from protokube.cli.agent import read_launch, retry_until_answered, serve_metrics
+from protokube.cli.agent import read_launch, retry_until_answered
 from protokube.errors import InvalidRequest, TryLater
 from protokube.host.clock import SystemClock
 from protokube.providers import catalog
 from protokube.store.memory import MemoryStore
 
 STORE = MemoryStore("memory://agent")
-
-
-def test_a_missing_file_is_said_in_words_and_no_traceback(tmp_path: Path) -> None:
-    answer = process("agent", "--config", str(tmp_path / "none.json"))
-
-    assert answer.code == 2
-    assert "cannot read" in answer.err
-    assert "Traceback" not in answer.err
 
 
 @pytest.mark.parametrize(
@@ -77,17 +66,6 @@ def test_names_in_a_zone_and_in_a_hosts_file_are_told_apart(tmp_path: Path) -> N
     assert catalog.names(None, tmp_path, STORE, "dev") == catalog.Names(provider=None, zone=True)
 
 
-def test_launch_data_of_before_that_have_the_key_itself_in_them_still_work(tmp_path: Path) -> None:
-    with embedded() as server:
-        key = {"name": server.key.name, "secret": server.key.secret}
-        told = {"kind": "rfc2136", "server": LOOPBACK, "port": server.port, "zone": ZONE, "key": key}
-        zone = catalog.names(told, tmp_path, STORE, "dev").provider
-        assert zone is not None
-        zone.apply(create(an_address("a")))
-
-        assert list(zone.read([f"a.{ZONE}"])) == [an_address("a")]
-
-
 def test_an_agent_asks_who_it_is_until_it_is_told() -> None:
     asked = []
 
@@ -111,11 +89,3 @@ def test_certificates_of_members_are_renewed_one_member_after_the_other(tmp_path
 
     assert [(place.index, place.count) for place in places] == [(0, 3), (1, 3), (2, 3)]
     assert keys.place_of("protokube-etcd-client").count == 1
-
-
-def test_a_place_for_metrics_that_somebody_else_has_keeps_no_master_from_its_rounds(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        assert serve_metrics(f"127.0.0.1:{held.getsockname()[1]}") is None
-    assert "going on without metrics: cannot serve metrics at 127.0.0.1:" in caplog.text

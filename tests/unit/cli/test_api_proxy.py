@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import socket
 from pathlib import Path
 
 import pytest
 
 from builders.command import Call
-from protokube.cli.api_proxy import listen_at, remembered, write
+from protokube.cli.api_proxy import remembered, write
 from protokube.errors import ExitCode
 
 NAME = ("--name", "api.internal.dev")
@@ -21,20 +20,6 @@ def test_what_is_no_place_to_listen_is_told_with_one_that_is(call: Call, place: 
     assert answer.code == ExitCode.INVALID
     assert f"{place!r} is not a listen address" in answer.err
     assert "such as 127.0.0.1:3988" in answer.err
-
-
-def test_a_port_that_somebody_has_is_told_with_the_way_to_find_out_who(call: Call) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        answer = call("api-proxy", *NAME, "--listen", f"127.0.0.1:{port}")
-    assert answer.code == ExitCode.REFUSED
-    assert f"cannot listen at 127.0.0.1:{port}: Address already in use" in answer.err
-    assert f"`ss -ltnp sport = :{port}`" in answer.err
-
-
-def test_an_address_of_six_is_listened_at_too() -> None:
-    with listen_at("[::1]:0") as listener:
-        assert listener.getsockname()[0] == "::1"
 
 
 @pytest.mark.parametrize(("content", "why"), [(None, "No such file or directory"), ("no", "it holds no certificate")])

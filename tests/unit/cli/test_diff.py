@@ -105,13 +105,6 @@ def test_as_data_what_one_side_does_not_have_is_null(call: Call) -> None:
     assert row["right"]["value"] == "kubernetes"
 
 
-def test_one_side_may_come_from_standard_input(call: Call, two: tuple[str, str]) -> None:
-    answer = call("diff", "before.yaml", "-", stdin=Path("after.yaml").read_bytes())
-
-    assert answer.code == ExitCode.DIFFERENT
-    assert "you set it at <stdin>:8" in answer.out
-
-
 def test_a_side_that_is_invalid_is_told_and_nothing_is_compared(call: Call, here: Path) -> None:
     (here / "bad.yaml").write_text(a_cluster("colour: blue"))
     answer = call("diff", MINIMAL, "bad.yaml")

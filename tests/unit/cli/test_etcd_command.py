@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from builders.command import Call
 from builders.original import lay_out, manifest_of_the_original
-from builders.view import CLUSTER, FakeCloud, ShortFolder, a_host, a_view, but, cloud_rows, listed, write_state
+from builders.view import CLUSTER, a_host, a_view, but, listed
 from protokube.cli.etcd import find_volume, mounted_at
 from protokube.cli.render.members import found_tree, members_tree, render_found, render_members
-from protokube.errors import ExitCode, InvalidRequest, TryLater
+from protokube.errors import InvalidRequest, TryLater
 from protokube.local.adopting import read_layout
 from protokube.members.adopt import Adopt, Adopted, Layout
 from protokube.members.generation import Generation
@@ -24,13 +21,6 @@ from protokube.members.start_values import Listed, Refuse
 
 VIEW = a_view()
 URL = f"https://etcd-a.internal.{CLUSTER}"
-
-
-@pytest.fixture
-def state(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    with ShortFolder() as folder:
-        monkeypatch.setenv("PROTOKUBE_STATE", str(folder))
-        yield folder
 
 
 def test_members_are_listed_as_etcd_has_them_with_where_each_lives() -> None:
@@ -84,22 +74,6 @@ def test_two_etcd_clusters_have_a_table_each() -> None:
     lines = render_members(a_view(members=(*VIEW.members, *events)))
 
     assert lines[-2:] == ["", "events: no member answers behind a quorum"]
-
-
-def test_the_command_says_by_its_code_that_nobody_answered(call: Call, state: Path) -> None:
-    paths = write_state(state, VIEW)
-    with FakeCloud(paths.admin_socket, cloud_rows(VIEW)):
-        text, data = call("etcd", "members"), call("etcd", "members", "-o", "json")
-
-    assert (text.code, text.out) == (ExitCode.TRY_LATER, "main: no member answers behind a quorum\n")
-    assert (data.code, json.loads(data.out)) == (ExitCode.TRY_LATER, {"main": []})
-
-
-def test_a_cluster_of_which_nothing_is_known_is_said(call: Call, state: Path) -> None:
-    write_state(state, a_view(generations={}, agents=()))
-    answer = call("etcd", "members")
-
-    assert (answer.code, answer.out) == (ExitCode.TRY_LATER, "nothing is known of its members yet\n")
 
 
 # What was found on a volume.
@@ -203,12 +177,3 @@ def test_a_volume_that_there_is_not_is_said_with_the_one_that_was_meant() -> Non
         find_volume(VIEW, "vol-aaab")
 
     assert caught.value.hint == "did you mean `vol-aaaa`?"
-
-
-def test_the_command_adopts_nothing_that_nobody_has_mounted(call: Call, state: Path) -> None:
-    paths = write_state(state, VIEW)
-    with FakeCloud(paths.admin_socket, cloud_rows(VIEW)):
-        answer = call("etcd", "adopt", "vol-aaaa", "--yes")
-
-    assert answer.code == ExitCode.TRY_LATER
-    assert "no host has vol-aaaa mounted" in answer.err

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -311,27 +310,6 @@ def cluster(state: Path) -> Iterator[ClusterView]:
     paths = write_state(state, VIEW)
     with FakeCloud(paths.admin_socket, cloud_rows(VIEW)):
         yield VIEW
-
-
-def test_the_command_tells_it(call: Call, cluster: ClusterView) -> None:
-    answer = call("explain", "volume", "vol-bbbb")
-
-    assert (answer.code, answer.err) == (ExitCode.OK, "")
-    assert answer.out.startswith("vol-bbbb is the home of etcd-b\n")
-
-
-def test_the_command_tells_it_as_data(call: Call, cluster: ClusterView) -> None:
-    tree = json.loads(call("explain", "record", "etcd-b", "-o", "json").out)
-
-    assert (tree["kind"], tree["name"]) == ("record", f"etcd-b.internal.{CLUSTER}")
-    assert tree["facts"]["value"] == "10.77.0.12"
-
-
-def test_the_command_says_what_is_not_there(call: Call, cluster: ClusterView) -> None:
-    answer = call("explain", "member", "etcd-z")
-
-    assert answer.code == ExitCode.INVALID
-    assert "there is no member 'etcd-z'" in answer.err
 
 
 def test_only_three_kinds_of_things_are_explained(call: Call, state: Path) -> None:

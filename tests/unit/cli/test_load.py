@@ -9,7 +9,6 @@ import pytest
 from builders.command import Call
 from protokube.cli.load import failure, lines, tree
 from protokube.errors import ExitCode
-from protokube.local.base.paths import Paths
 from protokube.local.loading.delivery import Outcome
 from protokube.local.loading.kept import Kept
 from protokube.local.loading.load import Found
@@ -60,15 +59,6 @@ def test_without_a_cluster_it_says_how_to_get_one(call: Call, state: Path) -> No
 
     assert (answer.code, answer.out) == (ExitCode.INVALID, "")
     assert answer.err == "error: there is no local cluster on this machine\n  hint: protokube up\n"
-
-
-def test_a_cluster_whose_cloud_does_not_run_is_told_so(call: Call, state: Path) -> None:
-    Paths.of("dev").create()
-    answer = call("load", "image", "web.tar", "--timeout", "1s")
-
-    assert (answer.code, answer.out) == (ExitCode.TRY_LATER, "")
-    assert "the local cloud does not answer hosts" in answer.err
-    assert list(Paths.of("dev").images.iterdir()) == []
 
 
 def test_help_shows_how_it_is_called(call: Call) -> None:

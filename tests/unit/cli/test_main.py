@@ -91,34 +91,6 @@ def test_a_call_that_cannot_be_understood_points_to_the_help(
     assert re.search(rf"\n  hint: protokube( {arguments[0]})? --help\n$", answer.err)
 
 
-# --- errors as data
-
-
-@pytest.mark.parametrize("option", [("-o", "json"), ("--output", "json"), ("--output=json",), ("-ojson",)], ids=str)
-def test_where_data_is_asked_for_an_error_is_data(call: Call, option: tuple[str, ...]) -> None:
-    spec = b"apiVersion: protokube.io/v1alpha1\nkind: Cluster\nmetadata: {name: a.b}\nspec: {cloud: awz, zones: a}\n"
-    answer = call("complete", "-", *option, stdin=spec)
-
-    assert (answer.code, answer.out) == (ExitCode.INVALID, "")
-    assert json.loads(answer.err) == {
-        "error": "2 problems in the spec",
-        "problems": [
-            {
-                "path": "cloud",
-                "message": "'awz' is not one of aws, gce, local, metal",
-                "hint": "did you mean `aws`?",
-                "where": "<stdin>:4",
-            },
-            {
-                "path": "zones",
-                "message": "expected a list, found 'a'",
-                "hint": "write it as a list: [a]",
-                "where": "<stdin>:4",
-            },
-        ],
-    }
-
-
 def test_an_error_as_data_keeps_what_we_want_and_advise(call: Call) -> None:
     answer = call("get", "--store", "filo:///tmp/x", "-o", "json")
 

@@ -97,19 +97,6 @@ def test_every_command_takes_the_name_of_a_cluster(call: Call, state: Path, comm
     assert "one" in answer.err
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_no_command_answers_a_broken_state_with_a_traceback(call: Call, state: Path, command: tuple[str, ...]) -> None:
-    paths = write_state(state, a_view(), "one")
-    paths.database.write_bytes(b"no database" * 1000)
-    (paths.host("master-0") / "run/protokube/status.json").write_bytes(b"\xff\xfe{")
-    (paths.store / "one/etcd/main/generation.json").write_bytes(b"\0" * 10)
-    answer = call(*command)
-
-    assert answer.code in (ExitCode.TRY_LATER, ExitCode.INVALID, ExitCode.REFUSED)
-    assert "Traceback" not in answer.err
-    assert "a bug in protokube" not in answer.err
-
-
 def test_a_cluster_of_root_is_not_for_everybody_to_look_at(state: Path) -> None:
     paths = write_state(state, a_view(), "one")
     paths.admin_socket.touch(mode=0o600)

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from builders.view import FakeCloud, a_view, cloud_rows
+from builders.view import a_view
 from protokube.cli.render.status import render_changes, render_status
 from protokube.cli.render.tree import view_tree
-from protokube.local.base.db import Database
-from protokube.local.base.paths import Paths
-from protokube.local.outside.wish import SETTING
-from protokube.local.view import sources
 from protokube.local.view.values import OutsideView
-from protokube.providers.clients.local import LocalClient
 
 OPEN = OutsideView(reached=True, isolated=False)
 CLOSED = OutsideView(reached=False, isolated=False, why="this machine has no /dev/net/tun")
@@ -48,16 +41,3 @@ def test_a_change_of_it_is_one_line_for_whoever_waits() -> None:
     before, after = a_view(outside=OPEN), a_view(outside=CLOSED)
     assert render_changes(before, after) == [f"hosts do not reach the outside: {CLOSED.why}"]
     assert render_changes(before, replace(before)) == []
-
-
-def test_it_is_asked_of_the_daemon_and_without_one_nothing_gets_out(tmp_path: Path) -> None:
-    paths = Paths.at(tmp_path / "dev")
-    paths.create()
-    with ThreadPoolExecutor() as pool:
-        with FakeCloud(paths.admin_socket, cloud_rows(a_view(outside=OPEN))):
-            assert sources.inventory(paths, LocalClient(paths.admin_socket), pool).outside == OPEN
-        database = Database(paths.database)
-        database.set(SETTING, {"isolated": False})
-        database.close()
-        silent = sources.inventory(paths, LocalClient(paths.admin_socket, patience=0.1), pool).outside
-    assert silent == OutsideView(reached=False, isolated=False, why="the local cloud does not run")

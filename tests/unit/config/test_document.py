@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from builders.config import a_group, completed, read_back, written
+from builders.examples import examples
 from protokube.config.document import documents, wire
 from protokube.spec.cluster import Cluster
 from protokube.spec.fields import declared
@@ -99,7 +100,7 @@ def test_a_form_of_another_name_is_yaml() -> None:
 @example("1e-05")
 @example("# no comment\n")
 @example("---\n")
-@settings(derandomize=True, deadline=None, max_examples=15)
+@examples(15, derandomize=True)
 def test_any_text_of_the_users_is_read_back_as_it_was_from_both_forms(text: str) -> None:
     config = completed(
         fileAssets=[{"name": "f", "content": text}], networking={"plugin": "cni", "options": {"x": text}}
@@ -117,7 +118,7 @@ def test_any_text_of_the_users_is_read_back_as_it_was_from_both_forms(text: str)
 @example(1e-05, 0)
 @example(1e16, 1)
 @example(0.5, 2)
-@settings(derandomize=True, deadline=None, max_examples=10)
+@examples(10, derandomize=True)
 def test_any_number_of_the_users_is_read_back_as_it_was(number: float, whole: int) -> None:
     config = completed(
         kubeControllerManager={"unhealthyZoneThreshold": number}, kubeAPIServer={"minRequestTimeout": whole}

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from protokube.config.complete import Config, complete
 from protokube.errors import InvalidSpec
 from protokube.spec.parse import read
@@ -76,7 +77,7 @@ def answer(documents: list[Any]) -> Config | InvalidSpec:
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-@settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@examples(150, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_a_mutated_spec_gives_a_configuration_or_problems_and_nothing_else(name: str, data: st.DataObject) -> None:
     given_back = answer(mutate(DOCUMENTS[name], data))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from random import Random
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from builders.examples import examples
 from protokube.controllers.candidate import DURATION, Candidate, Lease
 
 NUMBER = st.integers(0, 2)
@@ -163,7 +163,7 @@ class AnyInterleaving(RuleBasedStateMachine):
 
 
 TestAnyInterleaving = AnyInterleaving.TestCase
-TestAnyInterleaving.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+TestAnyInterleaving.settings = examples(100, stateful_step_count=40)
 
 
 def a_busy_hour(seed: int) -> tuple[int, list[str]]:

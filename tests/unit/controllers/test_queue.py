@@ -4,10 +4,10 @@ import logging
 import threading
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, MultipleResults, RuleBasedStateMachine, invariant, multiple, rule
 
+from builders.examples import examples
 from fakes.watch_server import until
 from protokube.controllers.queue import Pending, Queue
 from protokube.errors import TryLater
@@ -79,7 +79,7 @@ class AnyOrder(RuleBasedStateMachine):
 
 
 TestAnyOrder = AnyOrder.TestCase
-TestAnyOrder.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestAnyOrder.settings = examples(60, stateful_step_count=40)
 
 
 def test_a_key_that_fails_ten_thousand_times_still_waits_a_minute() -> None:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import socket
 from contextlib import suppress
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from fakes.ports import kept_port
-from protokube.errors import TryLater
+from builders.examples import examples
 from protokube.etcd import Hash
-from protokube.etcd.deadline import Deadline
-from protokube.etcd.dial import Target
 from protokube.etcd.grpc import varint
-from protokube.etcd.hashkv import fields, hash_at, read_hash
+from protokube.etcd.hashkv import fields, read_hash
 
-steady = settings(derandomize=True, deadline=None, max_examples=300)
+steady = examples(300, derandomize=True)
 U64, I64 = st.integers(0, 2**64 - 1), st.integers(-(2**63), 2**63 - 1)
 
 
@@ -72,16 +68,3 @@ def test_what_is_not_a_hash_is_an_error(broken: bytes) -> None:
 
 def test_fields_come_by_number() -> None:
     assert dict(fields(number(1, 300) + text(2, b"ab"))) == {1: 300, 2: b"ab"}
-
-
-def test_a_member_that_is_not_there_is_asked_later() -> None:
-    with kept_port() as port, pytest.raises(TryLater, match="did not answer"):
-        hash_at(Target("127.0.0.1", port, secure=False), None, 7, Deadline.after(20))
-
-
-def test_a_member_that_hangs_up_is_asked_later() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(0)  # connections stay in the kernel's backlog and are never accepted
-        target = Target("127.0.0.1", server.getsockname()[1], secure=False)
-        with pytest.raises(TryLater, match="did not answer"):
-            hash_at(target, None, 7, Deadline.after(0.2))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from base64 import b64decode
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from protokube.etcd import Alarm, KeyValue, Status
 from protokube.etcd.messages import alarms, from_wire, key_value, list_of_members, listed, prefix_range, status, to_wire
 from protokube.members.start_values import Listed
 
-steady = settings(derandomize=True, deadline=None, max_examples=300)
+steady = examples(300, derandomize=True)
 HEADER = {"cluster_id": "17406247293755919242", "member_id": "8509071051766952914", "revision": "7", "raft_term": "2"}
 
 

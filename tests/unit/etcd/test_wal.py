@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from protokube.etcd.wal import LogReader, UnreadableLog, read_position
 from protokube.etcd.walsegment import CHUNK
 from protokube.members.raftmark import LogPosition
@@ -273,7 +274,7 @@ def test_frames_are_found_wherever_a_read_happens_to_end(tmp_path: Path, before:
 
 
 @given(st.lists(st.integers(0, 3000), min_size=200, max_size=400))
-@settings(derandomize=True, deadline=None, max_examples=10)
+@examples(10, derandomize=True)
 def test_frames_of_any_size_are_found(sizes: list[int]) -> None:
     frames = [each for index, size in enumerate(sizes) for each in (entry(index, data=bytes(size)), state(1, index))]
     with tempfile.TemporaryDirectory() as folder:

@@ -1,19 +1,7 @@
-"""What tests of this folder share."""
+"""A PATH of one folder, for tests that look for programs."""
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
+from builders.environment_fixtures import only_path
 
-import pytest
-
-
-@pytest.fixture
-def only_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that is all of PATH, and has but what a shell script needs."""
-    folder = tmp_path / "path"
-    folder.mkdir()
-    for needed in ("cat", "sh"):
-        (folder / needed).symlink_to(shutil.which(needed) or "")
-    monkeypatch.setenv("PATH", str(folder))
-    return folder
+__all__ = ["only_path"]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import stat
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +10,6 @@ import pytest
 
 from builders.config import completed
 from builders.secrets import given_away, secrets_of
-from protokube import __version__
 from protokube.agent.launchdata import from_config
 from protokube.agent.wanted import MasterConfig, from_tree
 from protokube.config.dnscontroller import KEY_SECRET
@@ -185,16 +182,3 @@ def test_the_environment_of_etcdctl_lists_members_in_order(tmp_path: Path) -> No
     assert environment["ETCDCTL_ENDPOINTS"] == "https://127.0.0.1:1,https://127.0.0.1:2"
     assert "export ETCDCTL_ENDPOINTS=https://127.0.0.1:1,https://127.0.0.1:2\n" in file.read_text()
     assert "ETCDCTL_API" not in environment, "3.4 and later do without, and 3.6 warns of it"
-
-
-def test_hosts_have_this_very_protokube_in_their_path(tmp_path: Path) -> None:
-    folder = bringup.write_launcher(Paths.at(tmp_path))
-    launcher = folder / "protokube"
-    before = launcher.stat()
-
-    ran = subprocess.run([launcher, "--version"], capture_output=True, text=True, check=True)
-    assert __version__ in ran.stdout
-    assert stat.S_IMODE(before.st_mode) == 0o755
-    assert bringup.write_launcher(Paths.at(tmp_path)) == folder
-    assert launcher.stat().st_ino == before.st_ino  # hosts have it bound
-    assert str(folder) in bringup.template("{}", [folder])["path"].split(":")

@@ -8,9 +8,10 @@ from itertools import product
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from protokube.members.agreement import (
     ALARM_AFTER,
     LOOKS,
@@ -28,7 +29,7 @@ from protokube.members.agreement import (
 from protokube.members.start_values import Listed
 from unit.members.worlds import QUORUM, a_member
 
-steady = settings(derandomize=True, deadline=None, max_examples=200)
+steady = examples(200, derandomize=True)
 
 
 def looks(revision: int = 20, applied: int = 30) -> tuple[Progress, ...]:

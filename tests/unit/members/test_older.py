@@ -6,14 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from protokube.members.older import Figures, Majority, Older, Voter, majority_without, older_copy, why_not_rejoin
 from protokube.members.raftmark import LogPosition, RaftMark
 from unit.members.worlds import AHEAD, CLUSTER, OLDER, POSITION
 
-steady = settings(derandomize=True, deadline=None, max_examples=300)
+steady = examples(300, derandomize=True)
 few = st.integers(0, 4)
 counts = st.integers(0, 2**64 - 1) | few
 positions = st.builds(
@@ -251,7 +252,7 @@ def test_a_majority_counts_neither_the_suspect_nor_learners_nor_members_outside_
     st.tuples(few, few, few), st.tuples(few, few, few), st.none() | st.tuples(st.sampled_from([0, 1]), few, few),
     st.booleans(),
 )  # fmt: skip
-@settings(derandomize=True, deadline=None, max_examples=1000)
+@examples(1000, derandomize=True)
 def test_nothing_is_set_aside_that_the_others_may_lack(
     disk: tuple[int, int, int], recorded: tuple[int, int, int], others: tuple[int, int, int] | None, agreed: bool
 ) -> None:

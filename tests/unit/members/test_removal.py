@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from protokube.members.removal import (
     DAY,
     LONGEST_GAP,
@@ -32,7 +33,7 @@ from unit.members.worlds import AHEAD, OLDER, POSITION, B, C, a_generation, a_me
 AFTER = 300.0
 NOW = 1.8e9
 OVER = Lacking(member_id=1, since=NOW - AFTER, observed=AFTER)
-steady = settings(derandomize=True, deadline=None, max_examples=300)
+steady = examples(300, derandomize=True)
 
 
 def a_removal(**changes: Any) -> Removed:
@@ -293,7 +294,7 @@ ANY = st.builds(
 
 
 @given(ANY)
-@settings(derandomize=True, deadline=None, max_examples=2000)
+@examples(2000, derandomize=True)
 def test_whoever_rejoins_had_every_proof(seen: Removed) -> None:
     if decide(seen) != Rejoin():
         return

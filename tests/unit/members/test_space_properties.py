@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from protokube.members.alarms import Alarm
 from protokube.members.remedy import Remedy
 from protokube.members.space import DAY, FULL, MOST_BEHIND, OLD_ENOUGH, ROOM, SETTLING, is_sound, plan
@@ -110,7 +111,7 @@ def allowed(space: Space, decision: Decision) -> bool:
     return healthy and mine and last and space.own_free >= ROOM * space.readings[decision.member].size
 
 
-@settings(max_examples=2000)
+@examples(2000)
 @given(spaces | calm)
 def test_no_step_is_taken_that_the_rules_forbid(space: Space) -> None:
     decision = plan(space)
@@ -221,7 +222,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(steps, st.booleans())
 @example([("act", 2), ("leader", 2), ("look", 1), ("act", 1)], True)
 @example([("act", 2), ("crash", 2), ("clock", 3), ("clock", 3), ("look", 3), ("act", 3)], True)

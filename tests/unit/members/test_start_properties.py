@@ -10,9 +10,10 @@ from itertools import permutations, product
 from typing import TypeVar
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from protokube.members.generation import Generation, is_open
 from protokube.members.identity import Identity, Nominated, Unreadable, mismatch
 from protokube.members.older import Figures, Majority, Older, why_not_rejoin
@@ -36,7 +37,7 @@ from unit.members.worlds import (
 )
 
 T = TypeVar("T")
-steady = settings(derandomize=True, deadline=None, max_examples=500)
+steady = examples(500, derandomize=True)
 
 # Pools of few words, the right ones more often, so that what is drawn often agrees, and often only almost.
 TAGS = [
@@ -396,7 +397,7 @@ def test_the_same_observation_is_always_decided_the_same_and_said_in_words(seen:
 
 
 @given(st.lists(OBSERVATIONS, min_size=2, max_size=4))
-@settings(derandomize=True, deadline=None, max_examples=100)
+@examples(100, derandomize=True)
 def test_a_decision_remembers_nothing_of_those_before_it(several: list[Seen]) -> None:
     forth = [decide_start(seen) for seen in several]
     back = [decide_start(seen) for seen in reversed(several)]

@@ -17,7 +17,7 @@ from protokube.pki.authority import Authorities, Authority, ensure_authority, lo
 from protokube.pki.keyset import read_keyset
 from protokube.store import Store, Stored, Version, layout
 from protokube.store.file import FileStore
-from unit.pki.builders import DAY, NOW, a_keystore, openssl_says, parsed
+from unit.pki.builders import DAY, NOW, a_keystore, parsed
 
 NAME = "etcd-peer-ca"
 CLUSTER = "dev.example.com"
@@ -59,13 +59,6 @@ def test_an_authority_names_itself_as_its_issuer_in_both_ways() -> None:
     assert certificate.subject == certificate.issuer
     assert issuer.key_identifier == own.digest
     certificate.verify_directly_issued_by(certificate)
-
-
-def test_openssl_takes_it_for_an_authority(tmp_path: Path) -> None:
-    made = make_authority(NAME, NOW).certificate
-
-    assert openssl_says(tmp_path, made, made, "any", NOW) == "OK"
-    assert openssl_says(tmp_path, made, made, "any", NOW + 3651 * DAY) != "OK"
 
 
 def test_a_key_is_never_printed() -> None:

@@ -19,7 +19,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from protokube.errors import Refused
 from protokube.pki.authority import Authority, make_authority
 from protokube.pki.issue import issue
-from unit.pki.builders import DAY, NOW, a_wanted, openssl_says, parsed
+from unit.pki.builders import DAY, NOW, a_wanted, parsed
 
 CA = make_authority("etcd-peer-ca", NOW)
 
@@ -126,31 +126,6 @@ def test_it_points_at_its_authority() -> None:
 
     assert issuer.key_identifier == own.digest
     issued.verify_directly_issued_by(parsed(CA.certificate))
-
-
-@pytest.mark.parametrize(
-    ("usages", "purpose", "good"),
-    [
-        (("server auth",), "sslserver", True),
-        (("client auth",), "sslclient", True),
-        (("client auth",), "sslserver", False),
-        (("server auth",), "sslclient", False),
-        (("server auth", "client auth"), "sslserver", True),
-    ],
-)
-def test_openssl_agrees_on_what_it_is_good_for(
-    tmp_path: Path, usages: tuple[str, ...], purpose: str, good: bool
-) -> None:
-    issued = issue(a_wanted(usages=usages), CA, NOW)
-
-    assert (openssl_says(tmp_path, issued.certificate, CA.certificate, purpose, NOW) == "OK") == good
-
-
-def test_openssl_turns_down_what_has_expired_or_is_of_another_authority(tmp_path: Path) -> None:
-    issued, other = issue(a_wanted(), CA, NOW), make_authority("etcd-peer-ca", NOW)
-
-    assert "expired" in openssl_says(tmp_path, issued.certificate, CA.certificate, "sslserver", NOW + 366 * DAY)
-    assert openssl_says(tmp_path, issued.certificate, other.certificate, "sslserver", NOW) != "OK"
 
 
 def test_an_authority_of_the_original_which_is_rsa_and_marks_itself_less_signs_too(tmp_path: Path) -> None:

@@ -6,9 +6,10 @@ from base64 import b64encode
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from protokube.pki.keyset import read_keyset, write_keyset
 
 
@@ -66,6 +67,6 @@ def test_what_is_not_a_keyset_is_an_error(text: str) -> None:
 
 
 @given(st.binary(max_size=50), st.binary(max_size=50))
-@settings(derandomize=True, deadline=None, max_examples=50)
+@examples(50, derandomize=True)
 def test_any_bytes_go_in_and_come_out(certificate: bytes, key: bytes) -> None:
     assert read_keyset(write_keyset("ca", "1", certificate, key)) == (certificate, key)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -72,17 +71,6 @@ def test_every_master_has_the_same(tmp_path: Path) -> None:
 
     contents = [{name: data for name, (_, data) in state(tmp_path / master).items()} for master in "abc"]
     assert contents[0] == contents[1] == contents[2]
-
-
-def test_what_the_service_accounts_key_signs_its_public_half_knows(tmp_path: Path) -> None:
-    sync_shared(tmp_path, PAIR)
-    (tmp_path / "token").write_text("who I am")
-    sign = ["openssl", "dgst", "-sha256", "-sign", "service-account.key", "-out", "signature", "token"]
-    verify = ["openssl", "dgst", "-sha256", "-verify", "service-account.pub", "-signature", "signature", "token"]
-    subprocess.run(sign, cwd=tmp_path, check=True)
-
-    output = subprocess.run(verify, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
-    assert output == "Verified OK\n"
 
 
 def test_while_the_store_is_away_what_is_there_is_good_enough(tmp_path: Path) -> None:

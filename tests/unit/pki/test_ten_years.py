@@ -8,9 +8,10 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from protokube.errors import Refused
 from protokube.pki import ending
 from protokube.pki.authority import make_authority
@@ -65,7 +66,7 @@ LENGTHS = st.one_of(st.sampled_from([60.0, HOUR, DAY, 7 * DAY, YEAR]), st.floats
 @example(seed=0, length=60.0, count=9)
 @example(seed=0, length=7 * DAY - 1, count=9)
 @example(seed=0, length=YEAR, count=3)
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_nothing_ever_gets_old_and_no_two_members_change_in_one_slot(seed: int, length: float, count: int) -> None:
     renewals = lived(seed, length, count, min(TEN_YEARS, 40 * length))
 
@@ -76,7 +77,7 @@ def test_nothing_ever_gets_old_and_no_two_members_change_in_one_slot(seed: int, 
 
 
 @given(length=LENGTHS, count=st.integers(2, 9), offset=st.floats(0, 1))
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_while_it_is_due_every_member_has_half_a_slot_that_an_agent_cannot_miss(
     length: float, count: int, offset: float
 ) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from protokube.records import Record
 from protokube.records.hostsfile import BEGIN, END, parse_hosts, render_hosts
 from protokube.records.names import make_record
@@ -180,7 +181,7 @@ def foreign(text: str) -> list[str]:
     return [line for line in text.split("\n") if not ours.fullmatch(line.strip())]
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(TEXTS, RECORDS)
 def test_any_file_holds_exactly_the_records_afterwards_and_again(text: str, records: list[Record]) -> None:
     after = render_hosts(text, records)
@@ -189,7 +190,7 @@ def test_any_file_holds_exactly_the_records_afterwards_and_again(text: str, reco
     assert render_hosts(after, records) == after
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(TEXTS, RECORDS)
 def test_a_block_that_comes_and_goes_leaves_nothing_behind(text: str, records: list[Record]) -> None:
     without = render_hosts(text, [])
@@ -205,7 +206,7 @@ CLOSED_BLOCK = re.compile(
 )
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(TEXTS, RECORDS)
 def test_no_line_outside_of_a_block_is_lost_or_changed(text: str, records: list[Record]) -> None:
     before, after = foreign(CLOSED_BLOCK.sub("", text)), foreign(render_hosts(text, records))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from protokube.providers.dns import Stale
 from protokube.providers.dns.memory import MemoryDns
 from protokube.records import Change
@@ -82,7 +83,7 @@ def write(dns: MemoryDns, changes: tuple[Change, ...]) -> None:
         return
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(STEPS)
 def test_a_name_never_goes_back_to_a_lower_epoch(steps: list[Take | Read | Write]) -> None:
     claims, _, _ = history(steps)
@@ -92,7 +93,7 @@ def test_a_name_never_goes_back_to_a_lower_epoch(steps: list[Take | Read | Write
     assert len({claim.epoch for claim in claims}) == len(set(claims)), "one epoch was claimed by two machines"
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(STEPS)
 def test_the_address_is_always_that_of_the_claims_holder(steps: list[Take | Read | Write]) -> None:
     claims, machines, dns = history(steps)
@@ -102,7 +103,7 @@ def test_the_address_is_always_that_of_the_claims_holder(steps: list[Take | Read
     assert addresses == ([(by_id[claims[-1].holder],)] if claims else [])
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(STEPS)
 def test_once_all_is_quiet_the_last_to_take_the_volume_has_the_name(steps: list[Take | Read | Write]) -> None:
     _, machines, dns = history(steps)

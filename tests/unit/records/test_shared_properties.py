@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from builders.owners import (
     GRACE,
     THEM,
@@ -119,7 +120,7 @@ def lost_and_new(change: Change) -> tuple[set[str], set[str]]:
     return was - now, now - was
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(situations(), st.lists(WANT, max_size=6), st.sets(st.sampled_from(NAMES), max_size=1))
 def test_every_plan_keeps_its_promises(
     situation: tuple[list[Record], Removal], asked: list[Want], adopt: set[str]
@@ -288,7 +289,7 @@ class Shared:
         }
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(STEPS)
 def test_two_clusters_and_a_person_in_any_order_lose_nothing_settle_and_can_leave(steps: list[Step]) -> None:
     shared = Shared()
@@ -337,7 +338,7 @@ ROUNDS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(ROUNDS)
 def test_a_value_goes_only_a_grace_time_after_it_was_last_asked_for_and_in_the_end_all_is_as_asked(
     rounds: list[tuple[tuple[Want, ...], float, bool, int]],
@@ -390,7 +391,7 @@ def was_followed(line: Owned, new: set[Owned], wanted: set[Owned]) -> bool:
     )
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.sampled_from([30, 50, 70]), st.lists(st.tuples(st.integers(9, 16), st.integers(0, 9)), max_size=5))
 def test_never_more_values_go_at_once_than_the_cap(count: int, rounds: list[tuple[int, int]]) -> None:
     every = wants(count)

@@ -7,9 +7,10 @@ from dataclasses import replace
 from math import inf
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from soak.chaos.history import Kind, Operation, Result, Value
 from soak.chaos.linear import NotLinearizable, Register, TooLarge, pieces, settle
 from unit.soak.brute_force import is_linearizable
@@ -42,7 +43,7 @@ def test_a_history_of_a_real_register_passes(history: Played) -> None:
     assert passes(history.operations)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(arbitrary())
 def test_it_agrees_with_trying_every_order(history: list[Operation]) -> None:
     assert passes(history) == is_linearizable(history)

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from builders.spec import EXAMPLES
 from protokube.errors import InvalidSpec, Problem
 from protokube.spec.parse import parse
@@ -73,7 +74,7 @@ def test_any_heap_of_signs_gives_documents_or_problems(text: str) -> None:
     reads(text)
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+@examples(200, suppress_health_check=[HealthCheck.too_slow])
 @given(mutated())
 def test_an_example_that_was_damaged_gives_a_spec_or_problems(text: str) -> None:
     reads(text)

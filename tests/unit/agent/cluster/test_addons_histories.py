@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.addons import MemoryKube, an_addon, an_object
+from builders.examples import examples
 from clusters.addons_masters import CURRENT, PLAIN, LateStore, Master
 from protokube.addons.value import Addon, Tree
 from protokube.agent.cluster.addons import AGAIN, EVERY
@@ -172,7 +173,7 @@ def check(launches: list[frozenset[str]], history: list[Any]) -> None:
         assert {f"{FOLDER}/{name}" for name in wanted} <= site.kube.objects.keys()
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(LAUNCHES, HISTORIES)
 def test_what_a_newer_set_holds_is_never_taken_away_by_who_knows_an_older_one(
     launches: list[frozenset[str]], history: list[Any]
@@ -183,7 +184,7 @@ def test_what_a_newer_set_holds_is_never_taken_away_by_who_knows_an_older_one(
 WITH_OR_WITHOUT = st.frozensets(st.just("b"))
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.tuples(*[WITH_OR_WITHOUT] * 3), st.booleans(), st.integers(1, 2), st.integers(1, 2))
 def test_nor_by_who_stood_still_anywhere_while_another_master_was_elected_and_applied_it(
     others: tuple[frozenset[str], ...], recorded: bool, behind: int, later: int

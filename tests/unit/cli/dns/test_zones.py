@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -149,18 +147,6 @@ def test_an_endpoint_that_is_no_address_of_the_web_is_told_as_such(monkeypatch: 
     with pytest.raises(InvalidRequest, match="--endpoint"):
         endpoint_of(text)
     assert endpoint_of("https://route53.example.com:8443/x") == "https://route53.example.com:8443/x"
-
-
-def test_without_its_library_route53_is_refused_once_and_at_the_start_with_what_helps() -> None:
-    code = (
-        "import sys; sys.modules['botocore'] = None; from protokube.cli.main import run; "
-        "sys.exit(run(['dns-controller', '--dns', 'aws-route53', '--kubeconfig', 'nothing']))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-
-    assert done.returncode == ExitCode.REFUSED
-    told = ["error: Route 53 needs botocore, which is not installed", "  hint: pip install 'protokube[route53]'"]
-    assert done.stderr.splitlines() == told
 
 
 def test_every_call_of_every_provider_is_counted_and_who_only_looks_writes_nothing(tmp_path: Path) -> None:

@@ -13,16 +13,6 @@ from protokube.cli.shared.inputs import read_specs
 from protokube.errors import ExitCode
 
 
-def test_a_dash_is_standard_input(call: Call) -> None:
-    text = Path(MINIMAL).read_bytes()
-
-    assert call("complete", "-", stdin=text) == call("complete", MINIMAL)
-
-
-def test_problems_in_standard_input_name_it(call: Call) -> None:
-    assert "  <stdin>:8 colour: unknown field" in call("complete", "-", stdin=a_cluster("colour: blue").encode()).err
-
-
 def test_several_files_are_one_cluster(call: Call, here: Path) -> None:
     (here / "cluster.yaml").write_text(a_cluster())
     (here / "nodes.yaml").write_text(a_group("role: Node\nminSize: 7"))
@@ -30,15 +20,6 @@ def test_several_files_are_one_cluster(call: Call, here: Path) -> None:
     answer = call("complete", "cluster.yaml", "nodes.yaml", "--why", "instanceGroups.nodes.minSize")
 
     assert answer.out == "instanceGroups.nodes.minSize is 7: you set it at nodes.yaml:7.\n"
-
-
-def test_a_file_and_standard_input_go_together(call: Call, here: Path) -> None:
-    (here / "cluster.yaml").write_text(a_cluster())
-    nodes = a_group("role: Node\nminSize: 7").encode()
-
-    answer = call("complete", "cluster.yaml", "-", "--why", "instanceGroups.nodes.minSize", stdin=nodes)
-
-    assert answer.out == "instanceGroups.nodes.minSize is 7: you set it at <stdin>:7.\n"
 
 
 def test_a_directory_stands_for_the_documents_in_it(here: Path) -> None:
@@ -102,13 +83,6 @@ def test_a_file_that_is_not_utf_8_is_told_with_its_line(call: Call, here: Path) 
         f"  latin.yaml:8: not UTF-8 text: invalid continuation byte at byte {len(before)} of the file",
         "    hint: save it as UTF-8",
     ]
-
-
-def test_standard_input_that_is_not_utf_8_is_told_likewise(call: Call) -> None:
-    answer = call("complete", "-", stdin=b"\xff\xfea\x00:\x00")
-
-    assert answer.code == ExitCode.INVALID
-    assert "  <stdin>:1: not UTF-8 text: " in answer.err
 
 
 def test_a_byte_order_mark_and_windows_line_ends_change_nothing(call: Call, here: Path) -> None:

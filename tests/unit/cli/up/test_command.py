@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from fakes.programs import all_of_etcd
-from protokube.binaries.etcd import ETCD
 from protokube.binaries.product import Release
 from protokube.binaries.telling import Silent
 from protokube.cli.up.choosing import (
@@ -105,20 +103,6 @@ def test_a_wrong_version_in_a_spec_is_told_with_its_place_before_anything_is_fet
     with pytest.raises(InvalidSpec) as raised:
         find_etcd(spec, None, "", Silent())
     assert [each.path for each in raised.value.problems] == ["etcdClusters.main.version"]
-
-
-def test_an_etcd_that_the_user_names_and_is_too_old_runs_with_a_warning(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(ETCD.chosen, str(all_of_etcd(tmp_path / "own", "3.4.23")))
-    spec, _ = read_spec(a_spec(tmp_path, "cloud: local, kubernetesVersion: 1.36.4"))
-
-    found = find_etcd(spec, None, "1.36.4", Silent())
-    config = complete_here(spec, found.version, "1.36.4")
-
-    assert found.version == "3.4.23"
-    assert "etcd 3.4.23 does not answer progress requests" in config.warnings[0].message
-    assert complete_here(spec, found.version, "").warnings == ()
 
 
 def test_a_bad_spec_is_told_with_all_that_is_wrong_as_if_nothing_were_filled_in(tmp_path: Path) -> None:

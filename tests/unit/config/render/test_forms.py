@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from protokube.config.render import forms
 from protokube.spec.fields import quantity
 
@@ -73,7 +74,7 @@ def test_a_quantity_becomes_a_plain_number(text: str, value: float) -> None:
 
 
 @given(st.from_regex(r"[-+]?[0-9]{1,9}(\.[0-9]{1,6})?([eE][-+]?[0-9]{1,2}|[KMGTPE]i|[numkMGTPE])?", fullmatch=True))
-@settings(derandomize=True, deadline=None, max_examples=200)
+@examples(200, derandomize=True)
 def test_every_quantity_a_spec_accepts_is_a_number(text: str) -> None:
     assert quantity(text) is None
     assert isinstance(forms.number(text), int | float)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from builders import signatures as signs
-from clusters.disks import OTHER_UUID, SIZE, an_image, patch
+from clusters.disks import SIZE, an_image, patch
 from protokube.host.child import blkid
 from protokube.host.child.blkid import NONE, Signatures, signatures
 from protokube.host.child.reading import Unreadable
@@ -42,16 +41,6 @@ def test_a_signature_is_known_and_told(
 
     assert (found.type, found.table, found.several) == (kind, table, False)
     assert str(found) == text
-
-
-def test_an_ext4_is_known_with_its_uuid_and_label(tmp_path: Path) -> None:
-    image = an_image(tmp_path)
-    subprocess.run(["mkfs.ext4", "-q", "-F", "-L", "etcd", "-U", OTHER_UUID, image], check=True, capture_output=True)
-
-    found = signatures(str(image))
-
-    assert found == Signatures(False, "ext4", "filesystem", OTHER_UUID, "etcd", "", False)
-    assert str(found) == 'an ext4 file system labelled "etcd"'
 
 
 def test_a_signature_whose_checksum_is_wrong_is_still_a_signature(tmp_path: Path) -> None:

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from clusters.disks import wait_until
 from protokube.host.child.holders import FEW, users
-
-WAIT = "import sys; print(1, flush=True); sys.stdin.read()"
 
 
 def number_of(path: Path) -> tuple[int, int]:
@@ -97,25 +92,3 @@ def test_the_search_ends_when_its_time_is_over(processes: Processes, elsewhere: 
     processes.add(12, cwd=elsewhere)
 
     assert users(number_of(elsewhere), seconds=-1, proc=processes.folder) == []
-
-
-def test_a_real_process_with_a_real_file_is_found(tmp_path: Path) -> None:
-    marker = Path(f"/dev/shm/protokube-test-{os.getpid()}")
-    marker.touch()
-    try:
-        with marker.open("rb") as file, subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", WAIT], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            pass_fds=[file.fileno()],
-        ) as process:  # fmt: skip
-            assert process.stdout is not None
-            assert process.stdin is not None
-            process.stdout.readline()
-
-            wait_until(
-                lambda: any(f"(pid {process.pid}) has open {marker}" in each for each in users(number_of(marker))),
-                "it was not found",
-                seconds=30,
-            )
-            process.stdin.close()
-    finally:
-        marker.unlink()

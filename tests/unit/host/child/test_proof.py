@@ -48,10 +48,6 @@ def test_data_without_a_signature_is_dirty() -> None:
     assert found == Finding(proof.DIRTY, "no signature, but data: byte 7777 is not zero")
 
 
-def test_a_whole_ext4_is_ext4_with_its_uuid(head: bytes) -> None:
-    assert judge(AN_EXT4, head, 1024, SIZE) == Finding(proof.EXT4, "an ext4 file system", UUID)
-
-
 def test_an_ext4_is_ext4_whatever_the_case_of_its_uuid(head: bytes) -> None:
     assert judge(AN_EXT4._replace(uuid=UUID.upper()), head, 1024, SIZE).uuid == UUID
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -109,38 +107,6 @@ def test_transactions_of_many_threads_do_not_mix(database: Database) -> None:
         thread.join()
 
     assert database.setting("count", None) == 200
-
-
-def test_a_second_process_waits_for_the_transaction_of_the_first(database: Database, tmp_path: Path) -> None:
-    path = tmp_path / "cloud.sqlite"
-    script = (
-        f"import sqlite3; c = sqlite3.connect({str(path)!r}, timeout=0.2, isolation_level=None)\n"
-        "try: c.execute('BEGIN IMMEDIATE'); print('began')\n"
-        "except sqlite3.OperationalError as error: print(error)"
-    )
-
-    def other() -> str:
-        return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout.strip()
-
-    with database.transaction():
-        assert other() == "database is locked"
-    assert other() == "began"
-
-
-def test_what_was_committed_is_there_after_a_kill(tmp_path: Path) -> None:
-    script = (
-        "import os, signal; from pathlib import Path; from protokube.local.base.db import Database\n"
-        f"d = Database(Path({str(tmp_path / 'cloud.sqlite')!r})); d.set('kept', 1)\n"
-        "with d.transaction() as c:\n"
-        "    c.execute(\"INSERT INTO settings VALUES ('lost', '1')\")\n"
-        "    os.kill(os.getpid(), signal.SIGKILL)"
-    )
-    assert subprocess.run([sys.executable, "-c", script]).returncode == -9
-
-    database = Database(tmp_path / "cloud.sqlite")
-
-    assert (database.setting("kept", None), database.setting("lost", None)) == (1, None)
-    database.close()
 
 
 def test_a_volume_cannot_be_attached_to_a_host_that_never_was(database: Database) -> None:

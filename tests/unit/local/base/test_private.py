@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,17 +21,6 @@ def umask(request: pytest.FixtureRequest) -> Iterator[int]:
 
 def mode(path: Path) -> int:
     return stat.S_IMODE(path.lstat().st_mode)
-
-
-@pytest.mark.usefixtures("umask")
-def test_what_is_made_is_closed_to_others(tmp_path: Path) -> None:
-    private.make_folder(tmp_path / "folder")
-    os.close(private.open_file(tmp_path / "file", os.O_WRONLY))
-    with socket.socket(socket.AF_UNIX) as listener:
-        private.bind(listener, str(tmp_path / "socket"))
-
-    assert mode(tmp_path / "folder") == 0o700
-    assert mode(tmp_path / "file") == mode(tmp_path / "socket") == 0o600
 
 
 @pytest.mark.usefixtures("umask")

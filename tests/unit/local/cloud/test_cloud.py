@@ -30,13 +30,6 @@ def a_host(cloud: Cloud) -> str:
     return cloud.registry.add("masters", zone="local").name
 
 
-def a_running_host(cloud: Cloud) -> str:
-    assert isinstance(cloud.machinery, PlainProcesses)
-    name = a_host(cloud)
-    cloud.registry.write_started(name, *cloud.machinery.start())
-    return name
-
-
 def test_a_volume_is_an_image_of_its_size_under_its_name(cloud: Cloud) -> None:
     (made,) = cloud.create_founders([a_volume()])
 
@@ -105,48 +98,6 @@ def test_what_does_not_run_cannot_be_killed_frozen_or_thawed(cloud: Cloud) -> No
     for operation in (cloud.kill_host, cloud.freeze_host, cloud.thaw_host):
         with pytest.raises(Refused, match="does not run"):
             operation(host)
-
-
-def test_a_killed_host_is_not_dead_before_somebody_says_so(cloud: Cloud) -> None:
-    host = a_running_host(cloud)
-
-    cloud.kill_host(host)
-
-    assert not cloud.is_running(cloud.registry.find(host))
-    assert [each.name for each in cloud.registry.living()] == [host]
-
-
-def test_declaring_a_host_dead_kills_it_unless_it_is_asked_not_to(cloud: Cloud) -> None:
-    spared, killed = a_running_host(cloud), a_running_host(cloud)
-
-    cloud.declare_dead(spared, kill=False)
-    cloud.declare_dead(killed)
-
-    assert cloud.is_running(cloud.registry.find(spared))
-    assert not cloud.is_running(cloud.registry.find(killed))
-    assert cloud.list_machines() == []
-
-
-def test_when_the_power_fails_everybody_goes(cloud: Cloud) -> None:
-    names = [a_running_host(cloud) for _ in range(3)]
-
-    assert cloud.power_off() == names
-
-    assert cloud.list_machines() == []
-    assert not any(cloud.is_running(host) for host in cloud.registry.all_hosts())
-    assert cloud.power_off() == []
-
-
-def test_a_pid_that_was_used_again_is_nobody_of_ours(cloud: Cloud) -> None:
-    host = a_running_host(cloud)
-    found = cloud.registry.find(host)
-    assert found.pid is not None
-    assert found.started is not None
-    cloud.registry.write_started(host, found.pid, found.started - 1)
-
-    assert not cloud.is_running(cloud.registry.find(host))
-    assert cloud.restore() == [host]
-    assert cloud.machinery.alive(found.pid, found.started)
 
 
 def test_after_a_crash_the_image_of_a_deleted_volume_goes(cloud: Cloud) -> None:

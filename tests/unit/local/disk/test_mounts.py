@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
-from protokube.local.disk.mounts import MountedAt, one_process_of_each_namespace, read_table, who_has
+from protokube.local.disk.mounts import MountedAt, one_process_of_each_namespace, read_table
 
 TABLE = """\
 22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
@@ -20,14 +19,6 @@ def test_every_mount_is_read_with_its_device_and_its_point_as_it_is_called() -> 
         MountedAt(7, (7, 3), Path("/mnt/master-vol 1")),
         MountedAt(7, (0, 44), Path("/a\tb\\c")),
     ]
-
-
-def test_our_own_root_is_found_by_its_device() -> None:
-    device = Path("/").stat().st_dev
-    number = (os.major(device), os.minor(device))
-
-    assert Path("/") in [mount.point for mount in who_has({number})]
-    assert who_has(set()) == []
 
 
 def test_each_namespace_is_looked_at_once() -> None:

@@ -17,9 +17,10 @@ import dns.rrset
 import dns.tsig
 import dns.update
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from fakes.name_servers import ZONE, Kept
 from protokube.local.dns.nameserver import MOST_CACHED, DnsServer
 from protokube.providers.dns.keys import TsigKey, new_key
@@ -419,7 +420,7 @@ def broken(draw: st.DrawFn) -> bytes:
     return bytes(wire[: draw(st.integers(0, len(wire)))]) + draw(st.binary(max_size=8))
 
 
-@settings(max_examples=250, deadline=None)
+@examples(250)
 @given(st.one_of(st.binary(max_size=64), broken(), st.binary(max_size=64).map(lambda tail: bytes(12) + tail)))
 def test_no_packet_whatever_breaks_the_server_and_none_that_is_a_response_is_answered(wire: bytes) -> None:
     for tcp in (False, True):

@@ -7,7 +7,6 @@ import io
 import json
 import os
 import shutil
-import sys
 import tarfile
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from protokube.errors import Refused
 from protokube.local.image import images
 from protokube.local.image.images import Image
 
@@ -95,24 +93,6 @@ def test_the_same_files_make_the_same_archive_bit_for_bit(script: Path, tmp_path
     assert images.archive(first) == images.archive(second)
 
 
-def test_a_dynamic_program_brings_its_libraries_and_its_loader() -> None:
-    files = images.of_program(NAME, Path(sys.executable).resolve()).files
-    assert any("ld-linux" in path for path in files)
-    assert any("libc.so" in path for path in files)
-    assert all(place.is_file() for place in files.values())
-
-
-def test_libraries_of_unpacked_packages_are_where_the_loader_of_the_image_looks(tmp_path: Path) -> None:
-    program = Path(sys.executable).resolve()
-    inside, there = next((path, file) for path, file in images.libraries(program).items() if "libm.so" in path)
-    folder = tmp_path / "usr" / "lib" / "some-linux-gnu"
-    folder.mkdir(parents=True)
-    shutil.copy(there, folder / there.name)
-    found = images.libraries(program, roots=[tmp_path])
-    assert found[f"/usr/lib/some-linux-gnu/{there.name}"] == folder / there.name
-    assert inside not in found
-
-
 def test_an_image_may_have_an_entry_and_texts_that_are_on_no_machine(tmp_path: Path) -> None:
     image = Image(name=NAME, files={}, texts={"/entry": "#!/bin/sh\n"}, entry=("/entry",))
     _, config, layer = opened(images.archive(image))
@@ -121,11 +101,6 @@ def test_an_image_may_have_an_entry_and_texts_that_are_on_no_machine(tmp_path: P
         assert tar.getmember("entry").mode == 0o755
     other = Image(name=NAME, files={}, texts={"/entry": "#!/bin/bash\n"}, entry=("/entry",))
     assert images.keep(image, tmp_path) != images.keep(other, tmp_path)
-
-
-def test_what_does_not_run_alone_cannot_be_the_pause_image() -> None:
-    with pytest.raises(Refused, match="pause image"):
-        images.of_pause(NAME, Path(sys.executable).resolve())
 
 
 def test_an_archive_is_written_once_and_again_only_when_a_file_changed(script: Path, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -100,21 +99,6 @@ def test_containerds_file_is_toml_and_says_what_this_machine_needs() -> None:
     assert runtime["containerd"]["runtimes"]["runc"]["options"] == {"SystemdCgroup": False}
 
 
-def test_images_bear_the_names_of_the_manifests_and_only_of_programs_that_are_here(
-    config: Config, tmp_path: Path
-) -> None:
-    for program in ("etcd", "busybox", "kube-apiserver"):
-        (tmp_path / program).touch()
-    made = kubehost.wanted_images(config.cluster, tmp_path, tmp_path / "etcd", tmp_path / "busybox")
-    tree = config.cluster
-    assert [image.name for image in made] == [
-        tree["containerd"]["sandboxImage"],
-        tree["etcdClusters"]["main"]["image"],
-        tree["kubeAPIServer"]["image"],
-    ]
-    assert made[2].files == {"/usr/local/bin/kube-apiserver": tmp_path / "kube-apiserver"}
-
-
 @pytest.mark.parametrize(("plugin", "ours"), [("kubenet", True), ("cilium", False)])
 def test_the_agents_make_the_network_of_pods_only_where_nobody_else_does(
     rendered: dict[str, Any], plugin: str, ours: bool
@@ -139,25 +123,6 @@ def test_a_host_is_asked_for_no_kernel_modules(config: Config, rendered: dict[st
     assert not any("/lib/modules" in each.also_reads for each in made.components)
 
 
-def test_there_is_an_image_of_every_component_that_a_kubelet_is_to_start(
-    config: Config, rendered: dict[str, Any], tmp_path: Path
-) -> None:
-    from protokube.agent.launchdata import from_config
-
-    for program in ("etcd", "busybox", "kube-apiserver", "kube-controller-manager", "kube-scheduler"):
-        (tmp_path / program).touch()
-    made = [
-        *kubehost.wanted_images(config.cluster, tmp_path, tmp_path / "etcd", tmp_path / "busybox"),
-        *kubehost.own_images(config.cluster),
-    ]
-    wanted = kubehost.as_nodes(from_config(config), rendered, "kubenet")
-    assert "dns-controller" in {each.name for each in wanted.components}
-    for each in wanted.components:
-        (image,) = [image for image in made if image.name == each.image]
-        program = each.program[0] if each.program else f"/usr/local/bin/{each.name}"
-        assert program in {**image.files, **image.texts}
-
-
 def test_where_no_dns_controller_runs_there_is_no_image_of_ourselves(config: Config) -> None:
     controller = {**config.cluster["dnsController"], "enabled": False}
     assert list(kubehost.own_images({**config.cluster, "dnsController": controller})) == []
@@ -166,15 +131,3 @@ def test_where_no_dns_controller_runs_there_is_no_image_of_ourselves(config: Con
 def test_programs_that_are_not_here_have_no_image_of_the_network(config: Config, tmp_path: Path) -> None:
     programs = kubehost.Programs(kubernetes=tmp_path, etcd=tmp_path / "etcd", coredns=None)
     assert list(kubehost.network_images(config.cluster, programs, tmp_path / "busybox", tmp_path)) == []
-
-
-def test_coredns_is_an_image_of_its_own_where_its_program_is_here(config: Config, tmp_path: Path) -> None:
-    coredns = tmp_path / "coredns"
-    shutil.copy(shutil.which("true") or "", coredns)
-    programs = kubehost.Programs(kubernetes=tmp_path, etcd=tmp_path / "etcd", coredns=coredns)
-
-    (made,) = kubehost.network_images(config.cluster, programs, tmp_path / "busybox", tmp_path)
-
-    assert (made.name, made.files["/coredns"]) == (config.cluster["clusterDNS"]["image"], coredns)
-    other = {**config.cluster, "clusterDNS": {**config.cluster["clusterDNS"], "provider": "KubeDNS"}}
-    assert list(kubehost.network_images(other, programs, tmp_path / "busybox", tmp_path)) == []

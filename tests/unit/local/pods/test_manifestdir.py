@@ -7,8 +7,6 @@ import json
 import os
 import select
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -161,19 +159,6 @@ def test_what_changed_is_read_again(manifests: ManifestDir, folder: Path, tmp_pa
     assert before is not None
     assert after is not None
     assert (before.name, after.name) == ("pod-1", "pod-2")
-
-
-def test_a_file_that_somebody_writes_is_left_until_it_is_closed(manifests: ManifestDir, folder: Path) -> None:
-    code = "import sys; f = open(sys.argv[1], 'w'); f.write(sys.argv[2]); f.flush(); print(flush=True); input()"
-    command = [sys.executable, "-I", "-c", code, str(folder / "a.yaml"), text()]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writer:
-        assert writer.stdout is not None
-        writer.stdout.readline()
-        reading = only(manifests.look())
-        assert (reading.pod, reading.problem, manifests.being_written) == (None, "is being written", True)
-        writer.communicate(b"\n")
-    assert only(manifests.look()).pod is not None
-    assert manifests.being_written is False
 
 
 def test_reading_hinders_no_writer(manifests: ManifestDir, folder: Path) -> None:

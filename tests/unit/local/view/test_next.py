@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from builders.view import CLUSTER, a_generation, a_host, a_note, a_view, an_agent, but
 from protokube.cli.render.explain_member import explain_member
 from protokube.cli.render.explain_volume import explain_volume
@@ -21,7 +22,7 @@ from protokube.members.phases import Phase
 VIEW = a_view()
 OLD = 75.0
 REFUSALS = [each.value for each in Phase if each.is_refusal]
-thorough = settings(deadline=None, max_examples=150)
+thorough = examples(150)
 
 
 @st.composite

@@ -6,9 +6,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from builders.examples import examples
 from protokube.providers.clients.file import InvalidInventory, Inventory, read_inventory
 
 GOOD = """\
@@ -124,7 +125,7 @@ def test_everything_that_is_wrong_is_said_at_once(path: Path) -> None:
         max_size=25,
     )
 )
-@settings(deadline=None, max_examples=80, database=None)
+@examples(80, database=None)
 def test_whatever_the_file_says_it_is_read_or_its_problems_are_told(lines: list[tuple[str, str]]) -> None:
     text = "\n".join(before + line for line, before in lines)
     with tempfile.TemporaryDirectory() as folder:

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from clusters.daemon import until
+from fakes.etcd_gateways import Answer, Gateway, drips, fails, hangs_up, is_silent, says
 from fakes.ports import kept_port
 from protokube.errors import Refused, TryLater
 from protokube.etcd.client import GatewayEtcd
 from protokube.etcd.messages import to_wire
-from unit.etcd.gateways import Answer, Gateway, drips, fails, hangs_up, is_silent, says
 
 HEADER = {"cluster_id": "1", "member_id": "2", "revision": "7"}
 WRITTEN = says({"header": HEADER})

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from fakes.etcd_gateways import Answer, Gateway, drips, hangs_up, is_silent, says
 from fakes.ports import kept_port
 from protokube.etcd.deadline import Deadline
 from protokube.etcd.dial import Target
 from protokube.etcd.wire import NoAnswer, Wire
-from unit.etcd.gateways import Answer, Gateway, drips, hangs_up, is_silent, says
 
 Serve = Callable[..., Gateway]
 

@@ -1,0 +1,76 @@
+"""The template of a host with a real kubelet: its units, its files, and its kubelet's configuration."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from protokube.config.complete import Config, complete
+from protokube.local.node import kubehost
+from protokube.spec.parse import read
+
+SPEC = """apiVersion: protokube.io/v1alpha1
+kind: Cluster
+metadata: {name: laptop}
+spec: {cloud: local, masters: 1, kubernetesVersion: 1.20.2}
+"""
+
+
+@pytest.fixture(scope="module")
+def config() -> Config:
+    return complete(read([("spec", SPEC)]))
+
+
+@pytest.fixture
+def rendered(config: Config) -> dict[str, Any]:
+    found: dict[str, Any] = config.rendered["master-a"]["kubelet"]
+    return found
+
+
+def test_images_bear_the_names_of_the_manifests_and_only_of_programs_that_are_here(
+    config: Config, tmp_path: Path
+) -> None:
+    for program in ("etcd", "busybox", "kube-apiserver"):
+        (tmp_path / program).touch()
+    made = kubehost.wanted_images(config.cluster, tmp_path, tmp_path / "etcd", tmp_path / "busybox")
+    tree = config.cluster
+    assert [image.name for image in made] == [
+        tree["containerd"]["sandboxImage"],
+        tree["etcdClusters"]["main"]["image"],
+        tree["kubeAPIServer"]["image"],
+    ]
+    assert made[2].files == {"/usr/local/bin/kube-apiserver": tmp_path / "kube-apiserver"}
+
+
+def test_there_is_an_image_of_every_component_that_a_kubelet_is_to_start(
+    config: Config, rendered: dict[str, Any], tmp_path: Path
+) -> None:
+    from protokube.agent.launchdata import from_config
+
+    for program in ("etcd", "busybox", "kube-apiserver", "kube-controller-manager", "kube-scheduler"):
+        (tmp_path / program).touch()
+    made = [
+        *kubehost.wanted_images(config.cluster, tmp_path, tmp_path / "etcd", tmp_path / "busybox"),
+        *kubehost.own_images(config.cluster),
+    ]
+    wanted = kubehost.as_nodes(from_config(config), rendered, "kubenet")
+    assert "dns-controller" in {each.name for each in wanted.components}
+    for each in wanted.components:
+        (image,) = [image for image in made if image.name == each.image]
+        program = each.program[0] if each.program else f"/usr/local/bin/{each.name}"
+        assert program in {**image.files, **image.texts}
+
+
+def test_coredns_is_an_image_of_its_own_where_its_program_is_here(config: Config, tmp_path: Path) -> None:
+    coredns = tmp_path / "coredns"
+    shutil.copy(shutil.which("true") or "", coredns)
+    programs = kubehost.Programs(kubernetes=tmp_path, etcd=tmp_path / "etcd", coredns=coredns)
+
+    (made,) = kubehost.network_images(config.cluster, programs, tmp_path / "busybox", tmp_path)
+
+    assert (made.name, made.files["/coredns"]) == (config.cluster["clusterDNS"]["image"], coredns)
+    other = {**config.cluster, "clusterDNS": {**config.cluster["clusterDNS"], "provider": "KubeDNS"}}
+    assert list(kubehost.network_images(other, programs, tmp_path / "busybox", tmp_path)) == []
