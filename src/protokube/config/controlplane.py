@@ -11,6 +11,7 @@ from protokube.config.flags import COMPONENTS
 from protokube.config.images import image
 from protokube.config.network import Inside
 from protokube.config.places import own_folder
+from protokube.config.podranges import MASK, mask_field
 from protokube.spec.version import Version
 
 CONFIG_DIRECTORY = "/etc/kubernetes/config"
@@ -176,8 +177,9 @@ def complete_controller_manager(cluster: Draft, inside: Inside, cloud: str, vers
     controllers = ["*", "bootstrapsigner", "tokencleaner"]
     manager.decide("controllers", controllers, "all, and the two that bootstrap tokens need")
     manager.decide("logLevel", VERBOSITY, "enough to investigate an incident")
-    mask = max(24, min(inside.pods.prefixlen + 1, 28))
-    manager.decide("nodeCIDRMaskSize", mask, "the pod range of one node", cluster.at("podCIDR"))
+    if mask_field(manager.tree, inside.pods.version) == MASK:  # it does not start with both
+        mask = max(24, min(inside.pods.prefixlen + 1, 28))
+        manager.decide(MASK, mask, "the pod range of one node", cluster.at("podCIDR"))
     manager.decide("enableProfiling", False, "profiling exposes memory contents")
     manager.decide("requestheaderClientCAFile", f"{OF_MANAGER}/front-proxy-ca.crt", FILE)
     manager.decide("rootCAFile", f"{OF_MANAGER}/ca.crt", FILE)

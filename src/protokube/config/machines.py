@@ -9,6 +9,7 @@ from protokube.config.draft import Draft
 from protokube.config.images import CONTAINERD, COREDNS, PAUSE, by_version, image
 from protokube.config.network import Inside
 from protokube.config.places import DIRECTORY, own_folder
+from protokube.config.podranges import mask_field
 from protokube.spec.version import Version
 
 EVICTION = (
@@ -120,10 +121,12 @@ def complete_kubelet(cluster: Draft, cloud: str, version: Version, runtime: str)
     kubelet.decide("evictionHard", EVICTION, "keeps memory and disk free for the machine itself")
     kubelet.decide("kubeconfigPath", "/var/lib/kubelet/kubeconfig", FILE)
     kubelet.decide("logLevel", VERBOSITY, "enough to investigate an incident")
-    mask = (cluster.get("kubeControllerManager") or {}).get("nodeCIDRMaskSize", 24)
+    manager = cluster.get("kubeControllerManager") or {}
+    field = mask_field(manager, 4)
+    mask = manager.get(field, 24)
     room = min(110, 2 ** (32 - mask) - 4) if isinstance(mask, int) and mask <= 28 else 110
     because = "what Kubernetes is tested with" if room == 110 else "the number of addresses in the node's pod range"
-    of_mask = () if room == 110 else (cluster.at("kubeControllerManager.nodeCIDRMaskSize"),)
+    of_mask = () if room == 110 else (cluster.at(f"kubeControllerManager.{field}"),)
     kubelet.decide("maxPods", room, because, *of_mask)
     kubelet.decide("podManifestPath", "/etc/kubernetes/manifests", "as in the original")
     kubelet.decide("readOnlyPort", 0, "no port is open without TLS")

@@ -103,7 +103,6 @@ CHOSEN: dict[tuple[type, str], st.SearchStrategy[Any]] = {
     (KubeAPIServer, "enableAdmissionPlugins"): PLUGINS,
     (KubeAPIServer, "appendAdmissionPlugins"): PLUGINS,
     (KubeAPIServer, "disableAdmissionPlugins"): st.lists(st.just("LimitRanger"), max_size=1),
-    (KubeControllerManager, "nodeCIDRMaskSize"): st.integers(24, 26),
     (Kubelet, "taints"): TAINTS,
     (Kubelet, "nodeLabels"): LABELS,
     (DNSController, "provider"): st.just("aws-route53"),
@@ -115,6 +114,7 @@ CHOSEN: dict[tuple[type, str], st.SearchStrategy[Any]] = {
     (InstanceGroup, "fileAssets"): FILES,
     (InstanceGroup, "hooks"): HOOKS,
 }
+MASKS = ("nodeCIDRMaskSize", "nodeCIDRMaskSizeIPv4", "nodeCIDRMaskSizeIPv6")
 IMAGED = (KubeAPIServer, KubeControllerManager, KubeScheduler, KubeProxy)
 APART = {
     Cluster: {
@@ -125,7 +125,7 @@ APART = {
     ClusterDNS: {"domain", "serverIP"},
     DNSController: {"server"},  # makes it rfc2136, which needs zones
     KubeAPIServer: {"serviceClusterIPRange", "authenticationConfiguration", "authenticationConfigFile"},
-    KubeControllerManager: {"serviceClusterIPRange", "clusterCIDR"},
+    KubeControllerManager: {"serviceClusterIPRange", "clusterCIDR", *MASKS},
     Kubelet: {"clusterDNS", "clusterDomain"},
     EtcdCluster: {"members", "clientPort", "peerPort", "metricsPort", "heartbeatInterval", "leaderElectionTimeout"},
     EtcdMember: {"instanceGroup", "zone"},
@@ -275,6 +275,15 @@ def as_written(schema: type, tree: Tree) -> Tree:
     return found
 
 
+def node_masks(version: str) -> st.SearchStrategy[Tree]:
+    """Nothing, or masks of the nodes' pod ranges that go together."""
+    unused = {"allocateNodeCIDRs": False, **dict.fromkeys(MASKS, 25)}
+    ways = [st.fixed_dictionaries({MASKS[0]: st.integers(24, 26)}), st.just(unused)]
+    if int(version[2:]) >= 23:
+        ways.append(st.fixed_dictionaries({MASKS[1]: st.integers(24, 26)}))
+    return st.just({}) | st.fixed_dictionaries({"kubeControllerManager": st.one_of(ways)})
+
+
 @st.composite
 def specs(draw: st.DrawFn) -> Sample:
     """A cluster on AWS in three zones that says anything about anything."""
@@ -283,7 +292,7 @@ def specs(draw: st.DrawFn) -> Sample:
     cluster |= draw(record(Cluster, version, most=8))
     for name in draw(st.lists(st.sampled_from(sorted(COMPONENTS)), max_size=3, unique=True)):
         cluster[name] = draw(record(COMPONENTS[name].schema, version))
-    for name, value in draw(st.sampled_from(ADDRESSES)).items():
+    for name, value in [*draw(st.sampled_from(ADDRESSES)).items(), *draw(node_masks(version)).items()]:
         cluster[name] = {**cluster.get(name, {}), **value} if isinstance(value, dict) else value
     if draw(st.booleans()):
         cluster["etcdClusters"] = draw(etcd_clusters(version))

@@ -198,6 +198,13 @@ def test_each_node_gets_a_part_of_the_pods_range_that_is_smaller_than_the_whole(
     assert completed(**fields).cluster["kubeControllerManager"]["nodeCIDRMaskSize"] == mask
 
 
+def test_a_mask_that_the_user_sets_for_ipv4_is_the_only_one_the_controller_manager_gets() -> None:
+    config = completed(kubeControllerManager={"nodeCIDRMaskSizeIPv4": 26})
+    arguments = flags(config, "kubeControllerManager")
+
+    assert {name: value for name, value in arguments.items() if "mask" in name} == {"node-cidr-mask-size-ipv4": 26}
+
+
 def test_the_controller_manager_and_the_scheduler_answer_their_own_machine_only() -> None:
     config = completed()
 

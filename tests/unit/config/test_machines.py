@@ -123,12 +123,13 @@ def test_kubelets_of_the_local_cloud_live_with_what_a_laptop_has() -> None:
     assert "failCgroupV1" not in kubelet_file(completed(cloud="local", kubernetesVersion="1.30.0"), "master-a")
 
 
+@pytest.mark.parametrize("field", ["nodeCIDRMaskSize", "nodeCIDRMaskSizeIPv4"])
 @pytest.mark.parametrize(("mask", "room"), [(24, 110), (25, 110), (26, 60), (27, 28), (28, 12)])
-def test_a_node_takes_no_more_pods_than_its_range_has_addresses(mask: int, room: int) -> None:
-    config = completed(kubeControllerManager={"nodeCIDRMaskSize": mask}, podCIDR="100.96.0.0/16")
+def test_a_node_takes_no_more_pods_than_its_range_has_addresses(field: str, mask: int, room: int) -> None:
+    config = completed(kubeControllerManager={field: mask}, podCIDR="100.96.0.0/16")
 
     assert config.cluster["kubelet"]["maxPods"] == room
-    assert bool(origin(config, "kubelet.maxPods").of) == (room != 110)
+    assert origin(config, "kubelet.maxPods").of == ((f"kubeControllerManager.{field}",) if room != 110 else ())
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ __all__ = ["check_basics", "check_files", "unchanged", "whole"]
 
 def whole(cluster: Draft, root: Draft, version: Version, spec: Spec) -> None:
     """Everything that can be wrong with a complete configuration."""
-    check_addresses(cluster, root)
+    check_addresses(cluster, root, version)
     check_groups(cluster, root, spec)
     check_members(cluster, root)
     check_names(cluster)

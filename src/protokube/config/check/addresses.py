@@ -7,13 +7,17 @@ import re
 
 from protokube.config.draft import Draft
 from protokube.config.network import LARGEST_SERVICES, Network, network
+from protokube.config.podranges import FAMILY_MASKS, MASK, mask_field
 from protokube.spec.parse import GROUPS
+from protokube.spec.version import Version
 
 PORTS = re.compile(r"^(\d+)-(\d+)\Z")
 TAKEN = {10250: "kubelet", 10256: "kube-proxy's health", 10257: "kube-controller-manager", 10259: "kube-scheduler"}
+FAMILY_MASK_ALONE = Version(1, 23)
+"""Release notes of 1.23: older controller managers accept the mask of one IP family only if there are two families."""
 
 
-def check_addresses(cluster: Draft, root: Draft) -> None:
+def check_addresses(cluster: Draft, root: Draft, version: Version) -> None:
     ranges = _ranges(cluster)
     pods, services = ranges.get("podCIDR"), ranges.get("serviceClusterIPRange")
     outer, machines = ranges.get("nonMasqueradeCIDR"), ranges.get("networkCIDR")
@@ -35,7 +39,7 @@ def check_addresses(cluster: Draft, root: Draft) -> None:
         ledger.problem("serviceClusterIPRange", f"/{services.prefixlen} is not supported", hint)
     _dns(cluster, services)
     _subnets(cluster, machines)
-    _node_ranges(cluster, root, pods)
+    _node_ranges(cluster, root, pods, version)
     _access(cluster)
     _node_ports(cluster)
     _copies(cluster)
@@ -102,12 +106,13 @@ def _subnets(cluster: Draft, machines: Network | None) -> None:
         seen.append((name, part))
 
 
-def _node_ranges(cluster: Draft, root: Draft, pods: Network | None) -> None:
+def _node_ranges(cluster: Draft, root: Draft, pods: Network | None, version: Version) -> None:
     manager = cluster.under("kubeControllerManager")
-    mask = manager.get("nodeCIDRMaskSize")
-    if not pods or not manager.get("allocateNodeCIDRs") or not isinstance(mask, int):
+    if not pods or not manager.get("allocateNodeCIDRs"):
         return
-    path = manager.at("nodeCIDRMaskSize")
+    _family_masks(manager, pods, version)
+    field = mask_field(manager.tree, pods.version)
+    mask, path = manager.get(field), manager.at(field)
     if not pods.prefixlen <= mask <= 30:
         cluster.ledger.problem(
             path, f"a range of /{mask} for each node does not fit into podCIDR {pods}", "", "podCIDR"
@@ -121,7 +126,20 @@ def _node_ranges(cluster: Draft, root: Draft, pods: Network | None) -> None:
     machines = sum(group.get("maxSize") for _, group in root.each(GROUPS) if group.get("role") != "Bastion")
     if machines > room:
         message = f"{pods} has room for {room} nodes, the groups may grow to {machines}"
-        cluster.ledger.warn("podCIDR", message, "use a larger podCIDR or a longer nodeCIDRMaskSize")
+        cluster.ledger.warn("podCIDR", message, f"use a larger podCIDR or a longer {field}")
+
+
+def _family_masks(manager: Draft, pods: Network, version: Version) -> None:
+    """Refuse the masks with which a controller manager does not start; `podCIDR` is IPv4."""
+    own, other = FAMILY_MASKS[4], FAMILY_MASKS[6]
+    if manager.has(other):
+        manager.ledger.problem(manager.at(other), f"podCIDR {pods} is not IPv6", f"set {own} or {MASK}")
+    if manager.has(own) and manager.has(MASK):
+        message = f"the controller manager does not start if {MASK} is set too"
+        manager.ledger.problem(manager.at(own), message, "set only one of them")
+    elif manager.has(own) and version < FAMILY_MASK_ALONE:
+        message = f"the controller manager of {version.short} accepts it only if pods have two IP families"
+        manager.ledger.unfit(manager.at(own), message, f"set {MASK}")
 
 
 def _access(cluster: Draft) -> None:

@@ -81,6 +81,8 @@ class KubeControllerManager:
     memory_request: str | None = spec_field("Memory request of its pod", check=quantity)
     min_resync_period: str | None = setting(flag="min-resync-period")
     node_cidr_mask_size: int | None = setting(flag="node-cidr-mask-size", name="nodeCIDRMaskSize")
+    node_cidr_mask_size_ipv4: int | None = setting(flag="node-cidr-mask-size-ipv4", name="nodeCIDRMaskSizeIPv4")
+    node_cidr_mask_size_ipv6: int | None = setting(flag="node-cidr-mask-size-ipv6", name="nodeCIDRMaskSizeIPv6")
     node_monitor_grace_period: str | None = setting(flag="node-monitor-grace-period", check=duration)
     node_monitor_period: str | None = setting(flag="node-monitor-period", check=duration)
     pod_eviction_timeout: str | None = setting(flag="pod-eviction-timeout", check=duration)

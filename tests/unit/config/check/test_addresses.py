@@ -116,8 +116,51 @@ def test_a_controller_manager_keeps_no_more_than_sixteen_bits_of_nodes() -> None
     assert problem.hint == "at most 16 bits longer than podCIDR: /27, or a smaller podCIDR"
 
 
-def test_where_nodes_are_given_no_ranges_their_size_does_not_matter() -> None:
-    completed(kubeControllerManager={"nodeCIDRMaskSize": 31, "allocateNodeCIDRs": False})
+def test_the_mask_of_a_family_is_checked_as_that_of_any_family_is() -> None:
+    wide = the_problem(kubeControllerManager={"nodeCIDRMaskSizeIPv4": 10})
+    fine = the_problem(kubeControllerManager={"nodeCIDRMaskSizeIPv4": 28})
+
+    assert wide.path == fine.path == "kubeControllerManager.nodeCIDRMaskSizeIPv4"
+    assert wide.message == "a range of /10 for each node does not fit into podCIDR 100.96.0.0/11"
+    assert fine.message == "the controller manager refuses ranges of /28 in 100.96.0.0/11"
+
+
+def test_a_controller_manager_takes_one_mask_for_a_range_and_not_two() -> None:
+    problem = the_problem(kubeControllerManager={"nodeCIDRMaskSize": 24, "nodeCIDRMaskSizeIPv4": 24})
+
+    assert problem.path == "kubeControllerManager.nodeCIDRMaskSizeIPv4"
+    assert problem.message == "the controller manager does not start if nodeCIDRMaskSize is set too"
+    assert problem.hint == "set only one of them"
+
+
+def test_a_mask_of_ipv6_needs_a_range_of_ipv6() -> None:
+    problem = the_problem(kubeControllerManager={"nodeCIDRMaskSizeIPv6": 64})
+
+    assert problem.path == "kubeControllerManager.nodeCIDRMaskSizeIPv6"
+    assert problem.message == "podCIDR 100.96.0.0/11 is not IPv6"
+    assert problem.hint == "set nodeCIDRMaskSizeIPv4 or nodeCIDRMaskSize"
+
+
+def test_before_1_23_a_mask_of_one_family_is_refused_where_there_is_only_one() -> None:
+    manager = {"nodeCIDRMaskSizeIPv4": 25}
+    problem = the_problem(kubernetesVersion="1.22.17", kubeControllerManager=manager)
+
+    assert problem.message == "the controller manager of 1.22 accepts it only if pods have two IP families"
+    assert problem.hint == "set nodeCIDRMaskSize"
+    completed(kubernetesVersion="1.23.0", kubeControllerManager=manager)
+
+
+@pytest.mark.parametrize("family", [4, 6])
+def test_the_mask_of_a_family_is_no_extra_flag(family: int) -> None:
+    problem = the_problem(kubeControllerManager={"extraFlags": {f"node-cidr-mask-size-ipv{family}": 25}})
+
+    assert problem.message == "there is a field for it, which sets this flag"
+    assert problem.hint == f"set kubeControllerManager.nodeCIDRMaskSizeIPv{family}"
+
+
+@pytest.mark.parametrize("field", ["nodeCIDRMaskSize", "nodeCIDRMaskSizeIPv4", "nodeCIDRMaskSizeIPv6"])
+def test_where_nodes_are_given_no_ranges_their_size_does_not_matter(field: str) -> None:
+    completed(kubeControllerManager={field: 31, "allocateNodeCIDRs": False})
 
 
 def test_a_range_too_small_for_the_nodes_there_may_be_is_a_warning() -> None:
