@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from clusters.hosts import LISTENING, Cloud, Host, a_cloud, can_connect, eventually
-from protokube.agent.cluster.routes_plan import Node, PodRange, plan
+from protokube.agent.cluster.routes_plan import Node, plan
+from protokube.config.podranges import PodRange
 from protokube.errors import TryLater
 from protokube.host import Route
 from protokube.host.routes import HostRoutes
@@ -95,7 +96,7 @@ def test_pods_of_two_hosts_reach_each_other_by_what_was_planned(cloud: Cloud) ->
         host.run("ip", "link", "add", "pods0", "type", "bridge")
         host.run("ip", "address", "add", f"100.96.{number}.1/24", "dev", "pods0")
         host.run("ip", "link", "set", "pods0", "up")
-        pods = PodRange(whole=ip_network("100.96.0.0/16"), mask=24)
+        pods = PodRange(network=ip_network("100.96.0.0/16"), node_mask=24)
         chosen = plan(read(host), nodes, host.spec.name, [host.spec.address], [pods])
         change(host, list(chosen.remove), list(chosen.add))
     eventually(lambda: can_connect(pair[0], "100.96.1.1", 7000))

@@ -12,6 +12,7 @@ from protokube.agent import launchcomponents
 from protokube.agent.wanted import EtcdCluster, MasterConfig, Member
 from protokube.config.complete import Config
 from protokube.config.pki import member_dns_name, member_name
+from protokube.config.podranges import pod_ranges
 from protokube.manifests.etcd import EtcdPod
 from protokube.spec import version as versions
 from protokube.spec.fields import seconds
@@ -54,6 +55,7 @@ def from_config(config: Config, *, kubernetes: bool = True, nodes: bool | None =
         group_files=launchcomponents.group_files(config),
         api_port=tree["kubeAPIServer"]["securePort"],
         kubelet_reloads=_kubelet_reloads(config),
+        pod_ranges=pod_ranges(tree),
         node_labels={name: dict(group["nodeLabels"]) for name, group in config.groups.items()},
         node_taints={name: list(group["taints"]) for name, group in config.groups.items()},
     )

@@ -7,8 +7,10 @@ starts must not wait for a store, and takes no configuration decision itself.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from ipaddress import ip_network
 from typing import Any
 
+from protokube.config.podranges import PodRange
 from protokube.errors import InvalidRequest
 from protokube.manifests.component import ComponentPod
 from protokube.manifests.etcd import EtcdPod
@@ -94,6 +96,8 @@ class MasterConfig:
     """Whether that kubelet reloads a renewed serving certificate by itself."""
     pod_network: bool = False
     """Whether the agents make the pod network: nodes share a subnet, and nothing else routes between their pods."""
+    pod_ranges: tuple[PodRange, ...] = ()
+    """The pod addresses of the cluster and the size of each node's part, by IP family. No others are routed."""
     node_labels: dict[str, dict[str, str]] = field(default_factory=dict)
     """By instance group: what its Nodes are labelled with."""
     node_taints: dict[str, list[str]] = field(default_factory=dict)
@@ -107,7 +111,8 @@ class MasterConfig:
 
 
 def to_tree(wanted: MasterConfig) -> dict[str, Any]:
-    return asdict(wanted)
+    ranges = [{"network": str(each.network), "node_mask": each.node_mask} for each in wanted.pod_ranges]
+    return asdict(wanted) | {"pod_ranges": ranges}
 
 
 def from_tree(tree: dict[str, Any]) -> MasterConfig:
@@ -129,11 +134,16 @@ def from_tree(tree: dict[str, Any]) -> MasterConfig:
         fields = {"api_names": tuple(tree["api_names"]), "etcd": etcd, "components": components, "files": files}
         fields["group_files"] = group_files
         fields["key_pairs"] = tuple(tree.get("key_pairs", ()))
+        fields["pod_ranges"] = tuple(_pod_range(**each) for each in tree.get("pod_ranges", ()))
         return MasterConfig(**tree | fields)
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise InvalidRequest(
             f"this is not the configuration of a master: {error}", hint="it is made by `protokube up`"
         ) from error
+
+
+def _pod_range(network: str, node_mask: int) -> PodRange:
+    return PodRange(network=ip_network(network), node_mask=node_mask)
 
 
 def _files(tree: dict[str, Any]) -> dict[str, FileText]:

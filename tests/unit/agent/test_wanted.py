@@ -70,6 +70,8 @@ def test_events_have_a_manifest_a_file_and_names_of_their_own() -> None:
         to_tree(told_by(LOCAL)) | {"colour": "red"},
         {key: value for key, value in to_tree(told_by(LOCAL)).items() if key != "certificates"},
         to_tree(told_by(LOCAL)) | {"etcd": [{"key": "main"}]},
+        to_tree(told_by(LOCAL)) | {"pod_ranges": [{"network": "everywhere", "node_mask": 24}]},
+        to_tree(told_by(LOCAL)) | {"pod_ranges": [{"network": "100.96.0.0/11"}]},
     ],
 )
 def test_the_file_of_another_version_is_an_error_in_words(tree: dict[str, Any]) -> None:
@@ -107,3 +109,16 @@ def test_after_how_many_seconds_a_removed_member_rejoins_is_told_and_that_it_nev
     assert after("") == 300
     assert after(", maintenance: {rejoinRemovedAfter: 90s}") == 90
     assert after(", maintenance: {rejoinRemoved: false}") is None
+
+
+def test_launch_data_carry_the_pod_range_and_the_mask_of_one_node() -> None:
+    text = LOCAL.read_text().replace("spec:\n", "spec:\n  kubeControllerManager: {nodeCIDRMaskSizeIPv4: 25}\n", 1)
+    config = complete(parse([("spec.yaml", text)]))
+    assert to_tree(from_config(config))["pod_ranges"] == [{"network": "100.96.0.0/11", "node_mask": 25}]
+    assert from_config(config, kubernetes=False).pod_ranges == ()
+
+
+def test_launch_data_without_pod_ranges_declare_none() -> None:
+    tree = to_tree(told_by(LOCAL))
+    del tree["pod_ranges"]
+    assert from_tree(tree).pod_ranges == ()

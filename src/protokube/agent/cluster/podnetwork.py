@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from protokube.agent.cache import StepCache, is_recent
-from protokube.agent.cluster.routes_plan import Node, PodRange, node, plan, pod_ranges
+from protokube.agent.cluster.routes_plan import Node, node, plan
 from protokube.agent.round import Round
-from protokube.agent.wanted import MasterConfig
 from protokube.host.files import write_atomic
 from protokube.manifests import cni
 
@@ -20,7 +19,6 @@ STEP = "podnetwork"
 EVERY = 10.0
 """Seconds between two lists of all nodes."""
 NODES = "/api/v1/nodes"
-MANAGER = "kube-controller-manager"
 
 
 @dataclass(slots=True)
@@ -51,11 +49,6 @@ def read_nodes(answer: Mapping[str, Any]) -> Sequence[Node]:
     return [node(each) for each in answer.get("items") or ()]
 
 
-def pods_of(wanted: MasterConfig) -> Sequence[PodRange]:
-    """The pod CIDRs in the flags of this master's controller manager, which assigns them."""
-    return [found for each in wanted.components if each.name == MANAGER for found in pod_ranges(each.flags)]
-
-
 def _write(round_: Round, ranges: Sequence[str]) -> None:
     place = round_.edges.inside(cni.FILE)
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -66,7 +59,7 @@ def _write(round_: Round, ranges: Sequence[str]) -> None:
 def _route(round_: Round, nodes: Sequence[Node]) -> None:
     edges = round_.edges
     assert edges.routes is not None
-    chosen = plan(edges.routes.read(), nodes, edges.me.name, [edges.me.address], pods_of(round_.wanted))
+    chosen = plan(edges.routes.read(), nodes, edges.me.name, [edges.me.address], round_.wanted.pod_ranges)
     if chosen.remove or chosen.add:
         edges.routes.change(chosen.remove, chosen.add)
     for route in chosen.remove:

@@ -16,20 +16,11 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Any
 
+from protokube.config.podranges import PodRange
 from protokube.host import Route
 
 Network = IPv4Network | IPv6Network
 Address = IPv4Address | IPv6Address
-USUAL_MASKS = {4: 24, 6: 64}
-"""The controller manager's defaults, by IP version."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodRange:
-    """A cluster CIDR, and the mask size of one node's part of it."""
-
-    whole: Network
-    mask: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,15 +51,6 @@ def node(tree: Mapping[str, Any]) -> Node:
     return Node(name=tree["metadata"]["name"], addresses=tuple(addresses), ranges=tuple(ranges), created=created)
 
 
-def pod_ranges(flags: Mapping[str, Any]) -> tuple[PodRange, ...]:
-    """The pod CIDRs that a controller manager with these flags assigns: of one IP family, or of both."""
-    found = []
-    for whole in _networks(str(flags.get("cluster-cidr") or "").split(",")):
-        masks = (flags.get(name) for name in (f"node-cidr-mask-size-ipv{whole.version}", "node-cidr-mask-size"))
-        found.append(PodRange(whole=whole, mask=int(next(filter(None, masks), USUAL_MASKS[whole.version]))))
-    return tuple(found)
-
-
 def plan(
     observed: Iterable[Route], nodes: Iterable[Node], me: str, mine: Iterable[str], pods: Sequence[PodRange]
 ) -> RoutePlan:
@@ -96,12 +78,12 @@ def plan(
 
 
 def _why_no_part(subnet: Network, pods: Sequence[PodRange]) -> str:
-    own = [each for each in pods if each.whole.version == subnet.version]
-    inside = [each for each in own if subnet.subnet_of(each.whole)]  # type: ignore[arg-type]  # of one family
+    own = [each for each in pods if each.network.version == subnet.version]
+    inside = [each for each in own if subnet.subnet_of(each.network)]  # type: ignore[arg-type]  # of one family
     if not inside:
-        return f"its range is outside of the pods' {', '.join(str(each.whole) for each in pods) or 'range'}"
-    if all(subnet.prefixlen != each.mask for each in inside):
-        return f"its range is no /{inside[0].mask}, as that of every node is"
+        return f"its range is outside of the pods' {', '.join(str(each.network) for each in pods) or 'range'}"
+    if all(subnet.prefixlen != each.node_mask for each in inside):
+        return f"its range is no /{inside[0].node_mask}, as that of every node is"
     return ""
 
 
@@ -110,7 +92,7 @@ def _why_no_way(via: Address | None, mine: set[str], near: Sequence[Network], po
         return "it has no address of that family"
     if str(via) in mine:
         return "it is listed with an address of this machine"
-    if any(via in each.whole for each in pods):
+    if any(via in each.network for each in pods):
         return f"it is listed with {via}, an address of pods"
     if not any(_has_host(each, via) for each in near):
         return f"it is listed with {via}, which is no neighbour of this machine"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from protokube.agent.cluster import podnetwork
 from protokube.agent.launchdata import from_config
 from protokube.agent.report import Report
 from protokube.agent.round import Round
+from protokube.config.podranges import PodRange
 from protokube.errors import TryLater
 from protokube.host import Route
 from protokube.manifests import cni
@@ -143,6 +145,15 @@ def test_a_node_that_claims_the_address_of_a_master_gets_no_route_and_is_told(ro
     assert "podnetwork 10.0.0.12/32: waits: evil: its range is outside of the pods' 100.96.0.0/11" in (
         round_.report.sentence()
     )
+
+
+def test_only_the_declared_pod_ranges_decide_what_is_routed(round_: Round, table: Table) -> None:
+    declared = (PodRange(network=ip_network("100.96.0.0/11"), node_mask=25),)
+    round_.wanted = replace(round_.wanted, pod_ranges=declared)  # the controller manager's flags still say /24
+    round_.edges.kube = Nodes(ME, OTHER)  # type: ignore[assignment]
+    podnetwork.sync(round_)
+    assert TO_OTHER not in table.routes
+    assert "i-2: its range is no /25, as that of every node is" in round_.report.sentence()
 
 
 def test_where_others_see_to_it_nothing_is_asked_or_written(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protokube.agent.cluster.routes_plan import Node, RoutePlan, node, plan, pod_ranges
+from protokube.agent.cluster.routes_plan import Node, RoutePlan, node, plan
+from protokube.config.podranges import PodRange
 from protokube.host import Route
 
 FAR = ["100.96.0.0/16", "10.0.0.2/32", "0.0.0.0/0", "10.0.0.0/24", "100.97.1.0/24", "fd00:9::/64", "fd00:1::/63"]
@@ -25,7 +26,10 @@ ADDRESSES += [
     "fd00::7%x\nroute del default",
     "rubbish",
 ]
-PODS = pod_ranges({"cluster-cidr": "100.96.0.0/16,fd00:1::/48", "node-cidr-mask-size-ipv4": 24})
+PODS = (
+    PodRange(network=ip_network("100.96.0.0/16"), node_mask=24),
+    PodRange(network=ip_network("fd00:1::/48"), node_mask=64),
+)
 NEAR = Route(destination="10.0.0.0/24", via="", ours=False)
 NEAR_IPV6 = Route(destination="fd00::/120", via="", ours=False)
 NODES = st.builds(
@@ -189,23 +193,6 @@ def test_of_two_that_claim_one_range_the_older_has_it_whatever_their_names_are()
 def test_where_no_range_of_pods_is_known_nothing_is_routed() -> None:
     chosen = plan([NEAR], [a_node("b", "10.0.0.2", "100.96.2.0/24")], "a", ["10.0.0.1"], ())
     assert (chosen.add, chosen.leave) == ((), (("100.96.2.0/24", "b: its range is outside of the pods' range"),))
-
-
-@pytest.mark.parametrize(
-    ("flags", "found"),
-    [
-        ({"cluster-cidr": "100.96.0.0/11", "node-cidr-mask-size": 25}, [("100.96.0.0/11", 25)]),
-        ({"cluster-cidr": "100.96.0.0/11"}, [("100.96.0.0/11", 24)]),
-        ({"cluster-cidr": "100.96.0.0/11,fd00::/48"}, [("100.96.0.0/11", 24), ("fd00::/48", 64)]),
-        ({"cluster-cidr": "fd00::/48,10.1.0.0/16", "node-cidr-mask-size-ipv6": "60", "node-cidr-mask-size-ipv4": 26},
-         [("fd00::/48", 60), ("10.1.0.0/16", 26)]),
-        ({}, []),
-    ],
-)  # fmt: skip
-def test_what_nodes_can_be_given_is_read_from_what_the_controller_manager_is_told(
-    flags: dict[str, object], found: list[tuple[str, int]]
-) -> None:
-    assert [(str(each.whole), each.mask) for each in pod_ranges(flags)] == found
 
 
 def test_every_other_node_is_reached_by_its_address() -> None:
