@@ -59,6 +59,9 @@ def _write(round_: Round, ranges: Sequence[str]) -> None:
 def _route(round_: Round, nodes: Sequence[Node]) -> None:
     edges = round_.edges
     assert edges.routes is not None
+    if not round_.wanted.pod_ranges:  # launch data of an older version: an unknown range is no reason to remove routes
+        round_.waiting(STEP, "", "the launch data name no pod ranges, so routes stay as they are")
+        return
     chosen = plan(edges.routes.read(), nodes, edges.me.name, [edges.me.address], round_.wanted.pod_ranges)
     if chosen.remove or chosen.add:
         edges.routes.change(chosen.remove, chosen.add)

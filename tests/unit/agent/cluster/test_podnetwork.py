@@ -156,6 +156,18 @@ def test_only_the_declared_pod_ranges_decide_what_is_routed(round_: Round, table
     assert "i-2: its range is no /25, as that of every node is" in round_.report.sentence()
 
 
+def test_launch_data_of_an_older_version_that_name_no_pod_ranges_cost_no_route(
+    round_: Round, table: Table, clock: FakeClock
+) -> None:
+    round_.edges.kube = Nodes(ME, OTHER)  # type: ignore[assignment]
+    podnetwork.sync(round_)
+    clock.advance(podnetwork.EVERY + 1)
+    round_.wanted = replace(round_.wanted, pod_ranges=())
+    podnetwork.sync(round_)
+    assert TO_OTHER in table.routes
+    assert "routes stay as they are" in round_.report.sentence()
+
+
 def test_where_others_see_to_it_nothing_is_asked_or_written(tmp_path: Path) -> None:
     round_ = a_round(tmp_path, kube=Nodes(ME, OTHER), routes=Table())
     podnetwork.sync(round_)
