@@ -6,9 +6,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from protokube.agent.cache import Cache
+from protokube.agent.maintenance import Maintenance
 from protokube.etcd import Etcd
 from protokube.etcd.logs import MemberLogs
 from protokube.host import Block, Disks, Routes, Units
@@ -20,9 +21,6 @@ from protokube.providers.dns import DnsProvider
 from protokube.providers.machines import Machine, MachineProvider
 from protokube.providers.volumes import VolumeProvider
 from protokube.store import Store
-
-if TYPE_CHECKING:
-    from protokube.agent.etcd.spacewatch import SpaceWatch
 
 
 class Clock(Protocol):
@@ -143,7 +141,7 @@ class Edges:
     background: Background = field(default_factory=Threads)
     workers: Workers = field(default_factory=Workers)
     """Threads that live as long as the agent."""
-    space: SpaceWatch | None = None
+    space: Maintenance | None = None
     """Watches the members held here for alarms, in a background thread; None where nothing watches them."""
     routes: Routes | None = None
     """This machine's routes; None where something else provides the pod network."""

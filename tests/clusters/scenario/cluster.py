@@ -346,7 +346,7 @@ class Stage:
             host.presence.beat()
             while host.beside:
                 host.beside.pop(0)()
-            if host.edges.space is not None:
+            if isinstance(host.edges.space, SpaceWatch):
                 host.edges.space.tick()
 
     def round(self, host: Host, *, kubelet: bool = True) -> Round | None:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from protokube.agent.cache import Confirmed, StepCache
 from protokube.agent.etcd import generations
-from protokube.agent.etcd.spacewatch import Job, Own, Sight, SpaceWatch
 from protokube.agent.links import is_linked
+from protokube.agent.maintenance import Job, Maintenance, Own, Sight
 from protokube.agent.round import MountedVolume, Round
 from protokube.errors import Refused, TryLater
 from protokube.members.alarms import Alarm, AlarmKind
@@ -62,7 +62,7 @@ def is_full(round_: Round) -> bool:
     return sight is not None and any(each.kind is AlarmKind.NOSPACE for each in sight.alarms)
 
 
-def _one(round_: Round, watch: SpaceWatch, disk: MountedVolume) -> None:
+def _one(round_: Round, watch: Maintenance, disk: MountedVolume) -> None:
     key = disk.etcd.key
     job = watch.job(key)
     if job is not None and not job.ended:
@@ -111,7 +111,7 @@ def _collect(round_: Round, key: str, job: Job) -> None:
         round_.report.done(STEP, job.done, key)
 
 
-def _space(round_: Round, watch: SpaceWatch, disk: MountedVolume, sight: Sight, stored: Stored | None) -> Space:
+def _space(round_: Round, watch: Maintenance, disk: MountedVolume, sight: Sight, stored: Stored | None) -> Space:
     etcd = disk.etcd
     quotas = {each.name: int(each.settings.get(QUOTA) or 0) for each in etcd.members}
     return Space(
@@ -140,7 +140,7 @@ def _quota(configured: int, sight: Sight, member: int) -> int:
     return status.quota if status is not None and status.quota else configured
 
 
-def _carry_out(round_: Round, watch: SpaceWatch, disk: MountedVolume, space: Space, stored: Stored | None) -> None:
+def _carry_out(round_: Round, watch: Maintenance, disk: MountedVolume, space: Space, stored: Stored | None) -> None:
     key, own, etcd = disk.etcd.key, disk.member.name, watch.etcd[disk.etcd.key]
     match plan(space):
         case Nothing():
@@ -170,7 +170,7 @@ def _carry_out(round_: Round, watch: SpaceWatch, disk: MountedVolume, space: Spa
             _person(round_, watch, key, space, found)
 
 
-def _start(round_: Round, watch: SpaceWatch, key: str, job: Job, work: Callable[[], None]) -> None:
+def _start(round_: Round, watch: Maintenance, key: str, job: Job, work: Callable[[], None]) -> None:
     round_.waiting(STEP, key, job.what)
     watch.start(key, job, work)
 
@@ -180,7 +180,7 @@ def _disarm(disarm: Callable[[Alarm], None], alarms: tuple[Alarm, ...]) -> None:
         disarm(each)
 
 
-def _person(round_: Round, watch: SpaceWatch, key: str, space: Space, found: NeedsPerson) -> None:
+def _person(round_: Round, watch: Maintenance, key: str, space: Space, found: NeedsPerson) -> None:
     """Reported by the master that holds the leader; by all if there is none; by us if it concerns our own volume."""
     if not space.directs and space.leader and not found.mine:
         leader = space.name(space.leader)

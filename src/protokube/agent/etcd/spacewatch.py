@@ -12,17 +12,15 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from protokube.agent.edges import Clock
-from protokube.errors import ProtokubeError, Refused, TryLater
-from protokube.etcd import Alarm, MaintainedEtcd, Status
+from protokube.agent.maintenance import Job, Own, Sight
+from protokube.errors import Refused, TryLater
+from protokube.etcd import MaintainedEtcd, Status
 from protokube.etcd.filling import biggest
 from protokube.members.filling import Share
-from protokube.members.remedy import Remedy
 from protokube.members.space import OLD_ENOUGH
 from protokube.members.space_values import Sample
-from protokube.members.start_values import Listed
 
 EVERY, ALARMED = 30.0, 2.0
 """Seconds between two observations; the second while an alarm is raised."""
@@ -34,44 +32,6 @@ TRIES = 3
 """Attempts per alarm to find which keys fill an etcd: reading them is expensive."""
 SHOWN = 3
 """Number of the largest prefixes that are reported."""
-
-
-@dataclass(frozen=True, slots=True)
-class Own:
-    """The member of one etcd cluster that this master holds."""
-
-    name: str
-    point: Path
-    """Where its volume is mounted."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
-    """One observation of an etcd cluster. Without an alarm, only the own member was queried."""
-
-    when: float
-    own: Status
-    members: tuple[Listed, ...] = ()
-    statuses: Mapping[int, Status] = field(default_factory=dict)
-    alarms: tuple[Alarm, ...] = ()
-    free: int = 0
-    """Bytes free on the file system of the own member."""
-
-
-@dataclass(slots=True)
-class Job:
-    """A maintenance job that runs in a background thread."""
-
-    what: str
-    """`defragmenting etcd-b`."""
-    done: str
-    """`defragmented etcd-b`."""
-    before: Remedy | None
-    after: Remedy | None
-    """The record to write over `before` once it has succeeded."""
-    ended: bool = False
-    succeeded: bool = False
-    error: ProtokubeError | None = None
 
 
 @dataclass(slots=True)
@@ -93,7 +53,7 @@ def in_thread(work: Callable[[], None]) -> None:
 
 
 class SpaceWatch:
-    """Observes the members that this master serves, and runs one job at a time for each etcd cluster."""
+    """Implements Maintenance: observes the members that this master serves, and runs their jobs."""
 
     def __init__(
         self,

@@ -16,7 +16,8 @@ from clusters.scenario.edges import FakeClock, HostClock, ShakyStore
 from clusters.scenario.host import wanted_of
 from protokube.agent import threads
 from protokube.agent.etcd import space
-from protokube.agent.etcd.spacewatch import EVERY, Job, SpaceWatch
+from protokube.agent.etcd.spacewatch import EVERY, SpaceWatch
+from protokube.agent.maintenance import Job
 from protokube.agent.report import Report
 from protokube.agent.round import Round
 from protokube.errors import Refused, TryLater

@@ -14,7 +14,8 @@ from builders.agent import a_mounted_volume, a_round, a_store
 from clusters.scenario.edges import FakeClock, HostClock, ShakyStore
 from clusters.scenario.host import wanted_of
 from protokube.agent import links
-from protokube.agent.etcd.spacewatch import Own, SpaceWatch
+from protokube.agent.etcd.spacewatch import SpaceWatch
+from protokube.agent.maintenance import Own
 from protokube.agent.report import Report
 from protokube.agent.round import Round
 from protokube.agent.volume import removals
@@ -110,7 +111,7 @@ class Bench:
 
     def of_served(self) -> Evidence | None:
         watch = self.round_.edges.space
-        if watch is not None:
+        if isinstance(watch, SpaceWatch):
             watch.tick()
         return removals.of_served(self.next_round(), self.home, self.record)
 
