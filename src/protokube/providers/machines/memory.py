@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from protokube.providers.clients.memory_calls import MemoryCalls
 from protokube.providers.machines import Machine
-
-if TYPE_CHECKING:
-    from protokube.providers.clients.memory import MemoryCloud
 
 
 class MemoryMachines:
     """Implements MachineProvider."""
 
-    def __init__(self, cloud: MemoryCloud, machine: str) -> None:
+    def __init__(self, cloud: MemoryCalls, machine: str) -> None:
         self.cloud, self.machine = cloud, machine
 
     def me(self) -> Machine:

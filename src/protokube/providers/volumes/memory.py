@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from protokube.errors import Refused
 from protokube.host import Device
+from protokube.providers.clients.memory_calls import MemoryCalls
 from protokube.providers.volumes import Lock, Volume
-
-if TYPE_CHECKING:
-    from protokube.providers.clients.memory import MemoryCloud
 
 DEVICES = Path("/dev/memory")
 
@@ -21,7 +18,7 @@ class MemoryVolumes:
 
     lock = Lock.ATTACHMENT
 
-    def __init__(self, cloud: MemoryCloud, machine: str) -> None:
+    def __init__(self, cloud: MemoryCalls, machine: str) -> None:
         self.cloud, self.machine = cloud, machine
 
     @property
