@@ -12,8 +12,8 @@ from pathlib import Path
 from protokube.binaries.gomodules import build_from_modules
 from protokube.binaries.kubernetes import KUBERNETES
 from protokube.binaries.product import CACHE, Product, Release
+from protokube.binaries.progress import ProgressReporter
 from protokube.binaries.sources import KUBERNETES_SOURCE, Source
-from protokube.binaries.telling import ProgressReporter
 from protokube.cli.shared.progress import Progress
 from protokube.errors import ProtokubeError
 

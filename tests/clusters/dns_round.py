@@ -13,7 +13,7 @@ from protokube.controllers.dns.read.watching import Seen
 from protokube.controllers.dns.tell.explain import Everything
 from protokube.controllers.dns.write.zones import Zones
 from protokube.controllers.dns.write.zonework import Policy
-from protokube.providers.dns.given import given
+from protokube.providers.dns.given_zones import given
 from protokube.providers.dns.memory import MemoryDns
 from protokube.records import Change, Record
 from protokube.records.zones import Zone

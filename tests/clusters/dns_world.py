@@ -28,7 +28,7 @@ from protokube.controllers.dns.write.zones import Zones
 from protokube.controllers.dns.write.zonework import Policy
 from protokube.errors import TryLater
 from protokube.providers.dns import BadRecord, Stale
-from protokube.providers.dns.given import GivenZones
+from protokube.providers.dns.given_zones import GivenZones
 from protokube.providers.dns.memory import MemoryDns
 from protokube.records import Change, Record
 from protokube.records.onename import INHERITED

@@ -17,9 +17,9 @@ from e2e.real_api import RealApi, real_api, until
 from protokube.controllers.backoff import Backoff
 from protokube.controllers.decoding import Kind, reader
 from protokube.controllers.election import Election
+from protokube.controllers.event_correlator import News, Regarding
 from protokube.controllers.events import Events
 from protokube.controllers.reflector import Reflector
-from protokube.controllers.telling import News, Regarding
 from protokube.errors import TryLater
 from protokube.kube.client import ApiError
 from protokube.kube.session import Conflict, Session

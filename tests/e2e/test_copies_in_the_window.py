@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from clusters.real import RealCluster, until
-from protokube.etcd.lastwords import find
-from protokube.members.lastwords import Ending
+from protokube.etcd.fatal_messages import find
+from protokube.members.fatal_messages import Ending
 
 MINUTES = 240.0
 

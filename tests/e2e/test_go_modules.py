@@ -15,8 +15,8 @@ import pytest
 
 from protokube.binaries.gomodules import build_from_modules, resolved_sums
 from protokube.binaries.kubernetes import KUBERNETES, PROGRAMS
+from protokube.binaries.progress import Silent
 from protokube.binaries.sources import KUBERNETES_SOURCE
-from protokube.binaries.telling import Silent
 from protokube.errors import InvalidRequest, Refused
 
 RELEASE = """module k8s.io/kubernetes

@@ -17,7 +17,7 @@ from protokube.binaries.kubernetes import KUBERNETES, PROGRAMS
 from protokube.binaries.mirrors import architecture
 from protokube.binaries.obtain import Way, obtain
 from protokube.binaries.product import Release
-from protokube.binaries.telling import ProgressReporter
+from protokube.binaries.progress import ProgressReporter
 
 VERSION = "1.34.1"
 

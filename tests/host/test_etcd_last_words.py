@@ -12,10 +12,10 @@ import pytest
 
 from clusters.etcd import SERIES, EtcdCluster, Member, eventually, make_cluster
 from protokube.errors import TryLater
+from protokube.etcd.fatal_messages import find
 from protokube.etcd.faults import LAST_WORDS
-from protokube.etcd.lastwords import find
 from protokube.etcd.wal import read_position
-from protokube.members.lastwords import Ending, LastWords, corrupt_words, proof_of_a_copy
+from protokube.members.fatal_messages import Ending, LastWords, corrupt_words, proof_of_a_copy
 
 KINDS = [("3.4", "capnslog"), *((series, "zap") for series in SERIES)]
 ONLY_IN_3_6 = ("cannot use none", "assertion failed")

@@ -20,10 +20,10 @@ from protokube.local.cloud.template import Template
 from protokube.local.host import cgroups, hosts
 from protokube.local.image import images
 from protokube.local.image.images import Image
-from protokube.local.loading import kept
+from protokube.local.loading import image_store
 from protokube.local.loading.archive import CONTAINERD_NAME, REF_NAME, judge
 from protokube.local.loading.delivery import Delivery, Outcome
-from protokube.local.loading.kept import Kept
+from protokube.local.loading.image_store import Kept
 from protokube.local.loading.load import machine
 from protokube.local.loading.reading import read_archive
 from protokube.local.node import containerd
@@ -82,8 +82,8 @@ def load(cloud: RealCloud, data: bytes, *, deliver: bool = True, seconds: float 
     verdict = judge(contents, machine())
     assert not verdict.problems
     archive = Kept(contents.sha256, verdict.names)
-    with kept.locked(cloud.paths.images, SECONDS):
-        kept.keep(cloud.paths.images, [(file, archive)])
+    with image_store.locked(cloud.paths.images, SECONDS):
+        image_store.keep(cloud.paths.images, [(file, archive)])
         return delivery(cloud, [archive], seconds).to_all() if deliver else []
 
 
@@ -127,7 +127,7 @@ def test_hosts_see_the_archives_and_nothing_else_of_the_clusters_folder_and_cann
     (host, _) = cloud.running(GROUP, count=2)
     root, folder = str(cloud.paths.root), str(cloud.paths.images)
     assert cloud.inside(host, "ls", root).stdout.split() == ["images"]
-    assert kept.INDEX in cloud.inside(host, "ls", folder).stdout
+    assert image_store.INDEX in cloud.inside(host, "ls", folder).stdout
     assert "Read-only" in cloud.inside(host, "touch", f"{folder}/mine").stderr
 
 
@@ -213,7 +213,7 @@ def test_a_host_that_dies_meanwhile_is_no_failure_and_its_successor_has_the_imag
     cloud.admin.call("freeze_host", host=dying)  # else it might be done before it dies
     with ThreadPoolExecutor(1) as beside:
         loading = beside.submit(load, cloud, an_archive("inherited:1", "x"))
-        until(lambda: "inherited:1" in (cloud.paths.images / kept.INDEX).read_text(), SECONDS)
+        until(lambda: "inherited:1" in (cloud.paths.images / image_store.INDEX).read_text(), SECONDS)
         until(lambda: digest(cloud, other, "docker.io/library/inherited:1"), SECONDS)
         kill(pid)
         outcomes = loading.result(SECONDS)
@@ -227,7 +227,9 @@ def test_a_host_that_dies_meanwhile_is_no_failure_and_its_successor_has_the_imag
 def test_an_archive_that_was_damaged_on_the_disk_does_not_keep_a_new_host_down(cloud: RealCloud) -> None:
     load(cloud, an_archive("broken:1", "x"))
     load(cloud, an_archive("whole:1", "x"))
-    (archive,) = [each for each in kept.read_index(cloud.paths.images) if "docker.io/library/broken:1" in each.names]
+    (archive,) = [
+        each for each in image_store.read_index(cloud.paths.images) if "docker.io/library/broken:1" in each.names
+    ]
     os.truncate(cloud.paths.images / archive.file, 3000)
     gone, other = cloud.running(GROUP, count=2)
     kill(gone["pid"])
@@ -245,12 +247,12 @@ def test_a_full_disk_is_an_error_in_words_and_what_was_there_stays(tmp_path: Pat
     folder.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "images", folder], check=True)
     try:
-        before = kept.keep(folder, [a_file(tmp_path, "small")])
+        before = image_store.keep(folder, [a_file(tmp_path, "small")])
         with pytest.raises(Refused, match="No space left on device"):
-            kept.keep(folder, [a_file(tmp_path, "large" * 1_000_000)])
+            image_store.keep(folder, [a_file(tmp_path, "large" * 1_000_000)])
 
-        assert kept.read_index(folder) == before
-        assert {each.name for each in folder.iterdir()} == {before[0].file, kept.INDEX}
+        assert image_store.read_index(folder) == before
+        assert {each.name for each in folder.iterdir()} == {before[0].file, image_store.INDEX}
     finally:
         subprocess.run(["umount", folder], check=True)
 

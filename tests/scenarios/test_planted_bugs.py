@@ -39,10 +39,10 @@ from protokube.agent.edges import Edges
 from protokube.agent.volume import (
     claims,
     evidence,
+    fatal_messages,
     fence,
     formatgate,
     inventory,
-    lastwords,
     leaving,
     lost,
     mounted_volumes,
@@ -53,11 +53,11 @@ from protokube.agent.volume import (
     verified,
 )
 from protokube.host import Mount
-from protokube.members import lastwords as members_lastwords
-from protokube.members import older, raftmark, removal, start
+from protokube.members import fatal_messages as members_fatal_messages
+from protokube.members import older_copy, raftmark, removal, start
 from protokube.members.generation import Accepted, is_unformed
 from protokube.members.identity import Identity, Unreadable
-from protokube.members.older import Majority
+from protokube.members.older_copy import Majority
 from protokube.members.start_values import Start
 from protokube.records import member as records
 from protokube.store import layout
@@ -335,8 +335,10 @@ def a_holder_sleeps_before_it_reads_its_name_and_wakes_up_as_the_former_one(stag
 
 def a_majority_is_counted(_stage: Stage) -> None:
     """No scenario has a leader that two of five follow: raft itself keeps that from happening. The table is asked."""
-    voters = {f"etcd-{each}": older.Voter(member_id=each, cluster_id=7, leader=2, term=1, commit=9) for each in (1, 2)}
-    assert older.majority_without(1, [1, 2, 3], voters) is None
+    voters = {
+        f"etcd-{each}": older_copy.Voter(member_id=each, cluster_id=7, leader=2, term=1, commit=9) for each in (1, 2)
+    }
+    assert older_copy.majority_without(1, [1, 2, 3], voters) is None
 
 
 # Bugs.
@@ -354,12 +356,12 @@ def epoch_at_the_provider_first(patch: pytest.MonkeyPatch) -> None:
 
 
 def counting_the_suspect(patch: pytest.MonkeyPatch) -> None:
-    right = older.majority_without
+    right = older_copy.majority_without
 
     def bug(_suspect: int, voters: Any, answers: Any) -> Majority | None:
         return right(0, voters, answers)
 
-    patch.setattr(older, "majority_without", bug)
+    patch.setattr(older_copy, "majority_without", bug)
     patch.setattr(evidence, "majority_without", bug)
 
 
@@ -420,7 +422,7 @@ def one_mark_for_all_members(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(raftmark.RaftMark, "key", ("g1", 0, 0))
     behind = raftmark.is_behind
     patch.setattr(
-        older,
+        older_copy,
         "is_behind",
         lambda position, mark, _generation: behind(replace(position, cluster_id=0, member_id=0), mark, "g1"),
     )
@@ -436,7 +438,9 @@ def several_members_on_one_machine(patch: pytest.MonkeyPatch) -> None:
 
 
 def forgetting_what_etcd_said(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(lastwords, "record", lambda round_, home, _position: lastwords.forget(round_.edges, home.volume))
+    patch.setattr(
+        fatal_messages, "record", lambda round_, home, _position: fatal_messages.forget(round_.edges, home.volume)
+    )
 
 
 def the_copys_epoch_counts(patch: pytest.MonkeyPatch) -> None:
@@ -449,7 +453,7 @@ def the_copys_epoch_counts(patch: pytest.MonkeyPatch) -> None:
 
 
 def words_without_a_time_or_a_member(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(members_lastwords, "about", lambda *_: True)
+    patch.setattr(members_fatal_messages, "about", lambda *_: True)
 
 
 NO_LINKS = SimpleNamespace(dangling=links.dangling, pointing_into=lambda *_: [], remove=links.remove)
@@ -472,7 +476,7 @@ BUGS: dict[str, tuple[Plant, Scenario]] = {
         formed(a_copy_from_before_a_takeover),
     ),
     "the raft mark is not compared": (
-        planted(older, "is_behind", lambda *_: False),
+        planted(older_copy, "is_behind", lambda *_: False),
         formed(a_copy_without_a_takeover),
     ),
     "an older copy is set aside whatever the others have": (
@@ -536,7 +540,7 @@ BUGS: dict[str, tuple[Plant, Scenario]] = {
         formed(events_lose_their_quorum, clusters="main events"),
     ),
     "nobody listens to etcd": (
-        planted(lastwords, "proof_of_a_copy", lambda *_: None),
+        planted(fatal_messages, "proof_of_a_copy", lambda *_: None),
         formed(a_copy_within_the_window),
     ),
     "an acknowledged index is not compared": (

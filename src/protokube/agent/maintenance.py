@@ -12,7 +12,7 @@ from typing import Protocol
 
 from protokube.errors import ProtokubeError
 from protokube.etcd import Alarm, MaintainedEtcd, Status
-from protokube.members.filling import Share
+from protokube.members.prefix_sizes import Share
 from protokube.members.remedy import Remedy
 from protokube.members.space_values import Sample
 from protokube.members.start_values import Listed

@@ -14,10 +14,10 @@ from protokube.agent.wanted import EtcdCluster, MasterConfig, Member
 from protokube.errors import ProtokubeError, Refused, TryLater
 from protokube.host import Mount
 from protokube.members.diskfaults import FaultRecord
+from protokube.members.fatal_messages import LastWords
 from protokube.members.generation import Generation
 from protokube.members.identity import Identity, Unreadable
-from protokube.members.lastwords import LastWords
-from protokube.members.older import Older
+from protokube.members.older_copy import Older
 from protokube.members.start_values import Data, Decision
 from protokube.providers.volumes import Volume
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from protokube.apiproxy.backends import Backends
-from protokube.apiproxy.carry import CHUNK, Carried, enable_keepalive, reset
 from protokube.apiproxy.check import Checker
+from protokube.apiproxy.relay import CHUNK, Carried, enable_keepalive, reset
 from protokube.apiproxy.resolver import Resolver
 from protokube.apiproxy.status import Tree, sentences, snapshot
 from protokube.errors import TryLater

@@ -12,7 +12,7 @@ from protokube.binaries.coredns import COREDNS
 from protokube.binaries.etcd import ETCD
 from protokube.binaries.mirrors import Failed, architecture, checked, digest_at, from_any
 from protokube.binaries.product import Product
-from protokube.binaries.telling import ProgressReporter
+from protokube.binaries.progress import ProgressReporter
 from protokube.errors import InvalidRequest, Refused
 
 Named = Callable[[str, str], str]

@@ -11,13 +11,13 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from protokube.binaries import shelf
-from protokube.binaries.debian_mend import mend
+from protokube.binaries import cache_folder
+from protokube.binaries.debian_patch import mend
 from protokube.binaries.debian_sources import one_line_sources, stanza_sources, upstream_version
 from protokube.binaries.kubernetes import KUBERNETES, PROGRAMS
 from protokube.binaries.product import Release
+from protokube.binaries.progress import ProgressReporter
 from protokube.binaries.running import Runner
-from protokube.binaries.telling import ProgressReporter
 from protokube.errors import InvalidRequest, Refused, TryLater
 
 NEEDED = (
@@ -39,10 +39,10 @@ def build_from_debian(
 ) -> Release:
     """Build Debian's version of Kubernetes, patched, into the cache; InvalidRequest if another version is requested."""
     _can_build()
-    with shelf.locked(KUBERNETES, cache, progress) as kept:
+    with cache_folder.locked(KUBERNETES, cache, progress) as kept:
         if requested and (found := KUBERNETES.find(requested, cache)):
             return found
-        with shelf.building(kept, ".build", room) as work:
+        with cache_folder.building(kept, ".build", room) as work:
             return _build(work, kept, Runner(kept / "build.log", progress), requested)
 
 
@@ -62,12 +62,12 @@ def _build(work: Path, kept: Path, run: Runner, requested: str | None) -> Releas
         mend(source, work, run)
     settings = build_settings(version, work, os.environ)
     made = source / "_output" / "local" / "go" / "bin"
-    draft = shelf.draft(kept, version)
+    draft = cache_folder.draft(kept, version)
     for name in PROGRAMS:
         with run.progress.step(f"{name} {version} is built"):
             run(["nice", "-n", "5", "make", "all", f"WHAT=cmd/{name}"], source, settings)
             (made / name).replace(draft / name)
-    return shelf.finish(KUBERNETES, draft, kept, version)
+    return cache_folder.finish(KUBERNETES, draft, kept, version)
 
 
 def build_settings(version: str, work: Path, ours: Mapping[str, str]) -> dict[str, str]:

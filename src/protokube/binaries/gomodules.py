@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from protokube.binaries import gosource, shelf
+from protokube.binaries import cache_folder, gosource
 from protokube.binaries.gotools import Go, find_go, go_environment
 from protokube.binaries.product import Release
+from protokube.binaries.progress import ProgressReporter
 from protokube.binaries.running import Runner
 from protokube.binaries.sources import Source
-from protokube.binaries.telling import ProgressReporter
 from protokube.errors import InvalidRequest, Refused, TryLater
 
 SUMS = Path(__file__).with_name("sums")
@@ -46,24 +46,24 @@ def build_from_modules(
 ) -> Release:
     """Build this version into the cache; return the cached one if there is one."""
     product = source.product
-    with shelf.locked(product, cache, progress) as kept:
+    with cache_folder.locked(product, cache, progress) as kept:
         if found := product.find(version, cache):
             return found
-        with shelf.building(kept, FOLDER, room) as folder:
+        with cache_folder.building(kept, FOLDER, room) as folder:
             pinned = pinned_sums(source, version, sums)
             wrapper = _resolved(source, version, folder, progress, pinned=pinned, unverified=unverified)
-            draft = shelf.draft(kept, version)
+            draft = cache_folder.draft(kept, version)
             for name, package in source.packages.items():
                 with progress.step(f"{name} {version} is built"):
                     wrapper.build(package, draft / name, test=name in source.tests)
-            return shelf.finish(product, draft, kept, version)
+            return cache_folder.finish(product, draft, kept, version)
 
 
 def resolved_sums(
     source: Source, version: str, cache: Path, progress: ProgressReporter, *, unverified: bool = False
 ) -> str:
     """The go.sum lines of all modules of this version, verified by the checksum database."""
-    with shelf.locked(source.product, cache, progress) as kept, shelf.building(kept, FOLDER, 0) as folder:
+    with cache_folder.locked(source.product, cache, progress) as kept, cache_folder.building(kept, FOLDER, 0) as folder:
         wrapper = _resolved(source, version, folder, progress, pinned="", unverified=unverified)
         return (wrapper.folder / "go.sum").read_text("ascii")
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from protokube.binaries.download import Absent, OnReceived, Unreachable, fetch, text
-from protokube.binaries.telling import ProgressReporter
+from protokube.binaries.progress import ProgressReporter
 from protokube.errors import InvalidRequest, ProtokubeError, Refused, TryLater
 
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "ppc64le": "ppc64le", "s390x": "s390x"}

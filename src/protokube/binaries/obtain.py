@@ -14,16 +14,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from protokube.binaries import debian, shelf
+from protokube.binaries import cache_folder, debian
 from protokube.binaries.archives import COREDNS_ARCHIVES, ETCD_ARCHIVES
 from protokube.binaries.coredns import COREDNS
 from protokube.binaries.etcd import ETCD, OLDEST_TO_GET
 from protokube.binaries.gomodules import build_from_modules
 from protokube.binaries.kubernetes import KUBERNETES
 from protokube.binaries.product import CACHE, VERSION, Product, Release
+from protokube.binaries.progress import ProgressReporter, Silent
 from protokube.binaries.release import download_release
 from protokube.binaries.sources import SOURCES
-from protokube.binaries.telling import ProgressReporter, Silent
 from protokube.errors import InvalidRequest, ProtokubeError, Refused
 
 DOWNLOADS = {
@@ -93,16 +93,16 @@ def download(
     product: Product, version: str, cache: Path, mirrors: Sequence[str], progress: ProgressReporter
 ) -> Release:
     """Have this version's official release in the cache."""
-    with shelf.locked(product, cache, progress) as kept:
+    with cache_folder.locked(product, cache, progress) as kept:
         if found := product.find(version, cache):
             return found
-        draft = shelf.draft(kept, version)
+        draft = cache_folder.draft(kept, version)
         try:
             DOWNLOADS[product.key](version, draft, mirrors, progress)
         finally:
             if not any(draft.iterdir()):  # no mirror has this version, or none is reachable
                 draft.rmdir()
-        return shelf.finish(product, draft, kept, version)
+        return cache_folder.finish(product, draft, kept, version)
 
 
 def download_or_build(
@@ -141,14 +141,14 @@ def copy_folder(
     if requested not in (None, found):
         raise InvalidRequest(f"{folder} holds {product.name} {found}", want=f"{requested}, which was asked for")
     need_usable(product, found)
-    with shelf.locked(product, cache, progress) as kept:
+    with cache_folder.locked(product, cache, progress) as kept:
         if done := product.in_cache(found, cache):
             return done
-        draft = shelf.draft(kept, found)
+        draft = cache_folder.draft(kept, found)
         for name, path in there.items():
             with progress.step(f"{name} {found}"):
                 shutil.copyfile(path, draft / name)
-        return shelf.finish(product, draft, kept, found)
+        return cache_folder.finish(product, draft, kept, found)
 
 
 def _check(path: Path) -> None:

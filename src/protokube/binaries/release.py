@@ -12,7 +12,7 @@ from protokube.binaries.download import Absent, Unreachable, text
 from protokube.binaries.kubernetes import KUBERNETES, PROGRAMS
 from protokube.binaries.mirrors import Failed, architecture, checked, digest_at, from_any
 from protokube.binaries.product import VERSION
-from protokube.binaries.telling import ProgressReporter
+from protokube.binaries.progress import ProgressReporter
 from protokube.errors import InvalidRequest
 
 OFFICIAL = "https://dl.k8s.io/release"

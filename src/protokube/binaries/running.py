@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from protokube.binaries.telling import ProgressReporter
+from protokube.binaries.progress import ProgressReporter
 from protokube.errors import TryLater
 
 LAST_LINES = 12

@@ -162,7 +162,7 @@ def make_kubeconfig(source: Source, subject: Subject, server: str) -> tuple[str,
     """The kubeconfig, and when its certificate expires."""
     from protokube.manifests.kubeconfig import by_content
     from protokube.pki.authority import load_authority
-    from protokube.pki.ending import end_of
+    from protokube.pki.expiry import end_of
     from protokube.pki.issue import issue
     from protokube.pki.keystore import Keystore
     from protokube.pki.shared import CLUSTER_AUTHORITY

@@ -57,7 +57,7 @@ def image(images: tuple[str, ...], cluster: str | None, timeout: float, output: 
     from protokube.cli.shared.progress import Progress
     from protokube.cli.shared.root import need_root
     from protokube.local.bringup import CACHE
-    from protokube.local.loading import kept
+    from protokube.local.loading import image_store
     from protokube.local.loading.contents import ImageProblem
     from protokube.local.loading.load import changes, deliver, found, need_kubelet, need_room
     from protokube.local.node.kubehost import ctr
@@ -70,12 +70,12 @@ def image(images: tuple[str, ...], cluster: str | None, timeout: float, output: 
     progress = Progress(quiet=output == "json")
     progress.say("another load, if there is one")
     try:
-        with kept.locked(paths.images, timeout):
+        with image_store.locked(paths.images, timeout):
             with progress.step("read and judged") as step, found(images, paths.images) as good:
                 step.text = f"{several(len(good), 'archive')} read: {size(sum(each.size for each in good))}"
                 need_room(paths, good, hosts)
-                before = kept.read_index(paths.images)
-                kept.keep(paths.images, [(each.file, each.kept) for each in good])
+                before = image_store.read_index(paths.images)
+                image_store.keep(paths.images, [(each.file, each.kept) for each in good])
             with progress.step("hosts") as step:
                 outcomes = deliver(paths, admin, ctr(CACHE), good, timeout)
                 step.text = (

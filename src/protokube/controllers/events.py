@@ -12,8 +12,8 @@ import time
 from functools import partial
 from typing import Any, Protocol
 
+from protokube.controllers.event_correlator import EventCorrelator, News, WrittenEvent
 from protokube.controllers.guard import guarded
-from protokube.controllers.telling import EventCorrelator, News, WrittenEvent
 from protokube.kube.client import ApiError
 
 WAITING = 1000

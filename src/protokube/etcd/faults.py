@@ -2,7 +2,7 @@
 
 The gRPC code decides where it can. etcd uses one code for several causes, which differ by their text alone: every such
 text is in `KNOWN`, nowhere else, and each row is tested against the real etcd. So are the messages with which etcd
-exits, in `LAST_WORDS`; `etcd.lastwords` finds them in its output.
+exits, in `LAST_WORDS`; `etcd.fatal_messages` finds them in its output.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from protokube.errors import ProtokubeError, Refused, TryLater
 from protokube.etcd import NoSpace
-from protokube.members.lastwords import Ending
+from protokube.members.fatal_messages import Ending
 
 
 class Code(IntEnum):

@@ -16,7 +16,7 @@ from protokube.local.view.values import DiskView
 from protokube.members import diskfaults
 from protokube.members.diskfaults import FaultRecord
 from protokube.members.generation import Accepted, decode, encode
-from protokube.members.older import Older
+from protokube.members.older_copy import Older
 from protokube.store import NotThere, Store, layout
 
 

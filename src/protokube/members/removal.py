@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from protokube.members.older import Figures, Majority, Older, why_not_rejoin
+from protokube.members.older_copy import Figures, Majority, Older, why_not_rejoin
 from protokube.members.raftmark import LogPosition
 
 DAY = 86400.0

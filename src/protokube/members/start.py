@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from protokube.members.generation import is_open, is_unformed, is_untouched
 from protokube.members.identity import Identity, Unreadable, mismatch
-from protokube.members.older import Older, why_not_rejoin
+from protokube.members.older_copy import Older, why_not_rejoin
 from protokube.members.raftmark import LogPosition
 from protokube.members.removal import Later, Never, Removed
 from protokube.members.removal import decide as decide_removed

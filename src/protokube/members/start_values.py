@@ -7,7 +7,7 @@ from enum import Enum
 
 from protokube.members.generation import Generation
 from protokube.members.identity import Identity, Nominated, Unreadable
-from protokube.members.older import Majority, Older
+from protokube.members.older_copy import Majority, Older
 from protokube.members.raftmark import LogPosition
 from protokube.members.removal import Lacking
 

@@ -169,7 +169,7 @@ def _hosts(access: ZoneAccess) -> OpenZones:
 
 def _given(providers: Sequence[DnsProvider], access: ZoneAccess) -> OpenZones:
     from protokube.providers.dns.budget import Budget
-    from protokube.providers.dns.given import given
+    from protokube.providers.dns.given_zones import given
     from protokube.providers.dns.opened import OpenZones
 
     return OpenZones(given(*providers), Budget(), read_only=access.read_only)

@@ -14,7 +14,7 @@ from protokube.errors import ProtokubeError
 from protokube.store import Version
 from protokube.store.faults import Kind, fault, need
 from protokube.store.gs_request import Answer, caught, connect, kind_of, request
-from protokube.store.held import Held
+from protokube.store.lazy_connection import Held
 from protokube.store.objects import ABSENT
 from protokube.store.patience import PATIENT, Patience
 from protokube.store.wire import kind_of_status, words

@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote, urlsplit
 from protokube.errors import Refused
 from protokube.store import NotThere, Stored, Version
 from protokube.store.faults import Kind, fault, need
-from protokube.store.held import Held
+from protokube.store.lazy_connection import Held
 from protokube.store.paths import check_folder, check_path
 from protokube.store.patience import PATIENT, Patience
 from protokube.store.wire import kind_of_error, kind_of_status, words

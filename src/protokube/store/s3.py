@@ -17,7 +17,7 @@ from typing import Any
 
 from protokube.store import Version
 from protokube.store.faults import Kind, fault, need
-from protokube.store.held import Held
+from protokube.store.lazy_connection import Held
 from protokube.store.objects import ABSENT
 from protokube.store.patience import PATIENT, Patience
 from protokube.store.s3_errors import HINTS, caught, code_of, kind_of

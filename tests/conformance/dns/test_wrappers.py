@@ -9,7 +9,7 @@ from fakes.name_servers import a_text, an_address, change, create, delete
 from protokube.errors import Refused
 from protokube.providers.dns import BadRecord, DnsProvider
 from protokube.providers.dns.budget import Budget, BudgetedDns
-from protokube.providers.dns.given import given
+from protokube.providers.dns.given_zones import given
 from protokube.providers.dns.readonly import DryRun, ReadOnlyDns
 
 A, B = an_address("a"), an_address("b")

@@ -19,7 +19,7 @@ from protokube.binaries.etcd import ETCD
 from protokube.binaries.mirrors import architecture
 from protokube.binaries.obtain import Way, download_or_build, obtain
 from protokube.binaries.product import Release
-from protokube.binaries.telling import Silent
+from protokube.binaries.progress import Silent
 from protokube.errors import InvalidRequest, ProtokubeError, Refused, TryLater
 
 VERSION = "3.6.8"

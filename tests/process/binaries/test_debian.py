@@ -19,7 +19,7 @@ from protokube.binaries.debian import NEEDED, build_from_debian, build_settings,
 from protokube.binaries.debian_sources import one_line_sources, stanza_sources, upstream_version
 from protokube.binaries.kubernetes import KUBERNETES, PROGRAMS, find
 from protokube.binaries.obtain import copy_folder
-from protokube.binaries.telling import Silent
+from protokube.binaries.progress import Silent
 from protokube.errors import InvalidRequest, Refused, TryLater
 
 APT = """#!/bin/sh
@@ -149,7 +149,7 @@ def test_a_build_that_is_ended_leaves_no_compiler_behind(
         "from pathlib import Path; import signal, sys\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell has those in the background ignore it
         "from protokube.signals import ending_like_ctrl_c\n"
-        "from protokube.binaries.debian import build_from_debian; from protokube.binaries.telling import Silent\n"
+        "from protokube.binaries.debian import build_from_debian; from protokube.binaries.progress import Silent\n"
         "with ending_like_ctrl_c(): build_from_debian(Path(sys.argv[1]), Silent(), room=0)"
     )
     building = subprocess.Popen([sys.executable, "-c", script, tmp_path / "cache"], stderr=subprocess.DEVNULL)

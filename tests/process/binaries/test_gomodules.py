@@ -16,8 +16,8 @@ import pytest
 from fakes.mirror import get_kubernetes
 from protokube.binaries.gomodules import build_from_modules
 from protokube.binaries.kubernetes import PROGRAMS, find
+from protokube.binaries.progress import Silent
 from protokube.binaries.sources import KUBERNETES_SOURCE, Source
-from protokube.binaries.telling import Silent
 from protokube.errors import InvalidRequest, ProtokubeError, Refused, TryLater
 
 GO = """#!{python}

@@ -14,7 +14,7 @@ from fakes.mirror import VERSION, Mirror, dead_url, get_kubernetes, program, rel
 from protokube.binaries.kubernetes import PROGRAMS, find
 from protokube.binaries.mirrors import architecture
 from protokube.binaries.product import COMPLETE, Release
-from protokube.binaries.telling import Silent
+from protokube.binaries.progress import Silent
 from protokube.errors import InvalidRequest, ProtokubeError, Refused, TryLater
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from fakes.watch_server import WatchServer, session_with, until, watch_server
+from protokube.controllers.event_correlator import BURST, News, Regarding
 from protokube.controllers.events import WAITING, Events
-from protokube.controllers.telling import BURST, News, Regarding
 
 POD = Regarding(kind="Pod", name="web", namespace="shop", uid="u-1")
 NODE = Regarding(kind="Node", name="n1")

@@ -10,7 +10,7 @@ from builders.command import Call
 from protokube.cli.load import failure, lines, tree
 from protokube.errors import ExitCode
 from protokube.local.loading.delivery import Outcome
-from protokube.local.loading.kept import Kept
+from protokube.local.loading.image_store import Kept
 from protokube.local.loading.load import Found
 
 FOUND = Found(

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from builders.examples import examples
 from protokube.members.generation import Generation, is_open
 from protokube.members.identity import Identity, Nominated, Unreadable, mismatch
-from protokube.members.older import Figures, Majority, Older, why_not_rejoin
+from protokube.members.older_copy import Figures, Majority, Older, why_not_rejoin
 from protokube.members.raftmark import LogPosition
 from protokube.members.start import decide_start
 from protokube.members.start_values import Data, Decision, Join, Kind, Listed, Refuse, Seen, Start, Wait

@@ -7,7 +7,7 @@ from typing import Any
 
 from protokube.members.generation import Generation
 from protokube.members.identity import Identity, Nominated, Unreadable
-from protokube.members.older import Figures, Majority, Older
+from protokube.members.older_copy import Figures, Majority, Older
 from protokube.members.raftmark import LogPosition
 from protokube.members.start_values import Data, Listed, Seen
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from builders.examples import examples
 from protokube.errors import Refused
-from protokube.pki import ending
+from protokube.pki import expiry
 from protokube.pki.authority import make_authority
 from protokube.pki.check import judge
 from protokube.pki.files import sync_certificates
@@ -106,7 +106,7 @@ def test_real_certificates_of_three_masters_for_ten_years_and_then_words(tmp_pat
             issued += len(sync_certificates(folder, wanted, signers, now, Place(index, 3), lifetime))
             made = parsed((folder / "etcd-a-peer.crt").read_bytes())
             assert made.not_valid_before_utc.timestamp() <= now < made.not_valid_after_utc.timestamp() <= end
-        if ending.words("etcd-peer-ca", ending.ends(tmp_path / "0", signers)["etcd-peer-ca"], now):
+        if expiry.words("etcd-peer-ca", expiry.ends(tmp_path / "0", signers)["etcd-peer-ca"], now):
             warned.append(now)
 
     assert warned == [NOW + day * DAY for day in range(3285, 3650, 5)]
@@ -135,11 +135,11 @@ def test_what_ends_with_its_authority_is_good_until_then() -> None:
     ],
 )
 def test_the_end_of_an_authority_is_told_a_year_ahead(days: float, says: str) -> None:
-    assert ending.words("etcd-peer-ca", NOW + days * DAY, NOW) == says
+    assert expiry.words("etcd-peer-ca", NOW + days * DAY, NOW) == says
 
 
 def test_an_authority_that_is_not_here_or_cannot_be_read_has_no_end_yet(tmp_path: Path) -> None:
     (tmp_path / "broken.crt").write_text("garbage")
     (tmp_path / "folder.crt").mkdir()
 
-    assert ending.ends(tmp_path, ["absent", "broken", "folder"]) == {}
+    assert expiry.ends(tmp_path, ["absent", "broken", "folder"]) == {}

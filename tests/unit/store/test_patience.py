@@ -8,7 +8,7 @@ import pytest
 
 from protokube.errors import Refused, TryLater
 from protokube.store import Unsure
-from protokube.store.held import Held
+from protokube.store.lazy_connection import Held
 from protokube.store.patience import PATIENT, Busy, Patience
 
 AT_ONCE = Patience(pauses=(0, 0))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from protokube.agent.cache import Confirmed, StepCache, is_fresh, is_recent, seconds_left
 from protokube.agent.round import Round
 from protokube.manifests.etcd import PKI
-from protokube.pki import ending
+from protokube.pki import expiry
 from protokube.pki.renewal import look_every
 
 STEP = "keys"
@@ -66,13 +66,13 @@ def warn(round_: Round) -> None:
         edges.clock.monotonic(),
     )
     if not is_fresh(cache.authorities, names, now, CHECK_EVERY):
-        cache.ends = ending.ends(edges.inside(PKI), names)
+        cache.ends = expiry.ends(edges.inside(PKI), names)
         cache.authorities = Confirmed(names, now)
     today = edges.clock.now()
     for name, end in cache.ends.items():
-        if text := ending.words(name, end, today):
-            report = round_.report.needs_a_person if ending.is_urgent(end, today) else round_.report.warn
-            report(STEP, text, hint=ending.HINT)
+        if text := expiry.words(name, end, today):
+            report = round_.report.needs_a_person if expiry.is_urgent(end, today) else round_.report.warn
+            report(STEP, text, hint=expiry.HINT)
 
 
 def _group_key(names: Sequence[str]) -> str:

@@ -20,7 +20,7 @@ from protokube.agent.round import Round
 from protokube.config.places import own_folder
 from protokube.manifests.component import ComponentPod, reads
 from protokube.manifests.etcd import PKI
-from protokube.pki.ending import end_of
+from protokube.pki.expiry import end_of
 from protokube.pki.renewal import due_left
 
 NOTICED = 1800.0

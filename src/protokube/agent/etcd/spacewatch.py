@@ -17,8 +17,8 @@ from protokube.agent.edges import Clock
 from protokube.agent.maintenance import Job, Own, Sight
 from protokube.errors import Refused, TryLater
 from protokube.etcd import MaintainedEtcd, Status
-from protokube.etcd.filling import biggest
-from protokube.members.filling import Share
+from protokube.etcd.prefix_sizes import biggest
+from protokube.members.prefix_sizes import Share
 from protokube.members.space import OLD_ENOUGH
 from protokube.members.space_values import Sample
 

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from protokube.agent.round import MountedVolume, Round
-from protokube.agent.volume import lastwords, mounted_volumes, raftmarks
+from protokube.agent.volume import fatal_messages, mounted_volumes, raftmarks
 from protokube.errors import Refused, TryLater
 from protokube.etcd import Etcd, Status
 from protokube.etcd.wal import UnreadableLog
 from protokube.members.generation import Accepted, Generation
 from protokube.members.identity import Identity
-from protokube.members.older import Majority, Older, Voter, majority_without, older_copy
+from protokube.members.older_copy import Majority, Older, Voter, majority_without, older_copy
 from protokube.members.raftmark import LogPosition, RaftMark
 from protokube.members.start_values import Listed
 
@@ -53,7 +53,7 @@ def gather(round_: Round, disk: MountedVolume, generation: Generation | None) ->
         )
     except UnreadableLog as why:
         return Evidence(unreadable_log=str(why))
-    lastwords.record(round_, disk, position)  # first: it updates the mark that the disk is compared with
+    fatal_messages.record(round_, disk, position)  # first: it updates the mark that the disk is compared with
     client = round_.edges.etcd[disk.etcd.key]
     answers = client.survey(PATIENCE, unlikely=disk.member.name)
     members = _listed(client, position.member_id, answers)

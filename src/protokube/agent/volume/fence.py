@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from protokube.agent import links
 from protokube.agent.round import Round
-from protokube.agent.volume import inventory, lastwords, leaving, mounted_volumes, verified
+from protokube.agent.volume import fatal_messages, inventory, leaving, mounted_volumes, verified
 from protokube.agent.volume.leaving import leave
 from protokube.errors import TryLater
 from protokube.host import Mount
@@ -37,7 +37,7 @@ def sync(round_: Round) -> None:
         kept = f"; serving {', '.join(held)} goes on, since the attachment is the lock" if held else ""
         raise TryLater(f"{why.message}{kept}", saw=why.saw, hint=why.hint) from why
     inventory.count_gone(round_)
-    lastwords.prune(round_, held)
+    fatal_messages.prune(round_, held)
     for volume, mount in held.items():
         with round_.reported(STEP, volume):
             _one(round_, volume, mount)
@@ -62,9 +62,9 @@ def _one(round_: Round, volume: str, mount: Mount) -> None:
         if listed is not None and listed.attached_to not in (None, edges.me.id):
             _confirm(round_, listed)
         leave(round_, volume, etcd_cluster, mount, why, STEP)
-    elif isinstance(identity, Identity) and checked and (proof := lastwords.of_a_copy(round_, mount, identity)):
+    elif isinstance(identity, Identity) and checked and (proof := fatal_messages.of_a_copy(round_, mount, identity)):
         why = f"it is an older copy, as etcd proves: {proof.sentence}"
-        leave(round_, volume, etcd_cluster, mount, why, STEP, lambda: lastwords.note(edges, volume, proof))
+        leave(round_, volume, etcd_cluster, mount, why, STEP, lambda: fatal_messages.note(edges, volume, proof))
 
 
 def _answers(round_: Round, mount: Mount) -> bool:

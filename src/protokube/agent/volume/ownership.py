@@ -6,21 +6,29 @@ at the provider are written again by the holder.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
 from protokube.agent.etcd import generations, quorum
 from protokube.agent.names import member_names
 from protokube.agent.round import MountedVolume, Round
-from protokube.agent.volume import inventory, lastwords, mounted_volumes, raftmarks, removals, stopped, unused, verified
+from protokube.agent.volume import (
+    fatal_messages,
+    inventory,
+    mounted_volumes,
+    raftmarks,
+    removals,
+    stopped,
+    unused,
+    verified,
+)
 from protokube.agent.volume.evidence import Evidence, gather, rejoin_note
 from protokube.agent.volume.formatgate import nonce_of
 from protokube.agent.wanted import EtcdCluster, Member
 from protokube.errors import Refused, TryLater
 from protokube.members.generation import FORMED, FORMING, Generation, is_untouched
 from protokube.members.identity import Identity, Nominated
-from protokube.members.older import Older
+from protokube.members.older_copy import Older
 from protokube.members.start import decide_start
 from protokube.members.start_values import Data, Decision, Join, Kind, Listed, Refuse, Seen, Start, Wait
 from protokube.providers.volumes import Volume
@@ -112,7 +120,7 @@ def decide(round_: Round, disk: MountedVolume) -> Decision:
     # A newly started etcd may have written its data since the disk was read, and may be in the member list by now:
     # reading the disk again after the list keeps us from treating a live member as one that lost its data.
     data = disk.data if goes_on else mounted_volumes.data_on(disk)
-    corrupt = lastwords.corrupt(round_, disk) if goes_on and disk.verified else ""
+    corrupt = fatal_messages.corrupt(round_, disk) if goes_on and disk.verified else ""
     generation = _record(round_, disk) if goes_on else generations.read(round_, disk.etcd.key)
     proven = disk.identity is None and disk.empty and disk.listed is not None and _made_by_us(disk)
     source = disk.listed or disk.identity
@@ -289,6 +297,3 @@ def _mark(round_: Round, disk: MountedVolume) -> None:
 def _took_part(disk: MountedVolume) -> bool:
     """A late founding member must stay unformed until it has data, or it could never start."""
     return disk.data is Data.PRESENT
-
-
-__all__: Sequence[str] = ["Seen", "decide", "decide_if_blank", "settle", "sync"]

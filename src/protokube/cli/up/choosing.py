@@ -11,9 +11,9 @@ from protokube.errors import Problem, ProtokubeError, Refused
 
 if TYPE_CHECKING:
     from protokube.binaries.product import Release
-    from protokube.binaries.telling import ProgressReporter
+    from protokube.binaries.progress import ProgressReporter
     from protokube.cli.shared.inputs import Texts
-    from protokube.cli.up.before import ClusterShape
+    from protokube.cli.up.existing import ClusterShape
     from protokube.config.complete import Config
     from protokube.local.etcd_choice import Etcd
     from protokube.spec.parse import Spec

@@ -13,14 +13,6 @@ import click
 from protokube.cli.shared.options import show_warnings
 from protokube.cli.shared.progress import Progress
 from protokube.cli.shared.root import need_root
-from protokube.cli.up.before import (
-    ClusterShape,
-    existing_cluster,
-    keep_earlier_options,
-    kept_spec,
-    members_of,
-    need_the_same,
-)
 from protokube.cli.up.choosing import (
     complete_here,
     default_spec,
@@ -30,6 +22,14 @@ from protokube.cli.up.choosing import (
     need_kubernetes,
     read_default_spec,
     read_spec,
+)
+from protokube.cli.up.existing import (
+    ClusterShape,
+    existing_cluster,
+    keep_earlier_options,
+    kept_spec,
+    members_of,
+    need_the_same,
 )
 from protokube.cli.up.outside import configure_outside, summary
 from protokube.cli.up.waiting import await_nodes, await_quorum, await_ready, for_a_person

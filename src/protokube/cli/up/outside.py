@@ -38,7 +38,7 @@ def outside_arguments(config: Config, *, isolated: bool) -> dict[str, Any]:
     """The arguments of the daemon's `set_outside`."""
     from protokube.local.bringup import CACHE
     from protokube.local.outside import slirp
-    from protokube.local.outside.wish import in_one_line
+    from protokube.local.outside.config import in_one_line
 
     tree = config.cluster
     arguments: dict[str, Any] = {

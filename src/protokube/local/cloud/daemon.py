@@ -31,7 +31,7 @@ from protokube.local.cloud.ports import Forwards
 from protokube.local.cloud.template import Template
 from protokube.local.dns.names import Names
 from protokube.local.host import cgroups, hosts, leftovers, network
-from protokube.local.outside.way import Outside
+from protokube.local.outside.outbound import Outside
 
 log = logging.getLogger("protokube.local")
 

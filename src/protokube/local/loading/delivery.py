@@ -20,7 +20,7 @@ from protokube.errors import Refused, TryLater
 from protokube.local.base.paths import Paths
 from protokube.local.host import hosts
 from protokube.local.image.ctr import LOADED, RUNTIME_CONFIG, Ctr, await_notice, digests, import_archive
-from protokube.local.loading.kept import Kept
+from protokube.local.loading.image_store import Kept
 from protokube.providers.clients.local import LocalClient
 
 State = Literal["imported", "unchanged", "gone", "refused", "failed"]

@@ -18,11 +18,11 @@ from typing import Literal
 from protokube.errors import InvalidRequest, Problem
 from protokube.local.base.paths import Paths
 from protokube.local.image.images import ARCHITECTURES
-from protokube.local.loading import exports, kept
+from protokube.local.loading import exports, image_store
 from protokube.local.loading.archive import judge
 from protokube.local.loading.contents import ImageProblem
 from protokube.local.loading.delivery import Delivery, Outcome, living, with_kubelet
-from protokube.local.loading.kept import Kept
+from protokube.local.loading.image_store import Kept
 from protokube.local.loading.reading import read_archive
 from protokube.providers.clients.local import LocalClient
 
@@ -110,7 +110,7 @@ def contradictions(good: Sequence[Found]) -> list[Problem]:
 
 def changes(before: Sequence[Kept], good: Sequence[Found]) -> Mapping[str, Change]:
     """By name, how loading these archives changes the stored images. Pure."""
-    owned = kept.owners(before)
+    owned = image_store.owners(before)
     result: dict[str, Change] = {}
     for each in good:
         for name in each.kept.names:
@@ -122,7 +122,7 @@ def changes(before: Sequence[Kept], good: Sequence[Found]) -> Mapping[str, Chang
 def need_room(paths: Paths, good: Sequence[Found], hosts: int) -> None:
     """Check disk space for the archives, and on each host for a copy and its unpacked content."""
     new = [each.size for each in good if not (paths.images / each.kept.file).exists()]
-    kept.need_room(paths.images, sum(new) * (1 + 2 * hosts))
+    image_store.need_room(paths.images, sum(new) * (1 + 2 * hosts))
 
 
 def need_kubelet(paths: Paths, admin: LocalClient) -> int:

@@ -20,7 +20,7 @@ from typing import Any
 from protokube.errors import ProtokubeError
 from protokube.local.host import cgroups
 from protokube.local.image.ctr import LOADED, NAMESPACE, RUNTIME_CONFIG, SOCKET, Ctr, import_archive
-from protokube.local.loading import kept
+from protokube.local.loading import image_store
 from protokube.local.loading.contents import ImageProblem
 
 __all__ = [
@@ -63,7 +63,7 @@ class RuntimeConfig:
     kubelet: Sequence[str]
     """The kubelet's command, without the flags that only the host itself knows."""
     loaded: str = ""
-    """The folder of the images that a user loaded; see `loading.kept`."""
+    """The folder of the images that a user loaded; see `loading.image_store`."""
 
     def encode(self) -> str:
         return json.dumps(asdict(self), sort_keys=True)
@@ -160,7 +160,7 @@ def import_loaded(folder: Path) -> None:
     Existing names are imported, too: the image may have been replaced while this containerd did not run.
     """
     try:
-        loaded = kept.read_index(folder)
+        loaded = image_store.read_index(folder)
     except (OSError, ImageProblem) as why:
         _log_error("loaded images", why)
         return

@@ -24,10 +24,10 @@ from protokube.local.base.paths import Paths
 from protokube.local.cloud.host_registry import HostRegistry
 from protokube.local.cloud.volumes import Volumes
 from protokube.local.host import hosts
-from protokube.local.outside.wish import SETTING
+from protokube.local.outside.config import SETTING
 from protokube.local.view.values import ROUNDS_EVERY, AgentView, DaemonView, HostView, MountedVolumeView, OutsideView
 from protokube.members.generation import Generation, decode
-from protokube.members.older import Figures, Older
+from protokube.members.older_copy import Figures, Older
 from protokube.providers.clients.local import LocalClient
 from protokube.records import Record
 from protokube.store import layout

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from protokube.agent.report import Note
 from protokube.members.alarms import Alarm
-from protokube.members.older import Older
+from protokube.members.older_copy import Older
 from protokube.members.start_values import Listed
 
 ROUNDS_EVERY = 10.0

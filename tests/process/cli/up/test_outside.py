@@ -11,7 +11,7 @@ from builders.config import completed
 from builders.view import FakeCloud
 from protokube.cli.up.outside import configure_outside, is_isolated, outside_arguments, ranges, summary
 from protokube.errors import Refused
-from protokube.local.outside.wish import in_one_line
+from protokube.local.outside.config import in_one_line
 from protokube.providers.clients.local import LocalClient
 
 CONFIG = completed(cloud="local", masters=1, kubernetesVersion="1.34.1", name="dev")

@@ -19,7 +19,7 @@ from protokube.cli.wiring import machine_keys
 from protokube.local.bringup import ensure_authorities
 from protokube.manifests.etcd import PKI
 from protokube.pki.authority import YEARS, make_authority
-from protokube.pki.ending import end_of
+from protokube.pki.expiry import end_of
 from protokube.pki.renewal import DAY
 from protokube.store.memory import MemoryStore
 

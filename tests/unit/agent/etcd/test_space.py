@@ -22,7 +22,7 @@ from protokube.agent.report import Report
 from protokube.agent.round import Round
 from protokube.errors import Refused, TryLater
 from protokube.etcd import Alarm, KeyValue, Status
-from protokube.etcd.filling import PAGE, biggest
+from protokube.etcd.prefix_sizes import PAGE, biggest
 from protokube.host.supervised import Supervised, Workers
 from protokube.members.remedy import Remedy, decode, encode
 from protokube.members.start_values import Listed

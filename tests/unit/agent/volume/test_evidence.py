@@ -19,7 +19,7 @@ from protokube.errors import TryLater
 from protokube.etcd import Status
 from protokube.etcd.wal import UnreadableLog
 from protokube.members.generation import Accepted, Generation
-from protokube.members.older import Figures, Majority, Older
+from protokube.members.older_copy import Figures, Majority, Older
 from protokube.members.raftmark import LogPosition, RaftMark, encode
 from protokube.members.start_values import Listed
 from protokube.store import layout

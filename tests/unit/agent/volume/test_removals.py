@@ -24,7 +24,7 @@ from protokube.errors import ProtokubeError, Refused, TryLater
 from protokube.etcd import Status
 from protokube.host import Mount
 from protokube.members.generation import Generation, decode
-from protokube.members.older import Majority
+from protokube.members.older_copy import Majority
 from protokube.members.raftmark import LogPosition
 from protokube.members.removal import DAY, Lacking, Readded
 from protokube.members.start_values import Data, Kind, Listed

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from protokube.binaries.product import Release
-from protokube.binaries.telling import Silent
+from protokube.binaries.progress import Silent
 from protokube.cli.up.choosing import (
     complete_here,
     default_spec,

@@ -18,7 +18,7 @@ from protokube.controllers.dns.write.zones import RECORDS_EVERY, ZONES_EVERY, Zo
 from protokube.controllers.dns.write.zonework import Policy
 from protokube.errors import Refused, TryLater
 from protokube.providers.dns import DnsProvider
-from protokube.providers.dns.given import GivenZones, given
+from protokube.providers.dns.given_zones import GivenZones, given
 from protokube.providers.dns.memory import MemoryDns
 from protokube.records.zones import Zone
 

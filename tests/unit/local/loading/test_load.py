@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from protokube.errors import ExitCode
-from protokube.local.loading.kept import Kept
+from protokube.local.loading.image_store import Kept
 from protokube.local.loading.load import BadImages, Found, changes, contradictions, found, machine
 from unit.local.loading.archives import packed, saved
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protokube.errors import InvalidRequest
+from protokube.local.outside.config import OutsideConfig
 from protokube.local.outside.routes import NEVER, Inside, outside_commands, pod_commands, read_ranges
-from protokube.local.outside.wish import OutsideConfig
 
 RANGES = st.lists(st.ip_addresses(v=4).map(lambda address: IPv4Network((address, 12), strict=False)), max_size=3)
 

@@ -18,7 +18,7 @@ from protokube.controllers.dns.decide.desired import source_of
 from protokube.controllers.dns.read.watching import Seen
 from protokube.controllers.dns.tell.unmet import marks_changed, unmet
 from protokube.controllers.dns.write.zonework import Outcome
-from protokube.controllers.telling import News, Regarding
+from protokube.controllers.event_correlator import News, Regarding
 from protokube.records.batches import Unit
 from protokube.records.onename import held
 from protokube.records.owners import Mark

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from builders.dns_objects import LATER, Document, a_node, a_pod, a_service, an_ingress
 from clusters.dns_round import Story, a_record
 from protokube.controllers.dns.tell.events import AGAIN, BURST, MANY, event_reporter, warnings
-from protokube.controllers.telling import News
+from protokube.controllers.event_correlator import News
 from protokube.providers.dns import BadRecord
 from protokube.providers.dns.memory import MemoryDns
 from protokube.records import Change

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from protokube.binaries.product import COMPLETE, Product, Release
-from protokube.binaries.telling import ProgressReporter
+from protokube.binaries.progress import ProgressReporter
 from protokube.errors import Refused
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protokube.etcd.lastwords import find
-from protokube.members.lastwords import Ending, LastWords
+from protokube.etcd.fatal_messages import find
+from protokube.members.fatal_messages import Ending, LastWords
 
 steady = settings(derandomize=True, deadline=None)
 AT = datetime(2026, 11, 17, 2, 12, 52, 343000, tzinfo=UTC).timestamp()

@@ -3,7 +3,7 @@
 A restored snapshot has the right identity but lacks what its member has acknowledged since. Two records are kept off
 the disk: the epoch of its last mount, written after the one on the disk, and the raft mark, written only after the log
 was flushed. So the current disk is never behind either of them, and a disk that is behind one is an older copy. The
-mark may also have an index that raft has shown to be missing from a disk, see `members.lastwords`.
+mark may also have an index that raft has shown to be missing from a disk, see `members.fatal_messages`.
 
 The hard part is to recover without a person. The copy may be set aside only if a majority of all voters, this member
 not counted, proves that it has everything that the disk or the records know of.

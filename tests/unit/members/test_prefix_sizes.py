@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protokube.members.filling import EXAMPLES, Examples, Share, prefix_of, shares
+from protokube.members.prefix_sizes import EXAMPLES, Examples, Share, prefix_of, shares
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protokube.controllers.telling import (
+from protokube.controllers.event_correlator import (
     BURST,
     REFILL,
     REMEMBERED,

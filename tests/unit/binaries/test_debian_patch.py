@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protokube.binaries.debian_mend import FITTING, MODULE, PACKAGE, mend, replace_code
+from protokube.binaries.debian_patch import FITTING, MODULE, PACKAGE, mend, replace_code
 from protokube.errors import Refused, TryLater
 
 OLD = {"go_above_17.go": "old", "go_below_17.go": "old", "type_map.go": "old", "BUILD": "old", "LICENSE": "free"}

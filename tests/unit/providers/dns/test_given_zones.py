@@ -6,7 +6,7 @@ import pytest
 
 from protokube.errors import Refused
 from protokube.providers.dns import ZoneProvider
-from protokube.providers.dns.given import GivenZones, given
+from protokube.providers.dns.given_zones import GivenZones, given
 from protokube.providers.dns.memory import MemoryDns
 from protokube.records.zones import Zone
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from protokube.etcd.faults import last_words
-from protokube.members.lastwords import Ending, LastWords
+from protokube.members.fatal_messages import Ending, LastWords
 
 CRI = re.compile(r"(\d{4}-\d\d-\d\dT\S+) (?:stdout|stderr) ([FP])\S* ?(.*)")
 CAPNSLOG = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+) ([A-Z]) \| ([a-z0-9/_-]+): (.*)")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protokube.members.lastwords import Ending, LastWords, corrupt_words, proof_of_a_copy
+from protokube.members.fatal_messages import Ending, LastWords, corrupt_words, proof_of_a_copy
 from protokube.members.raftmark import LogPosition, RaftMark, is_behind
 
 steady = settings(derandomize=True, deadline=None)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.examples import examples
-from protokube.members.older import Figures, Majority, Older, Voter, majority_without, older_copy, why_not_rejoin
+from protokube.members.older_copy import Figures, Majority, Older, Voter, majority_without, older_copy, why_not_rejoin
 from protokube.members.raftmark import LogPosition, RaftMark
 from unit.members.worlds import AHEAD, CLUSTER, OLDER, POSITION
 

@@ -21,9 +21,9 @@ from protokube.local.base.paths import Paths
 from protokube.local.dns.names import Names
 from protokube.local.host import hosts, leftovers
 from protokube.local.outside import routes
+from protokube.local.outside.config import SETTING, OutsideConfig, in_one_line
 from protokube.local.outside.process import READY_SECONDS, OutsideProcess
 from protokube.local.outside.slirp import Program
-from protokube.local.outside.wish import SETTING, OutsideConfig, in_one_line
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import zip_longest
 
 from protokube.etcd import MaintainedEtcd
-from protokube.members.filling import Examples, Share, prefix_of, shares
+from protokube.members.prefix_sizes import Examples, Share, prefix_of, shares
 
 PAGE, PAGES = 1000, 300
 """Keys in one page; pages. Further keys are not counted."""

@@ -20,12 +20,12 @@ from protokube.agent.volume import mounted_volumes, raftmarks, verified
 from protokube.agent.volume.runnotes import RunNotes
 from protokube.agent.wanted import EtcdCluster
 from protokube.errors import Refused, TryLater
-from protokube.etcd import lastwords
+from protokube.etcd import fatal_messages
 from protokube.etcd.wal import UnreadableLog
 from protokube.host import Mount, podlogs
 from protokube.host.bounded import bounded
+from protokube.members.fatal_messages import LastWords, corrupt_words, proof_of_a_copy
 from protokube.members.identity import Identity
-from protokube.members.lastwords import LastWords, corrupt_words, proof_of_a_copy
 from protokube.members.raftmark import LogPosition
 
 STEP = "etcd"
@@ -174,7 +174,7 @@ def _read_output(round_: Round, etcd: EtcdCluster) -> Sequence[LastWords]:
         files = podlogs.newest(folder, NAMESPACE, etcd.pod.name, CONTAINER, others)
         if known is not None and known[0] == files:
             return known
-        return files, lastwords.find(line for file in files for line in podlogs.lines(file))
+        return files, fatal_messages.find(line for file in files for line in podlogs.lines(file))
 
     try:
         output[etcd.pod.name] = found = bounded(

@@ -15,7 +15,8 @@ from builders.command import Call
 from builders.config import completed
 from protokube.agent.launchdata import from_config
 from protokube.agent.wanted import to_tree
-from protokube.cli.up.before import (
+from protokube.cli.up.choosing import complete_here, default_spec, read_default_spec, read_spec
+from protokube.cli.up.existing import (
     ClusterShape,
     existing_cluster,
     keep_earlier_options,
@@ -23,7 +24,6 @@ from protokube.cli.up.before import (
     members_of,
     need_the_same,
 )
-from protokube.cli.up.choosing import complete_here, default_spec, read_default_spec, read_spec
 from protokube.errors import ExitCode, Refused
 from protokube.local.base.paths import Paths
 from protokube.spec.parse import Spec
