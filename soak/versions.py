@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from protokube.binaries.etcd import ETCD
 from protokube.binaries.kubernetes import KUBERNETES
-from protokube.binaries.obtain import Way, obtain
+from protokube.binaries.obtain import Origin, obtain
 from protokube.binaries.product import CACHE
 from protokube.cli.shared.progress import Progress
 from protokube.config.etcd_versions import etcd_for
@@ -25,8 +25,8 @@ def get(version: str) -> str:
     named = etcd_for(parse(version) or DEFAULT)
     etcd = BUILT_ETCD.get(named.rpartition(".")[0], named)
     if not etcd.startswith("3.4."):  # that one is Debian's
-        obtain(ETCD, etcd, CACHE, Way(build=True), Progress())
-    return str(obtain(KUBERNETES, version, CACHE, Way(build=True), Progress()).folder)
+        obtain(ETCD, etcd, CACHE, Origin(build=True), Progress())
+    return str(obtain(KUBERNETES, version, CACHE, Origin(build=True), Progress()).folder)
 
 
 def run(budget: Budget) -> Outcome:

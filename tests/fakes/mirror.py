@@ -15,7 +15,7 @@ from typing import Any
 
 from protokube.binaries.kubernetes import KUBERNETES, PROGRAMS
 from protokube.binaries.mirrors import architecture
-from protokube.binaries.obtain import Way, obtain
+from protokube.binaries.obtain import Origin, obtain
 from protokube.binaries.product import Release
 from protokube.binaries.progress import ProgressReporter
 
@@ -36,9 +36,11 @@ def release(version: str = VERSION) -> dict[str, bytes]:
     return {**programs, **sums}
 
 
-def get_kubernetes(version: str | None, cache: Path, progress: ProgressReporter | None = None, **way: Any) -> Release:
+def get_kubernetes(
+    version: str | None, cache: Path, progress: ProgressReporter | None = None, **origin: Any
+) -> Release:
     """As the command gets it; how is said as with its options."""
-    return obtain(KUBERNETES, version, cache, Way(**way), progress)
+    return obtain(KUBERNETES, version, cache, Origin(**origin), progress)
 
 
 def a_folder(folder: Path, version: str = VERSION, names: tuple[str, ...] = PROGRAMS) -> Path:

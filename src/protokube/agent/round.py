@@ -14,7 +14,7 @@ from protokube.agent.wanted import EtcdCluster, MasterConfig, Member
 from protokube.errors import ProtokubeError, Refused, TryLater
 from protokube.host import Mount
 from protokube.members.diskfaults import FaultRecord
-from protokube.members.fatal_messages import LastWords
+from protokube.members.fatal_messages import FatalMessage
 from protokube.members.generation import Generation
 from protokube.members.identity import Identity, Unreadable
 from protokube.members.older_copy import Older
@@ -78,7 +78,7 @@ class Round:
     """By volume: the disk error with which reading its identity failed."""
     disk_faults: dict[str, FaultRecord | None] = field(default_factory=dict)
     """By volume: how often its file system broke lately; None if the store could not be read."""
-    last_words: dict[str, Sequence[LastWords]] = field(default_factory=dict)
+    fatal_messages: dict[str, Sequence[FatalMessage]] = field(default_factory=dict)
     """By pod: etcd's fatal messages in the container log, as first read in this round."""
     leaving: dict[str, str] = field(default_factory=dict)
     """Volumes that are being unmounted, with their etcd cluster; "" where that is unknown."""

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from protokube.apiproxy.backends import Backends
 from protokube.apiproxy.check import Checker
-from protokube.apiproxy.relay import CHUNK, Carried, enable_keepalive, reset
+from protokube.apiproxy.relay import CHUNK, Relay, enable_keepalive, reset
 from protokube.apiproxy.resolver import Resolver
 from protokube.apiproxy.status import Tree, sentences, snapshot
 from protokube.errors import TryLater
@@ -55,7 +55,7 @@ class Proxy:
         self._unresolved = ""
         self._state = Backends(identity=config.identity)
         self._snapshot: Tree = {}
-        self._through: defaultdict[str, set[Carried]] = defaultdict(set)
+        self._through: defaultdict[str, set[Relay]] = defaultdict(set)
         self._clients: set[asyncio.Task[None]] = set()
         self._checkers: dict[str, Checker] = {}
         self._checking: dict[str, asyncio.Task[None]] = {}
@@ -81,8 +81,8 @@ class Proxy:
             server.close()
             for each in (*tasks, *self._checking.values(), *self._clients):
                 each.cancel()
-            for carried in [each for all_of_one in self._through.values() for each in all_of_one]:
-                carried.reset()
+            for relay in [each for relays in self._through.values() for each in relays]:
+                relay.reset()
 
     async def _resolve(self) -> None:
         while True:
@@ -91,7 +91,7 @@ class Proxy:
                 self._unresolved = ""
             except TryLater as why:
                 addresses, self._unresolved = (), why.message
-            busy = {address for address, carried in self._through.items() if carried}
+            busy = {address for address, relays in self._through.items() if relays}
             self._become(self._state.resolved(addresses, asyncio.get_running_loop().time(), busy))
             await asyncio.sleep(RESOLVE_EVERY)
 
@@ -122,9 +122,9 @@ class Proxy:
         """Replace the state and apply it: cut connections, close checkers, report changes."""
         self._state = state
         for address in state.cut():
-            if carried := self._through.pop(address, None):
-                log.info("%d connections to %s are cut; clients reconnect to another API server", len(carried), address)
-                for each in carried:
+            if relays := self._through.pop(address, None):
+                log.info("%d connections to %s are cut; clients reconnect to another API server", len(relays), address)
+                for each in relays:
                     each.reset()
         for address in self._checkers.keys() - state.known.keys() - self._checking.keys():
             self._checkers.pop(address).close()
@@ -155,13 +155,13 @@ class Proxy:
             except OSError:
                 self._become(self._state.suspected(address, asyncio.get_running_loop().time()))
                 continue
-            carried = Carried(writer, far_writer)
-            self._through[address].add(carried)
+            relay = Relay(writer, far_writer)
+            self._through[address].add(relay)
             self._become(self._state.connected(address))  # this cuts it if the address turned bad meanwhile
             try:
-                await carried.run(reader, far_reader)
+                await relay.run(reader, far_reader)
             finally:
-                self._through[address].discard(carried)
+                self._through[address].discard(relay)
             return
         log.info(
             "a connection is refused: %s",

@@ -17,7 +17,7 @@ GIVE_UP_MS = 15_000
 """How long sent data may stay unacknowledged until the kernel closes the connection: the machine is gone."""
 
 
-class Carried:
+class Relay:
     """One client's connection and its connection to an API server."""
 
     def __init__(self, near: asyncio.StreamWriter, far: asyncio.StreamWriter) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from protokube.binaries import cache_folder
-from protokube.binaries.debian_patch import mend
+from protokube.binaries.debian_patch import patch
 from protokube.binaries.debian_sources import one_line_sources, stanza_sources, upstream_version
 from protokube.binaries.kubernetes import KUBERNETES, PROGRAMS
 from protokube.binaries.product import Release
@@ -59,7 +59,7 @@ def _build(work: Path, kept: Path, run: Runner, requested: str | None) -> Releas
     if found := KUBERNETES.in_cache(version, kept.parent):
         return found
     with run.progress.step("outdated dependency replaced"):
-        mend(source, work, run)
+        patch(source, work, run)
     settings = build_settings(version, work, os.environ)
     made = source / "_output" / "local" / "go" / "bin"
     draft = cache_folder.draft(kept, version)

@@ -23,7 +23,7 @@ UNSAFE = "Kubernetes built without it would be unsafe: its API server dies when 
 Run = Callable[[Sequence[str], Path], None]
 
 
-def mend(source: Path, work: Path, run: Run) -> None:
+def patch(source: Path, work: Path, run: Run) -> None:
     """Replace the vendored code if it is too old; refused if the replacement cannot be downloaded or is too old."""
     carried = source / "vendor" / MODULE
     if not carried.is_dir() or (carried / FITTING).exists():

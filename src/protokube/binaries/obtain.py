@@ -34,7 +34,7 @@ DOWNLOADS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class Origin:
     """Where to get binaries from; by default the official releases."""
 
     folder: Path | None = None
@@ -54,26 +54,26 @@ def obtain(
     product: Product,
     version: str | None,
     cache: Path = CACHE,
-    way: Way | None = None,
+    origin: Origin | None = None,
     progress: ProgressReporter | None = None,
 ) -> Release:
     """Have this version in the cache. Without a version: the folder's, Debian's, or the newest on this machine."""
-    way, progress = way or Way(), progress or Silent()
-    way.check()
-    if (version or not (way.folder or way.build)) and (found := product.find(version, cache)):
+    origin, progress = origin or Origin(), progress or Silent()
+    origin.check()
+    if (version or not (origin.folder or origin.build)) and (found := product.find(version, cache)):
         return found
     requested = None if version is None else product.plain_version(version)
     need_usable(product, requested)
-    if way.folder is not None:
-        return copy_folder(product, way.folder, cache, progress, requested)
-    if way.build and product is KUBERNETES and requested in (None, debian.VERSION):
+    if origin.folder is not None:
+        return copy_folder(product, origin.folder, cache, progress, requested)
+    if origin.build and product is KUBERNETES and requested in (None, debian.VERSION):
         return debian.build_from_debian(cache, progress, requested)
     if requested is None:
         message = f"there is no {product.name} in {cache} yet"
         raise InvalidRequest(message, hint=f"name a version, such as {product.example}")
-    if way.build:
-        return build_from_modules(SOURCES[product.key], requested, cache, progress, unverified=way.unverified)
-    return download(product, requested, cache, way.mirrors, progress)
+    if origin.build:
+        return build_from_modules(SOURCES[product.key], requested, cache, progress, unverified=origin.unverified)
+    return download(product, requested, cache, origin.mirrors, progress)
 
 
 def need_usable(product: Product, version: str | None) -> None:

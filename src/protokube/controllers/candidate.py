@@ -65,7 +65,7 @@ class Candidate:
         if lease is None or lease.holder != self.identity:
             self._until = float("-inf")  # somebody took it from us by hand: we step down
 
-    def wish(self, now: float) -> Lease | None:
+    def lease_to_write(self, now: float) -> Lease | None:
         """The Lease to write now, over the version in it; None while another candidate's lease may be valid."""
         if not self._known:
             return None

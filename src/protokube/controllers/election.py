@@ -98,17 +98,17 @@ class Election:
         if candidate.must_look(boottime()):
             lease = self._read()
             candidate.saw(lease, boottime())
-        if (wish := candidate.wish(boottime())) is not None:
-            self._write(wish)
+        if (wanted := candidate.lease_to_write(boottime())) is not None:
+            self._write(wanted)
 
-    def _write(self, wish: Lease) -> None:
+    def _write(self, lease: Lease) -> None:
         sent = boottime()
         self._candidate.failed()  # until the response arrives, the outcome is unknown
-        self._candidate.wrote(self._put(wish), sent)
+        self._candidate.wrote(self._put(lease), sent)
 
     def _release(self) -> None:
-        if (wish := self._candidate.resign()) is not None:
-            self._put(wish)
+        if (lease := self._candidate.resign()) is not None:
+            self._put(lease)
 
     def _announce(self) -> None:
         leading = self.leading()
@@ -135,11 +135,11 @@ class Election:
             return None
         return self._parsed(answer)
 
-    def _put(self, wish: Lease) -> Lease:
+    def _put(self, lease: Lease) -> Lease:
         """Create the Lease if there is none, else replace it; both fail if another candidate wrote first."""
-        tree = tree_of(self._tree, wish, self._namespace, self._name, dt.datetime.now(dt.UTC))
+        tree = tree_of(self._tree, lease, self._namespace, self._name, dt.datetime.now(dt.UTC))
         body = json.dumps(tree).encode()
-        if wish.version:
+        if lease.version:
             answer = self._server.replace(f"{self._path}/{self._name}", body, patience=self._patience())
         else:
             answer = self._server.create(self._path, body, patience=self._patience())
@@ -165,23 +165,23 @@ def lease_of(tree: dict[str, Any]) -> Lease:
     )
 
 
-def tree_of(base: dict[str, Any], wish: Lease, namespace: str, name: str, now: dt.datetime) -> dict[str, Any]:
+def tree_of(base: dict[str, Any], lease: Lease, namespace: str, name: str, now: dt.datetime) -> dict[str, Any]:
     """The Lease object to send; labels and other fields that others set stay. Its times are for people only."""
     stamp = now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     old = base.get("spec") or {}
-    taken = stamp if old.get("holderIdentity") != wish.holder else old.get("acquireTime", stamp)
+    taken = stamp if old.get("holderIdentity") != lease.holder else old.get("acquireTime", stamp)
     spec = {
         **old,
-        "holderIdentity": wish.holder,
-        "leaseDurationSeconds": math.ceil(wish.duration),
-        "leaseTransitions": wish.transitions,
+        "holderIdentity": lease.holder,
+        "leaseDurationSeconds": math.ceil(lease.duration),
+        "leaseTransitions": lease.transitions,
         "acquireTime": taken,
         "renewTime": stamp,
     }
     metadata = {**(base.get("metadata") or {}), "namespace": namespace, "name": name}
     metadata.pop("managedFields", None)
-    if wish.version:
-        metadata["resourceVersion"] = wish.version
+    if lease.version:
+        metadata["resourceVersion"] = lease.version
     else:
         metadata.pop("resourceVersion", None)
     return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from protokube.etcd.faults import last_words
-from protokube.members.fatal_messages import Ending, LastWords
+from protokube.etcd.faults import fatal_message
+from protokube.members.fatal_messages import Ending, FatalMessage
 
 CRI = re.compile(r"(\d{4}-\d\d-\d\dT\S+) (?:stdout|stderr) ([FP])\S* ?(.*)")
 CAPNSLOG = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+) ([A-Z]) \| ([a-z0-9/_-]+): (.*)")
@@ -37,12 +37,12 @@ class Line:
     go_panic: bool = False
 
 
-def find(lines: Iterable[str]) -> tuple[LastWords, ...]:
+def find(lines: Iterable[str]) -> tuple[FatalMessage, ...]:
     """All exit messages in their order. A later start of etcd discards all but LACKS_ACKNOWLEDGED.
 
     etcd repeats at each start that its data is corrupt or its member removed; an acknowledged index remains a proof.
     """
-    found: list[LastWords] = []
+    found: list[FatalMessage] = []
     ids: tuple[int, int] | None = None
     at: float | None = None
     for text, written in _unwrapped(lines):
@@ -53,19 +53,19 @@ def find(lines: Iterable[str]) -> tuple[LastWords, ...]:
             ids = None
         ids = _ids(line) or ids
         for sentence in _sentences(line):
-            if (row := last_words(sentence)) is not None:
-                words = LastWords(
+            if (row := fatal_message(sentence)) is not None:
+                message = FatalMessage(
                     ending=row[0].ending, sentence=sentence, at=at, acknowledged=row[1],
                     cluster_id=ids[0] if ids else None, member_id=ids[1] if ids else None,
                 )  # fmt: skip
-                if found and _key(found[-1]) == _key(words):
+                if found and _key(found[-1]) == _key(message):
                     found.pop()  # zap and Go both print the same panic; so does the next start
-                found.append(words)
+                found.append(message)
     return tuple(found)
 
 
-def _key(words: LastWords) -> tuple[object, ...]:
-    return words.ending, words.sentence, words.member_id
+def _key(message: FatalMessage) -> tuple[object, ...]:
+    return message.ending, message.sentence, message.member_id
 
 
 def _sentences(line: Line) -> Iterator[str]:

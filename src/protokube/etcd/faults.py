@@ -2,7 +2,7 @@
 
 The gRPC code decides where it can. etcd uses one code for several causes, which differ by their text alone: every such
 text is in `KNOWN`, nowhere else, and each row is tested against the real etcd. So are the messages with which etcd
-exits, in `LAST_WORDS`; `etcd.fatal_messages` finds them in its output.
+exits, in `FATAL_MESSAGES`; `etcd.fatal_messages` finds them in its output.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Last:
     ending: Ending
 
 
-LAST_WORDS = (
+FATAL_MESSAGES = (
     Last(
         re.compile(
             r"tocommit\(([0-9]{1,20})\) is out of range \[lastIndex\([0-9]+\)\]\."
@@ -140,9 +140,9 @@ Not here: `unexpected fault address`, since both a truncated database and a read
 """
 
 
-def last_words(text: str) -> tuple[Last, int] | None:
+def fatal_message(text: str) -> tuple[Last, int] | None:
     """The row that a message matches, and the index in it (0 without one); None if etcd does not exit with it."""
-    for row in LAST_WORDS:
+    for row in FATAL_MESSAGES:
         if match := row.text.fullmatch(text):
             return row, int(match[1]) if match.groups() else 0
     return None

@@ -28,7 +28,7 @@ class Ending(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LastWords:
+class FatalMessage:
     """The log message that says why etcd exited."""
 
     ending: Ending
@@ -42,14 +42,14 @@ class LastWords:
     """For LACKS_ACKNOWLEDGED: the committed index that this member acknowledged."""
 
 
-def about(words: LastWords, position: LogPosition, since: float) -> bool:
+def about(message: FatalMessage, position: LogPosition, since: float) -> bool:
     """Whether the message was logged after `since`, by the member whose log this is."""
-    if words.at is None or words.at < since:
+    if message.at is None or message.at < since:
         return False
-    return words.cluster_id in (None, position.cluster_id) and words.member_id in (None, position.member_id)
+    return message.cluster_id in (None, position.cluster_id) and message.member_id in (None, position.member_id)
 
 
-def proof_of_a_copy(messages: Sequence[LastWords], position: LogPosition, since: float) -> LastWords | None:
+def proof_of_a_copy(messages: Sequence[FatalMessage], position: LogPosition, since: float) -> FatalMessage | None:
     """The message with the highest index that proves that this disk lacks an acknowledged entry; None without one."""
     proofs = [
         each
@@ -61,7 +61,7 @@ def proof_of_a_copy(messages: Sequence[LastWords], position: LogPosition, since:
     return max(proofs, key=lambda each: each.acknowledged, default=None)
 
 
-def corrupt_words(messages: Sequence[LastWords], since: float) -> LastWords | None:
+def corrupt_message(messages: Sequence[FatalMessage], since: float) -> FatalMessage | None:
     """The last message, if it was logged after `since` and says that the data is corrupt; else None.
 
     The raft log itself may be corrupt, so no position is compared. The caller checks whether etcd runs nevertheless.

@@ -14,7 +14,7 @@ from protokube.errors import ProtokubeError
 from protokube.store import Version
 from protokube.store.faults import Kind, fault, need
 from protokube.store.gs_request import Answer, caught, connect, kind_of, request
-from protokube.store.lazy_connection import Held
+from protokube.store.lazy_connection import LazyConnection
 from protokube.store.objects import ABSENT
 from protokube.store.patience import PATIENT, Patience
 from protokube.store.wire import kind_of_status, words
@@ -36,7 +36,7 @@ class GsBucket:
         self.url = f"gs://{name}"
         self._name = quote(name, safe="")
         self._patience = patience
-        self._connection = Held(lambda: connect(patience))
+        self._connection = LazyConnection(lambda: connect(patience))
         need("gcsfs", "gs", self.url)
 
     def get(self, key: str) -> tuple[bytes, Version] | None:

@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote, urlsplit
 from protokube.errors import Refused
 from protokube.store import NotThere, Stored, Version
 from protokube.store.faults import Kind, fault, need
-from protokube.store.lazy_connection import Held
+from protokube.store.lazy_connection import LazyConnection
 from protokube.store.paths import check_folder, check_path
 from protokube.store.patience import PATIENT, Patience
 from protokube.store.wire import kind_of_error, kind_of_status, words
@@ -36,7 +36,7 @@ class HttpStore:
         self.url = f"{parts.scheme}://{host}{parts.path.rstrip('/')}"
         user = (unquote(parts.username or ""), unquote(parts.password or "")) if "@" in parts.netloc else None
         self._patience = patience
-        self._connection = Held(lambda: connect(patience, user))
+        self._connection = LazyConnection(lambda: connect(patience, user))
         need("aiohttp", "http", self.url)
 
     def read(self, path: str) -> Stored:

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Held(Generic[T]):
+class LazyConnection(Generic[T]):
     """Makes its value on first use; after `drop`, makes a new one."""
 
     def __init__(self, make: Callable[[], T]) -> None:

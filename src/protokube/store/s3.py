@@ -17,7 +17,7 @@ from typing import Any
 
 from protokube.store import Version
 from protokube.store.faults import Kind, fault, need
-from protokube.store.lazy_connection import Held
+from protokube.store.lazy_connection import LazyConnection
 from protokube.store.objects import ABSENT
 from protokube.store.patience import PATIENT, Patience
 from protokube.store.s3_errors import HINTS, caught, code_of, kind_of
@@ -34,7 +34,7 @@ class S3Bucket:
         self.url = f"s3://{name}"
         self._name = name
         self._patience = patience
-        self._connection = Held(lambda: connect(patience))
+        self._connection = LazyConnection(lambda: connect(patience))
         need("s3fs", "s3", self.url)
 
     def get(self, key: str) -> tuple[bytes, Version] | None:

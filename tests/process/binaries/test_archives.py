@@ -17,7 +17,7 @@ from fakes.mirror import Mirror, dead_url, serving
 from fakes.programs import all_of_etcd
 from protokube.binaries.etcd import ETCD
 from protokube.binaries.mirrors import architecture
-from protokube.binaries.obtain import Way, download_or_build, obtain
+from protokube.binaries.obtain import Origin, download_or_build, obtain
 from protokube.binaries.product import Release
 from protokube.binaries.progress import Silent
 from protokube.errors import InvalidRequest, ProtokubeError, Refused, TryLater
@@ -57,8 +57,8 @@ def serve() -> Iterator[Any]:
         yield lambda mirror: stack.enter_context(serving(mirror)).url
 
 
-def get(cache: Path, *mirrors: str, version: str = VERSION, **way: Any) -> Release:
-    return obtain(ETCD, version, cache, Way(mirrors=mirrors, **way))
+def get(cache: Path, *mirrors: str, version: str = VERSION, **origin: Any) -> Release:
+    return obtain(ETCD, version, cache, Origin(mirrors=mirrors, **origin))
 
 
 def failure(cache: Path, *mirrors: str, version: str = VERSION) -> ProtokubeError:
@@ -151,10 +151,10 @@ def test_versions_that_are_not_to_be_used_or_had_are_told_before_anybody_is_aske
 
 def test_an_unpacked_archive_is_taken_from_a_folder(tmp_path: Path) -> None:
     folder = all_of_etcd(tmp_path / "usb", VERSION)
-    assert obtain(ETCD, None, tmp_path / "cache", Way(folder=folder)).version == VERSION
+    assert obtain(ETCD, None, tmp_path / "cache", Origin(folder=folder)).version == VERSION
     loses = all_of_etcd(tmp_path / "old", "3.5.1")
     with pytest.raises(InvalidRequest, match="loses data"):
-        obtain(ETCD, None, tmp_path / "cache", Way(folder=loses))
+        obtain(ETCD, None, tmp_path / "cache", Origin(folder=loses))
 
 
 def test_where_neither_a_release_nor_modules_are_to_be_had_both_reasons_are_told(

@@ -16,12 +16,12 @@ NOW = dt.datetime(2026, 1, 2, 3, 4, 5, 678, dt.UTC)
 STAMP = "2026-01-02T03:04:05.000678Z"
 
 
-def wish(holder: str = "me", version: str = "7") -> Lease:
+def lease(holder: str = "me", version: str = "7") -> Lease:
     return Lease(holder=holder, duration=15.0, transitions=2, version=version)
 
 
 def test_a_new_lease_has_all_that_others_read() -> None:
-    assert tree_of({}, wish(version=""), "space", "name", NOW) == {
+    assert tree_of({}, lease(version=""), "space", "name", NOW) == {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
         "metadata": {"namespace": "space", "name": "name"},
@@ -40,10 +40,10 @@ def test_a_renewal_names_the_version_and_keeps_what_others_put_there() -> None:
         "metadata": {"labels": {"a": "b"}, "resourceVersion": "7", "managedFields": [1]},
         "spec": {"holderIdentity": "me", "acquireTime": "then", "theirs": 1},
     }
-    tree = tree_of(old, wish(), "space", "name", NOW)
+    tree = tree_of(old, lease(), "space", "name", NOW)
     assert tree["metadata"] == {"labels": {"a": "b"}, "resourceVersion": "7", "namespace": "space", "name": "name"}
     assert (tree["spec"]["acquireTime"], tree["spec"]["theirs"]) == ("then", 1)
-    assert tree_of(old, wish("other"), "space", "name", NOW)["spec"]["acquireTime"] == STAMP
+    assert tree_of(old, lease("other"), "space", "name", NOW)["spec"]["acquireTime"] == STAMP
 
 
 def test_a_lease_that_somebody_made_by_hand_can_be_read() -> None:
@@ -60,7 +60,7 @@ def test_who_cannot_reach_the_server_does_not_lead_and_a_callback_that_fails_end
         announcements.append("we lead")
         raise ZeroDivisionError
 
-    made = tree_of({}, wish("", version="7"), "space", "name", NOW)
+    made = tree_of({}, lease("", version="7"), "space", "name", NOW)
     nonsense = (200, dict[str, str](), b"nonsense")
 
     def says(*answers: tuple[int, dict[str, str], bytes]) -> None:
@@ -77,7 +77,7 @@ def test_who_cannot_reach_the_server_does_not_lead_and_a_callback_that_fails_end
         try:
             until(lambda: "is no Lease" in election.trouble(), "it says what is wrong")
             assert not election.leading()
-            mine = tree_of(made, wish(election.identity, "8"), "space", "name", NOW)
+            mine = tree_of(made, lease(election.identity, "8"), "space", "name", NOW)
             # a free Lease, then our write of it, however often it is written
             says(*((200, {}, json.dumps(tree).encode()) for tree in (made, mine)))
             until(lambda: announcements and election.leading(), "it leads")

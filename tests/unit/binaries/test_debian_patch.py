@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protokube.binaries.debian_patch import FITTING, MODULE, PACKAGE, mend, replace_code
+from protokube.binaries.debian_patch import FITTING, MODULE, PACKAGE, patch, replace_code
 from protokube.errors import Refused, TryLater
 
 OLD = {"go_above_17.go": "old", "go_below_17.go": "old", "type_map.go": "old", "BUILD": "old", "LICENSE": "free"}
@@ -92,7 +92,7 @@ def test_the_package_is_unpacked_and_its_code_taken(tmp_path: Path) -> None:
     folder(carried(tmp_path / "source"), OLD)
     apt = Apt(NEW)
 
-    mend(tmp_path / "source", tmp_path / "work", apt)
+    patch(tmp_path / "source", tmp_path / "work", apt)
 
     assert content(carried(tmp_path / "source"))[FITTING] == "new"
     assert apt.did() == ["download", "dpkg-deb"]
@@ -102,7 +102,7 @@ def test_lists_that_do_not_know_the_package_are_got_anew_beside_those_of_the_mac
     folder(carried(tmp_path / "source"), OLD)
     apt = Apt(NEW, failures=1)
 
-    mend(tmp_path / "source", tmp_path / "work", apt)
+    patch(tmp_path / "source", tmp_path / "work", apt)
 
     assert content(carried(tmp_path / "source"))[FITTING] == "new"
     assert apt.did() == ["download", "update", "download", "dpkg-deb"]
@@ -114,7 +114,7 @@ def test_a_package_that_cannot_be_had_is_told_as_what_it_means(tmp_path: Path) -
     folder(carried(tmp_path / "source"), OLD)
 
     with pytest.raises(TryLater, match=f"cannot get {PACKAGE}; Kubernetes built without it would be unsafe") as raised:
-        mend(tmp_path / "source", tmp_path / "work", Apt(NEW, failures=2))
+        patch(tmp_path / "source", tmp_path / "work", Apt(NEW, failures=2))
 
     assert (raised.value.saw, raised.value.hint) == ("unable to locate package", "look into the log")
     assert content(carried(tmp_path / "source")) == OLD
@@ -126,7 +126,7 @@ def test_a_source_that_carries_it_no_more_or_newer_is_left_alone(tmp_path: Path,
         folder(carried(tmp_path / "source"), files)
     apt = Apt(NEW)
 
-    mend(tmp_path / "source", tmp_path / "work", apt)
+    patch(tmp_path / "source", tmp_path / "work", apt)
 
     assert apt.asked == []
     assert files is None or content(carried(tmp_path / "source")) == files

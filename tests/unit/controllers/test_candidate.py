@@ -80,8 +80,8 @@ class AnyInterleaving(RuleBasedStateMachine):
         now = machine.clock(self.now)
         if machine.candidate.must_look(now):
             machine.request = Request(None, now)
-        elif (wish := machine.candidate.wish(now)) is not None:
-            machine.request = Request(wish, now)
+        elif (lease := machine.candidate.lease_to_write(now)) is not None:
+            machine.request = Request(lease, now)
 
     @rule(which=NUMBER)
     def carry_out(self, which: int) -> None:
@@ -99,8 +99,8 @@ class AnyInterleaving(RuleBasedStateMachine):
         if request.write is None:
             if not lost:
                 machine.candidate.saw(request.answer, now)
-                if (wish := machine.candidate.wish(now)) is not None:
-                    machine.request = Request(wish, now)
+                if (lease := machine.candidate.lease_to_write(now)) is not None:
+                    machine.request = Request(lease, now)
         elif lost or request.refused:
             machine.candidate.failed()
             if lost and not request.carried_out:
@@ -129,8 +129,8 @@ class AnyInterleaving(RuleBasedStateMachine):
     @rule(which=NUMBER)
     def resign(self, which: int) -> None:
         machine = self.machines[which]
-        if machine.request is None and (wish := machine.candidate.resign()) is not None:
-            self.server.carry_out(Request(wish, machine.clock(self.now)))
+        if machine.request is None and (lease := machine.candidate.resign()) is not None:
+            self.server.carry_out(Request(lease, machine.clock(self.now)))
             machine.resigned = True
 
     @rule(which=NUMBER)
@@ -183,9 +183,9 @@ def a_busy_hour(seed: int) -> tuple[int, list[str]]:
         candidate, request, clock = machine.candidate, machine.request, machine.clock(now)
         if request is None:
             looks = candidate.must_look(clock)
-            wish = None if looks else candidate.wish(clock)
-            if looks or wish is not None:
-                machine.request = Request(wish, clock)
+            lease = None if looks else candidate.lease_to_write(clock)
+            if looks or lease is not None:
+                machine.request = Request(lease, clock)
                 pause = random.choice([0.01, 0.5, 3.0])
             else:
                 pause = candidate.wait(clock) * random.choice([0.05, 1.0])
@@ -202,8 +202,8 @@ def a_busy_hour(seed: int) -> tuple[int, list[str]]:
                 candidate.wrote(request.answer, request.sent)
             elif not lost:
                 candidate.saw(request.answer, clock)
-                if (wish := candidate.wish(clock)) is not None:
-                    machine.request = Request(wish, clock)
+                if (lease := candidate.lease_to_write(clock)) is not None:
+                    machine.request = Request(lease, clock)
             pause = 0.0 if machine.request else candidate.wait(clock) * random.choice([0.05, 1.0])
         frozen = random.choice([5.0, 12.0, 12.9, 15.0, 60.0]) if random.random() < 0.06 else 0.0
         due[which] = now + pause / machine.speed + frozen
@@ -237,30 +237,30 @@ def test_a_leader_that_was_frozen_knows_at_once() -> None:
 def test_another_is_waited_for_by_our_own_clock_from_its_last_sign_of_life() -> None:
     candidate = Candidate("me")
     candidate.saw(held_by("other", "1"), 100.0)
-    assert candidate.wish(114.9) is None
+    assert candidate.lease_to_write(114.9) is None
     candidate.saw(held_by("other", "2"), 114.9)
-    assert candidate.wish(129.8) is None
+    assert candidate.lease_to_write(129.8) is None
     assert candidate.wait(129.8) < 0.2
     candidate.saw(held_by("other", "2"), 129.95)
-    wish = candidate.wish(129.95)
-    assert wish is not None
-    assert (wish.version, wish.holder, wish.transitions) == ("2", "me", 1)
+    lease = candidate.lease_to_write(129.95)
+    assert lease is not None
+    assert (lease.version, lease.holder, lease.transitions) == ("2", "me", 1)
 
 
 def test_a_released_lease_is_taken_at_once() -> None:
     candidate = Candidate("me")
     candidate.saw(held_by("", "7"), 0.0)
-    assert candidate.wish(0.0) == Lease(holder="me", duration=DURATION, transitions=1, version="7")
+    assert candidate.lease_to_write(0.0) == Lease(holder="me", duration=DURATION, transitions=1, version="7")
 
 
 def test_a_lease_that_somebody_deleted_still_protects_its_holder_from_who_saw_it() -> None:
     candidate = Candidate("me")
     candidate.saw(held_by("other"), 100.0)
     candidate.saw(None, 101.0)
-    assert candidate.wish(115.9) is None
-    wish = candidate.wish(116.0)
-    assert wish is not None
-    assert wish.version == ""
+    assert candidate.lease_to_write(115.9) is None
+    lease = candidate.lease_to_write(116.0)
+    assert lease is not None
+    assert lease.version == ""
 
 
 def test_a_leader_that_sees_another_in_its_place_stops_at_once() -> None:

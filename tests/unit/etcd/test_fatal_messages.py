@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protokube.etcd.fatal_messages import find
-from protokube.members.fatal_messages import Ending, LastWords
+from protokube.members.fatal_messages import Ending, FatalMessage
 
 steady = settings(derandomize=True, deadline=None)
 AT = datetime(2026, 11, 17, 2, 12, 52, 343000, tzinfo=UTC).timestamp()
@@ -52,7 +52,7 @@ CONSOLE = [
     f"2026-11-17T02:12:52.343Z\tpanic\traft\tetcdserver/zap_raft.go:101\t{SENTENCE}",
     *OF_GO,
 ]
-PROOF = LastWords(
+PROOF = FatalMessage(
     ending=Ending.LACKS_ACKNOWLEDGED, sentence=SENTENCE, at=AT, cluster_id=CLUSTER, member_id=MEMBER, acknowledged=63
 )
 

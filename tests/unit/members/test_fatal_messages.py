@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protokube.members.fatal_messages import Ending, LastWords, corrupt_words, proof_of_a_copy
+from protokube.members.fatal_messages import Ending, FatalMessage, corrupt_message, proof_of_a_copy
 from protokube.members.raftmark import LogPosition, RaftMark, is_behind
 
 steady = settings(derandomize=True, deadline=None)
 DISK = LogPosition(cluster_id=7, member_id=1, term=2, commit=12, last_index=13)
-PROOF = LastWords(
+PROOF = FatalMessage(
     ending=Ending.LACKS_ACKNOWLEDGED, sentence="tocommit(63)", at=100.0, cluster_id=7, member_id=1, acknowledged=63
 )
-CORRUPT = LastWords(ending=Ending.CORRUPT, sentence="walpb: crc mismatch", at=100.0)
+CORRUPT = FatalMessage(ending=Ending.CORRUPT, sentence="walpb: crc mismatch", at=100.0)
 small = st.integers(0, 4)
 words = st.builds(
-    LastWords,
+    FatalMessage,
     ending=st.sampled_from(Ending),
     sentence=st.just("x"),
     at=st.none() | small.map(float),
@@ -47,7 +47,7 @@ def test_a_panic_since_the_mount_was_checked_proves_that_the_disk_is_a_copy() ->
     ],
     ids=["before", "no time", "another cluster", "another member", "the disk has it", "removed", "corrupt"],
 )
-def test_words_of_another_life_or_member_prove_nothing(other: LastWords) -> None:
+def test_words_of_another_life_or_member_prove_nothing(other: FatalMessage) -> None:
     assert proof_of_a_copy([other], DISK, 99.0) is None
 
 
@@ -58,7 +58,7 @@ def test_a_member_that_caught_up_since_is_left_alone() -> None:
 @given(st.lists(words, max_size=6), disks, small)
 @steady
 def test_what_is_proven_is_an_older_copy_once_it_is_recorded_and_the_original_is_none(
-    spoken: list[LastWords], disk: LogPosition, since: int
+    spoken: list[FatalMessage], disk: LogPosition, since: int
 ) -> None:
     proof = proof_of_a_copy(spoken, disk, float(since))
 
@@ -77,7 +77,7 @@ def test_what_is_proven_is_an_older_copy_once_it_is_recorded_and_the_original_is
 @given(st.lists(words, max_size=6), disks, small)
 @steady
 def test_a_disk_that_has_all_that_was_ever_acknowledged_is_never_stopped(
-    spoken: list[LastWords], disk: LogPosition, since: int
+    spoken: list[FatalMessage], disk: LogPosition, since: int
 ) -> None:
     whole = replace(disk, last_index=max([each.acknowledged for each in spoken], default=0))
 
@@ -85,8 +85,8 @@ def test_a_disk_that_has_all_that_was_ever_acknowledged_is_never_stopped(
 
 
 def test_corrupt_is_what_etcd_said_last_and_since_the_mount_was_checked() -> None:
-    assert corrupt_words([PROOF, CORRUPT], 99.0) == CORRUPT
-    assert corrupt_words([CORRUPT, PROOF], 99.0) is None
-    assert corrupt_words([CORRUPT], 100.1) is None
-    assert corrupt_words([replace(CORRUPT, at=None)], 0.0) is None
-    assert corrupt_words([], 0.0) is None
+    assert corrupt_message([PROOF, CORRUPT], 99.0) == CORRUPT
+    assert corrupt_message([CORRUPT, PROOF], 99.0) is None
+    assert corrupt_message([CORRUPT], 100.1) is None
+    assert corrupt_message([replace(CORRUPT, at=None)], 0.0) is None
+    assert corrupt_message([], 0.0) is None

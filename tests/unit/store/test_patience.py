@@ -8,7 +8,7 @@ import pytest
 
 from protokube.errors import Refused, TryLater
 from protokube.store import Unsure
-from protokube.store.lazy_connection import Held
+from protokube.store.lazy_connection import LazyConnection
 from protokube.store.patience import PATIENT, Busy, Patience
 
 AT_ONCE = Patience(pauses=(0, 0))
@@ -76,7 +76,7 @@ def test_a_connection_is_made_once_for_all_threads() -> None:
         made.append(object())
         return made[-1]
 
-    held = Held(make)
+    held = LazyConnection(make)
 
     def take() -> None:
         start.wait()
@@ -92,7 +92,7 @@ def test_a_connection_is_made_once_for_all_threads() -> None:
 
 
 def test_a_connection_is_given_back_once_and_made_anew() -> None:
-    held = Held(object)
+    held = LazyConnection(object)
     first = held.get()
 
     assert held.drop() is first
@@ -102,7 +102,7 @@ def test_a_connection_is_given_back_once_and_made_anew() -> None:
 
 def test_a_connection_that_fails_is_tried_again() -> None:
     answers = Answers(Refused("no credentials"), "connected")
-    held = Held(answers)
+    held = LazyConnection(answers)
 
     with pytest.raises(Refused):
         held.get()

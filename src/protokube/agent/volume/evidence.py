@@ -41,8 +41,8 @@ class Evidence:
 
 
 def gather(round_: Round, disk: MountedVolume, generation: Generation | None) -> Evidence:
-    """TryLater while the provider's epoch is unknown, etcd's last words cannot be recorded, or an older copy cannot be
-    judged yet."""
+    """TryLater while the provider's epoch is unknown, a proof from etcd's log cannot be recorded, or an older copy
+    cannot be judged yet."""
     identity, listed = disk.identity, disk.listed
     assert isinstance(identity, Identity)
     if listed is None:

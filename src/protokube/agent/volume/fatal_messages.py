@@ -1,4 +1,4 @@
-"""Read etcd's last words: the fatal messages in its container log, which reveal faults of its disk that no record has.
+"""Read the fatal messages of etcd in its container log, which reveal faults of its disk that no record has.
 
 If they prove that the disk lacks entries that its member acknowledged, the fence stops the member at once: it removes
 the manifest, etcd stops, and the volume is unmounted, mounted again and checked. Before that check is judged, the proof
@@ -24,7 +24,7 @@ from protokube.etcd import fatal_messages
 from protokube.etcd.wal import UnreadableLog
 from protokube.host import Mount, podlogs
 from protokube.host.bounded import bounded
-from protokube.members.fatal_messages import LastWords, corrupt_words, proof_of_a_copy
+from protokube.members.fatal_messages import FatalMessage, corrupt_message, proof_of_a_copy
 from protokube.members.identity import Identity
 from protokube.members.raftmark import LogPosition
 
@@ -38,9 +38,9 @@ NAMESPACE, CONTAINER = "kube-system", "etcd-container"
 
 
 @dataclass(slots=True)
-class LastWordsCache(StepCache):
-    output: dict[str, tuple[Sequence[podlogs.LogFile], Sequence[LastWords]]] = field(default_factory=dict)
-    """By pod: its log files when they were last read, and etcd's last words in them. If lost, they are read once
+class FatalMessagesCache(StepCache):
+    output: dict[str, tuple[Sequence[podlogs.LogFile], Sequence[FatalMessage]]] = field(default_factory=dict)
+    """By pod: its log files when they were last read, and etcd's fatal messages in them. If lost, they are read once
     more."""
     proofs: dict[str, tuple[str, CopyProof]] = field(default_factory=dict)
     """By volume: the mount, and the proof that it is a copy; also noted, as soon as /run can be written."""
@@ -66,11 +66,11 @@ def of_a_copy(round_: Round, mount: Mount, identity: Identity) -> CopyProof | No
         round_.within(OFTEN)
     if (noted := NOTES.read_document(edges, volume)) is not None and "acknowledged" in noted:
         return CopyProof(sentence=str(noted["sentence"]), document=noted)  # an earlier round began to stop it
-    proofs = edges.cache.of(LastWordsCache).proofs
+    proofs = edges.cache.of(FatalMessagesCache).proofs
     if volume in proofs and proofs[volume][0] == mount.key:
         return proofs[volume][1]
-    words = _last_words(round_, etcd)
-    if not any(each.acknowledged for each in words):
+    messages = _messages(round_, etcd)
+    if not any(each.acknowledged for each in messages):
         return None
     try:
         folder = raftmarks.folder_at(mount.point, etcd)
@@ -79,7 +79,7 @@ def of_a_copy(round_: Round, mount: Mount, identity: Identity) -> CopyProof | No
         )
     except (TryLater, UnreadableLog):
         return None  # a write-ahead log that cannot be read now proves nothing
-    proof = proof_of_a_copy(words, position, since)
+    proof = proof_of_a_copy(messages, position, since)
     if proof is None:
         return None
     document = {
@@ -94,7 +94,7 @@ def of_a_copy(round_: Round, mount: Mount, identity: Identity) -> CopyProof | No
 def note(edges: Edges, volume: str, proof: CopyProof) -> None:
     if NOTES.read_document(edges, volume) != proof.document:
         NOTES.write_document(edges, volume, proof.document)
-    edges.cache.of(LastWordsCache).proofs.pop(volume, None)
+    edges.cache.of(FatalMessagesCache).proofs.pop(volume, None)
 
 
 def record(round_: Round, disk: MountedVolume, position: LogPosition) -> None:
@@ -124,14 +124,14 @@ def corrupt(round_: Round, disk: MountedVolume) -> str:
         return ""
     if (noted := NOTES.read_document(edges, disk.volume)) is not None and noted.get("corrupt"):
         return str(noted["sentence"])
-    words = corrupt_words(_last_words(round_, disk.etcd), since)
-    if words is None or _answers(round_, disk):
+    message = corrupt_message(_messages(round_, disk.etcd), since)
+    if message is None or _answers(round_, disk):
         return ""
     round_.within(OFTEN)
     if round_.waited(f"corrupt data of {disk.name}") < SURE:
         return ""
-    NOTES.write_document(edges, disk.volume, {"sentence": words.sentence, "corrupt": True})
-    return words.sentence
+    NOTES.write_document(edges, disk.volume, {"sentence": message.sentence, "corrupt": True})
+    return message.sentence
 
 
 def forget(edges: Edges, volume: str) -> None:
@@ -157,20 +157,20 @@ def _answers(round_: Round, disk: MountedVolume) -> bool:
     return True
 
 
-def _last_words(round_: Round, etcd: EtcdCluster) -> Sequence[LastWords]:
-    """All last words in the pod's log: searched once a round, and only if the log changed."""
-    if etcd.pod.name in round_.last_words:
-        return round_.last_words[etcd.pod.name]
-    round_.last_words[etcd.pod.name] = found = _read_output(round_, etcd)
+def _messages(round_: Round, etcd: EtcdCluster) -> Sequence[FatalMessage]:
+    """All fatal messages in the pod's log: searched once a round, and only if the log changed."""
+    if etcd.pod.name in round_.fatal_messages:
+        return round_.fatal_messages[etcd.pod.name]
+    round_.fatal_messages[etcd.pod.name] = found = _read_output(round_, etcd)
     return found
 
 
-def _read_output(round_: Round, etcd: EtcdCluster) -> Sequence[LastWords]:
-    edges, output = round_.edges, round_.edges.cache.of(LastWordsCache).output
+def _read_output(round_: Round, etcd: EtcdCluster) -> Sequence[FatalMessage]:
+    edges, output = round_.edges, round_.edges.cache.of(FatalMessagesCache).output
     folder, others = edges.inside(podlogs.FOLDER), [each.pod.name for each in round_.wanted.etcd]
     known = output.get(etcd.pod.name)
 
-    def read() -> tuple[Sequence[podlogs.LogFile], Sequence[LastWords]]:
+    def read() -> tuple[Sequence[podlogs.LogFile], Sequence[FatalMessage]]:
         files = podlogs.newest(folder, NAMESPACE, etcd.pod.name, CONTAINER, others)
         if known is not None and known[0] == files:
             return known

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from protokube.cli.get.programs import get_programs, version_argument, way_options
+from protokube.cli.get.programs import get_programs, origin_options, version_argument
 
 if TYPE_CHECKING:
     from protokube.binaries.product import Product
@@ -21,12 +21,12 @@ def product() -> Product:
 
 @click.command()
 @version_argument(product)
-@way_options(
+@origin_options(
     official="CoreDNS's releases at GitHub",
     mirror_variable="PROTOKUBE_COREDNS_MIRROR",
     build="Build VERSION from Go modules.",
 )
-def coredns(version: str | None, cache: Path | None, output: str, **way: Any) -> None:
+def coredns(version: str | None, cache: Path | None, output: str, **origin: Any) -> None:
     """Get a version of CoreDNS, which answers pods.
 
     A folder in PROTOKUBE_COREDNS_BIN is used as it is. Otherwise the cache is used; a version that is not in it is
@@ -40,4 +40,4 @@ def coredns(version: str | None, cache: Path | None, output: str, **way: Any) ->
       protokube get coredns 1.14.2 --build
       protokube get coredns 1.14.2 --mirror https://mirror.example.com/coredns
     """
-    get_programs(product(), version, cache, output, **way)
+    get_programs(product(), version, cache, output, **origin)

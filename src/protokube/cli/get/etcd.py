@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from protokube.cli.get.programs import get_programs, version_argument, way_options
+from protokube.cli.get.programs import get_programs, origin_options, version_argument
 
 if TYPE_CHECKING:
     from protokube.binaries.product import Product
@@ -21,12 +21,12 @@ def product() -> Product:
 
 @click.command()
 @version_argument(product)
-@way_options(
+@origin_options(
     official="etcd's releases at GitHub",
     mirror_variable="PROTOKUBE_ETCD_MIRROR",
     build="Build VERSION from Go modules.",
 )
-def etcd(version: str | None, cache: Path | None, output: str, **way: Any) -> None:
+def etcd(version: str | None, cache: Path | None, output: str, **origin: Any) -> None:
     """Get the programs of a version of etcd: etcd, etcdctl, etcdutl.
 
     A folder in PROTOKUBE_ETCD_BIN is used as it is. Otherwise the cache is used; a version that is not in it is
@@ -40,4 +40,4 @@ def etcd(version: str | None, cache: Path | None, output: str, **way: Any) -> No
       protokube get etcd 3.6.8 --mirror https://mirror.example.com/etcd
       protokube get etcd --from /media/usb/etcd-v3.6.8-linux-amd64
     """
-    get_programs(product(), version, cache, output, **way)
+    get_programs(product(), version, cache, output, **origin)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from protokube.cli.get.programs import get_programs, version_argument, way_options
+from protokube.cli.get.programs import get_programs, origin_options, version_argument
 
 if TYPE_CHECKING:
     from protokube.binaries.product import Product
@@ -21,12 +21,12 @@ def product() -> Product:
 
 @click.command()
 @version_argument(product)
-@way_options(
+@origin_options(
     official="https://dl.k8s.io/release",
     mirror_variable="PROTOKUBE_KUBERNETES_MIRROR",
     build="Build VERSION from Go modules, or what Debian has from its source.",
 )
-def kubernetes(version: str | None, cache: Path | None, output: str, **way: Any) -> None:
+def kubernetes(version: str | None, cache: Path | None, output: str, **origin: Any) -> None:
     """Get the programs of a version of Kubernetes.
 
     A folder in PROTOKUBE_KUBERNETES_BIN is used as it is. Otherwise the cache is used; a version that is not in it is
@@ -41,4 +41,4 @@ def kubernetes(version: str | None, cache: Path | None, output: str, **way: Any)
       protokube get kubernetes 1.36.4 --build
       protokube get kubernetes --build
     """
-    get_programs(product(), version, cache, output, **way)
+    get_programs(product(), version, cache, output, **origin)

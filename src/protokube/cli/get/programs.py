@@ -31,7 +31,7 @@ def version_argument(find_product: Callable[[], Product]) -> Callable[[Command],
     return click.argument("version", metavar="[VERSION]", required=False, shell_complete=kept_versions)
 
 
-def way_options(*, official: str, mirror_variable: str, build: str) -> Callable[[Command], Command]:
+def origin_options(*, official: str, mirror_variable: str, build: str) -> Callable[[Command], Command]:
     """The options for where programs come from; the parameters are help texts for one product."""
     options = (
         click.option(
@@ -78,20 +78,20 @@ def get_programs(
     output: str,
     *,
     mirrors: tuple[str, ...],
-    **way: Any,
+    **origin: Any,
 ) -> None:
-    from protokube.binaries.obtain import Way, obtain
+    from protokube.binaries.obtain import Origin, obtain
     from protokube.binaries.product import CACHE
     from protokube.cli.shared.progress import Progress
 
     context = click.get_current_context()
     explicit = context.get_parameter_source("mirrors") is click.core.ParameterSource.COMMANDLINE
     # a mirror from the environment is for all downloads; it does not conflict with --from or --build
-    chosen = mirrors if explicit or not (way["folder"] or way["build"]) else ()
+    chosen = mirrors if explicit or not (origin["folder"] or origin["build"]) else ()
     if chosen and explicit and version is None:
         raise InvalidRequest("--mirror needs a VERSION", hint=f"name a version, such as {product.example}")
     with ending_like_ctrl_c():
-        got = obtain(product, version, cache or CACHE, Way(mirrors=chosen, **way), Progress())
+        got = obtain(product, version, cache or CACHE, Origin(mirrors=chosen, **origin), Progress())
     if output == "json":
         programs = {name: str(path) for name, path in got.programs.items()}
         click.echo(json.dumps({"version": got.version, "folder": str(got.folder), "programs": programs}, indent=2))

@@ -50,7 +50,7 @@ class OutsideProcess:
         """Raises TimeoutError if it takes too long, TryLater if the process exits instead."""
         await asyncio.wait_for(_readable(self._ready), READY_SECONDS)
         if not os.read(self._ready, 1):
-            raise TryLater("slirp4netns does not start", saw=self._last_words())
+            raise TryLater("slirp4netns does not start", saw=self._last_log_lines())
 
     async def until_ended(self) -> str:
         """Wait for its end; return exit code and last log lines."""
@@ -59,7 +59,7 @@ class OutsideProcess:
             await _readable(handle)
         finally:
             os.close(handle)
-        return f"slirp4netns ended with {self._process.wait()}: {self._last_words()}"
+        return f"slirp4netns ended with {self._process.wait()}: {self._last_log_lines()}"
 
     def end(self) -> None:
         """Kill it, unless it has ended; the tap device goes with it."""
@@ -71,7 +71,7 @@ class OutsideProcess:
         for handle in (self._ready, self._leave):
             os.close(handle)
 
-    def _last_words(self) -> str:
+    def _last_log_lines(self) -> str:
         return " | ".join(self._log.read_text(errors="replace").splitlines()[-LINES:])
 
 

@@ -13,9 +13,9 @@ import pytest
 from clusters.etcd import SERIES, EtcdCluster, Member, eventually, make_cluster
 from protokube.errors import TryLater
 from protokube.etcd.fatal_messages import find
-from protokube.etcd.faults import LAST_WORDS
+from protokube.etcd.faults import FATAL_MESSAGES
 from protokube.etcd.wal import read_position
-from protokube.members.fatal_messages import Ending, LastWords, corrupt_words, proof_of_a_copy
+from protokube.members.fatal_messages import Ending, FatalMessage, corrupt_message, proof_of_a_copy
 
 KINDS = [("3.4", "capnslog"), *((series, "zap") for series in SERIES)]
 ONLY_IN_3_6 = ("cannot use none", "assertion failed")
@@ -43,7 +43,7 @@ def follower(cluster: EtcdCluster) -> Member:
     return next(cluster.members[name] for name, each in told.items() if each.leader != each.member_id)
 
 
-def ended(member: Member, seconds: float = 20) -> tuple[LastWords, ...]:
+def ended(member: Member, seconds: float = 20) -> tuple[FatalMessage, ...]:
     """Start it, and what it says until it ends; its earlier output is kept, as a pod's is."""
     member.start()
     assert member.process is not None
@@ -52,9 +52,9 @@ def ended(member: Member, seconds: float = 20) -> tuple[LastWords, ...]:
     return found(member)
 
 
-def found(member: Member) -> tuple[LastWords, ...]:
+def found(member: Member) -> tuple[FatalMessage, ...]:
     words = find(member.log.split("\n"))
-    SEEN.update(row.text.pattern for each in words for row in LAST_WORDS if row.text.fullmatch(each.sentence))
+    SEEN.update(row.text.pattern for each in words for row in FATAL_MESSAGES if row.text.fullmatch(each.sentence))
     return words
 
 
@@ -143,7 +143,7 @@ def test_corrupt_data(cluster: EtcdCluster, damage: Callable[[Member], None]) ->
 
     words = ended(member)
 
-    last = corrupt_words(words, checked - 1)
+    last = corrupt_message(words, checked - 1)
     assert last is not None, member.log[-2000:]
     assert last.sentence
     assert proof_of_a_copy(words, read_position(whole / "member" / "wal"), checked) is None
@@ -151,7 +151,7 @@ def test_corrupt_data(cluster: EtcdCluster, damage: Callable[[Member], None]) ->
     whole.rename(member.data)
     member.start()
     cluster.wait("a")
-    assert corrupt_words(found(member), checked - 1) is None, "it runs again, and its former words are over"
+    assert corrupt_message(found(member), checked - 1) is None, "it runs again, and its former words are over"
 
 
 def test_a_removed_member(cluster: EtcdCluster) -> None:
@@ -176,6 +176,6 @@ def test_a_removed_member(cluster: EtcdCluster) -> None:
 
 def test_every_row_of_the_table_was_brought_about() -> None:
     expected = [
-        row.text.pattern for row in LAST_WORDS if "3.6" in SERIES or not row.text.pattern.startswith(ONLY_IN_3_6)
+        row.text.pattern for row in FATAL_MESSAGES if "3.6" in SERIES or not row.text.pattern.startswith(ONLY_IN_3_6)
     ]
     assert [each for each in expected if each not in SEEN] == []
