@@ -8,7 +8,7 @@ from pathlib import Path
 from builders.view import FakeCloud, a_view, cloud_rows
 from protokube.local.base.db import Database
 from protokube.local.base.paths import Paths
-from protokube.local.outside.wish import SETTING
+from protokube.local.outside.config import SETTING
 from protokube.local.view import sources
 from protokube.local.view.values import OutsideView
 from protokube.providers.clients.local import LocalClient

@@ -8,7 +8,7 @@ import pytest
 
 from fakes.programs import all_of_etcd
 from protokube.binaries.etcd import ETCD
-from protokube.binaries.telling import Silent
+from protokube.binaries.progress import Silent
 from protokube.cli.up.choosing import (
     complete_here,
     find_etcd,
