@@ -10,7 +10,7 @@ from itertools import permutations, product
 from typing import TypeVar
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from builders.examples import examples
@@ -463,7 +463,7 @@ def test_the_random_observations_reach_every_kind_of_decision() -> None:
     reached: Counter[str] = Counter()
 
     @given(OBSERVATIONS)
-    @steady
+    @settings(steady, max_examples=500)  # in the fast loop too: fewer do not reach all of them
     def look(seen: Seen) -> None:
         decision = decide_start(seen)
         reached["fresh" if is_fresh(decision) else type(decision).__name__] += 1
