@@ -109,7 +109,11 @@ def settings(cluster: RealCluster, member: str) -> dict[str, Any]:
 
 
 def plant(cluster: RealCluster, member: str, folder: Path) -> None:
-    """Give one member the keys of before a second time, and then the log of the others on top of them."""
+    """Give one member the keys of before a second time, and then the log of the others on top of them.
+
+    The others must have started once only. etcd 3.6 takes a snapshot at its second start, and a third one keeps no log
+    from before it: as the leader it would send that snapshot, and the planted member would be right again.
+    """
     snapshot = folder / "snapshot.db"
     saved = cluster.etcdctl("snapshot", "save", str(snapshot), ETCDCTL_ENDPOINTS=cluster.endpoints[f"etcd-{member}"])
     assert saved.returncode == 0, saved.stderr
@@ -119,6 +123,9 @@ def plant(cluster: RealCluster, member: str, folder: Path) -> None:
         for name in ("name", "initial-cluster", "initial-cluster-token", "initial-advertise-peer-urls")
     )
     cluster.power_off()
+    for other in {"a", "b", "c"} - {member}:
+        snapshots = cluster.on_disk(cluster.volume(other)["id"], "find var/etcd/data/member/snap -name '*.snap'")
+        assert not snapshots, f"{other} has started before: {snapshots}"
     etcdctl = Path(cluster.told["etcdctl"])
     etcdutl = etcdctl.with_name("etcdutl")  # since 3.5 it restores, and since 3.6 it alone
     program = etcdutl if etcdutl.exists() else etcdctl
