@@ -36,10 +36,11 @@ def unmeasured() -> Iterator[None]:
     sys.settrace(trace)
 
 
+TESTS = Path(__file__).parent
 LONG = [f"test_{name}.py" for name in ("wiped", "failover", "faults", "etcd_certificates", "dns_faults", "split_brain")]
 """They begin first, in this order: a long file that begins last is waited for by everybody."""
-TIERS = ("scenarios", "conformance", "unit", "golden")
-LIMITS = {"unit": 120, "golden": 120, "scenarios": 600, "conformance": 600, "host": 600, "e2e": 1800}
+TIERS = ("scenarios", "conformance", "process", "unit", "golden")
+LIMITS = {"unit": 120, "golden": 120, "process": 300, "scenarios": 600, "conformance": 600, "host": 600, "e2e": 1800}
 """Seconds for one test, by tier: far more than any takes on a busy machine. A test that hangs fails and shows where."""
 LANES = [
     f"test_{name}.py"
@@ -57,13 +58,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     files: dict[Path, list[pytest.Item]] = {}
     for item in items:
         files.setdefault(item.path, []).append(item)
-        limit = next((LIMITS[part] for part in item.path.parts if part in LIMITS), None)
-        if limit is not None:
-            item.add_marker(pytest.mark.timeout(limit))
-    hosts = [path for path in files if "host" in path.parts]
+        if (tier := _tier(item.path)) in LIMITS:
+            item.add_marker(pytest.mark.timeout(LIMITS[tier]))
+    hosts = [path for path in files if _tier(path) == "host"]
     first = sorted((path for path in hosts if path.name in LONG), key=lambda path: LONG.index(path.name))
     waiting = [path for path in hosts if path not in first]
-    computing = sorted((path for path in files if path not in hosts), key=lambda path: (_tier(path), _lane(path)))
+    computing = sorted((path for path in files if path not in hosts), key=lambda path: (_turn(path), _lane(path)))
     share = -(-len(computing) // max(len(waiting), 1))
     turns = [computing[at : at + share] for at in range(0, len(computing), max(share, 1))]
     order = [*first]
@@ -72,9 +72,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = [item for path in order for item in files[path]]
 
 
+def _tier(path: Path) -> str:
+    """The folder of tests/ that a file is in."""
+    return path.relative_to(TESTS).parts[0] if path.is_relative_to(TESTS) else ""
+
+
 def _lane(path: Path) -> int:
-    return LANES.index(path.name) if "e2e" in path.parts and path.name in LANES else len(LANES)
+    return LANES.index(path.name) if _tier(path) == "e2e" and path.name in LANES else len(LANES)
 
 
-def _tier(path: Path) -> int:
-    return next((at for at, name in enumerate(TIERS) if name in path.parts), len(TIERS))
+def _turn(path: Path) -> int:
+    return TIERS.index(_tier(path)) if _tier(path) in TIERS else len(TIERS)
