@@ -11,7 +11,7 @@ SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 UP ?=
 SOAK ?=
 
-.PHONY: up down unit test coverage soak e2e conformance lint bench docs pyz golden setup clean help
+.PHONY: up down unit test tests coverage soak e2e conformance lint ruff types layers bench docs pyz golden setup clean help
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,9 +41,10 @@ ROOM = $(wildcard src/protokube/$(T) src/protokube/$(T).py)
 ROOM_TESTS = $(wildcard $(foreach tier,unit process scenarios conformance host,tests/$(tier)/$(T) tests/$(tier)/$(dir $(T))test_$(notdir $(T)).py))
 
 ifeq ($(T),)
-test: setup lint ## lint, types, layers, and all tests but e2e; T=agent/volume: lint and tests of one room
+# mypy takes a minute on one core, and most of the first tests wait: they run side by side.
+test: setup ruff ## lint, types, layers, and all tests but e2e; T=agent/volume: lint and tests of one room
 	@scripts/packages
-	@$(BIN)/python scripts/second_look.py $(TESTING)
+	@$(MAKE) --no-print-directory -j 3 types layers tests
 else
 test: setup
 	@if [ -z "$(strip $(ROOM_TESTS))" ]; then \
@@ -53,6 +54,9 @@ test: setup
 	@$(BIN)/mypy $(ROOM) $(ROOM_TESTS)
 	@$(BIN)/pytest -q -n $(shell nproc) --dist worksteal $(ROOM_TESTS)
 endif
+
+tests: setup
+	@$(BIN)/python scripts/second_look.py $(TESTING)
 
 # Beside `test`, since to count lines takes as long again as to run them.
 coverage: setup ## the same tests, with the lines and branches that they reach: nine of ten at least
@@ -91,9 +95,15 @@ conformance: setup ## the official conformance suite of Kubernetes: PART=api, FO
 	@scripts/kubernetes
 	@$(SUDO) $(BIN)/python soak/conformance/run.py $(SUITE_OPTIONS)
 
-lint: setup ## ruff, mypy strict, import layers
+lint: ruff types layers ## ruff, mypy strict, import layers
+
+ruff: setup
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+types: setup
 	@$(BIN)/mypy
+
+layers: setup
 	@$(BIN)/lint-imports --no-cache > .venv/lint-imports.log || { cat .venv/lint-imports.log; exit 1; }
 
 golden: setup ## write the golden files anew; look at the diff before you commit it

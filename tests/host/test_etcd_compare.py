@@ -22,7 +22,7 @@ from protokube.etcd.compare import compare
 from protokube.etcd.messages import to_wire
 from protokube.members.agreement import Agree, Disagree, NotComparable, Suspicion
 
-COMPARISONS = int(os.environ.get("PROTOKUBE_COMPARISONS", "300"))
+COMPARISONS = int(os.environ.get("PROTOKUBE_COMPARISONS", "100"))
 """Over both versions together; a soak asks for thousands."""
 
 

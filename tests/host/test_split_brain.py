@@ -24,7 +24,7 @@ from protokube.etcd.compare import compare
 from protokube.members.agreement import Agree, Disagree, NotComparable, Suspicion
 from protokube.members.generation import decode
 
-COMPARISONS = int(os.environ.get("PROTOKUBE_COMPARISONS", "300"))
+COMPARISONS = int(os.environ.get("PROTOKUBE_COMPARISONS", "100"))
 ALARM_SECONDS = 120.0
 """Agents compare every half minute, and more often once members differ; an alarm takes three times running."""
 

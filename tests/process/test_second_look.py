@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +26,8 @@ Path(__file__).with_suffix(".seen").mkdir()  # one worker can read this file
 
 def test_it(): pass
 """
+LEAN = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "xdist.plugin"}
+"""Other plugins, which are most of the time a run of nothing takes, play no part in it."""
 FAILS, PASSES = "def test_it(): assert 0\n", "def test_it(): pass\n"
 
 
@@ -32,9 +35,8 @@ def look(folder: Path, *options: str, **files: str) -> tuple[int, str]:
     (folder / "pytest.ini").write_text("[pytest]\n")
     for name, text in files.items():
         (folder / f"test_{name}.py").write_text(text)
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), "-q", *options], cwd=folder, capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, str(SCRIPT), "-q", *options]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, **LEAN})
     return done.returncode, done.stdout
 
 
