@@ -20,6 +20,9 @@ CRI = re.compile(r"(\d{4}-\d\d-\d\dT\S+) (?:stdout|stderr) ([FP])\S* ?(.*)")
 CAPNSLOG = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+) ([A-Z]) \| ([a-z0-9/_-]+): (.*)")
 CONSOLE = re.compile(r"(\d{4}-\d\d-\d\dT\S+)\t([a-z]+)\t(?:[^\t]*\t)*?([^\t]+?)(?:\t(\{.*\}))?")
 PANIC = re.compile(r"panic: (.*)")
+RUNTIME_PANIC = "panic: runtime error: "
+ABOVE_THE_CAUSE = ("\t", "[signal ", "goroutine ", "panic(", "runtime.")
+"""Lines between such a panic and the function that caused it; empty lines, too."""
 RESTARTS = re.compile(r"restarting member ([0-9a-f]{1,16}) in cluster ([0-9a-f]{1,16}) at commit index \d+")
 ENDS = frozenset({"panic", "fatal", "C"})
 """Log levels at which etcd exits."""
@@ -45,7 +48,7 @@ def find(lines: Iterable[str]) -> tuple[FatalMessage, ...]:
     found: list[FatalMessage] = []
     ids: tuple[int, int] | None = None
     at: float | None = None
-    for text, written in _unwrapped(lines):
+    for text, written in _placed(_unwrapped(lines)):
         line = _parsed(text)
         at = written or line.at or at
         if line.message.startswith(BEGINS):
@@ -104,6 +107,19 @@ def _unwrapped(lines: Iterable[str]) -> Iterator[tuple[str, float | None]]:
             yield str(document.get("log", "")).rstrip("\n"), _time(document.get("time"))
         else:
             yield line, None
+
+
+def _placed(lines: Iterable[tuple[str, float | None]]) -> Iterator[tuple[str, float | None]]:
+    """A panic of Go's runtime gets the function in which it happened: its message alone says nothing about the data."""
+    panic: tuple[str, float | None] | None = None
+    for text, written in lines:
+        if panic is not None and text and not text.startswith(ABOVE_THE_CAUSE):
+            yield f"{panic[0]} (in {text.partition('(0x')[0]})", panic[1]
+            panic = None
+        if text.startswith(RUNTIME_PANIC):
+            panic = text, written
+        elif text:
+            yield text, written
 
 
 def _parsed(text: str) -> Line:

@@ -132,6 +132,8 @@ FATAL_MESSAGES = (
     Last(re.compile(r"cannot use none as id"), Ending.CORRUPT),
     Last(re.compile(r"assertion failed: Page expected to be: \d+, but self identifies as \d+"), Ending.CORRUPT),  # 3.6
     Last(re.compile(r"assertion failed: page \d+: has unexpected type/flags: [0-9a-f]+"), Ending.CORRUPT),  # 3.6
+    # 3.4 does not check what a page says of itself; it depends on the damage where bbolt then goes wrong
+    Last(re.compile(r"runtime error: [^\n]* \(in go\.etcd\.io/bbolt\.[^\n]*\)"), Ending.CORRUPT),
     Last(re.compile(r"the member has been permanently removed from the cluster"), Ending.REMOVED),
 )
 """The same in 3.4, 3.5 and 3.6 unless noted, except for the log format around them.

@@ -112,6 +112,49 @@ def test_the_next_start_of_another_member_is_not_the_one_that_panicked() -> None
     assert find([STARTS, other, PANICS])[0].member_id == 1
 
 
+OUT_OF_RANGE = "runtime error: index out of range [562949953441792] with length 281474976710655"
+NO_MEMORY = "runtime error: invalid memory address or nil pointer dereference"
+OPENING = ["\tgo.etcd.io/bbolt/db.go:933", "go.etcd.io/etcd/mvcc/backend.newBackend({{0xc0, 0x5d}})"]
+
+
+@pytest.mark.parametrize("wrapped", [list, in_cri, in_docker])
+@pytest.mark.parametrize(
+    ("message", "frames"),
+    [
+        (OUT_OF_RANGE, ["", "goroutine 133 [running]:", "go.etcd.io/bbolt.(*DB).page(...)"]),
+        (
+            NO_MEMORY,
+            [
+                "[signal SIGSEGV: segmentation violation code=0x1 addr=0x8 pc=0x9]", "", "goroutine 1 [running]:",
+                "panic({0xd0, 0x19})", "\truntime/panic.go:884 +0x212", "runtime.goPanicIndex(0x2, 0x1)",
+                "\truntime/panic.go:113 +0x7f", "go.etcd.io/bbolt.(*DB).page(0xc0)",
+            ],
+        ),
+    ],
+)  # fmt: skip
+def test_a_panic_of_the_runtime_inside_of_the_database_is_corrupt_data(message, frames, wrapped) -> None:  # type: ignore[no-untyped-def]
+    (found,) = find(wrapped([STARTS, f"panic: {message}", *frames, *OPENING]))
+    assert found.ending is Ending.CORRUPT
+    assert found.sentence.startswith(f"{message} (in go.etcd.io/bbolt.(*DB).page")
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        [],
+        ["", "goroutine 1 [running]:"],
+        [
+            "",
+            "goroutine 1 [running]:",
+            "go.etcd.io/etcd/etcdserver.(*EtcdServer).apply(0xc0)",
+            "go.etcd.io/bbolt.Open(0x1)",
+        ],
+    ],
+)
+def test_a_panic_of_the_runtime_elsewhere_says_nothing_about_the_data(frames: list[str]) -> None:
+    assert find([STARTS, f"panic: {OUT_OF_RANGE}", *frames]) == ()
+
+
 @pytest.mark.parametrize(
     "line",
     [
