@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 from builders.examples import FAST
+from protokube.store import memory
 
 # How long one example takes says something about the machine and its other work, and nothing about the code.
 settings.register_profile("any machine", deadline=None)
@@ -25,6 +26,13 @@ os.environ["PROTOKUBE_ISOLATED"] = "1"
 # that is measured takes twice its time, and what it does is asked for by unit tests as well.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.pop("COVERAGE_PROCESS_CONFIG", None)
+
+
+@pytest.fixture(autouse=True)
+def empty_memory_stores() -> None:
+    """What an earlier test of this process wrote under the same name decides nothing."""
+    for shared in memory._SHARED.values():
+        shared.files.clear()
 
 
 @pytest.fixture(scope="module")

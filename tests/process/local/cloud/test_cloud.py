@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from builders.volumes import a_volume
 from clusters.local import PlainProcesses
 from protokube.local.base.db import Database
 from protokube.local.base.paths import Paths
@@ -75,3 +76,13 @@ def test_a_pid_that_was_used_again_is_nobody_of_ours(cloud: Cloud) -> None:
     assert not cloud.is_running(cloud.registry.find(host))
     assert cloud.restore() == [host]
     assert cloud.machinery.alive(found.pid, found.started)
+
+
+def test_after_a_crash_the_image_of_a_deleted_volume_goes(cloud: Cloud) -> None:
+    (volume,) = cloud.create_founders([a_volume()])
+    cloud.volumes.delete(volume.id)  # and there it was killed
+    assert cloud.paths.image(volume.id).exists()
+
+    cloud.restore()
+
+    assert not cloud.paths.image(volume.id).exists()

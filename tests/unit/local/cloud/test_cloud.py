@@ -98,13 +98,3 @@ def test_what_does_not_run_cannot_be_killed_frozen_or_thawed(cloud: Cloud) -> No
     for operation in (cloud.kill_host, cloud.freeze_host, cloud.thaw_host):
         with pytest.raises(Refused, match="does not run"):
             operation(host)
-
-
-def test_after_a_crash_the_image_of_a_deleted_volume_goes(cloud: Cloud) -> None:
-    (volume,) = cloud.create_founders([a_volume()])
-    cloud.volumes.delete(volume.id)  # and there it was killed
-    assert cloud.paths.image(volume.id).exists()
-
-    cloud.restore()
-
-    assert not cloud.paths.image(volume.id).exists()
