@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from protokube import fast_yaml
 from protokube.config.complete import Config, complete
 from protokube.config.document import documents, write
 from protokube.config.draft import Draft, Ledger, Origin
@@ -36,7 +37,7 @@ def a_group(name: str = "nodes", role: str = "Node", **spec: Any) -> Group:
     return name, {"role": role, **spec}
 
 
-class _Quoting(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # C where PyYAML has it
+class _Quoting(fast_yaml.dumper()):  # type: ignore[misc]  # a base that is chosen at run time
     """Text always in quotes, so that what a test means as text is read as text."""
 
     def ignore_aliases(self, data: Any) -> bool:

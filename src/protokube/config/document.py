@@ -13,6 +13,7 @@ from typing import Any, TextIO
 
 import yaml
 
+from protokube import fast_yaml
 from protokube.config.complete import Config
 from protokube.spec.cluster import Cluster
 from protokube.spec.decode import FLOAT, Tree
@@ -60,7 +61,7 @@ def wire(schema: type, tree: Tree) -> Tree:
     return found
 
 
-class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # C where PyYAML has it
+class _Dumper(fast_yaml.dumper()):  # type: ignore[misc]  # a base that is chosen at run time
     """Block style for multi-line text; no anchors, so that every value is readable in place."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002

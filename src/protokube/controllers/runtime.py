@@ -56,7 +56,9 @@ def elect(session: Session, lease: str, seconds: float, changed: Callable[[], No
     return Election(session, LEASE_NAMESPACE, lease, gained=changed, lost=changed, duration=seconds)
 
 
-def patiently(ask: Callable[[], T], *, log: str, tries: int | None = None) -> T:
+def patiently(
+    ask: Callable[[], T], *, log: str, tries: int | None = None, sleep: Callable[[float], None] = time.sleep
+) -> T:
     """Ask until the API server answers, with back-off: one that is not up yet is no reason to exit."""
     pause, logged = 0.2, ""
     while True:
@@ -69,5 +71,5 @@ def patiently(ask: Callable[[], T], *, log: str, tries: int | None = None) -> T:
             if logged != why.message:
                 logging.getLogger(log).info("waiting for the API server: %s", why.message)
             logged = why.message
-            time.sleep(pause)
+            sleep(pause)
             pause = min(pause * 2, 10)

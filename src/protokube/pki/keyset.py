@@ -7,6 +7,8 @@ from typing import Any
 
 import yaml
 
+from protokube import fast_yaml
+
 API_VERSION = "kops.k8s.io/v1alpha2"
 
 
@@ -17,13 +19,13 @@ def write_keyset(name: str, serial: str, certificate: bytes, key: bytes | None) 
         item["privateMaterial"] = b64encode(key).decode()
     spec = {"keys": [item], "primaryID": serial, "type": "Keypair"}
     document = {"apiVersion": API_VERSION, "kind": "Keyset", "metadata": {"name": name}, "spec": spec}
-    return yaml.safe_dump(document, sort_keys=False).encode()
+    return fast_yaml.dump(document).encode()
 
 
 def read_keyset(text: bytes) -> tuple[bytes, bytes]:
     """The certificate and the key of the primary pair. Raises ValueError."""
     try:
-        spec: Any = yaml.safe_load(text)["spec"]
+        spec: Any = fast_yaml.load(text)["spec"]
         primary = spec.get("primaryID") or spec.get("primaryId")
         items = [each for each in spec["keys"] if str(each["id"]) == str(primary)]
         if len(items) != 1:

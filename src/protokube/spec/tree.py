@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import yaml
 
+from protokube import fast_yaml
 from protokube.errors import InvalidSpec, Problem, Where
 
 NULLS = frozenset({"", "~", "null", "Null", "NULL"})
@@ -63,7 +64,7 @@ class Mapping:
 
 Node: TypeAlias = Scalar | Sequence | Mapping
 
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_Loader = fast_yaml.loader()
 
 
 def read_documents(text: str, file: str) -> list[Mapping]:

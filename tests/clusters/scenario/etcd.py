@@ -23,9 +23,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, Protocol
 
-import yaml
-
 from clusters.scenario.edges import FakeClock
+from protokube import fast_yaml
 from protokube.errors import TryLater
 from protokube.etcd import Alarm, KeyValue
 from protokube.members.start_values import Listed
@@ -140,7 +139,7 @@ Found = tuple[Process, list[Process]]
 
 @cache
 def read_yaml(text: str) -> Any:
-    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return fast_yaml.load(text)
 
 
 def host_of(url: str) -> str:

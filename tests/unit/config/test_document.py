@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from builders.config import a_group, completed, read_back, written
 from builders.examples import examples
+from protokube import fast_yaml
 from protokube.config.document import documents, wire
 from protokube.spec.cluster import Cluster
 from protokube.spec.fields import declared
@@ -21,7 +22,7 @@ TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size
 
 
 def parts(text: str) -> list[dict[str, Any]]:
-    return list(yaml.safe_load_all(text))
+    return list(yaml.load_all(text, Loader=fast_yaml.loader()))
 
 
 def test_the_cluster_comes_first_then_its_groups_by_name_each_saying_whose_it_is() -> None:

@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.config import EXAMPLES, a_group, completed
+from protokube import fast_yaml
 from protokube.agent.launchcomponents import EXTERNAL, INTERNAL, components, kubeconfigs, own_files, secret_files
 from protokube.agent.launchdata import from_config
 from protokube.agent.wanted import FileText, from_tree, to_tree
@@ -30,7 +30,7 @@ def of_version(version: str) -> Config:
 
 
 def tree(each: ComponentPod) -> dict[str, Any]:
-    document: dict[str, Any] = yaml.safe_load(pod(each))
+    document: dict[str, Any] = fast_yaml.load(pod(each))
     return document
 
 
@@ -59,7 +59,7 @@ def test_kube_proxy_sees_the_kubeconfig_that_its_file_names_and_the_keys_that_na
     config = of_version("1.20.2")
     proxy = components(config, nodes=True)[-1]
     ((path, text),) = proxy.files.items()
-    assert kubeconfigs(config, nodes=True)[yaml.safe_load(text)["clientConnection"]["kubeconfig"]] == "kube-proxy"
+    assert kubeconfigs(config, nodes=True)[fast_yaml.load(text)["clientConnection"]["kubeconfig"]] == "kube-proxy"
     folders = {mount["mountPath"] for mount in container(proxy)["volumeMounts"]}
     assert folders == {posixpath.dirname(path), "/lib/modules", "/run"}
     assert posixpath.dirname(path) == "/srv/kubernetes/kube-proxy"

@@ -1,7 +1,6 @@
 """Read the pod's namespace and name from a manifest that is not ours, as the kubelet would.
 
-The file may hold anything. So scalars are read as plain strings, whatever their YAML tags, and deep nesting is refused:
-the YAML parser in C overflows the stack there and kills the process.
+The file may hold anything. So scalars are read as plain strings, whatever their YAML tags.
 """
 
 from __future__ import annotations
@@ -10,18 +9,17 @@ import json
 import os
 import stat
 from collections import deque
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from protokube import fast_yaml
+
 if TYPE_CHECKING:
-    from yaml.events import Event
     from yaml.nodes import Node
 
 LARGEST = 1 << 18
 """Largest file in bytes: parsed within a fraction of a second; a manifest is a hundredth of it."""
-DEEPEST = 100
 NULL, MERGE = "tag:yaml.org,2002:null", "tag:yaml.org,2002:merge"
 
 
@@ -89,30 +87,18 @@ def _first(content: bytes) -> Any:
 def _root(text: str) -> Node | None:
     import yaml  # lazily: on most masters every manifest is ours, and none is parsed
 
-    kind = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        _check_depth(yaml.parse(text, Loader=kind))
-        loader = kind(text)
+        fast_yaml.check_depth(text)
+        loader = fast_yaml.loader()(text)
         try:
             root: Node | None = loader.get_node() if loader.check_node() else None
         finally:
             loader.dispose()
+    except fast_yaml.TooDeep as error:
+        raise NoPod(f"it is {error}") from error
     except (yaml.YAMLError, ValueError, OverflowError) as error:  # the latter two for invalid code points
         raise NoPod("it is not YAML") from error
     return root
-
-
-def _check_depth(events: Iterable[Event]) -> None:
-    """Check the first document's depth by its events: composing nodes recurses once for each level."""
-    from yaml import CollectionEndEvent, CollectionStartEvent, DocumentEndEvent
-
-    depth = 0
-    for event in events:
-        if isinstance(event, DocumentEndEvent):
-            return
-        depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
-        if depth > DEEPEST:
-            raise NoPod(f"it is nested more than {DEEPEST} levels deep")
 
 
 def _field(node: Node | None, name: str) -> Node | None:

@@ -29,5 +29,5 @@ def _paths(tree: dict[str, Any]) -> Iterator[tuple[str, str]]:
     extra = {f"extraFlags.{name}": value for name, value in (tree.get("extraFlags") or {}).items()}
     for name, value in (tree | extra).items():
         for each in value if isinstance(value, list) else [value]:
-            if isinstance(each, str) and str(PurePosixPath(each).parent) in OPEN:
+            if isinstance(each, str) and each.startswith("/") and str(PurePosixPath(each).parent) in OPEN:
                 yield name, each

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from protokube import fast_yaml
 from protokube.local.pods.fields import Fields, PodProblem
 from protokube.local.pods.probestate import Probe, read_probe
 
@@ -97,7 +98,7 @@ def _decode(text: str) -> dict[str, Any]:
         import yaml  # not needed if all manifests are JSON
 
         try:
-            document = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506  a safe one
+            document = fast_yaml.load(text)
         except (yaml.YAMLError, ValueError, RecursionError) as why:
             raise PodProblem(f"not YAML: {' '.join(str(why).split())}") from why
     if not isinstance(document, dict):
