@@ -33,7 +33,7 @@ WORKERS ?= $(shell echo $$(($$(nproc) + 2)))
 TESTING := -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 20 $(TESTS)
 
 unit: setup ## the fast loop: unit tests and golden files; no root, no lint
-	@$(BIN)/pytest -q -n $(shell nproc) --dist worksteal --hypothesis-profile fast tests/unit tests/golden
+	@$(BIN)/python scripts/shares.py tests/unit tests/golden -- --hypothesis-profile fast
 
 # One room: make test T=agent/volume. Its lint, and its tests of every tier but e2e.
 T ?=

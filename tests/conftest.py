@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
@@ -16,7 +19,7 @@ from protokube.store import memory
 
 # How long one example takes says something about the machine and its other work, and nothing about the code.
 settings.register_profile("any machine", deadline=None)
-settings.register_profile(FAST, settings.get_profile("any machine"), max_examples=10)
+settings.register_profile(FAST, settings.get_profile("any machine"), max_examples=5)
 settings.load_profile("any machine")
 
 # Nothing that a test makes may send anything outside; fakes.outside_world has an outside of its own.
@@ -33,6 +36,7 @@ def empty_memory_stores() -> None:
     """What an earlier test of this process wrote under the same name decides nothing."""
     for shared in memory._SHARED.values():
         shared.files.clear()
+    memory._SHARED.clear()
 
 
 @pytest.fixture(scope="module")
@@ -61,13 +65,30 @@ LANES = [
 """The long ones of the end-to-end tests, those of disks and those of Kubernetes by turns: two files run at a time."""
 
 
+SPACE = {"host": 8, "e2e": 8}
+"""GB of disk for one run of a tier: the databases of etcd that exist at one time."""
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """A disk that gets full fails hundreds of tests, each with another reason."""
+    need = max((SPACE.get(_tier(Path(each).absolute()), 0) for each in session.config.args), default=0)
+    free = shutil.disk_usage(tempfile.gettempdir()).free / 1e9
+    if free < need:
+        text = (
+            f"{tempfile.gettempdir()} has {free:.1f} GB free, these tests need {need} GB: remove what earlier runs left"
+        )
+        pytest.exit(f"{text} there (pytest-of-*, pkc-*), or set TMPDIR to a larger disk", returncode=2)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files that mostly wait, for hosts and servers, and files that only compute take turns, so that both are busy."""
     files: dict[Path, list[pytest.Item]] = {}
     for item in items:
         files.setdefault(item.path, []).append(item)
-        if (tier := _tier(item.path)) in LIMITS:
-            item.add_marker(pytest.mark.timeout(LIMITS[tier]))
+    for path, of_file in files.items():
+        if limit := LIMITS.get(_tier(path)):
+            for item in of_file:
+                item.add_marker(pytest.mark.timeout(limit))
     hosts = [path for path in files if _tier(path) == "host"]
     first = sorted((path for path in hosts if path.name in LONG), key=lambda path: LONG.index(path.name))
     waiting = [path for path in hosts if path not in first]
@@ -78,6 +99,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for one, some in zip_longest(waiting, turns, fillvalue=None):
         order += [*([one] if isinstance(one, Path) else []), *(some if isinstance(some, list) else [])]
     items[:] = [item for path in order for item in files[path]]
+
+
+def pytest_collection_finish() -> None:
+    """Ten thousand collected tests are never garbage: searching them again and again took a tenth of the time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 def _tier(path: Path) -> str:

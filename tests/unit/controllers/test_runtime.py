@@ -28,7 +28,9 @@ def test_silence_and_missing_rights_and_namespaces_are_waited_for() -> None:
     """An API server answers before it has made kube-system."""
     unknown, missing = ApiError(401, "Unauthorized", "who?"), ApiError(404, "NotFound", "there is no kube-system")
     answers = asking(TryLater("nobody there"), unknown, FORBIDDEN, missing, "uid-1")
-    assert patiently(lambda: next_answer(answers), log="protokube.dns", tries=None) == "uid-1"
+    pauses: list[float] = []
+    found = patiently(lambda: next_answer(answers), log="protokube.dns", tries=None, sleep=pauses.append)
+    assert (found, pauses) == ("uid-1", [0.2, 0.4, 0.8, 1.6])
 
 
 def test_what_waiting_does_not_mend_is_told_at_once() -> None:

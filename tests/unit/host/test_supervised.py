@@ -68,7 +68,7 @@ def test_whatever_it_raises_its_thread_lives_and_says_so_until_it_goes_on(
     error: BaseException, started: Callable[..., Supervised]
 ) -> None:
     work, woken = Work([None, error]), threading.Event()
-    worker = started(lambda: work() * 0, changed=woken.set)
+    worker = started(lambda: work() * 0, changed=woken.set, longest=0.05)
     assert woken.wait(30)
     found = worker.trouble()
     assert found is None or found == Trouble(
@@ -191,7 +191,8 @@ def test_a_thread_for_one_thing_that_ends_by_an_error_is_reported_for_a_while() 
 
 
 def test_all_of_them_are_started_stopped_and_asked(started: Callable[..., Supervised]) -> None:
-    one, other = Supervised("one", Work([ValueError("a bug")])), Supervised("other", Work())
+    one = Supervised("one", Work([ValueError("a bug")] * 3), longest=0.05)
+    other = Supervised("other", Work())
     workers = Workers([one, other])
     workers.start()
     assert soon(lambda: [each.name for each in workers.troubles()] == ["one"])

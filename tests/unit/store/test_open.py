@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import gcsfs  # noqa: F401 (with s3fs: a library of both binds a socket when it is imported, which no unit test may)
 import pytest
+import s3fs  # noqa: F401
 
 from protokube.errors import Refused
 from protokube.store.file import FileStore

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from builders.agent import a_round
 from builders.config import completed
 from clusters.scenario.edges import FakeClock, HostClock
+from protokube import fast_yaml
 from protokube.agent.controlplane import components, key_folders
 from protokube.agent.launchdata import from_config
 from protokube.agent.report import Report
@@ -70,7 +70,7 @@ class Master:
         return keys | {content: name for name, content in SECRETS.items()}
 
     def seen_by(self, manifest: Path) -> list[Path]:
-        volumes = yaml.safe_load(manifest.read_text())["spec"]["volumes"]
+        volumes = fast_yaml.load(manifest.read_text())["spec"]["volumes"]
         folders = [self.inside(each["hostPath"]["path"]) for each in volumes]
         return [file for folder in folders for file in folder.rglob("*") if file.is_file()]
 
@@ -124,7 +124,7 @@ def test_whatever_file_its_flags_and_its_kubeconfig_name_is_there(master: Master
         for path in reads(component):
             assert master.inside(path).exists(), path
     for path, user in master.wanted.kubeconfigs.items():
-        kubeconfig = yaml.safe_load(master.inside(path).read_text())
+        kubeconfig = fast_yaml.load(master.inside(path).read_text())
         named = [
             *kubeconfig["users"][0]["user"].values(),
             kubeconfig["clusters"][0]["cluster"]["certificate-authority"],
