@@ -1,4 +1,4 @@
-"""A thousand random histories: whatever happens, nothing that must hold is broken, and in the end the cluster heals.
+"""Five hundred random histories: whatever happens, nothing that must hold is broken, and in the end the cluster heals.
 
 Half of them are in `test_more_histories`, so that two workers share them. `PROTOKUBE_HISTORIES=20000` has that many in
 each of the two files.
@@ -15,7 +15,7 @@ from clusters.scenario.player import Step
 
 pytestmark = pytest.mark.usefixtures("unmeasured")
 
-EACH = int(os.environ.get("PROTOKUBE_HISTORIES", "500"))
+EACH = int(os.environ.get("PROTOKUBE_HISTORIES", "250"))
 
 BOOT: list[Step] = [("boot", 0, 0), ("boot", 1, 0), ("boot", 2, 0)]
 UP: list[Step] = [*BOOT, *[("all", 0, 1)] * 7]

@@ -10,7 +10,7 @@ from clusters.scenario.histories import run_histories
 
 pytestmark = pytest.mark.usefixtures("unmeasured")
 
-EACH = int(os.environ.get("PROTOKUBE_HISTORIES", "500"))
+EACH = int(os.environ.get("PROTOKUBE_HISTORIES", "250"))
 
 
 @pytest.mark.parametrize("part", range(10))
