@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -26,8 +28,13 @@ SEEN: set[str] = set()
 
 @pytest.fixture(params=KINDS, ids=[f"{series}-{logger}" for series, logger in KINDS])
 def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[EtcdCluster]:
-    series, logger = request.param
-    made = make_cluster(tmp_path, series, election=3000)
+    with running(tmp_path, *request.param) as made:
+        yield made
+
+
+@contextmanager
+def running(folder: Path, series: str, logger: str) -> Iterator[EtcdCluster]:
+    made = make_cluster(folder, series, election=3000)
     for member in made.members.values():
         member.command = [word.replace("--logger=zap", f"--logger={logger}") for word in member.command]
     try:
@@ -94,7 +101,7 @@ def test_a_copy_that_lacks_what_it_acknowledged(cluster: EtcdCluster) -> None:
 def garble(path: Path, at: int, count: int) -> None:
     with path.open("r+b") as file:
         file.seek(at)
-        file.write(os.urandom(count))
+        file.write(Random(at).randbytes(count))
 
 
 def flip_in_log(member: Member) -> None:
@@ -129,7 +136,18 @@ def garble_kinds_of_pages(member: Member) -> None:
             file.write(b"\x40\x00")
 
 
-DAMAGES = [flip_in_log, garble_lengths, garble_head_of_database, garble_pages, garble_kinds_of_pages]
+def empty_pages(member: Member) -> None:
+    """Each page that held keys says that it branches, to nothing: bbolt looks for the first branch, and panics."""
+    database = member.data / "member" / "snap" / "db"
+    with database.open("r+b") as file:
+        for at in range(8192, database.stat().st_size, 4096):
+            file.seek(at + 8)
+            if file.read(2) in (b"\x01\x00", b"\x02\x00"):
+                file.seek(at + 8)
+                file.write(b"\x01\x00\x00\x00")
+
+
+DAMAGES = [flip_in_log, garble_lengths, garble_head_of_database, garble_pages, garble_kinds_of_pages, empty_pages]
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -174,8 +192,22 @@ def test_a_removed_member(cluster: EtcdCluster) -> None:
     assert found(member)[-1].member_id == own
 
 
-def test_every_row_of_the_table_was_brought_about() -> None:
-    expected = [
-        row.text.pattern for row in FATAL_MESSAGES if "3.6" in SERIES or not row.text.pattern.startswith(ONLY_IN_3_6)
-    ]
-    assert [each for each in expected if each not in SEEN] == []
+def test_every_row_of_the_table_was_brought_about(tmp_path: Path) -> None:
+    """By the tests above; if not all of them ran before, here."""
+    if missing():
+        cases: list[Callable[[EtcdCluster], None]] = [partial(test_corrupt_data, damage=damage) for damage in DAMAGES]
+        for kind in KINDS:
+            for case in (*cases, test_a_copy_that_lacks_what_it_acknowledged, test_a_removed_member):
+                folder = tmp_path / "cluster"
+                folder.mkdir()
+                with running(folder, *kind) as cluster:
+                    case(cluster)
+                shutil.rmtree(folder)
+    assert missing() == []
+
+
+def missing() -> list[str]:
+    """Rows that nothing brought about yet."""
+    rows = [row.text.pattern for row in FATAL_MESSAGES]
+    possible = [each for each in rows if "3.6" in SERIES or not each.startswith(ONLY_IN_3_6)]
+    return [each for each in possible if each not in SEEN]
