@@ -1,4 +1,4 @@
-"""Start-up time: `protokube --help` and a cold `protokube complete`, compared with a bare interpreter."""
+"""Start-up time: `protokube --help`, a cold `protokube complete` and a host's init, as ratios to a bare interpreter."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ from pathlib import Path
 
 from measure import BARE, interleaved
 
-MINIMAL = str(Path(__file__).resolve().parent.parent / "examples" / "minimal.yaml")
-BUDGET = {"--help": 0.15, "complete": 0.4}
+ROOT = Path(__file__).resolve().parent.parent
+MINIMAL = str(ROOT / "examples" / "minimal.yaml")
+INIT = [sys.executable, "-I", "-S", "-c", "import sys; sys.path[:0] = [sys.argv[1]]; import protokube.local.host.init"]
+BUDGET = {"--help": 0.15, "complete": 0.4, "host init": 0.1}
 
 
 def main() -> bool:
     protokube = [sys.executable, "-m", "protokube"]
-    commands = {"bare": BARE, "--help": [*protokube, "--help"], "complete": [*protokube, "complete", MINIMAL]}
+    commands = {
+        "bare": BARE, "--help": [*protokube, "--help"], "complete": [*protokube, "complete", MINIMAL],
+        "host init": [*INIT, str(ROOT / "src")],
+    }  # fmt: skip
     interleaved(commands, rounds=1)  # the first start compiles bytecode
     medians = interleaved(commands, rounds=15)
     print(f"start: python -c pass {medians['bare'] * 1000:.0f} ms, median of 15 interleaved rounds")

@@ -21,6 +21,8 @@ from pathlib import Path
 
 PERCENT = re.compile(r"\[ *(\d+)%\]$")
 SUMMARY = re.compile(r" in \d+\.\d+s")
+NO_TESTS = 5
+"""As pytest exits."""
 COUNT = re.compile(r"(\d+) (passed|failed|errors?|skipped|deselected|xfailed|xpassed|warnings?)")
 
 
@@ -52,7 +54,7 @@ class Share:
                 self.lines.append(line)
                 if found := PERCENT.search(line.rstrip()):
                     self.percent = int(found[1])
-        self.code = process.returncode
+        self.code = abs(process.returncode)  # negative if a signal ended it, and that is no success
 
     def summary(self) -> Counter[str]:
         last = next((line for line in reversed(self.lines) if SUMMARY.search(line)), "")
@@ -68,9 +70,10 @@ def main(arguments: Sequence[str]) -> int:
     threads = [threading.Thread(target=each.run) for each in running]
     for thread in threads:
         thread.start()
-    while any(thread.is_alive() for thread in threads):
-        _show(running)
-        threads[0].join(1) if threads[0].is_alive() else time.sleep(0.2)
+    for thread in threads:
+        while thread.is_alive():
+            _show(running)
+            thread.join(0.5)
     _show([])
     for each in running:
         if each.code:
@@ -78,7 +81,7 @@ def main(arguments: Sequence[str]) -> int:
     total = sum((each.summary() for each in running), Counter[str]())
     told = ", ".join(f"{number} {kind}" for kind, number in total.items()) or "nothing ran"
     print(f"{told} in {time.monotonic() - begun:.1f} s, {len(running)} processes")
-    return max((each.code for each in running), default=5)
+    return max((each.code for each in running), default=NO_TESTS)
 
 
 def _show(running: Sequence[Share]) -> None:

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import settings
 
 from builders.examples import FAST
+from protokube.host.mounts import mounts
 from protokube.store import memory
 
 # How long one example takes says something about the machine and its other work, and nothing about the code.
@@ -51,8 +52,7 @@ def removed_folders(request: pytest.FixtureRequest) -> Iterator[None]:
 
 def _mounted_below(folder: Path) -> bool:
     """Removing it would remove what is mounted there, too."""
-    points = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
-    return any(Path(each).is_relative_to(folder) for each in points)
+    return any(each.point.is_relative_to(folder) for each in mounts())
 
 
 @pytest.fixture(scope="module")

@@ -50,6 +50,12 @@ def test_a_file_that_cannot_be_read_fails_the_run(tmp_path: Path, broken: str) -
     assert "ERROR some/test_b.py" in text
 
 
+def test_a_process_that_a_signal_ends_fails_the_run(tmp_path: Path) -> None:
+    code, text = run(tmp_path, a=PASSES, b="import os\n\ndef test_it(): os.kill(os.getpid(), 11)\n")
+    assert code == 11
+    assert "test_b.py" in text
+
+
 def test_no_tests_are_no_success(tmp_path: Path) -> None:
     assert run(tmp_path) == (5, "nothing ran in 0.0 s, 0 processes\n")
 

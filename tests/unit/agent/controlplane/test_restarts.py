@@ -17,7 +17,6 @@ from protokube.agent.launchdata import from_config
 from protokube.config.pki import SHORTEST_FOR_COMPONENTS
 from protokube.spec.fields import seconds
 
-MANIFEST = "etc/kubernetes/manifests/kube-apiserver.manifest"
 SHORT = 160.0
 ALL = {"i-1": "10.0.0.1", "i-2": "10.0.0.2", "i-3": "10.0.0.3"}
 START = 1_800_000_000.0
