@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from host.emptymachine import PYZ, REPOSITORY, EmptyMachine, debian_root
+from host.emptymachine import PYZ, REPOSITORY, EmptyMachine, debian_root, with_small_payload
 
 
 @pytest.fixture(scope="session")
@@ -23,20 +23,32 @@ def pyz(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def small_pyz(pyz: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same file with a protokube of one module: to unpack and compile the real one takes seconds each time."""
+    return with_small_payload(pyz, tmp_path_factory.mktemp("small") / pyz.name)
+
+
+@pytest.fixture(scope="session")
 def empty_root() -> Path:
     return debian_root(REPOSITORY / ".cache" / "empty-machine")
 
 
 @pytest.fixture
 def machine(empty_root: Path, pyz: Path, tmp_path: Path) -> EmptyMachine:
-    """A machine nobody has used yet."""
+    """A machine nobody has used yet, with the whole protokube."""
     return EmptyMachine.boot(empty_root, tmp_path / "machine", pyz)
 
 
+@pytest.fixture
+def new_machine(empty_root: Path, small_pyz: Path, tmp_path: Path) -> EmptyMachine:
+    """A machine nobody has used yet."""
+    return EmptyMachine.boot(empty_root, tmp_path / "machine", small_pyz)
+
+
 @pytest.fixture(scope="session")
-def first_start(empty_root: Path, pyz: Path, tmp_path_factory: pytest.TempPathFactory) -> EmptyMachine:
+def first_start(empty_root: Path, small_pyz: Path, tmp_path_factory: pytest.TempPathFactory) -> EmptyMachine:
     """A machine on which protokube was started once; tests get copies of it."""
-    machine = EmptyMachine.boot(empty_root, tmp_path_factory.mktemp("used") / "machine", pyz)
+    machine = EmptyMachine.boot(empty_root, tmp_path_factory.mktemp("used") / "machine", small_pyz)
     ran = machine.run(PYZ, "--version", HOME="/root")
     assert ran.returncode == 0, ran.stderr
     return machine

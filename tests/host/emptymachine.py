@@ -6,11 +6,13 @@ has nothing, dpkg-deb unpacks it under .cache, and the kernel's namespaces do th
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -66,6 +68,26 @@ class EmptyMachine:
     def seen_from_outside(self, path: str) -> Path:
         """Where a writable path of the machine lies on ours."""
         return self.state / path.lstrip("/")
+
+
+def with_small_payload(pyz: Path, output: Path) -> Path:
+    """A copy of the single-file build in which protokube is one module that prints its version."""
+    small = io.BytesIO()
+    with ZipFile(small, "w") as wheel:
+        wheel.writestr("protokube/__init__.py", "")
+        wheel.writestr("protokube/cli/__init__.py", "")
+        wheel.writestr("protokube/cli/main.py", "def main():\n    print('protokube, version 0')\n")
+    with ZipFile(pyz) as whole, output.open("wb") as file:
+        file.write(pyz.read_bytes().partition(b"\n")[0] + b"\n")
+        with ZipFile(file, "w") as copy:
+            for entry in whole.infolist():
+                ours = entry.filename.startswith("wheels/protokube-")
+                content = small.getvalue() if ours else whole.read(entry)
+                # Its digest names the folder it is unpacked to, and its content is another one.
+                content = content.replace(b'"', b'"5a11', 1) if entry.filename == "contents.py" else content
+                copy.writestr(entry, content)
+    output.chmod(0o755)
+    return output
 
 
 def debian_root(cache: Path) -> Path:

@@ -91,8 +91,8 @@ class TestOneFile:
 
         assert out == subprocess.run(here, capture_output=True, text=True, check=True).stdout
 
-    def test_the_exit_code_is_the_one_of_the_command(self, used_machine: EmptyMachine) -> None:
-        assert used_machine.run(PYZ, "no-such-command", HOME="/root").returncode == 2
+    def test_the_exit_code_is_the_one_of_the_command(self, machine: EmptyMachine) -> None:
+        assert machine.run(PYZ, "no-such-command", HOME="/root").returncode == 2
 
     def test_it_brings_the_compiled_yaml_reader(self, used_machine: EmptyMachine) -> None:
         inside = f"{CACHE}/{unpacked(used_machine).name}"
@@ -116,22 +116,22 @@ class TestUnpacking:
         assert [mode(path) for path in (place.parent.parent, place.parent, place)] == [0o700] * 3
         assert [path for path in sources if not list(path.parent.glob(f"__pycache__/{path.stem}.*.pyc"))] == []
 
-    def test_a_second_start_unpacks_nothing(self, machine: EmptyMachine) -> None:
-        protokube(machine)
-        before = everything_in(machine.seen_from_outside(CACHE))
+    def test_a_second_start_unpacks_nothing(self, new_machine: EmptyMachine) -> None:
+        protokube(new_machine)
+        before = everything_in(new_machine.seen_from_outside(CACHE))
 
-        protokube(machine)
+        protokube(new_machine)
 
-        assert everything_in(machine.seen_from_outside(CACHE)) == before
+        assert everything_in(new_machine.seen_from_outside(CACHE)) == before
 
-    def test_starts_at_once_all_work_and_leave_one_copy(self, machine: EmptyMachine) -> None:
-        running = [machine.start(PYZ, "--version", HOME="/root") for _ in range(6)]
+    def test_starts_at_once_all_work_and_leave_one_copy(self, new_machine: EmptyMachine) -> None:
+        running = [new_machine.start(PYZ, "--version", HOME="/root") for _ in range(6)]
 
         said = [(*start.communicate(timeout=60), start.returncode) for start in running]
 
         assert len(set(said)) == 1, said
         assert said[0][1:] == ("", 0)
-        assert unpacked(machine).is_dir()
+        assert unpacked(new_machine).is_dir()
 
     def test_a_start_that_waited_for_another_takes_what_that_one_unpacked(self, used_machine: EmptyMachine) -> None:
         place = unpacked(used_machine)
@@ -149,13 +149,13 @@ class TestUnpacking:
         assert waiting.returncode == 0
         assert everything_in(place.parent) == before
 
-    def test_a_start_killed_half_way_leaves_nothing_behind(self, machine: EmptyMachine) -> None:
-        cache = machine.seen_from_outside(CACHE)
+    def test_a_start_killed_half_way_leaves_nothing_behind(self, new_machine: EmptyMachine) -> None:
+        cache = new_machine.seen_from_outside(CACHE)
 
         def killed_half_way() -> bool:
             """It may have come to its end before we killed it: then there is nothing to see, and it is played again."""
             shutil.rmtree(cache, ignore_errors=True)
-            killed = machine.start(PYZ, "--version", HOME="/root")
+            killed = new_machine.start(PYZ, "--version", HOME="/root")
             wait_until(lambda: list(cache.glob(".new-*/*")) or killed.poll() is not None)
             killed.kill()
             killed.communicate()
@@ -163,9 +163,9 @@ class TestUnpacking:
 
         wait_until(killed_half_way)
 
-        protokube(machine)
+        protokube(new_machine)
 
-        assert not unpacked(machine).name.startswith(".new-")
+        assert not unpacked(new_machine).name.startswith(".new-")
 
     @pytest.mark.parametrize(
         "damage",
@@ -201,48 +201,48 @@ class TestWhereItIsUnpacked:
         ],
     )
     def test_what_the_user_asks_for_comes_before_xdg_and_home(
-        self, machine: EmptyMachine, asked: str, xdg: str, place: str
+        self, new_machine: EmptyMachine, asked: str, xdg: str, place: str
     ) -> None:
-        protokube(machine, PROTOKUBE_CACHE=asked, XDG_CACHE_HOME=xdg, HOME="/root")
+        protokube(new_machine, PROTOKUBE_CACHE=asked, XDG_CACHE_HOME=xdg, HOME="/root")
 
-        assert unpacked(machine, place).is_dir()
+        assert unpacked(new_machine, place).is_dir()
 
-    def test_a_service_of_root_without_a_home_uses_var_cache(self, machine: EmptyMachine) -> None:
-        assert protokube(machine, LANG="C")[1] == ""
+    def test_a_service_of_root_without_a_home_uses_var_cache(self, new_machine: EmptyMachine) -> None:
+        assert protokube(new_machine, LANG="C")[1] == ""
 
-        assert mode(unpacked(machine, "/var/cache/protokube").parent) == 0o700
+        assert mode(unpacked(new_machine, "/var/cache/protokube").parent) == 0o700
 
-    def test_root_with_the_home_of_a_user_leaves_that_home_alone(self, machine: EmptyMachine) -> None:
-        home = machine.seen_from_outside("/home/user")
+    def test_root_with_the_home_of_a_user_leaves_that_home_alone(self, new_machine: EmptyMachine) -> None:
+        home = new_machine.seen_from_outside("/home/user")
         home.mkdir()
         os.chown(home, USER, USER)
 
-        assert protokube(machine, HOME="/home/user")[1] == ""
+        assert protokube(new_machine, HOME="/home/user")[1] == ""
 
         assert list(home.iterdir()) == []
-        assert unpacked(machine, "/var/cache/protokube").is_dir()
+        assert unpacked(new_machine, "/var/cache/protokube").is_dir()
 
-    def test_a_user_unpacks_into_their_own_home(self, machine: EmptyMachine) -> None:
-        home = machine.seen_from_outside("/home/user")
+    def test_a_user_unpacks_into_their_own_home(self, new_machine: EmptyMachine) -> None:
+        home = new_machine.seen_from_outside("/home/user")
         home.mkdir()
         os.chown(home, USER, USER)
 
-        assert protokube(machine, user=USER, HOME="/home/user")[1] == ""
+        assert protokube(new_machine, user=USER, HOME="/home/user")[1] == ""
 
-        assert unpacked(machine, "/home/user/.cache/protokube").stat().st_uid == USER
+        assert unpacked(new_machine, "/home/user/.cache/protokube").stat().st_uid == USER
 
-    def test_a_cache_that_cannot_be_written_costs_time_and_a_warning(self, machine: EmptyMachine) -> None:
-        _, err = protokube(machine, PROTOKUBE_CACHE="/opt/cache")
+    def test_a_cache_that_cannot_be_written_costs_time_and_a_warning(self, new_machine: EmptyMachine) -> None:
+        _, err = protokube(new_machine, PROTOKUBE_CACHE="/opt/cache")
 
         assert err.startswith("warning: protokube has no cache directory, so it is unpacked anew at every start\n")
         assert "Read-only file system: '/opt/cache'" in err
         assert "hint: set PROTOKUBE_CACHE to a directory that only you can write to" in err
-        assert list(machine.seen_from_outside("/tmp").iterdir()) == []
+        assert list(new_machine.seen_from_outside("/tmp").iterdir()) == []
 
-    def test_nowhere_to_write_at_all_is_an_error_that_names_every_place(self, machine: EmptyMachine) -> None:
-        machine.seen_from_outside("/tmp").chmod(0o755)
+    def test_nowhere_to_write_at_all_is_an_error_that_names_every_place(self, new_machine: EmptyMachine) -> None:
+        new_machine.seen_from_outside("/tmp").chmod(0o755)
 
-        ran = machine.run(PYZ, "--version", user=USER, HOME="/nowhere")
+        ran = new_machine.run(PYZ, "--version", user=USER, HOME="/nowhere")
 
         assert ran.returncode == 4
         assert ran.stderr.startswith("error: there is no room to unpack protokube\n")
@@ -304,22 +304,22 @@ class TestTrust:
         assert "/home/cache belongs to user 1000" in err
 
     def test_nothing_is_written_through_a_link_that_others_left_in_a_shared_directory(
-        self, machine: EmptyMachine
+        self, new_machine: EmptyMachine
     ) -> None:
-        precious = machine.seen_from_outside("/root/precious")
+        precious = new_machine.seen_from_outside("/root/precious")
         precious.write_text("still here")
-        machine.seen_from_outside("/tmp/.lock").symlink_to("/root/precious")
+        new_machine.seen_from_outside("/tmp/.lock").symlink_to("/root/precious")
 
-        _, err = protokube(machine, PROTOKUBE_CACHE="/tmp")
+        _, err = protokube(new_machine, PROTOKUBE_CACHE="/tmp")
 
         assert precious.read_text() == "still here"
         assert "/tmp can be written by others (mode 1777)" in err
 
-    def test_our_own_directory_in_tmp_is_used(self, machine: EmptyMachine) -> None:
-        said = [protokube(machine, PROTOKUBE_CACHE="/tmp/cache") for _ in range(2)]
+    def test_our_own_directory_in_tmp_is_used(self, new_machine: EmptyMachine) -> None:
+        said = [protokube(new_machine, PROTOKUBE_CACHE="/tmp/cache") for _ in range(2)]
 
         assert [err for _, err in said] == ["", ""]
-        assert unpacked(machine, "/tmp/cache").is_dir()
+        assert unpacked(new_machine, "/tmp/cache").is_dir()
 
 
 class TestMachinesItDoesNotFit:
