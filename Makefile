@@ -1,7 +1,8 @@
 # Every target sets up what it needs in .venv; nothing has to be installed by hand.
 SHELL := /bin/bash
 BIN := .venv/bin
-TESTS ?= tests/host tests/scenarios tests/conformance tests/process tests/unit tests/golden
+TESTS ?= tests/host tests/scenarios tests/conformance tests/process
+UNITS ?= tests/unit tests/golden
 
 # A machine that forbids bytecode pays for compiling at every start; ours is compiled once.
 unexport PYTHONDONTWRITEBYTECODE
@@ -11,7 +12,7 @@ SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 UP ?=
 SOAK ?=
 
-.PHONY: up down unit test tests coverage soak e2e conformance lint ruff types layers bench docs pyz golden setup clean help
+.PHONY: up down unit units test tests coverage soak e2e conformance lint ruff types layers bench docs pyz golden setup clean help
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,7 +31,7 @@ down: setup ## take all of it away
 # Two more at a time than there are processors: half of what the host tests do is waiting.
 WORKERS ?= $(shell echo $$(($$(nproc) + 2)))
 
-TESTING := -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 20 $(TESTS)
+TESTING := -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 20
 
 unit: setup ## the fast loop: unit tests and golden files; no root, no lint
 	@$(BIN)/python scripts/shares.py tests/unit tests/golden -- --hypothesis-profile fast
@@ -41,10 +42,10 @@ ROOM = $(wildcard src/protokube/$(T) src/protokube/$(T).py)
 ROOM_TESTS = $(wildcard $(foreach tier,unit process scenarios conformance host,tests/$(tier)/$(T) tests/$(tier)/$(dir $(T))test_$(notdir $(T)).py))
 
 ifeq ($(T),)
-# mypy takes a minute on one core, and most of the first tests wait: they run side by side.
+# Tests of hosts wait half of their time. Types, layers and unit tests only compute: they fill that time.
 test: setup ruff ## lint, types, layers, and all tests but e2e; T=agent/volume: lint and tests of one room
 	@scripts/packages
-	@$(MAKE) --no-print-directory -j 3 types layers tests
+	@$(MAKE) --no-print-directory -j 4 types layers units tests
 else
 test: setup
 	@if [ -z "$(strip $(ROOM_TESTS))" ]; then \
@@ -56,13 +57,16 @@ test: setup
 endif
 
 tests: setup
-	@$(BIN)/python scripts/second_look.py $(TESTING)
+	@$(if $(strip $(TESTS)),$(BIN)/python scripts/second_look.py $(TESTING) $(TESTS))
+
+units: setup
+	@$(if $(strip $(UNITS)),nice -n 5 $(BIN)/python scripts/shares.py $(UNITS))
 
 # Beside `test`, since to count lines takes as long again as to run them.
 coverage: setup ## the same tests, with the lines and branches that they reach: nine of ten at least
 	@scripts/packages
 	@$(BIN)/coverage erase
-	@$(BIN)/coverage run -m pytest $(TESTING)
+	@$(BIN)/coverage run -m pytest $(TESTING) $(TESTS) $(UNITS)
 	@$(BIN)/coverage combine -q && $(BIN)/coverage report
 
 soak: setup ## hours of what must always hold: make soak SOAK="wiped drills --minutes 30"
@@ -101,7 +105,7 @@ ruff: setup
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
 
 types: setup
-	@$(BIN)/mypy
+	@nice -n 5 $(BIN)/mypy
 
 layers: setup
 	@$(BIN)/lint-imports --no-cache > .venv/lint-imports.log || { cat .venv/lint-imports.log; exit 1; }
