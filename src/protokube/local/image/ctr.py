@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,15 +27,27 @@ class Ctr:
     command: tuple[str, ...] = ("ctr",)
     handles: tuple[int, ...] = ()
     """File descriptors to inherit."""
+    address: str = SOCKET
 
     def __call__(self, *words: str, seconds: float, archive: Path | None = None) -> str:
         """`archive` becomes its standard input. Raises OSError or SubprocessError."""
-        command = [*self.command, "--address", SOCKET, "--namespace", NAMESPACE, *words]
+        command = [*self.command, "--address", self.address, "--namespace", NAMESPACE, *words]
         with (archive or Path("/dev/null")).open("rb") as stdin:
             return subprocess.run(  # noqa: S603
                 command, stdin=stdin, capture_output=True, text=True, check=True, timeout=seconds,
                 pass_fds=self.handles,
             ).stdout  # fmt: skip
+
+    def await_start(self, seconds: float, runs: Callable[[], bool] = lambda: True) -> set[str]:
+        """Wait until containerd answers, as long as it runs; return the names of its images."""
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                return set(self("images", "list", "--quiet", seconds=seconds).split())
+            except (OSError, subprocess.SubprocessError):
+                if time.monotonic() > end or not runs():
+                    raise
+                time.sleep(0.05)
 
 
 def import_archive(ctr: Ctr, archive: Path, names: Mapping[str, str], seconds: float) -> None:

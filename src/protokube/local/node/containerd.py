@@ -1,6 +1,7 @@
 """The container runtime of a host with a real kubelet: containerd's configuration, and the program of its unit.
 
-The program joins the host's cgroups, imports images in the background, and execs containerd. Everything that containerd
+The program joins the host's cgroups, copies the images that the cache has imported, imports others in the background,
+and execs containerd. Everything that containerd
 and its shims start is in the host's PID namespace, and ends with the host.
 """
 
@@ -11,7 +12,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,6 +22,7 @@ from protokube.local.host import cgroups
 from protokube.local.image.ctr import LOADED, NAMESPACE, RUNTIME_CONFIG, SOCKET, Ctr, import_archive
 from protokube.local.loading import image_store
 from protokube.local.loading.contents import ImageProblem
+from protokube.local.node import imported
 
 __all__ = [
     "CTR",
@@ -41,7 +42,7 @@ CONFIG = Path("/etc/containerd/config.toml")
 READY = Path("/run/containerd/images-ready")
 """Exists once every image of the control plane is imported."""
 NETWORKS = "/etc/cni/net.d"
-DISABLED = ("aufs", "btrfs", "devmapper", "zfs")
+DISABLED = tuple(f"io.containerd.snapshotter.v1.{name}" for name in ("aufs", "btrfs", "devmapper", "zfs"))
 """Snapshotters that no host supports; each would log an error at every start."""
 SECONDS_TO_START = 60.0
 SECONDS_TO_LOAD = 600.0
@@ -64,6 +65,8 @@ class RuntimeConfig:
     """The kubelet's command, without the flags that only the host itself knows."""
     loaded: str = ""
     """The folder of the images that a user loaded; see `loading.image_store`."""
+    imported: str = ""
+    """The root directory of containerd that new hosts copy, if there is one; see `imported`."""
 
     def encode(self) -> str:
         return json.dumps(asdict(self), sort_keys=True)
@@ -76,12 +79,11 @@ class RuntimeConfig:
 
 def config(sandbox_image: str, plugins: str) -> str:
     """containerd's configuration file. JSON strings and lists are valid TOML."""
-    disabled = [f"io.containerd.snapshotter.v1.{each}" for each in DISABLED]
     cri = 'plugins."io.containerd.grpc.v1.cri"'
     return f"""version = 2
-root = "/var/lib/containerd"
+root = {json.dumps(str(imported.ROOT))}
 state = "/run/containerd"
-disabled_plugins = {json.dumps(disabled)}
+disabled_plugins = {json.dumps(DISABLED)}
 
 [grpc]
 address = {json.dumps(SOCKET)}
@@ -113,6 +115,8 @@ def main() -> None:
         CONFIG.parent.mkdir(parents=True, exist_ok=True)
         CONFIG.write_text(config(runtime_config.sandbox_image, runtime_config.plugins))
         Path(NETWORKS).mkdir(parents=True, exist_ok=True)
+        if runtime_config.imported:
+            imported.copy(Path(runtime_config.imported))
         if not os.fork():
             _import_images(runtime_config)
         os.execvp("containerd", ["containerd", "--config", str(CONFIG)])  # noqa: S606, S607
@@ -139,16 +143,7 @@ def _import_images(runtime_config: RuntimeConfig) -> None:
 
 def import_missing(images: Mapping[str, str]) -> list[str]:
     """Import missing images; return their names."""
-    end = time.monotonic() + SECONDS_TO_START
-    while True:
-        try:
-            there = set(CTR("images", "list", "--quiet", seconds=SECONDS_TO_START).split())
-            break
-        except (OSError, subprocess.SubprocessError):
-            if time.monotonic() > end:
-                raise
-            time.sleep(0.05)
-    missing = sorted(set(images) - there)
+    missing = sorted(set(images) - CTR.await_start(SECONDS_TO_START))
     for image in missing:
         CTR("images", "import", images[image], seconds=SECONDS_TO_LOAD)
     return missing

@@ -6,6 +6,7 @@ Nothing is installed on the user's machine: Debian packages are unpacked into ou
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +23,7 @@ from protokube.local.base.paths import Paths
 from protokube.local.host import cgroups, hosts
 from protokube.local.image import clusterdns, images, proxyimage, pythonimage
 from protokube.local.image.images import Image
-from protokube.local.node import containerd, hosttools, kubelet
+from protokube.local.node import containerd, hosttools, imported, kubelet
 from protokube.local.node.containerd import RuntimeConfig
 from protokube.manifests.component import ComponentPod
 
@@ -61,6 +62,8 @@ class Runtime:
     """More folders to mount inside: image archives and libraries."""
     images: Mapping[str, Path]
     """Archives by image name."""
+    imported: Path | None = None
+    """A root directory of containerd that has the images of released programs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,12 +101,14 @@ def obtain(cluster: Mapping[str, Any], programs: Programs, cache: Path) -> Runti
     places = {package: executables.unpack(package, cache) for package in PACKAGES}
     kept = cache / "images"
     busybox = places[BUSYBOX[0]] / BUSYBOX[1]
-    wanted = [
+    released = [
         *wanted_images(cluster, programs.kubernetes, programs.etcd, busybox),
         *network_images(cluster, programs, busybox, cache),
-        *own_images(cluster),
     ]
-    archives = {image.name: images.keep(image, kept) for image in wanted}
+    archives = {image.name: images.keep(image, kept) for image in released}
+    # Without our own image, which changes with every change of the code.
+    root = imported_images(archives, ctr(cache).parent, kept)
+    archives |= {image.name: images.keep(image, kept) for image in own_images(cluster)}
     folders = [places[package] / inside for package, some in PACKAGES.items() for inside in some]
     tools = hosttools.obtain(cache)
     return Runtime(
@@ -111,7 +116,16 @@ def obtain(cluster: Mapping[str, Any], programs: Programs, cache: Path) -> Runti
         plugins=places[PLUGINS[0]] / PLUGINS[1],
         shown=(kept, *tools.shown),
         images=archives,
+        imported=root,
     )
+
+
+def imported_images(archives: Mapping[str, Path], programs: Path, folder: Path) -> Path | None:
+    """None if they cannot be imported here, in a sandbox that forbids mounts or on a full disk: hosts do it then."""
+    try:
+        return imported.obtain(archives, programs, folder, containerd.DISABLED)
+    except (OSError, subprocess.SubprocessError):
+        return None
 
 
 def ctr(cache: Path) -> Path:
@@ -186,6 +200,7 @@ def with_kubelet(
         plugins=str(runtime.plugins),
         kubelet=kubelet.command(rendered),
         loaded=str(paths.images),
+        imported=str(runtime.imported or ""),
     )
     return {
         **template,

@@ -1,0 +1,111 @@
+"""A root directory of containerd with imported images: built once in the cache, copied by each new host.
+
+An import hashes and unpacks every layer, ten seconds of processor time on each host; a copy takes one. A host owns its
+copy, so nothing that it writes there reaches the cache or another host. A host without one imports the images itself.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from protokube.local.image.ctr import Ctr
+
+FOLDER = "imported"
+KEPT = 3
+"""Roots in the cache, each for one set of images; about a gigabyte each."""
+ROOT = Path("/var/lib/containerd")
+UNUSED = ("io.containerd.grpc.v1.cri", "io.containerd.internal.v1.opt")
+"""Plugins that would look at, or create, folders of this machine."""
+SECONDS_TO_START, SECONDS_TO_IMPORT, SECONDS_TO_STOP = 60.0, 600.0, 30.0
+
+
+def obtain(images: Mapping[str, Path], programs: Path, folder: Path, disabled: Sequence[str]) -> Path:
+    """The root with these archives imported, by image name; built unless `folder` has it.
+
+    `programs` is the folder of containerd; `disabled` are plugins that hosts do not use either. Raises OSError or
+    SubprocessError.
+    """
+    kept = folder / FOLDER
+    target = kept / key(images, programs)
+    kept.mkdir(parents=True, exist_ok=True)
+    with (kept / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not target.is_dir():
+            for left in kept.glob(".draft-*"):  # by a build that was killed: we hold the lock
+                shutil.rmtree(left, ignore_errors=True)
+            with tempfile.TemporaryDirectory(prefix=".draft-", dir=kept) as draft:
+                build(Path(draft) / "root", images, programs, [*disabled, *UNUSED])
+                (Path(draft) / "root").rename(target)
+        os.utime(target)
+        for old in superfluous(kept):
+            shutil.rmtree(old, ignore_errors=True)
+    return target
+
+
+def key(images: Mapping[str, Path], programs: Path) -> str:
+    """Names this content: archives have a hash of theirs in their names."""
+    containerd = (programs / "containerd").stat()
+    described = {
+        "images": {name: archive.name for name, archive in images.items()},
+        "containerd": [containerd.st_size, containerd.st_mtime_ns],
+    }
+    return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def superfluous(kept: Path) -> list[Path]:
+    """All roots but those used last. A host that still wants one of them imports its images."""
+    roots = [each for each in kept.iterdir() if each.is_dir() and not each.name.startswith(".")]
+    return sorted(roots, key=lambda each: (each.stat().st_mtime_ns, each.name), reverse=True)[KEPT:]
+
+
+def build(root: Path, images: Mapping[str, Path], programs: Path, disabled: Sequence[str]) -> None:
+    """Import the archives with a containerd of its own, in a mount namespace of its own, which ends with us."""
+    with tempfile.TemporaryDirectory(prefix="protokube-") as state:
+        address, config = f"{state}/containerd.sock", Path(state, "config.toml")
+        config.write_text(
+            f"version = 2\nroot = {json.dumps(str(root))}\nstate = {json.dumps(f'{state}/state')}\n"
+            f"disabled_plugins = {json.dumps([*disabled])}\n[grpc]\naddress = {json.dumps(address)}\n"
+        )
+        command = ["setpriv", "--pdeathsig=KILL", "unshare", "--mount", str(programs / "containerd")]
+        with (
+            Path(state, "log").open("wb") as log,
+            subprocess.Popen([*command, "--config", str(config)], stdout=log, stderr=log) as containerd,  # noqa: S603
+        ):
+            try:
+                ctr = Ctr(command=(str(programs / "ctr"),), address=address)
+                ctr.await_start(SECONDS_TO_START, lambda: containerd.poll() is None)
+                for name in sorted(images):
+                    ctr("images", "import", str(images[name]), seconds=SECONDS_TO_IMPORT)
+            finally:
+                containerd.terminate()
+                try:
+                    containerd.wait(SECONDS_TO_STOP)
+                finally:
+                    containerd.kill()
+
+
+def copy(source: Path, root: Path = ROOT) -> bool:
+    """Give a new host its own copy; False if it has a root already, or none could be copied."""
+    if root.exists() or not source.is_dir():
+        return False
+    draft = root.with_name(f"{root.name}.new")
+    shutil.rmtree(draft, ignore_errors=True)
+    ran = subprocess.run(  # noqa: S603
+        ["cp", "--archive", "--reflink=auto", str(source), str(draft)],  # noqa: S607
+        capture_output=True, text=True,
+    )  # fmt: skip
+    if ran.returncode:
+        sys.stderr.write(f"images are imported, not copied: {ran.stderr.strip()}\n")
+        shutil.rmtree(draft, ignore_errors=True)
+        return False
+    draft.rename(root)
+    return True
