@@ -12,8 +12,8 @@ from clusters.scenario.host import wanted_of
 from protokube.agent.edges import Edges
 from protokube.agent.report import Report
 from protokube.agent.round import MountedVolume, Round
-from protokube.agent.wanted import MasterConfig
 from protokube.host import Block, Device
+from protokube.launch.machine import MasterConfig
 from protokube.members.generation import Generation, encode
 from protokube.members.identity import Identity
 from protokube.members.start_values import Data

@@ -14,9 +14,9 @@ from clusters.scenario.edges import HostClock
 from protokube.addons.current import decode
 from protokube.addons.value import Addon, digest, encode
 from protokube.agent.cluster import steps
-from protokube.agent.launchdata import from_config
 from protokube.agent.report import Report
 from protokube.agent.round import Round
+from protokube.launch.derive import from_config
 from protokube.store import NotThere, Store, Stored
 from protokube.store.addons import place
 from protokube.store.memory import MemoryStore

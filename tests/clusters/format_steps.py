@@ -13,9 +13,10 @@ from typing import Any
 
 from clusters.disks import wait_until
 from clusters.local import CloudWithoutHosts
-from protokube.agent.launchdata import from_config
-from protokube.agent.wanted import EtcdCluster, MasterConfig, to_tree
 from protokube.config.complete import complete
+from protokube.launch import prepare
+from protokube.launch.derive import from_config
+from protokube.launch.machine import EtcdCluster, MasterConfig, to_tree
 from protokube.local import bringup
 from protokube.members.identity import FILE, Identity, decode
 from protokube.providers.volumes import Volume
@@ -76,7 +77,7 @@ class Place:
         wanted = replace(self.wanted, etcd=(own,))
         (volume,) = bringup.create_founders(self.cloud.admin, wanted)
         if recorded:
-            bringup.record_generation(self.store, wanted.cluster, own, [volume])
+            prepare.record_generation(self.store, wanted.cluster, own, [volume])
         return Task(self, self.cloud.add_machine(), own, wanted, volume)
 
     def run(self, order: dict[str, Any]) -> int:

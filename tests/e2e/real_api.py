@@ -13,15 +13,15 @@ from typing import Any
 from builders.config import completed
 from clusters.etcd import free_ports, make_cluster
 from protokube.agent.controlplane import key_folders
-from protokube.agent.launchdata import from_config
-from protokube.agent.wanted import MasterConfig
 from protokube.binaries.kubernetes import find
 from protokube.binaries.product import Release
 from protokube.cli.wiring import machine_keys
 from protokube.config.complete import Config
 from protokube.host.clock import SystemClock
 from protokube.kube.client import KubeApi
-from protokube.local.bringup import ensure_authorities
+from protokube.launch.derive import from_config
+from protokube.launch.machine import MasterConfig
+from protokube.launch.prepare import ensure_authorities
 from protokube.manifests import kubeconfig
 from protokube.manifests.component import words
 from protokube.manifests.text import as_yaml

@@ -15,7 +15,7 @@ from clusters.kubelet import KubeletCluster
 from clusters.real import until
 from e2e.pods import SECONDS, apply
 from protokube.config.dnscontroller import IMAGE, KEY_SECRET, LOCAL_SERVER
-from protokube.local.bringup import tsig_key
+from protokube.launch.prepare import tsig_key
 from protokube.store.open import open_store
 
 FILE = Path(__file__).parents[2] / "deploy/dns-controller.yaml"

@@ -18,7 +18,7 @@ from clusters.real import until
 from e2e.listening import assert_nothing_without_tls, listeners
 from e2e.pods import one_on_each
 from e2e.served import served
-from protokube.agent.launchdata import KUBELET_RELOADS
+from protokube.launch.derive import KUBELET_RELOADS
 from protokube.local.host import cgroups
 from protokube.local.node.kubelet import TUNABLES
 from protokube.spec.version import parse

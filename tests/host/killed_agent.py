@@ -23,11 +23,11 @@ from typing import Any
 from protokube.agent.edges import Edges, NoAgreementWatch
 from protokube.agent.status import snapshot
 from protokube.agent.sync import run_round
-from protokube.agent.wanted import from_tree
 from protokube.etcd.client import GatewayEtcd
 from protokube.host import Device, Job
 from protokube.host.disks import HostDisks
 from protokube.host.superblock import ext4_uuid
+from protokube.launch.machine import from_tree
 from protokube.local.disk import loops
 from protokube.providers.clients.local import LocalClient
 from protokube.providers.dns.memory import MemoryDns

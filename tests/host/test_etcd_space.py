@@ -20,9 +20,9 @@ from protokube.agent.etcd import space
 from protokube.agent.etcd.spacewatch import SpaceWatch
 from protokube.agent.report import Report
 from protokube.agent.round import MountedVolume, Round
-from protokube.agent.wanted import MasterConfig
 from protokube.etcd import NoSpace
 from protokube.etcd.client import GatewayEtcd
+from protokube.launch.machine import MasterConfig
 from protokube.members.space import is_sound
 from protokube.store.memory import MemoryStore
 

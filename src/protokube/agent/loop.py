@@ -18,8 +18,8 @@ from protokube.agent.edges import Edges
 from protokube.agent.round import Round
 from protokube.agent.status import snapshot
 from protokube.agent.sync import run_round
-from protokube.agent.wanted import MasterConfig
 from protokube.host.files import write_atomic
+from protokube.launch.machine import MasterConfig
 
 log = logging.getLogger("protokube.agent")
 IDLE, SOON, GAP = 10.0, 0.1, 0.03

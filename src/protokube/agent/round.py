@@ -10,9 +10,9 @@ from pathlib import Path
 
 from protokube.agent.edges import Edges
 from protokube.agent.report import Report
-from protokube.agent.wanted import EtcdCluster, MasterConfig, Member
 from protokube.errors import ProtokubeError, Refused, TryLater
 from protokube.host import Mount
+from protokube.launch.machine import EtcdCluster, MasterConfig, Member
 from protokube.members.diskfaults import FaultRecord
 from protokube.members.fatal_messages import FatalMessage
 from protokube.members.generation import Generation

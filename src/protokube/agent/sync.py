@@ -13,8 +13,8 @@ from protokube.agent.names import api_names, hosts_file, member_names
 from protokube.agent.report import Report
 from protokube.agent.round import Round, Step
 from protokube.agent.volume import diskwatch, fence, lost, phases, raftmarks
-from protokube.agent.wanted import MasterConfig
 from protokube.errors import Refused, TryLater
+from protokube.launch.machine import MasterConfig
 
 log = logging.getLogger("protokube.agent")
 

@@ -86,12 +86,12 @@ def build(launch: dict[str, Any], status: Path) -> Any:
     from protokube.agent.etcd.spacewatch import SpaceWatch
     from protokube.agent.loop import Loop
     from protokube.agent.threads import workers
-    from protokube.agent.wanted import from_tree
     from protokube.cli import wiring
     from protokube.host.clock import SystemClock
     from protokube.host.disks import HostDisks
     from protokube.host.routes import HostRoutes
     from protokube.host.superblock import ext4_uuid
+    from protokube.launch.machine import from_tree
     from protokube.providers import catalog
     from protokube.store.open import open_store
 

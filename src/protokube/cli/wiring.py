@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from protokube.agent.wanted import MasterConfig
 from protokube.errors import InvalidRequest
 from protokube.etcd import MaintainedEtcd
 from protokube.host import Units
+from protokube.launch.machine import MasterConfig
 from protokube.store import Store, layout
 
 if TYPE_CHECKING:

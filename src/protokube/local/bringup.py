@@ -6,37 +6,32 @@ created only where they are missing, and existing ones are never replaced.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shlex
 import subprocess
 import sys
 import time
-import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from protokube.agent.controlplane.keys import CLIENT
-from protokube.agent.wanted import EtcdCluster, MasterConfig, to_tree
 from protokube.config.dnscontroller import KEY_SECRET, LOCAL_SERVER
 from protokube.errors import Refused, TryLater
 from protokube.host.files import write_atomic
+from protokube.launch.machine import EtcdCluster, MasterConfig, to_tree
 from protokube.local.base import client_files, private
 from protokube.local.base.paths import Paths
 from protokube.manifests.kubeconfig import by_content
-from protokube.members.founding import first_generation
-from protokube.members.generation import Generation, decode, encode
-from protokube.pki.authority import Authorities, ensure_authority
+from protokube.pki.authority import Authorities
 from protokube.pki.files import sync_certificates
 from protokube.pki.keystore import Keystore
 from protokube.pki.wanted import CertificateWanted
 from protokube.providers.clients.local import LocalClient
-from protokube.providers.dns.keys import TsigKey, new_key
 from protokube.providers.volumes import Volume
-from protokube.store import AlreadyThere, NotThere, Store, layout
+from protokube.store import Store, layout
 
 AGENT = "protokube"
 """The certificate by which the agent and the operator authenticate to the API server."""
@@ -44,23 +39,6 @@ STORE_INSIDE = "/srv/protokube/store"
 CACHE = Path("/var/cache/protokube")
 """Downloaded binaries, shared by all clusters."""
 DAEMON_PATIENCE = 15.0
-
-
-def tsig_key(store: Store, cluster: str) -> TsigKey:
-    """The TSIG key by which agents update DNS; created once."""
-    path = layout.secret(cluster, KEY_SECRET)
-    made = new_key(f"protokube.{cluster}")
-    with contextlib.suppress(AlreadyThere):
-        store.create(path, json.dumps({"name": made.name, "secret": made.secret}).encode())
-    document = json.loads(store.read(path).data)
-    return TsigKey(name=document["name"], secret=document["secret"])
-
-
-def ensure_authorities(store: Store, wanted: MasterConfig) -> None:
-    """Create every missing CA and key pair. Only done here: an agent never creates one."""
-    keystore = Keystore(store=store, layout=layout, cluster=wanted.cluster)
-    for name in sorted({each["authority"] for each in wanted.certificates.values()} | set(wanted.key_pairs)):
-        ensure_authority(keystore, name, time.time())
 
 
 def write_client(store: Store, paths: Paths, wanted: MasterConfig) -> None:
@@ -112,39 +90,6 @@ def create_founders(admin: LocalClient, wanted: MasterConfig) -> list[Volume]:
     ]  # fmt: skip
     made = admin.call("create_founders", volumes=[asdict(each) for each in likes])
     return [Volume(**{**volume, "members": tuple(volume["members"])}) for volume in made]
-
-
-def record_generation(store: Store, cluster: str, etcd: EtcdCluster, volumes: Sequence[Volume]) -> Generation:
-    """Create the generation record, before any machine boots; an existing record is never overwritten."""
-    path = layout.etcd_generation(cluster, etcd.key)
-    founders = {each.member: each.id for each in volumes if each.etcd_cluster == etcd.key}
-    made = first_generation(etcd.key, etcd.token, founders, uuid.uuid4().hex[:12])
-    with contextlib.suppress(AlreadyThere):
-        store.create(path, encode(made))
-    found = decode(store.read(path).data)
-    if found is None:
-        raise Refused(
-            f"the generation record of {etcd.key} cannot be read", hint="restore it from a backup of the store"
-        )
-    if found.open and found.founders != founders:
-        raise Refused(
-            f"the generation record of {etcd.key} names other volumes than the cloud has",
-            saw=f"{found.founders} recorded, {founders} in the cloud",
-            hint="`protokube down`, if nothing of it is needed, and `up` again",
-        )
-    return found
-
-
-def is_closed(store: Store, wanted: MasterConfig) -> bool:
-    """Whether the generation record of every etcd cluster is closed, so that no member may be founded any more."""
-    for etcd in wanted.etcd:
-        try:
-            record = decode(store.read(layout.etcd_generation(wanted.cluster, etcd.key)).data)
-        except NotThere:
-            return False
-        if record is None or record.open:
-            return False
-    return True
 
 
 def launch_data(wanted: MasterConfig, zone: str) -> str:

@@ -19,12 +19,12 @@ from clusters.scenario.edges import Fuse, HostClock, MemoryKeys, MemoryUnits, Sh
 from clusters.scenario.etcd import read_yaml
 from protokube.agent.edges import Edges
 from protokube.agent.etcd.presence import LeasePresence
-from protokube.agent.launchdata import from_config
 from protokube.agent.loop import Loop
 from protokube.agent.round import Round
-from protokube.agent.wanted import MasterConfig
 from protokube.config.complete import complete
 from protokube.errors import TryLater
+from protokube.launch.derive import from_config
+from protokube.launch.machine import MasterConfig
 from protokube.providers.machines import Machine
 from protokube.records.hostsfile import parse_hosts
 from protokube.spec.parse import parse

@@ -16,9 +16,9 @@ import yaml
 
 from builders.command import MINIMAL, Answer, Call
 from builders.config import completed
-from protokube.agent.launchdata import from_config
 from protokube.errors import ExitCode
-from protokube.local import bringup
+from protokube.launch import prepare
+from protokube.launch.derive import from_config
 from protokube.local.base import client_files
 from protokube.local.base.paths import Paths
 from protokube.pki.authority import load_authority
@@ -38,7 +38,7 @@ def paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Paths:
     found.create()
     store = FileStore(found.store)
     put_config(store, config, [("spec.yaml", "")])
-    bringup.ensure_authorities(store, from_config(config))
+    prepare.ensure_authorities(store, from_config(config))
     return found
 
 
@@ -177,7 +177,7 @@ def test_a_cluster_in_a_store_is_asked_for_by_its_name(call: Call, tmp_path: Pat
     assert without.code == ExitCode.REFUSED
     assert "there is no authority 'kubernetes-ca'" in without.err
     config = completed(cloud="local", name=name)
-    bringup.ensure_authorities(FileStore(tmp_path / "store"), from_config(config))
+    prepare.ensure_authorities(FileStore(tmp_path / "store"), from_config(config))
 
     answer = call("export", "kubeconfig", "--store", url, "--name", name)
 

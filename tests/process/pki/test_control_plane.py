@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from builders.config import completed
-from protokube.agent.launchdata import from_config
 from protokube.cli.wiring import machine_keys
 from protokube.host.clock import SystemClock
-from protokube.local.bringup import ensure_authorities
+from protokube.launch.derive import from_config
+from protokube.launch.prepare import ensure_authorities
 from protokube.store.memory import MemoryStore
 
 MASTERS = "O = system:masters"

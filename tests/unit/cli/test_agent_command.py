@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from protokube.agent.wanted import MasterConfig
 from protokube.cli import wiring
 from protokube.cli.agent import read_launch, retry_until_answered
 from protokube.errors import InvalidRequest, TryLater
 from protokube.host.clock import SystemClock
+from protokube.launch.machine import MasterConfig
 from protokube.providers import catalog
 from protokube.store.memory import MemoryStore
 
@@ -80,7 +80,7 @@ def test_an_agent_asks_who_it_is_until_it_is_told() -> None:
 
 def test_certificates_of_members_are_renewed_one_member_after_the_other(tmp_path: Path) -> None:
     from builders.config import completed
-    from protokube.agent.launchdata import from_config
+    from protokube.launch.derive import from_config
 
     wanted: MasterConfig = from_config(completed(cloud="local", masters=3))
     keys = wiring.machine_keys(MemoryStore("memory://keys"), wanted, tmp_path, SystemClock())

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from builders.config import EXAMPLES, a_group, completed
 from protokube import fast_yaml
-from protokube.agent.launchcomponents import EXTERNAL, INTERNAL, components, kubeconfigs, own_files, secret_files
-from protokube.agent.launchdata import from_config
-from protokube.agent.wanted import FileText, from_tree, to_tree
 from protokube.config.complete import Config, complete
+from protokube.launch.components import EXTERNAL, INTERNAL, components, kubeconfigs, own_files, secret_files
+from protokube.launch.derive import from_config
+from protokube.launch.machine import FileText, from_tree, to_tree
 from protokube.local.pods.pods import read_pod
 from protokube.manifests.component import ComponentPod, outermost, pod, words
 from protokube.spec.parse import parse

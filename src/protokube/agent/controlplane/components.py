@@ -13,10 +13,10 @@ from pathlib import PurePosixPath
 from protokube.agent import links
 from protokube.agent.controlplane import key_folders, keys, manifestguard, restarts
 from protokube.agent.round import Round
-from protokube.agent.wanted import FileText, MasterConfig
 from protokube.config.places import own_folder
 from protokube.errors import Refused
 from protokube.host.files import write_atomic
+from protokube.launch.machine import FileText, MasterConfig
 from protokube.manifests import kubeconfig
 from protokube.manifests.component import ComponentPod, pod, reads
 from protokube.store import NotThere, layout

@@ -17,9 +17,9 @@ from protokube.agent.controlplane import keys
 from protokube.agent.etcd import generations, quorum
 from protokube.agent.round import MountedVolume, Round
 from protokube.agent.volume import mounted_volumes, stopped
-from protokube.agent.wanted import EtcdCluster
 from protokube.errors import TryLater
 from protokube.host.files import link_atomic, write_atomic
+from protokube.launch.machine import EtcdCluster
 from protokube.manifests import etcd as manifest
 from protokube.members.identity import Identity
 from protokube.members.start_values import Data, Join, Listed, Refuse, Start, Wait

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from protokube.agent.wanted import MasterConfig
 from protokube.config.places import own_folder
+from protokube.launch.machine import MasterConfig
 from protokube.manifests.component import ComponentPod, reads
 
 

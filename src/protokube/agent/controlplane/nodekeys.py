@@ -11,8 +11,8 @@ from typing import Any
 
 from protokube.agent.controlplane import keys
 from protokube.agent.round import Round
-from protokube.agent.wanted import MasterConfig
 from protokube.host.files import write_atomic
+from protokube.launch.machine import MasterConfig
 from protokube.manifests import kubeconfig
 from protokube.manifests.etcd import PKI
 from protokube.pki.shared import CLUSTER_AUTHORITY

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from protokube.agent.round import Round
-from protokube.agent.wanted import EtcdCluster
 from protokube.errors import Refused, TryLater
+from protokube.launch.machine import EtcdCluster
 from protokube.members.start_values import Listed
 
 

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from protokube.agent.wanted import MasterConfig
+from protokube.launch.machine import MasterConfig
 from protokube.providers.machines import Machine
 from protokube.providers.volumes import Volume
 

@@ -18,12 +18,12 @@ from protokube.agent.edges import Edges
 from protokube.agent.round import MountedVolume, Round
 from protokube.agent.volume import mounted_volumes, raftmarks, verified
 from protokube.agent.volume.runnotes import RunNotes
-from protokube.agent.wanted import EtcdCluster
 from protokube.errors import Refused, TryLater
 from protokube.etcd import fatal_messages
 from protokube.etcd.wal import UnreadableLog
 from protokube.host import Mount, podlogs
 from protokube.host.bounded import bounded
+from protokube.launch.machine import EtcdCluster
 from protokube.members.fatal_messages import FatalMessage, corrupt_message, proof_of_a_copy
 from protokube.members.identity import Identity
 from protokube.members.raftmark import LogPosition

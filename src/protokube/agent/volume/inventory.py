@@ -14,8 +14,8 @@ from protokube.agent.cache import Missed, StepCache
 from protokube.agent.etcd import generations
 from protokube.agent.round import Round
 from protokube.agent.volume import mounted_volumes, unused
-from protokube.agent.wanted import EtcdCluster, Member
 from protokube.errors import TryLater
+from protokube.launch.machine import EtcdCluster, Member
 from protokube.providers.volumes import Volume
 
 STEP = "volumes"

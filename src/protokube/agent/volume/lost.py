@@ -12,8 +12,8 @@ from protokube.agent.etcd import generations, quorum
 from protokube.agent.names.api_names import living
 from protokube.agent.round import Round
 from protokube.agent.volume import inventory, unused
-from protokube.agent.wanted import EtcdCluster, Member
 from protokube.errors import Refused, TryLater
+from protokube.launch.machine import EtcdCluster, Member
 from protokube.members.generation import Generation
 from protokube.members.lostquorum import quorum_lost
 from protokube.providers.volumes import Volume

@@ -13,11 +13,11 @@ from protokube.agent.cache import StepCache
 from protokube.agent.edges import Edges
 from protokube.agent.round import MountedVolume, Round
 from protokube.agent.volume.verified import is_verified
-from protokube.agent.wanted import EtcdCluster, MasterConfig, Member
 from protokube.errors import TryLater
 from protokube.host import Block, Mount
 from protokube.host.bounded import bounded
 from protokube.host.files import flush_folder, read_or_none, write_atomic
+from protokube.launch.machine import EtcdCluster, MasterConfig, Member
 from protokube.members.identity import FILE, Identity, Unreadable, decode, encode
 from protokube.members.start_values import Data
 from protokube.providers.volumes import Volume

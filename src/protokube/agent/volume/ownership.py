@@ -24,8 +24,8 @@ from protokube.agent.volume import (
 )
 from protokube.agent.volume.evidence import Evidence, gather, rejoin_note
 from protokube.agent.volume.formatgate import nonce_of
-from protokube.agent.wanted import EtcdCluster, Member
 from protokube.errors import Refused, TryLater
+from protokube.launch.machine import EtcdCluster, Member
 from protokube.members.generation import FORMED, FORMING, Generation, is_untouched
 from protokube.members.identity import Identity, Nominated
 from protokube.members.older_copy import Older

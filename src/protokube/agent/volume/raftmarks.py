@@ -13,9 +13,9 @@ from pathlib import Path
 from protokube.agent.cache import Confirmed, StepCache, is_recent
 from protokube.agent.etcd import generations
 from protokube.agent.round import MountedVolume, Round
-from protokube.agent.wanted import EtcdCluster
 from protokube.errors import Refused, TryLater
 from protokube.etcd.wal import UnreadableLog
+from protokube.launch.machine import EtcdCluster
 from protokube.members.identity import Identity
 from protokube.members.raftmark import LogPosition, RaftMark, decode, encode, raised
 from protokube.members.start_values import Data, Start

@@ -90,7 +90,8 @@ def up(
       protokube up examples/local.yaml
     """
     from protokube.addons.choose import all_addons
-    from protokube.agent.launchdata import from_config
+    from protokube.launch import prepare
+    from protokube.launch.derive import from_config
     from protokube.local import bringup
     from protokube.local.base import client_files, executables
     from protokube.local.base.paths import Paths
@@ -144,9 +145,9 @@ def up(
         if kubernetes:
             wanted = replace(wanted, addons=put_addons(store, config.name, all_addons(config, read_manifest)))
         wanted = nodes.wanted(wanted) if nodes else wanted
-        bringup.ensure_authorities(store, wanted)
+        prepare.ensure_authorities(store, wanted)
         bringup.write_client(store, paths, wanted)
-        key = bringup.tsig_key(store, wanted.cluster)
+        key = prepare.tsig_key(store, wanted.cluster)
     with progress.step("the local cloud") as step:
         step.text = f"the local cloud {'started' if bringup.start_daemon(paths) else 'runs already'}"
         admin = LocalClient(paths.admin_socket, patience=30)
@@ -158,7 +159,7 @@ def up(
     with progress.step("disks") as step:
         volumes = bringup.create_founders(admin, wanted)
         for each in wanted.etcd:
-            bringup.record_generation(store, wanted.cluster, each, volumes)
+            prepare.record_generation(store, wanted.cluster, each, volumes)
         step.text = f"{len(volumes)} disks, and the generation records"
     with progress.step("hosts") as step:
         launch = bringup.launch_data(wanted, zone)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from protokube.errors import Refused
 
 if TYPE_CHECKING:
-    from protokube.agent.wanted import EtcdCluster
     from protokube.cli.shared.inputs import Texts
+    from protokube.launch.machine import EtcdCluster
     from protokube.local.base.paths import Paths
     from protokube.spec.parse import Spec
 

@@ -10,7 +10,7 @@ from protokube.cli.shared.progress import Progress
 from protokube.errors import ExitCode, Refused, TryLater
 
 if TYPE_CHECKING:
-    from protokube.agent.wanted import MasterConfig
+    from protokube.launch.machine import MasterConfig
     from protokube.local.base.paths import Paths
     from protokube.local.view.cluster import ClusterView
     from protokube.providers.clients.local import LocalClient
@@ -25,7 +25,7 @@ def await_quorum(
     progress: Progress, paths: Paths, admin: LocalClient, store: Store, wanted: MasterConfig, timeout: float
 ) -> None:
     """Wait until the generation record is closed in the store, and every volume is marked as formed."""
-    from protokube.local.bringup import is_closed
+    from protokube.launch.prepare import is_closed
     from protokube.members.generation import FORMED
 
     end = time.monotonic() + timeout

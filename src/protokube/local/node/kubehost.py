@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from protokube.agent.launchcomponents import CONTROL_PLANE, MODULES
-from protokube.agent.wanted import MasterConfig
 from protokube.config import dnscontroller
 from protokube.config.complete import Config
 from protokube.config.flags import COMPONENTS
+from protokube.launch.components import CONTROL_PLANE, MODULES
+from protokube.launch.machine import MasterConfig
 from protokube.local.base import executables
 from protokube.local.base.paths import Paths
 from protokube.local.host import cgroups, hosts

@@ -14,11 +14,11 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Self
 
-from protokube.agent.wanted import MasterConfig
 from protokube.config.pki import member_name
 from protokube.errors import ProtokubeError
 from protokube.etcd.client import GatewayEtcd
 from protokube.etcd.tls import TlsFiles
+from protokube.launch.machine import MasterConfig
 from protokube.local.base.paths import Paths
 from protokube.local.view import sources
 from protokube.local.view.cluster import ClusterView

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from protokube.agent.report import Note
-from protokube.agent.wanted import MasterConfig, from_tree
 from protokube.errors import ProtokubeError
+from protokube.launch.machine import MasterConfig, from_tree
 from protokube.local.base.db import Database, KeptRecords
 from protokube.local.base.paths import Paths
 from protokube.local.cloud.host_registry import HostRegistry

@@ -48,7 +48,7 @@ def test_images_bear_the_names_of_the_manifests_and_only_of_programs_that_are_he
 def test_there_is_an_image_of_every_component_that_a_kubelet_is_to_start(
     config: Config, rendered: dict[str, Any], tmp_path: Path
 ) -> None:
-    from protokube.agent.launchdata import from_config
+    from protokube.launch.derive import from_config
 
     for program in ("etcd", "busybox", "kube-apiserver", "kube-controller-manager", "kube-scheduler"):
         (tmp_path / program).touch()

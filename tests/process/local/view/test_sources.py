@@ -30,8 +30,8 @@ from builders.view import (
     status_file,
     write_state,
 )
-from protokube.agent.launchdata import from_config
-from protokube.agent.wanted import MasterConfig, to_tree
+from protokube.launch.derive import from_config
+from protokube.launch.machine import MasterConfig, to_tree
 from protokube.local.base.db import Database
 from protokube.local.base.paths import Paths
 from protokube.local.base.processes import started_at

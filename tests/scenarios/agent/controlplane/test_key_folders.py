@@ -14,13 +14,13 @@ from builders.config import completed
 from clusters.scenario.edges import FakeClock, HostClock
 from protokube import fast_yaml
 from protokube.agent.controlplane import components, key_folders
-from protokube.agent.launchdata import from_config
 from protokube.agent.report import Report
 from protokube.agent.round import Round
-from protokube.agent.wanted import FileText, MasterConfig
 from protokube.cli.wiring import machine_keys
 from protokube.config.places import DIRECTORY, own_folder
-from protokube.local.bringup import ensure_authorities
+from protokube.launch.derive import from_config
+from protokube.launch.machine import FileText, MasterConfig
+from protokube.launch.prepare import ensure_authorities
 from protokube.manifests.component import reads
 from protokube.spec.version import NEWEST_PATCH
 from protokube.store.memory import MemoryStore

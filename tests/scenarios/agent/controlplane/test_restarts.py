@@ -15,12 +15,12 @@ from builders.config import completed
 from clusters.scenario.edges import FakeClock, HostClock, MemoryKeys
 from protokube.agent.controlplane import components
 from protokube.agent.controlplane.restarts import LAST, NOTICED
-from protokube.agent.launchdata import from_config
 from protokube.agent.report import Report
 from protokube.agent.round import Round
-from protokube.agent.wanted import MasterConfig
 from protokube.cli.wiring import machine_keys
-from protokube.local.bringup import ensure_authorities
+from protokube.launch.derive import from_config
+from protokube.launch.machine import MasterConfig
+from protokube.launch.prepare import ensure_authorities
 from protokube.manifests.etcd import PKI
 from protokube.store.memory import MemoryStore
 

@@ -15,12 +15,12 @@ from builders.agent import a_round
 from builders.config import completed
 from clusters.scenario.edges import FakeClock, HostClock
 from protokube.agent.cluster import podnetwork
-from protokube.agent.launchdata import from_config
 from protokube.agent.report import Report
 from protokube.agent.round import Round
 from protokube.config.podranges import PodRange
 from protokube.errors import TryLater
 from protokube.host import Route
+from protokube.launch.derive import from_config
 from protokube.manifests import cni
 
 

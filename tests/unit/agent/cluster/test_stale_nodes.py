@@ -20,10 +20,10 @@ from protokube.addons.value import Tree
 from protokube.agent.cache import Missed
 from protokube.agent.cluster import steps
 from protokube.agent.cluster.stale_nodes import LISTS, SECONDS, StaleNodesCache, counted, is_gone, suspects
-from protokube.agent.launchdata import from_config
 from protokube.agent.report import Report
 from protokube.agent.round import Round
 from protokube.errors import TryLater
+from protokube.launch.derive import from_config
 from protokube.providers.machines import Machine
 
 NODE = "/api/v1/nodes/n-1"

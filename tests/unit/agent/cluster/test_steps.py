@@ -20,11 +20,11 @@ from protokube.addons.record import from_tree
 from protokube.addons.value import Addon, Tree, label_of, ref
 from protokube.agent.cluster import approvals, nodes, steps
 from protokube.agent.cluster.addons import AGAIN, EVERY
-from protokube.agent.launchdata import from_config
 from protokube.agent.round import Round
-from protokube.agent.wanted import MasterConfig
 from protokube.errors import ProtokubeError, TryLater
 from protokube.kube.client import ApiError
+from protokube.launch.derive import from_config
+from protokube.launch.machine import MasterConfig
 from protokube.store.addons import put_addons
 from protokube.store.memory import MemoryStore
 

@@ -16,11 +16,11 @@ from builders.config import completed
 from clusters.scenario.edges import MemoryKeys
 from protokube.agent import links
 from protokube.agent.controlplane import components
-from protokube.agent.launchdata import from_config
 from protokube.agent.report import Report
 from protokube.agent.round import Round
-from protokube.agent.wanted import FileText, MasterConfig
 from protokube.errors import TryLater
+from protokube.launch.derive import from_config
+from protokube.launch.machine import FileText, MasterConfig
 from protokube.store.memory import MemoryStore
 
 MANIFESTS = "etc/kubernetes/manifests"

@@ -16,7 +16,7 @@ from protokube.agent.loop import IDLE, Pace
 from protokube.agent.report import Report
 from protokube.agent.round import Round
 from protokube.cli.wiring import machine_keys
-from protokube.local.bringup import ensure_authorities
+from protokube.launch.prepare import ensure_authorities
 from protokube.manifests.etcd import PKI
 from protokube.pki.authority import YEARS, make_authority
 from protokube.pki.expiry import end_of

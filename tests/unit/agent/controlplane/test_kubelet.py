@@ -16,9 +16,9 @@ from builders.config import completed
 from clusters.scenario.edges import FakeClock, HostClock, MemoryUnits
 from protokube.agent.controlplane import kubelet, nodekeys
 from protokube.agent.controlplane.restarts import NOTICED
-from protokube.agent.launchdata import from_config
 from protokube.agent.report import Report
 from protokube.agent.round import Round
+from protokube.launch.derive import from_config
 from protokube.manifests.etcd import PKI
 from protokube.members.start_values import Refuse, Start
 from protokube.pki.renewal import Place, due_left

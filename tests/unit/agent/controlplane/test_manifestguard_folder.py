@@ -16,7 +16,7 @@ from protokube.agent.controlplane.manifestguard import ASIDE, sync
 from protokube.agent.controlplane.podidentity import NoPod, identity
 from protokube.agent.report import Report
 from protokube.agent.round import Round
-from protokube.agent.wanted import FileText
+from protokube.launch.machine import FileText
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: %s, namespace: kube-system}\nspec: {}\n"
 

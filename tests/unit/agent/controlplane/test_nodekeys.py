@@ -12,8 +12,8 @@ from builders.agent import a_machine, a_round
 from clusters.scenario.edges import MemoryKeys
 from clusters.scenario.host import wanted_of
 from protokube.agent.controlplane import nodekeys
-from protokube.agent.wanted import MasterConfig
 from protokube.errors import TryLater
+from protokube.launch.machine import MasterConfig
 
 FILE = "/var/lib/kubelet/kubeconfig"
 

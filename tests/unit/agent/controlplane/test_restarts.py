@@ -13,8 +13,8 @@ from builders.agent import Alone, a_round
 from builders.config import completed
 from protokube.agent.controlplane import restarts
 from protokube.agent.controlplane.restarts import LAST, NOTICED, SOON_RENEWED, Pairs, When, when, written_in
-from protokube.agent.launchdata import from_config
 from protokube.config.pki import SHORTEST_FOR_COMPONENTS
+from protokube.launch.derive import from_config
 from protokube.spec.fields import seconds
 
 SHORT = 160.0

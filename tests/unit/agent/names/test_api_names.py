@@ -10,11 +10,11 @@ import pytest
 from builders.agent import Alone, a_generation, a_round
 from builders.config import completed
 from clusters.scenario.edges import FakeClock, HostClock, ShakyCloud, ShakyDns, ShakyStore
-from protokube.agent.launchdata import from_config
 from protokube.agent.names import api_names
 from protokube.agent.report import Report
 from protokube.agent.round import Round
 from protokube.errors import Refused
+from protokube.launch.derive import from_config
 from protokube.members.generation import Generation, encode
 from protokube.store.memory import MemoryStore
 

@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 
 from builders.command import Call
 from builders.config import completed
-from protokube.agent.launchdata import from_config
-from protokube.agent.wanted import to_tree
 from protokube.cli.up.choosing import complete_here, default_spec, read_default_spec, read_spec
 from protokube.cli.up.existing import (
     ClusterShape,
@@ -25,6 +23,8 @@ from protokube.cli.up.existing import (
     need_the_same,
 )
 from protokube.errors import ExitCode, Refused
+from protokube.launch.derive import from_config
+from protokube.launch.machine import to_tree
 from protokube.local.base.paths import Paths
 from protokube.spec.parse import Spec
 from protokube.store.configuration import put_config

@@ -14,10 +14,10 @@ from builders.agent import a_round
 from builders.config import Group, a_group, completed, problems, the_problem, warnings
 from protokube.agent import links
 from protokube.agent.controlplane import manifestguard
-from protokube.agent.launchdata import from_config
 from protokube.agent.volume import mounted_volumes
 from protokube.config.check.ourplaces import MANIFESTS, POD_NETWORK, VOLUMES, our_places, why_not
 from protokube.config.complete import Config
+from protokube.launch.derive import from_config
 from protokube.manifests import cni
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: {name}\n  namespace: {namespace}\n"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from builders.config import EXAMPLES, completed, warnings
-from protokube.agent.launchcomponents import components
 from protokube.config.complete import complete
+from protokube.launch.components import components
 from protokube.manifests.component import pod
 from protokube.spec.parse import parse
 

@@ -108,14 +108,14 @@ def test_the_agents_make_the_network_of_pods_only_where_nobody_else_does(
 
 
 def test_launch_data_tell_an_agent_that_its_machine_is_a_node(rendered: dict[str, Any]) -> None:
-    from protokube.agent.wanted import from_tree, to_tree
+    from protokube.launch.machine import from_tree, to_tree
 
     made = kubehost.as_nodes(wanted_of(), rendered, "kubenet")
     assert from_tree(json.loads(json.dumps(to_tree(made)))) == made
 
 
 def test_a_host_is_asked_for_no_kernel_modules(config: Config, rendered: dict[str, Any]) -> None:
-    from protokube.agent.launchdata import from_config
+    from protokube.launch.derive import from_config
 
     wanted = from_config(config, nodes=True)
     made = kubehost.as_nodes(wanted, rendered, "kubenet")

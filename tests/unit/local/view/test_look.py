@@ -29,8 +29,8 @@ from builders.view import (
     status_file,
     write_state,
 )
-from protokube.agent.launchdata import from_config
-from protokube.agent.wanted import to_tree
+from protokube.launch.derive import from_config
+from protokube.launch.machine import to_tree
 from protokube.local.view import sources
 from protokube.local.view.cluster import ClusterView
 from protokube.local.view.look import disk_views, expect

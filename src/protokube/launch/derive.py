@@ -1,6 +1,6 @@
 """Make the launch data of a master's agent from a complete configuration.
 
-Separate from `wanted`, which holds the types: an agent must not import the packages that complete a configuration.
+Separate from `machine`, which holds the types: an agent must not import the packages that complete a configuration.
 """
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from protokube.agent import launchcomponents
-from protokube.agent.wanted import EtcdCluster, MasterConfig, Member
 from protokube.config.complete import Config
 from protokube.config.pki import member_dns_name, member_name
 from protokube.config.podranges import pod_ranges
+from protokube.launch import components
+from protokube.launch.machine import EtcdCluster, MasterConfig, Member
 from protokube.manifests.etcd import EtcdPod
 from protokube.spec import version as versions
 from protokube.spec.fields import seconds
@@ -48,11 +48,11 @@ def from_config(config: Config, *, kubernetes: bool = True, nodes: bool | None =
         return whole
     return replace(
         whole,
-        components=launchcomponents.components(config, nodes=nodes),
-        kubeconfigs=launchcomponents.kubeconfigs(config, nodes=nodes),
-        secret_files=launchcomponents.secret_files(config),
-        files=launchcomponents.own_files(config.cluster),
-        group_files=launchcomponents.group_files(config),
+        components=components.components(config, nodes=nodes),
+        kubeconfigs=components.kubeconfigs(config, nodes=nodes),
+        secret_files=components.secret_files(config),
+        files=components.own_files(config.cluster),
+        group_files=components.group_files(config),
         api_port=tree["kubeAPIServer"]["securePort"],
         kubelet_reloads=_kubelet_reloads(config),
         pod_ranges=pod_ranges(tree),

@@ -1,6 +1,6 @@
 """The configuration of one master's agent, as it gets it at boot.
 
-Made once from the complete configuration (`launchdata`), and handed over as JSON with the launch data: an agent that
+Made once from the complete configuration (`derive`), and handed over as JSON with the launch data: an agent that
 starts must not wait for a store, and takes no configuration decision itself.
 """
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from builders.config import EXAMPLES
-from protokube.agent.launchdata import from_config
-from protokube.agent.wanted import MasterConfig, from_tree, to_tree
 from protokube.config.complete import complete
 from protokube.errors import InvalidRequest
+from protokube.launch.derive import from_config
+from protokube.launch.machine import MasterConfig, from_tree, to_tree
 from protokube.spec.parse import parse
 
 LOCAL = next(each for each in EXAMPLES if each.name == "local.yaml")

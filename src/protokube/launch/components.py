@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from protokube.agent.wanted import FileText
 from protokube.config import dnscontroller, files
 from protokube.config.complete import Config
 from protokube.config.flags import COMPONENTS
 from protokube.config.places import own_folder
+from protokube.launch.machine import FileText
 from protokube.manifests.component import PROGRAMS, ComponentPod
 from protokube.manifests.text import as_yaml
 
