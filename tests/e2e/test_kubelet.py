@@ -20,6 +20,7 @@ from e2e.pods import one_on_each
 from e2e.served import served
 from protokube.launch.derive import KUBELET_RELOADS
 from protokube.local.host import cgroups
+from protokube.local.image.ctr import RUNTIME_CONFIG
 from protokube.local.node.kubelet import TUNABLES
 from protokube.spec.version import parse
 from protokube.store.open import open_store
@@ -73,6 +74,22 @@ def test_etcd_and_the_control_plane_are_static_pods_of_the_node(cluster: Kubelet
     addresses = {each["type"]: each["address"] for each in told["status"]["addresses"]}
     assert addresses == {"InternalIP": cluster.hosts()[0]["address"], "Hostname": host}
     assert told["status"]["nodeInfo"]["containerRuntimeVersion"].startswith("containerd://")
+
+
+def test_a_host_begins_with_a_copy_of_the_images_that_were_imported_once(cluster: KubeletCluster, host: str) -> None:
+    runtime = json.loads(cluster.template("master-a")["files"][str(RUNTIME_CONFIG)])
+    kept = blobs(Path(runtime["imported"]))
+    own = blobs(cluster.paths.host(host) / "var/lib/containerd")
+
+    assert len(kept) > 10
+    assert kept.items() <= own.items(), "an import would have written them later"
+    assert own.items() - kept.items(), "our own image is imported: it is another one with each change of the code"
+
+
+def blobs(root: Path) -> dict[str, int]:
+    """When each content of containerd was written."""
+    folder = root / "io.containerd.content.v1.content/blobs/sha256"
+    return {each.name: each.stat().st_mtime_ns for each in folder.iterdir()}
 
 
 def test_nothing_listens_without_tls_but_on_loopback(cluster: KubeletCluster, host: str) -> None:
