@@ -21,7 +21,9 @@ REPOSITORY = Path(__file__).parents[1]
 TEMPORARY = (tempfile.gettempdir(), "/dev/shm")
 READABLE = tuple({str(REPOSITORY), sys.prefix, sys.base_prefix, *sysconfig.get_paths().values(), "/usr/share/zoneinfo"})
 """Our own files, and those of Python and its libraries."""
-CACHES = tuple(str(REPOSITORY / name) for name in (".hypothesis", ".pytest_cache"))
+GOLDEN = ("tests/golden",) if os.environ.get("PROTOKUBE_REFRESH_GOLDEN") else ()
+"""`make golden` writes them anew."""
+WRITABLE = tuple(str(REPOSITORY / name) for name in (".hypothesis", ".pytest_cache", *GOLDEN))
 DEVICES = ("/dev/null", "/dev/full", "/dev/urandom", "/proc/self/")
 """The same on every machine, or about this process itself."""
 
@@ -64,7 +66,7 @@ def _outside(arguments: tuple[object, ...]) -> str | None:
     if not isinstance(file, str | bytes):  # a descriptor, which was opened before
         return None
     path = os.path.abspath(os.fsdecode(file))  # noqa: PTH100 (each import comes by here)
-    if path.startswith((*TEMPORARY, *DEVICES, *CACHES)):
+    if path.startswith((*TEMPORARY, *DEVICES, *WRITABLE)):
         return None
     if isinstance(flags, int) and flags & WRITING:
         return None if "/__pycache__/" in path else f"writing {path}"

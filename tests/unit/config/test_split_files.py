@@ -78,7 +78,10 @@ def test_masters_are_those_that_always_run_or_may_run_if_none_always_does(least:
 apiVersion: protokube.io/v1alpha1
 kind: Cluster
 metadata: {{name: web.example.com}}
-spec: {{cloud: aws, zones: [us-east-1a]}}
+spec:
+  cloud: aws
+  zones: [us-east-1a]
+  etcdClusters: [{{name: main, members: [{{name: a, instanceGroup: masters}}]}}]
 ---
 apiVersion: protokube.io/v1alpha1
 kind: InstanceGroup

@@ -16,6 +16,8 @@ def check_groups(cluster: Draft, root: Draft, spec: Spec) -> None:
     for _, group in root.each(GROUPS):
         _bounds(group)
         _places(group, known, zones)
+        if group.get("role") == "Master":
+            _one_zone(group)
         check_labels(group)
         check_taints(group)
         if group.at("kubelet.taints") in group.ledger.places:  # otherwise they are inherited, and checked there
@@ -61,6 +63,14 @@ def _places(group: Draft, known: dict[str, object], zones: set[str]) -> None:
         if zone not in zones:
             path, hint = group.at(f"zones[{index}]"), near(zone, zones) or f"known are {', '.join(sorted(zones))}"
             group.ledger.problem(path, f"{zone!r} is not a zone of this cluster", hint)
+
+
+def _one_zone(group: Draft) -> None:
+    """An etcd volume cannot follow a machine to another zone."""
+    if len(zones := group.get("zones")) > 1:
+        message = f"masters of one group are in one zone, not in {', '.join(zones)}: their etcd volumes are in one zone"
+        hint = "make a group for each zone; or leave the groups of masters out, and `masters: 3` makes one for each"
+        group.ledger.problem(group.at("zones"), message, hint, group.at("subnets"), group.path)
 
 
 def _hooks(draft: Draft) -> None:

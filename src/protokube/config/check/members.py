@@ -6,6 +6,7 @@ from collections import Counter
 
 from protokube.config.check.basics import LABEL
 from protokube.config.draft import Draft
+from protokube.config.groups import machines
 from protokube.config.render.etcd_file import milliseconds
 from protokube.spec.decode import near
 from protokube.spec.parse import GROUPS
@@ -27,6 +28,8 @@ def check_members(cluster: Draft, root: Draft) -> None:
         for short, member in etcd.each("members"):
             _member(short, member, groups, cluster)
         _spread(etcd, groups)
+        if key == "main":
+            _idle(etcd, groups)
         _zones(key, etcd)
     _ports(cluster)
 
@@ -95,6 +98,18 @@ def _spread(etcd: Draft, groups: dict[str, Draft]) -> None:
                 "a machine holds one member of each etcd cluster; give each member a group, or the group more machines"
             )
             etcd.ledger.problem(etcd.at("members"), message, hint, etcd.path, f"{GROUPS}.{name}")
+
+
+def _idle(etcd: Draft, groups: dict[str, Draft]) -> None:
+    """By default a group gets one member: further machines would hold none. Whoever lists the members may want that."""
+    origin = etcd.ledger.origin(etcd.at("members"))
+    if origin is not None and origin.kind == "user":
+        return
+    for group in groups.values():
+        if group.get("role") == "Master" and len(group.get("zones")) == 1 and (count := machines(group)) > 1:
+            message = f"{count} machines, and one member of etcd main: the others would have no volume to hold"
+            hint = "make groups of one machine each, or list the members under `etcdClusters`"
+            etcd.ledger.problem(group.at("minSize"), message, hint, group.path)
 
 
 def _zones(key: str, etcd: Draft) -> None:

@@ -27,8 +27,8 @@ def a_file(name: str = "f", **fields: Any) -> dict[str, Any]:
     return {"name": name, "content": "x", **fields}
 
 
-def masters(*files: dict[str, Any]) -> Group:
-    return a_group("masters", "Master", minSize=3, maxSize=3, fileAssets=list(files))
+def masters(*files: dict[str, Any], zone: str = "us-east-1a") -> Group:
+    return a_group("masters", "Master", zones=[zone], fileAssets=list(files))
 
 
 def of_path(path: str, **cluster: Any) -> str:
@@ -234,7 +234,8 @@ def test_no_file_lies_in_another_as_if_that_were_a_folder(order: int) -> None:
 
 
 def test_a_file_of_a_group_may_stand_instead_of_the_clusters() -> None:
-    config = completed(masters(a_file("b", path="/etc/x")), cloud="local", fileAssets=[a_file("a", path="/etc/x")])
+    group = masters(a_file("b", path="/etc/x"), zone="local")
+    config = completed(group, cloud="local", fileAssets=[a_file("a", path="/etc/x")])
 
     assert warnings(config) == {}
 
