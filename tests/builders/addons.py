@@ -75,6 +75,9 @@ class MemoryKube:
             return copy.deepcopy(self.objects[path])
         inside = [tree for where, tree in self.objects.items() if where.rpartition("/")[0] == path]
         if inside or path in ("/api/v1/nodes", "/apis/certificates.k8s.io/v1/certificatesigningrequests"):
+            field, _, value = query.get("fieldSelector", "").partition("=")
+            if field == "spec.signerName":
+                inside = [tree for tree in inside if tree["spec"].get("signerName") == value]
             return copy.deepcopy({"items": inside})
         raise ApiError(404, "NotFound", f"GET {path}: not found")
 

@@ -25,6 +25,14 @@ RIGHT: dict[str, Any] = {
     "usages": ["digital signature", "key encipherment", "server auth"],
 }
 
+JOINING: dict[str, Any] = {
+    "signerName": "kubernetes.io/kube-apiserver-client-kubelet",
+    "username": "system:bootstrap:abcdef",
+    "groups": ["system:bootstrappers", "system:authenticated"],
+    "usages": ["digital signature", "client auth"],
+}
+"""The first request of a new node, by a token."""
+
 
 def a_node(*addresses: tuple[str, str]) -> Tree:
     return {"status": {"addresses": [{"type": kind, "address": address} for kind, address in addresses]}}
@@ -65,3 +73,8 @@ def content(
 def a_request(request: str = "", **spec: Any) -> Tree:
     told = {**copy.deepcopy(RIGHT), "request": request or content(), **spec}
     return {"metadata": {"name": "csr-1", "resourceVersion": "5"}, "spec": told}
+
+
+def a_first_request(request: str = "", name: str = "csr-1", **spec: Any) -> Tree:
+    told = {**copy.deepcopy(JOINING), "request": request or content(dns=(), ips=()), **spec}
+    return {"metadata": {"name": name, "resourceVersion": "5"}, "spec": told}

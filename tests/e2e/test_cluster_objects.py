@@ -24,7 +24,7 @@ from builders.agent import Alone, Machines, a_machine, a_round
 from builders.command import process
 from clusters.scenario.edges import HostClock
 from e2e.real_api import RealApi, real_api, until
-from protokube.addons import approve, tokens
+from protokube.addons import admit, approve, tokens
 from protokube.addons.choose import all_addons
 from protokube.addons.record import PATH as RECORD
 from protokube.addons.value import Addon, ref
@@ -121,7 +121,7 @@ def test_who_may_do_what(real: RealApi, agent: Agent) -> None:
     requests, api, new, node = REQUESTS, CERTIFICATES, NEW, ("system:nodes",)
 
     assert may(real, "create", requests, user="system:bootstrap:x", groups=new, group=api)
-    assert may(real, "create", f"{requests}/nodeclient", user="system:bootstrap:x", groups=new, group=api)
+    assert not real.may("create", f"{requests}/nodeclient", user="system:bootstrap:x", groups=new, group=api)
     assert not real.may("get", "secrets", user="system:bootstrap:x", groups=new)
     assert may(real, "create", f"{requests}/selfnodeclient", user=f"system:node:{NODE}", groups=node, group=api)
     assert not real.may("update", f"{requests}/approval", user=f"system:node:{NODE}", groups=node, group=api)
@@ -244,8 +244,8 @@ def test_an_object_that_the_server_refuses_is_told_in_its_words(real: RealApi, a
     assert real.api.get(f"{CONFIGMAPS}/good")
 
 
-def request_for(key: ec.EllipticCurvePrivateKey, names: list[x509.GeneralName]) -> str:
-    parts = [(NameOID.COMMON_NAME, f"system:node:{NODE}"), (NameOID.ORGANIZATION_NAME, "system:nodes")]
+def request_for(key: ec.EllipticCurvePrivateKey, names: list[x509.GeneralName], of: str = NODE) -> str:
+    parts = [(NameOID.COMMON_NAME, f"system:node:{of}"), (NameOID.ORGANIZATION_NAME, "system:nodes")]
     subject = x509.Name([x509.NameAttribute(oid, text) for oid, text in parts])
     builder = x509.CertificateSigningRequestBuilder().subject_name(subject)
     if names:
@@ -283,7 +283,7 @@ def test_a_node_comes_in_by_a_token_and_gets_certificates_for_its_own_names_only
     """As a kubelet does it: a token, a client certificate, a Node, and a serving certificate."""
     agent.wants(*built_in(real))
     agent.round()
-    token = tokens.new_token(secrets.choice, dt.datetime.now(dt.UTC) + dt.timedelta(hours=1))
+    token = tokens.new_token(secrets.choice, NODE, dt.datetime.now(dt.UTC) + dt.timedelta(hours=1))
     real.api.create(tokens.PATH, tokens.to_secret(token))
     key = ec.generate_private_key(ec.SECP256R1())
     (tmp_path / "node.key").write_bytes(
@@ -293,8 +293,12 @@ def test_a_node_comes_in_by_a_token_and_gets_certificates_for_its_own_names_only
     newcomer = real.by_token(str(token))
     until_known(newcomer)
     may(real, "create", REQUESTS, user="system:bootstrap:x", groups=NEW, group=CERTIFICATES)
-    ask(newcomer, "client", "kubernetes.io/kube-apiserver-client-kubelet", "client auth", request_for(key, []))
-    (tmp_path / "node.crt").write_bytes(signed(real, "client"))  # approved by our rules, without anybody
+    ask(newcomer, "client", admit.SIGNER, "client auth", request_for(key, []))
+    ask(newcomer, "master", admit.SIGNER, "client auth", request_for(key, [], of="i-1"))
+    first = agent.round()
+    assert [each.about for each in first.did] == ["client"]
+    assert "master for system:bootstrap:" in first.waits[0].text
+    (tmp_path / "node.crt").write_bytes(signed(real, "client"))
     node = real.by_certificate(tmp_path / "node.crt", tmp_path / "node.key")
     node.create("/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
     addresses = [{"type": "InternalIP", "address": "10.0.0.7"}, {"type": "Hostname", "address": NODE}]
@@ -309,7 +313,8 @@ def test_a_node_comes_in_by_a_token_and_gets_certificates_for_its_own_names_only
     assert names.get_values_for_type(x509.DNSName) == [NODE]
     assert [each.about for each in report.did] == ["serving"]
     (left,) = report.waits
-    assert left.text.startswith("not approved: lying for ")
+    assert "lying for " in left.text
+    assert "conditions" not in real.api.get(f"{approve.PATH}/master").get("status", {})
     assert "conditions" not in real.api.get(f"{approve.PATH}/lying").get("status", {})
     assert agent.round(passed=1).did == []
     with pytest.raises(ApiError, match="forbidden"):

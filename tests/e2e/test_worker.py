@@ -35,20 +35,22 @@ def cluster() -> Iterator[WorkerCluster]:
 
 @pytest.fixture(scope="module")
 def machine(cluster: WorkerCluster) -> Worker:
-    """Its kubelet has run, with a token that was deleted."""
-    token = cluster.token()
-    until(lambda: cluster.answer_to(token) == 403, "the token is known", SECONDS)
-    cluster.delete_token(token)
-    until(lambda: cluster.answer_to(token) == 401, "the token is no longer known", SECONDS)
+    """Its kubelet has run, with a token that was deleted, and with the token of another node."""
     made = Worker(cluster)
-    made.start_kubelet(token)
+    deleted, foreign = cluster.token(made.name), cluster.token("somebody-else")
+    until(lambda: cluster.answer_to(deleted) == 403, "the token is known", SECONDS)
+    cluster.delete_token(deleted)
+    until(lambda: cluster.answer_to(deleted) == 401, "the token is no longer known", SECONDS)
+    made.start_kubelet(deleted)
     until(lambda: "Unauthorized" in made.log(), "the kubelet was refused", SECONDS, every=0.5)
+    made.start_kubelet(foreign)
+    until(lambda: made.requests(CLIENT), "it asked by the token of another one", SECONDS, every=0.5)
     return made
 
 
 @pytest.fixture(scope="module")
-def token(cluster: WorkerCluster) -> str:
-    return cluster.token()
+def token(cluster: WorkerCluster, machine: Worker) -> str:
+    return cluster.token(machine.name)
 
 
 @pytest.fixture(scope="module")
@@ -76,14 +78,16 @@ def reasons(requests: list[dict[str, Any]]) -> set[str]:
     return {each["reason"] for request in requests for each in request["status"]["conditions"]}
 
 
-def test_a_deleted_token_or_one_with_another_secret_lets_nobody_in(
+def test_a_token_that_is_deleted_another_nodes_or_with_another_secret_lets_nobody_in(
     cluster: WorkerCluster, machine: Worker, token: str
 ) -> None:
     until(lambda: cluster.answer_to(token) == 403, "a good one is known", SECONDS)
     known, _, secret = token.partition(".")
 
     assert cluster.answer_to(f"{known}.{secret[::-1]}") == 401
-    assert machine.requests(CLIENT) == []
+    why = f"its token was created for somebody-else, and it is for CN=system:node:{machine.name},O=system:nodes"
+    until(lambda: why in cluster.run("status", "--cluster", cluster.name).out, "it is told why", SECONDS, every=0.5)
+    assert [each["status"] for each in machine.requests(CLIENT)] == [{}]
     assert [each["metadata"]["name"] for each in cluster.asked("nodes")["items"]] == [cluster.master]
     assert machine.certificate() == ""
 
@@ -91,11 +95,11 @@ def test_a_deleted_token_or_one_with_another_secret_lets_nobody_in(
 def test_the_token_gets_it_a_certificate_of_its_own_name_and_nothing_more(
     cluster: WorkerCluster, worker: Worker, token: str
 ) -> None:
-    requests = worker.requests(CLIENT)
+    own = f"system:bootstrap:{token.partition('.')[0]}"
+    requests = [each for each in worker.requests(CLIENT) if each["spec"]["username"] == own]
     certificate = x509.load_pem_x509_certificate(worker.certificate().encode())
 
-    assert {each["spec"]["username"] for each in requests} == {f"system:bootstrap:{token.partition('.')[0]}"}
-    assert reasons(requests) == {"AutoApproved"}
+    assert reasons(requests) == {"ProtokubeApproved"}
     assert names_of(certificate) == {"CN": f"system:node:{worker.name}", "O": "system:nodes"}
     assert issued_by_the_cluster(cluster, certificate)
     assert CERTIFICATE in (worker.folder / "var/lib/kubelet/kubeconfig").read_text()

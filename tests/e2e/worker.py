@@ -69,8 +69,8 @@ class WorkerCluster(KubeletCluster):
         found: dict[str, Any] = yaml.safe_load(open_store(f"file://{self.paths.store}").read(path).data)
         return found
 
-    def token(self) -> str:
-        made = self.run("token", "create", "--ttl", "1h", "--cluster", self.name)
+    def token(self, node: str) -> str:
+        made = self.run("token", "create", node, "--ttl", "1h", "--cluster", self.name)
         assert made.code == 0, made.err
         return made.out.strip()
 

@@ -23,8 +23,8 @@ def rbac(*, dns_controller: bool = True) -> Addon:
     return Addon(
         name="rbac",
         objects=(
+            # without :nodeclient, by which Kubernetes would approve a request for any name; see `admit`
             _binding("protokube:new-nodes-ask", "system:node-bootstrapper", _group(NEW_NODES)),
-            _binding("protokube:new-nodes-are-signed", f"{REQUESTS}:nodeclient", _group(NEW_NODES)),
             _binding("protokube:nodes-renew", f"{REQUESTS}:selfnodeclient", _group(NODES)),
             _binding("protokube:apiserver-asks-kubelets", "system:kubelet-api-admin", _user("kube-apiserver")),
             _reads_nodes(),

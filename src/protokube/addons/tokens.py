@@ -1,4 +1,4 @@
-"""Bootstrap tokens: a new node authenticates with one to request its first certificate, and for nothing else.
+"""Bootstrap tokens: one new node authenticates with it to request its first certificate, and for nothing else.
 
 `ID.SECRET`, stored as a Secret of type `bootstrap.kubernetes.io/token`. The controller manager deletes it once it has
 expired; an expired token is not accepted even if it still exists.
@@ -21,6 +21,9 @@ PATH = f"/api/v1/namespaces/{NAMESPACE}/secrets"
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 ID_LENGTH, SECRET_LENGTH = 6, 16
 ID = re.compile(r"[a-z0-9]{6}")
+NODE_ANNOTATION = "protokube.io/node"
+"""The node that a token was created for. Kubernetes checks the fields of such a Secret, and has none for it."""
+NODE = re.compile(r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?")
 
 Pick = Callable[[str], str]
 """Picks one of the letters at random, cryptographically secure."""
@@ -34,15 +37,23 @@ class Token:
     secret: str = field(repr=False)
     expires: dt.datetime | None
     """None: never."""
+    node: str = ""
+    """Its name. Without one, nothing is approved for the token."""
     description: str = ""
 
     def __str__(self) -> str:
         return f"{self.id}.{self.secret}"
 
 
-def new_token(pick: Pick, expires: dt.datetime, description: str = "") -> Token:
+def new_token(pick: Pick, node: str, expires: dt.datetime, description: str = "") -> Token:
+    if not NODE.fullmatch(node):
+        raise InvalidRequest(
+            f"{node!r} cannot be the name of a node",
+            want="1 to 63 lower-case letters, digits, `-` and `.`; a letter or digit first and last",
+            hint="the host name of the machine, in lower case, unless its kubelet has --hostname-override",
+        )
     drawn = "".join(pick(LETTERS) for _ in range(ID_LENGTH + SECRET_LENGTH))
-    return Token(id=drawn[:ID_LENGTH], secret=drawn[ID_LENGTH:], expires=expires, description=description)
+    return Token(id=drawn[:ID_LENGTH], secret=drawn[ID_LENGTH:], expires=expires, node=node, description=description)
 
 
 def to_secret(token: Token) -> Tree:
@@ -57,7 +68,11 @@ def to_secret(token: Token) -> Tree:
     return {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": {"name": PREFIX + token.id, "namespace": NAMESPACE},
+        "metadata": {
+            "name": PREFIX + token.id,
+            "namespace": NAMESPACE,
+            "annotations": {NODE_ANNOTATION: token.node},
+        },
         "type": TYPE,
         "stringData": {name: text for name, text in fields.items() if text},
     }
@@ -73,10 +88,14 @@ def from_secret(tree: Tree) -> Token | None:
         return None
     if tree.get("type") != TYPE or not ID.fullmatch(fields.get("token-id", "")):
         return None
+    if expires is not None and expires.tzinfo is None:  # Kubernetes takes no time without a zone either
+        return None
+    annotations = (tree.get("metadata") or {}).get("annotations") or {}
     return Token(
         id=fields["token-id"],
         secret=fields.get("token-secret", ""),
         expires=expires,
+        node=str(annotations.get(NODE_ANNOTATION, "")),
         description=fields.get("description", ""),
     )
 

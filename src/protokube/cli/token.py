@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 Decorated = Callable[..., Any]
 TEXT_OR_JSON = ("text", "json")
-SHORTEST, LONGEST = 60.0, 3650 * 86400.0
-"""Seconds; no CA is valid for longer than the latter."""
+SHORTEST, LONGEST = 60.0, 72 * 3600.0
+"""Seconds. A token is for one machine that is being set up, and somebody may find it there later."""
 
 
 def kubeconfig_option(function: Decorated) -> Decorated:
@@ -47,33 +47,38 @@ def chosen(kubeconfig: Path | None, cluster: str | None) -> Path:
 def token() -> None:
     """Manage bootstrap tokens, with which new nodes join.
 
-    With a bootstrap token a node can request its own certificate, and nothing else. Tokens expire.
+    With a bootstrap token the node that it was created for can request its own certificate, and nothing else. Tokens
+    expire.
 
     \b
-      protokube token create
-      protokube token create --ttl 1h --description "rack 7"
+      protokube token create worker-7
+      protokube token create worker-7 --ttl 1h --description "rack 7"
       protokube token list
       protokube token delete abcdef
     """
 
 
 @token.command()
-@click.option("--ttl", type=Duration(), default="24h", show_default=True, help="Lifetime of the token: 3650d at most.")
+@click.argument("node")
+@click.option("--ttl", type=Duration(), default="24h", show_default=True, help="Lifetime of the token: 72h at most.")
 @click.option("--description", default="", help="Text that `token list` shows.")
 @kubeconfig_option
 @cluster_option
 @output_option(default="text", choices=TEXT_OR_JSON)
-def create(ttl: float, description: str, kubeconfig: Path | None, cluster: str | None, output: str) -> None:
-    """Create a token and print it. It cannot be shown again."""
+def create(node: str, ttl: float, description: str, kubeconfig: Path | None, cluster: str | None, output: str) -> None:
+    """Create a token for one node and print it. It cannot be shown again.
+
+    NODE is the name under which its kubelet registers: the machine's host name, in lower case.
+    """
     from protokube.addons.tokens import PATH, new_token, to_secret
     from protokube.kube.kubeconfig import opened
 
     if ttl < SHORTEST:
         raise InvalidRequest("--ttl is too short for a token", want="--ttl of a minute or more")
     if ttl > LONGEST:
-        raise InvalidRequest("--ttl is too long for a token", want=f"--ttl of at most {LONGEST / 86400:g}d")
+        raise InvalidRequest("--ttl is too long for a token", want=f"--ttl of at most {LONGEST / 3600:g}h")
     expires = dt.datetime.now(dt.UTC) + dt.timedelta(seconds=ttl)
-    made = new_token(secrets.choice, expires, description)
+    made = new_token(secrets.choice, node, expires, description)
     with opened(chosen(kubeconfig, cluster)) as api:
         api.create(PATH, to_secret(made))
     click.echo(json.dumps({**as_data(made), "token": str(made)}, indent=2) if output == "json" else str(made))
@@ -97,8 +102,8 @@ def list_tokens(kubeconfig: Path | None, cluster: str | None, output: str) -> No
     if output == "json":
         click.echo(json.dumps(documents, indent=2))
         return
-    rows = [(each["id"], each["expires"] or "never", each["description"]) for each in documents]
-    click.echo("\n".join(table(("ID", "EXPIRES", "DESCRIPTION"), rows)) or "no tokens")
+    rows = [(each["id"], each["node"] or "-", each["expires"] or "never", each["description"]) for each in documents]
+    click.echo("\n".join(table(("ID", "NODE", "EXPIRES", "DESCRIPTION"), rows)) or "no tokens")
 
 
 @token.command()
@@ -126,4 +131,4 @@ def delete(token_id: str, kubeconfig: Path | None, cluster: str | None) -> None:
 def as_data(token: Token) -> dict[str, str]:
     """The fields of a token that are not secret."""
     expires = token.expires.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if token.expires else ""
-    return {"id": token.id, "expires": expires, "description": token.description}
+    return {"id": token.id, "node": token.node, "expires": expires, "description": token.description}

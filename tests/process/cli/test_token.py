@@ -34,7 +34,7 @@ def kept(server: KubeServer) -> None:
 
 
 def test_a_token_is_made_listed_without_its_secret_and_deleted(call: Call, server: KubeServer) -> None:
-    made = call("token", "create", "--ttl", "1h", "--description", "rack 7")
+    made = call("token", "create", "worker-7", "--ttl", "1h", "--description", "rack 7")
     kept(server)
     listed = call("token", "list")
     token_id, _, secret = made.out.strip().partition(".")
@@ -43,12 +43,13 @@ def test_a_token_is_made_listed_without_its_secret_and_deleted(call: Call, serve
     assert (made.code, bool(TOKEN.fullmatch(made.out))) == (ExitCode.OK, True)
     assert token_id in listed.out
     assert "rack 7" in listed.out
+    assert "worker-7" in listed.out
     assert secret not in listed.out
     assert (deleted.code, server.kube.objects) == (ExitCode.OK, {})
 
 
 def test_as_data(call: Call, server: KubeServer) -> None:
-    made = json.loads(call("token", "create", "-o", "json").out)
+    made = json.loads(call("token", "create", "worker-7", "-o", "json").out)
     kept(server)
     (listed,) = json.loads(call("token", "list", "-o", "json").out)
 
@@ -73,17 +74,27 @@ def test_a_wrong_id_asks_nobody(call: Call, server: KubeServer) -> None:
     assert server.seen == []
 
 
-@pytest.mark.parametrize("ttl", ["1s", "soon", "-1h", "3651d", "999999999d", "9" * 400 + "d"])
+@pytest.mark.parametrize("ttl", ["1s", "soon", "-1h", "73h", "3650d", "999999999d", "9" * 400 + "d"])
 def test_a_time_that_makes_no_sense_asks_nobody(call: Call, server: KubeServer, ttl: str) -> None:
-    answer = call("token", "create", "--ttl", ttl)
+    answer = call("token", "create", "worker-7", "--ttl", ttl)
     assert answer.code == ExitCode.INVALID
     assert "bug in protokube" not in answer.err
     assert server.seen == []
 
 
-def test_ten_years_are_the_longest_that_a_token_is_good_for(call: Call, server: KubeServer) -> None:
-    assert call("token", "create", "--ttl", "3650d").code == ExitCode.OK
-    assert "--ttl of at most 3650d" in call("token", "create", "--ttl", "999999999d").err
+def test_three_days_are_the_longest_that_a_token_is_good_for(call: Call, server: KubeServer) -> None:
+    assert call("token", "create", "worker-7", "--ttl", "72h").code == ExitCode.OK
+    assert "--ttl of at most 72h" in call("token", "create", "worker-7", "--ttl", "999999999d").err
+
+
+@pytest.mark.parametrize("name", ["Worker", "a_b", "../x", "system:node:a"])
+def test_a_name_that_no_node_can_have_asks_nobody(call: Call, server: KubeServer, name: str) -> None:
+    answer = call("token", "create", name)
+
+    assert (answer.code, answer.err.splitlines()[0]) == (
+        ExitCode.INVALID, f"error: {name!r} cannot be the name of a node"
+    )  # fmt: skip
+    assert server.seen == []
 
 
 def test_a_file_that_is_named_wins(call: Call, server: KubeServer, tmp_path: Path) -> None:

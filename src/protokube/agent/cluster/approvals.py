@@ -1,4 +1,7 @@
-"""Approve CSRs for kubelet serving certificates; Kubernetes has no approver for them: it does not know the machines."""
+"""Approve CSRs of kubelets: the first client certificate of a new node, and serving certificates.
+
+Kubernetes does not know the machines: it has no approver for the latter, and that for the former accepts any name.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,9 @@ import datetime as dt
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from protokube.addons.approve import GROUP, PATH, SIGNER, approval, is_open, why_not
+from protokube.addons import admit, approve, tokens
+from protokube.addons.approve import GROUP, PATH, approval, is_open
+from protokube.addons.nodes import CONTROL_PLANE, MASTER
 from protokube.addons.value import Tree
 from protokube.agent.edges import Kube
 from protokube.agent.round import Round
@@ -25,24 +30,52 @@ def sync(round_: Round, kube: Kube) -> None:
     So it is listed again in every round. Only approvals count against the limit, or a few invalid requests would hide
     all valid ones.
     """
-    waiting = fair_order(each for each in listed(kube) if is_open(each))
-    if not waiting:
+    serving = [each for each in listed(kube, approve.SIGNER) if is_open(each)]
+    first = [each for each in listed(kube, admit.SIGNER) if is_open(each) and admit.token_id(each)]
+    if not serving and not first:
         return
-    began = round_.edges.clock.monotonic()
-    nodes = {each["metadata"]["name"]: each for each in kube.get("/api/v1/nodes").get("items") or []}
-    now = dt.datetime.fromtimestamp(round_.edges.clock.now(), dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    taken, wrong, approved = reserved(round_), list[str](), 0
-    for request in waiting:
-        if reason := why_not(request, nodes, taken):
+    began, judge = round_.edges.clock.monotonic(), _Judge(round_, kube)
+    wrong, approved = list[str](), 0
+    for request in fair_order([*serving, *first]):
+        if reason := judge.why_not(request):
             who = request["spec"].get("username", "")
             wrong.append(f"{request['metadata']['name']} for {who} ({reason[:LONGEST_REASON]})")
         else:
-            _approve(round_, kube, request, now)
+            _approve(round_, kube, request, judge.now)
             approved += 1
         if approved == MOST or round_.edges.clock.monotonic() - began > SECONDS:
             break
     if wrong:
         round_.waiting(STEP, "", f"not approved: {summarise(wrong)}")
+
+
+class _Judge:
+    """What the decisions of one round need: the Nodes, and each token, read once."""
+
+    def __init__(self, round_: Round, kube: Kube) -> None:
+        self.kube, self.now = kube, dt.datetime.fromtimestamp(round_.edges.clock.now(), dt.UTC)
+        self.nodes = {each["metadata"]["name"]: each for each in kube.get("/api/v1/nodes").get("items") or []}
+        self.reserved = reserved(round_)
+        self.tokens: dict[str, tokens.Token | None] = {}
+
+    def why_not(self, request: Tree) -> str:
+        if request["spec"].get("signerName") == approve.SIGNER:
+            return approve.why_not(request, self.nodes, self.reserved)
+        return admit.why_not(request, self._token(admit.token_id(request)), self.now, self._masters())
+
+    def _token(self, token_id: str) -> tokens.Token | None:
+        if token_id not in self.tokens:
+            try:
+                self.tokens[token_id] = tokens.from_secret(self.kube.get(tokens.secret_path(token_id)))
+            except ApiError as why:
+                if why.status != 404:
+                    raise
+                self.tokens[token_id] = None
+        return self.tokens[token_id]
+
+    def _masters(self) -> set[str]:
+        roles = {MASTER, CONTROL_PLANE}
+        return {name for name, node in self.nodes.items() if roles & (node["metadata"].get("labels") or {}).keys()}
 
 
 def fair_order(requests: Iterable[Tree]) -> list[Tree]:
@@ -61,19 +94,20 @@ def summarise(wrong: Sequence[str]) -> str:
     return ", ".join(wrong[:NAMED]) + (f" and {others} others" if others > 0 else "")
 
 
-def _approve(round_: Round, kube: Kube, request: Tree, now: str) -> None:
+def _approve(round_: Round, kube: Kube, request: Tree, now: dt.datetime) -> None:
     name, who = request["metadata"]["name"], request["spec"]["username"]
+    message = admit.MESSAGE if admit.token_id(request) else approve.MESSAGE
     try:
-        kube.merge(f"{PATH}/{name}/approval", approval(request, now))
+        kube.merge(f"{PATH}/{name}/approval", approval(request, now.strftime("%Y-%m-%dT%H:%M:%SZ"), message))
     except ApiError as why:  # the others can still be approved
         round_.report.needs_a_person(STEP, why, name)
     else:
         round_.report.done(STEP, f"approved for {who}", name)
 
 
-def listed(kube: Kube) -> Iterator[Tree]:
+def listed(kube: Kube, signer: str) -> Iterator[Tree]:
     """All requests, by pagination: decided ones stay in the list for hours, and must not hide the others."""
-    query = {"fieldSelector": f"spec.signerName={SIGNER}", "limit": PAGE}
+    query = {"fieldSelector": f"spec.signerName={signer}", "limit": PAGE}
     for _ in range(MOST_PAGES):
         page = kube.get(PATH, **query)
         yield from page.get("items") or ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +14,10 @@ import pytest
 from builders.addons import MemoryKube, an_addon, an_object
 from builders.agent import Alone, Machines, a_machine, a_round
 from builders.config import completed
-from builders.requests import NODES, a_request, content
+from builders.requests import NODES, a_first_request, a_request, content
 from clusters.scenario.edges import HostClock
-from protokube.addons import approve
+from protokube.addons import approve, tokens
+from protokube.addons.nodes import CONTROL_PLANE
 from protokube.addons.record import PATH as RECORD
 from protokube.addons.record import from_tree
 from protokube.addons.value import Addon, Tree, label_of, ref
@@ -308,6 +311,59 @@ def test_a_kubelets_request_is_approved_and_a_wrong_one_is_told_and_left_alone(
     assert [(each.about, each.text) for each in round_.report.waits] == [
         ("", "not approved: wrong for system:node:node-9 (there is no Node node-9)")
     ]
+
+
+def put_token(kube: MemoryKube, clock: Any, node: str, hours: int = 1) -> None:
+    expires = dt.datetime.fromtimestamp(clock.now(), dt.UTC) + dt.timedelta(hours=hours)
+    tree = tokens.to_secret(tokens.Token(id="abcdef", secret="x" * 16, expires=expires, node=node))
+    data = {name: b64encode(text.encode()).decode() for name, text in tree.pop("stringData").items()}
+    kube.put(tokens.secret_path("abcdef"), {**tree, "data": data})
+
+
+def test_a_new_node_gets_the_certificate_that_its_token_was_made_for_and_no_other(
+    rounds: Rounds, kube: MemoryKube
+) -> None:
+    put_token(kube, rounds(elected=False).edges.clock, "node-1")
+    other = a_first_request(content("system:node:node-2", dns=(), ips=()), "other")
+    for request in (a_first_request(name="own"), other):
+        kube.put(f"{approve.PATH}/{request['metadata']['name']}", request)
+
+    round_ = rounds(elected=True)
+
+    assert [(each.about, each.text) for each in round_.report.did] == [("own", "approved for system:bootstrap:abcdef")]
+    assert "other for system:bootstrap:abcdef (its token was created for node-1" in round_.report.waits[0].text
+    (condition,) = kube.objects[f"{approve.PATH}/own"]["status"]["conditions"]
+    assert condition["message"] == "its token was created for this node"
+
+
+@pytest.mark.parametrize(("node", "hours", "words"), [("", 0, "no such token"), ("node-1", -1, "has expired")])
+def test_a_new_node_whose_token_is_gone_or_old_is_told_so(
+    rounds: Rounds, kube: MemoryKube, node: str, hours: int, words: str
+) -> None:
+    if node:
+        put_token(kube, rounds(elected=False).edges.clock, node, hours)
+    kube.put(f"{approve.PATH}/own", a_first_request(name="own"))
+
+    round_ = rounds(elected=True)
+
+    assert round_.report.did == []
+    assert words in round_.report.waits[0].text
+
+
+def test_a_token_for_a_name_that_a_master_has_admits_nobody(rounds: Rounds, kube: MemoryKube) -> None:
+    put_token(kube, rounds(elected=False).edges.clock, "node-1")
+    kube.put("/api/v1/nodes/node-1", {"metadata": {"name": "node-1", "labels": {CONTROL_PLANE: ""}}})
+    kube.put(f"{approve.PATH}/own", a_first_request(name="own"))
+
+    assert "node-1 is a master" in rounds(elected=True).report.waits[0].text
+
+
+def test_what_nodes_ask_for_to_renew_their_certificates_is_left_to_kubernetes(rounds: Rounds, kube: MemoryKube) -> None:
+    kube.put(f"{approve.PATH}/own", a_first_request(name="own", username="system:node:node-1", groups=["system:nodes"]))
+
+    round_ = rounds()
+
+    assert (round_.report.did, round_.report.waits) == ([], [])
 
 
 def test_a_flood_of_requests_is_worked_off_round_by_round(rounds: Rounds, kube: MemoryKube) -> None:
