@@ -283,7 +283,10 @@ def test_a_node_comes_in_by_a_token_and_gets_certificates_for_its_own_names_only
     """As a kubelet does it: a token, a client certificate, a Node, and a serving certificate."""
     agent.wants(*built_in(real))
     agent.round()
-    token = tokens.new_token(secrets.choice, NODE, dt.datetime.now(dt.UTC) + dt.timedelta(hours=1))
+    now = max(
+        dt.datetime.now(dt.UTC), dt.datetime.fromtimestamp(agent.edges.clock.now(), dt.UTC)
+    )  # servers' and agents'
+    token = tokens.new_token(secrets.choice, NODE, now + dt.timedelta(hours=1))
     real.api.create(tokens.PATH, tokens.to_secret(token))
     key = ec.generate_private_key(ec.SECP256R1())
     (tmp_path / "node.key").write_bytes(
@@ -350,7 +353,7 @@ def test_tokens_by_the_command_let_in_until_they_are_deleted(real: RealApi, tmp_
     file.write_text(by_content("laptop", real.server, "operator", **data))
     told = {"KUBECONFIG": str(file)}
 
-    made = process("token", "create", "--ttl", "1h", "--description", "rack 7", env=told)
+    made = process("token", "create", NODE, "--ttl", "1h", "--description", "rack 7", env=told)
     newcomer = real.by_token(made.out.strip())
     until_known(newcomer)
     let_in = refusal(newcomer)

@@ -52,7 +52,7 @@ def tried() -> Iterator[Tried]:
         with KubeletCluster(NAME, state) as cluster:
             key = put_encryption(cluster)
             cluster.up_with_kubelet(encryptionConfig=True)
-            token = cluster.run("token", "create", "--ttl", "1h", "--cluster", NAME)
+            token = cluster.run("token", "create", "worker-7", "--ttl", "1h", "--cluster", NAME)
             assert token.code == 0, token.err
             exported = state / "exported"
             export = cluster.run("export", "kubeconfig", "--cluster", NAME, "-o", str(exported))
