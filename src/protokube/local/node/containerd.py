@@ -1,8 +1,8 @@
 """The container runtime of a host with a real kubelet: containerd's configuration, and the program of its unit.
 
 The program joins the host's cgroups, copies the images that the cache has imported, imports others in the background,
-and execs containerd. Everything that containerd
-and its shims start is in the host's PID namespace, and ends with the host.
+and execs containerd. Everything that containerd and its shims start is in the host's PID namespace, and ends with the
+host.
 """
 
 from __future__ import annotations

@@ -44,10 +44,12 @@ def obtain(images: Mapping[str, Path], programs: Path, folder: Path, disabled: S
                 shutil.rmtree(left, ignore_errors=True)
             with tempfile.TemporaryDirectory(prefix=".draft-", dir=kept) as draft:
                 build(Path(draft) / "root", images, programs, [*disabled, *UNUSED])
+                os.sync()  # a power failure must not leave a root that looks complete, and spoils every later host
                 (Path(draft) / "root").rename(target)
         os.utime(target)
         for old in superfluous(kept):
-            shutil.rmtree(old, ignore_errors=True)
+            # Renamed first: a host that copies it right now must be able to tell.
+            shutil.rmtree(old.rename(kept / f".draft-{old.name}"), ignore_errors=True)
     return target
 
 
@@ -95,7 +97,7 @@ def build(root: Path, images: Mapping[str, Path], programs: Path, disabled: Sequ
 
 def copy(source: Path, root: Path = ROOT) -> bool:
     """Give a new host its own copy; False if it has a root already, or none could be copied."""
-    if root.exists() or not source.is_dir():
+    if root.exists() or (before := _identity(source)) is None:
         return False
     draft = root.with_name(f"{root.name}.new")
     shutil.rmtree(draft, ignore_errors=True)
@@ -103,9 +105,18 @@ def copy(source: Path, root: Path = ROOT) -> bool:
         ["cp", "--archive", "--reflink=auto", str(source), str(draft)],  # noqa: S607
         capture_output=True, text=True,
     )  # fmt: skip
-    if ran.returncode:
-        sys.stderr.write(f"images are imported, not copied: {ran.stderr.strip()}\n")
+    if ran.returncode or _identity(source) != before:
+        reason = ran.stderr.strip() or f"{source} was removed meanwhile"
+        sys.stderr.write(f"images are imported, not copied: {reason}\n")
         shutil.rmtree(draft, ignore_errors=True)
         return False
     draft.rename(root)
     return True
+
+
+def _identity(folder: Path) -> int | None:
+    """Whether it is still the same folder; None if there is none."""
+    try:
+        return folder.stat().st_ino
+    except FileNotFoundError:
+        return None

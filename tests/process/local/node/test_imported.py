@@ -54,6 +54,21 @@ class TestCopy:
         assert not imported.copy(tmp_path / "gone", tmp_path / "containerd")
         assert not (tmp_path / "containerd").exists()
 
+    def test_a_root_that_is_removed_while_it_is_copied_is_not_taken_for_a_whole_one(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        source, found = a_root(tmp_path / "cache"), tmp_path / "bin"
+        found.mkdir()
+        # As long as the real one takes, another process renames the source, and begins to remove it.
+        (found / "cp").write_text(f'#!/bin/sh\nmv {source} {source}.old\nrm {source}.old/blobs/one\nmkdir "$4"\n')
+        (found / "cp").chmod(0o755)
+        monkeypatch.setenv("PATH", f"{found}:{os.environ['PATH']}")
+
+        assert not imported.copy(source, tmp_path / "containerd")
+
+        assert "was removed meanwhile" in capsys.readouterr().err
+        assert not list(tmp_path.glob("containerd*"))
+
     def test_a_copy_that_fails_leaves_nothing(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         source = a_root(tmp_path / "cache")
         place = tmp_path / "no" / "such" / "folder" / "containerd"
