@@ -5,6 +5,7 @@ Separate from `machine`, which holds the types: an agent must not import the pac
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +13,9 @@ from protokube.config.complete import Config
 from protokube.config.pki import member_dns_name, member_name
 from protokube.config.podranges import pod_ranges
 from protokube.launch import components
-from protokube.launch.machine import EtcdCluster, MasterConfig, Member
+from protokube.launch.machine import EtcdCluster, KubeletConfig, MasterConfig, Member
 from protokube.manifests.etcd import EtcdPod
+from protokube.manifests.text import as_yaml
 from protokube.spec import version as versions
 from protokube.spec.fields import seconds
 
@@ -24,6 +26,8 @@ KUBELET_RELOADS = (versions.Version(1, 36), "ReloadKubeletServerCertificateFile"
 A kubelet of 1.31 to 1.35 reloads it, but serves the former one to clients without SNI, as API servers are: they connect
 by address.
 """
+
+Adapter = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 def from_config(config: Config, *, kubernetes: bool = True, nodes: bool | None = None) -> MasterConfig:
@@ -58,7 +62,21 @@ def from_config(config: Config, *, kubernetes: bool = True, nodes: bool | None =
         pod_ranges=pod_ranges(tree),
         node_labels={name: dict(group["nodeLabels"]) for name, group in config.groups.items()},
         node_taints={name: list(group["taints"]) for name, group in config.groups.items()},
+        kubelets=master_kubelets(config) if nodes else {},
     )
+
+
+def master_kubelets(config: Config, adapt: Adapter = dict) -> dict[str, KubeletConfig]:
+    """The kubelets of all groups of masters, by group."""
+    masters = [name for name, group in config.groups.items() if group["role"] == "Master"]
+    return {name: kubelet_of(config, name, adapt) for name in masters}
+
+
+def kubelet_of(config: Config, group: str, adapt: Adapter = dict) -> KubeletConfig:
+    """The kubelet of any group except bastions; `adapt` changes a configuration file for the machines of a cloud."""
+    rendered = config.rendered[group]["kubelet"]
+    files = {path: as_yaml(adapt(tree)) for path, tree in rendered["files"].items()}
+    return KubeletConfig(flags=dict(rendered["flags"]), files=files)
 
 
 def _kubelet_reloads(config: Config) -> bool:

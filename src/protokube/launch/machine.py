@@ -15,6 +15,9 @@ from protokube.errors import InvalidRequest
 from protokube.manifests.component import ComponentPod
 from protokube.manifests.etcd import EtcdPod
 
+VERSION = 1
+"""Of the wire format; greater after a change that earlier versions of protokube would misread."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
@@ -64,6 +67,15 @@ class FileText:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KubeletConfig:
+    """The kubelet of one instance group."""
+
+    flags: dict[str, Any]
+    files: dict[str, str]
+    """Content of its configuration files by path."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MasterConfig:
     """The complete configuration of a master's agent."""
 
@@ -105,6 +117,10 @@ class MasterConfig:
     addons: str = ""
     """The digest of the add-ons in the store, as of the launch. Used only where the store does not name the current
     ones."""
+    kubelets: dict[str, KubeletConfig] = field(default_factory=dict)
+    """By instance group of masters; empty where no kubelet is configured by the agent."""
+    revision: int = 0
+    """Number of the revision in the store that this is; 0 for launch data without one."""
 
     def etcd_cluster(self, key: str) -> EtcdCluster | None:
         return next((each for each in self.etcd if each.key == key), None)
@@ -112,12 +128,13 @@ class MasterConfig:
 
 def to_tree(wanted: MasterConfig) -> dict[str, Any]:
     ranges = [{"network": str(each.network), "node_mask": each.node_mask} for each in wanted.pod_ranges]
-    return asdict(wanted) | {"pod_ranges": ranges}
+    return asdict(wanted) | {"pod_ranges": ranges, "version": VERSION}
 
 
 def from_tree(tree: dict[str, Any]) -> MasterConfig:
     """Decode it; InvalidRequest for a file of another version of protokube."""
     try:
+        _check_version(tree.get("version", 1))
         etcd = tuple(
             EtcdCluster(
                 **each
@@ -135,11 +152,21 @@ def from_tree(tree: dict[str, Any]) -> MasterConfig:
         fields["group_files"] = group_files
         fields["key_pairs"] = tuple(tree.get("key_pairs", ()))
         fields["pod_ranges"] = tuple(_pod_range(**each) for each in tree.get("pod_ranges", ()))
-        return MasterConfig(**tree | fields)
-    except (KeyError, TypeError, ValueError) as error:
+        fields["kubelets"] = {group: KubeletConfig(**each) for group, each in tree.get("kubelets", {}).items()}
+        return MasterConfig(**{name: value for name, value in (tree | fields).items() if name != "version"})
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidRequest(
             f"this is not the configuration of a master: {error}", hint="it is made by `protokube up`"
         ) from error
+
+
+def _check_version(version: int) -> None:
+    if version > VERSION:
+        raise InvalidRequest(
+            "this configuration of a master was made by a newer version of protokube",
+            saw=f"version {version} of its format; this protokube reads up to {VERSION}",
+            hint="install the newer version on this machine",
+        )
 
 
 def _pod_range(network: str, node_mask: int) -> PodRange:

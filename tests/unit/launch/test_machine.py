@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from builders.config import EXAMPLES
+from builders.config import EXAMPLES, completed
 from protokube.config.complete import complete
 from protokube.errors import InvalidRequest
 from protokube.launch.derive import from_config
-from protokube.launch.machine import MasterConfig, from_tree, to_tree
+from protokube.launch.machine import VERSION, MasterConfig, from_tree, to_tree
 from protokube.spec.parse import parse
 
 LOCAL = next(each for each in EXAMPLES if each.name == "local.yaml")
@@ -72,6 +72,9 @@ def test_events_have_a_manifest_a_file_and_names_of_their_own() -> None:
         to_tree(told_by(LOCAL)) | {"etcd": [{"key": "main"}]},
         to_tree(told_by(LOCAL)) | {"pod_ranges": [{"network": "everywhere", "node_mask": 24}]},
         to_tree(told_by(LOCAL)) | {"pod_ranges": [{"network": "100.96.0.0/11"}]},
+        to_tree(told_by(LOCAL)) | {"kubelets": {"master-a": {"colour": "red"}}},
+        to_tree(told_by(LOCAL)) | {"version": "first"},
+        to_tree(told_by(LOCAL)) | {"kubelets": 3},
     ],
 )
 def test_the_file_of_another_version_is_an_error_in_words(tree: dict[str, Any]) -> None:
@@ -122,3 +125,24 @@ def test_launch_data_without_pod_ranges_declare_none() -> None:
     tree = to_tree(told_by(LOCAL))
     del tree["pod_ranges"]
     assert from_tree(tree).pod_ranges == ()
+
+
+def test_launch_data_of_a_newer_version_of_protokube_are_refused_by_that_name() -> None:
+    tree = to_tree(told_by(LOCAL)) | {"version": VERSION + 1, "unknown": "field"}
+    with pytest.raises(InvalidRequest, match="made by a newer version of protokube") as refused:
+        from_tree(tree)
+    assert refused.value.saw == "version 2 of its format; this protokube reads up to 1"
+
+
+@pytest.mark.parametrize("field", ["version", "revision", "kubelets"])
+def test_launch_data_of_before_a_field_existed_are_read(field: str) -> None:
+    wanted = from_config(completed(cloud="local", masters=1), nodes=field != "kubelets")
+    tree = to_tree(wanted)
+    del tree[field]
+    assert from_tree(tree) == wanted
+
+
+def test_the_revision_of_the_store_is_kept() -> None:
+    wanted = replace(told_by(LOCAL), revision=7)
+    assert (told_by(LOCAL).revision, from_tree(to_tree(wanted)).revision) == (0, 7)
+    assert to_tree(wanted)["version"] == VERSION
