@@ -58,7 +58,6 @@ def template(cloud: RealCloud) -> dict[str, Any]:
         images={EARLY: str(own / "early.tar")},
         sandbox_image="none",
         plugins="/none",
-        kubelet=[],
         loaded=str(cloud.paths.images),
     )
     return {

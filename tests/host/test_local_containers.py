@@ -47,7 +47,6 @@ def a_host(cloud: Cloud, name: str, number: int) -> Host:
         images={image.name: str(images.keep(image, kept)) for image in made},
         sandbox_image=PAUSE,
         plugins=str(unpacked("containernetworking-plugins") / "usr/lib/cni"),
-        kubelet=["kubelet"],
     )
     file = cloud.root / "hosts" / name / str(containerd.RUNTIME_CONFIG).lstrip("/")
     file.parent.mkdir(parents=True)

@@ -12,7 +12,7 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -132,11 +132,11 @@ def template(launch: str, binaries: Sequence[Path]) -> dict[str, Any]:
     }
 
 
-def set_groups(admin: LocalClient, wanted: MasterConfig, template_of: Callable[[str], dict[str, Any]]) -> None:
+def set_groups(admin: LocalClient, wanted: MasterConfig, template: dict[str, Any]) -> None:
     """Create one group of size 1 for each master: a killed master is replaced in its own group."""
     groups = sorted({member.group or "masters" for etcd in wanted.etcd for member in etcd.members})
     for group in groups:
-        admin.call("set_group", name=group, size=1, template=template_of(group))
+        admin.call("set_group", name=group, size=1, template=template)
 
 
 def endpoints(admin: LocalClient, etcd: EtcdCluster) -> dict[str, str]:

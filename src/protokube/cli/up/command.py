@@ -165,7 +165,7 @@ def up(
         launch = bringup.launch_data(wanted, zone)
         folders = [bringup.write_launcher(paths), etcd.etcd.parent, *([kubernetes.folder] if kubernetes else [])]
         plain = bringup.template(launch, folders)
-        bringup.set_groups(admin, wanted, lambda group: nodes.template(plain, wanted, group, paths) if nodes else plain)
+        bringup.set_groups(admin, wanted, nodes.template(plain, wanted, paths) if nodes else plain)
         step.text = f"{len(wanted.etcd[0].members)} hosts"
     with progress.step("quorum") as step:
         await_quorum(progress, paths, admin, store, wanted, timeout)

@@ -12,7 +12,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -61,8 +61,6 @@ class RuntimeConfig:
     sandbox_image: str
     plugins: str
     """The folder of the CNI plugins."""
-    kubelet: Sequence[str]
-    """The kubelet's command, without the flags that only the host itself knows."""
     loaded: str = ""
     """The folder of the images that a user loaded; see `loading.image_store`."""
     imported: str = ""

@@ -17,7 +17,8 @@ from protokube.config import dnscontroller
 from protokube.config.complete import Config
 from protokube.config.flags import COMPONENTS
 from protokube.launch.components import CONTROL_PLANE, MODULES
-from protokube.launch.machine import MasterConfig
+from protokube.launch.derive import master_kubelets
+from protokube.launch.machine import KubeletConfig, MasterConfig
 from protokube.local.base import executables
 from protokube.local.base.paths import Paths
 from protokube.local.host import cgroups, hosts
@@ -68,11 +69,11 @@ class Runtime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nodes:
-    """Masters that also run a kubelet, by group."""
+    """Masters that also run a kubelet."""
 
     runtime: Runtime
-    kubelets: Mapping[str, Mapping[str, Any]]
-    """The kubelet part of the complete configuration, by group."""
+    kubelets: Mapping[str, KubeletConfig]
+    """By group of masters; adapted to hosts of the local cloud."""
     plugin: str
     sandbox_image: str
 
@@ -82,18 +83,17 @@ class Nodes:
         tree = config.cluster
         return Nodes(
             runtime=obtain(tree, programs, cache),
-            kubelets={group: rendered["kubelet"] for group, rendered in config.rendered.items() if group},
+            kubelets=master_kubelets(config, kubelet.settings),
             plugin=tree["networking"]["plugin"],
             sandbox_image=tree["containerd"]["sandboxImage"],
         )
 
     def wanted(self, wanted: MasterConfig) -> MasterConfig:
-        return as_nodes(wanted, next(iter(self.kubelets.values())), self.plugin)
+        return as_nodes(wanted, self.kubelets, self.plugin)
 
-    def template(self, plain: Mapping[str, Any], wanted: MasterConfig, group: str, paths: Paths) -> dict[str, Any]:
-        kubelet = self.kubelets.get(group) or next(iter(self.kubelets.values()))
+    def template(self, plain: Mapping[str, Any], wanted: MasterConfig, paths: Paths) -> dict[str, Any]:
         api = (wanted.api_names[0], wanted.api_port)
-        return with_kubelet(plain, self.runtime, kubelet, sandbox_image=self.sandbox_image, paths=paths, api=api)
+        return with_kubelet(plain, self.runtime, sandbox_image=self.sandbox_image, paths=paths, api=api)
 
 
 def obtain(cluster: Mapping[str, Any], programs: Programs, cache: Path) -> Runtime:
@@ -164,12 +164,13 @@ def own_images(cluster: Mapping[str, Any]) -> Iterator[Image]:
         yield pythonimage.image(controller["image"], dnscontroller.EXTRAS[controller["provider"]])
 
 
-def as_nodes(wanted: MasterConfig, rendered: Mapping[str, Any], plugin: str) -> MasterConfig:
-    """Masters that also run a kubelet: their agents create its keys and, for `kubenet`, the pod network."""
+def as_nodes(wanted: MasterConfig, kubelets: Mapping[str, KubeletConfig], plugin: str) -> MasterConfig:
+    """Masters that also run a kubelet: their agents create its files, its keys and, for `kubenet`, the pod network."""
     return replace(
         wanted,
         components=tuple(_without_modules(each) for each in wanted.components),
-        kubelet_kubeconfig=rendered["flags"]["kubeconfig"],
+        kubelets=dict(kubelets),
+        kubelet_kubeconfig=next(iter(kubelets.values())).flags["kubeconfig"],
         kubelet_api=f"https://{PROXY_ADDRESS}",
         pod_network=plugin == "kubenet",
     )
@@ -183,22 +184,20 @@ def _without_modules(component: ComponentPod) -> ComponentPod:
 def with_kubelet(
     template: Mapping[str, Any],
     runtime: Runtime,
-    rendered: Mapping[str, Any],
     *,
     sandbox_image: str,
     paths: Paths,
     api: tuple[str, int],
 ) -> dict[str, Any]:
-    """The template of a group's hosts, with a real kubelet; `rendered` is the kubelet part of the configuration.
+    """The template of the hosts, with a real kubelet; `api` is the name and port of the API servers.
 
-    `api` is the name and port of the API servers.
+    The kubelet's files are not part of it: the agent writes them, and writes them again after a change.
     """
     config = RuntimeConfig(
         cgroup=cgroups.name(paths.switch),
         images={name: str(archive) for name, archive in runtime.images.items()},
         sandbox_image=sandbox_image,
         plugins=str(runtime.plugins),
-        kubelet=kubelet.command(rendered),
         loaded=str(paths.images),
         imported=str(runtime.imported or ""),
     )
@@ -208,7 +207,7 @@ def with_kubelet(
         "startable": {**template["startable"], KUBELET: hosts.python(kubelet.__name__)},
         "path": os.pathsep.join([*(str(each) for each in runtime.folders), template["path"]]),
         "shown": [str(each) for each in (*runtime.shown, paths.images)],
-        "files": {**template["files"], **kubelet.files(rendered), str(containerd.RUNTIME_CONFIG): config.encode()},
+        "files": {**template["files"], str(containerd.RUNTIME_CONFIG): config.encode()},
     }
 
 

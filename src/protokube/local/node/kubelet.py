@@ -13,17 +13,15 @@ import stat
 import struct
 import sys
 import time
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from protokube.errors import ProtokubeError
+from protokube.launch.files import KUBELET_ENV, flags_in
 from protokube.local.base import syscalls
 from protokube.local.host import cgroups
 from protokube.local.host.network import CABLE
 from protokube.local.node.containerd import LOADED, READY, RuntimeConfig
-from protokube.manifests.component import words
-from protokube.manifests.text import as_yaml
 
 PROGRAM = "kubelet"
 TUNABLES = {
@@ -43,13 +41,8 @@ SECONDS_FOR_LOADED = 30.0
 """Short: the control plane matters more than images of a user's pods, whose import is retried."""
 
 
-def files(rendered: Mapping[str, Any]) -> dict[str, str]:
-    """The kubelet's files by path; `rendered` is its part of the complete configuration, for one group."""
-    return {path: as_yaml(settings(tree)) for path, tree in rendered["files"].items()}
-
-
-def settings(tree: Mapping[str, Any]) -> dict[str, Any]:
-    """Its configuration file, with the settings that a local host needs."""
+def settings(tree: dict[str, Any]) -> dict[str, Any]:
+    """Its configuration file, with the settings that a local host needs; an adapter for `launch.derive`."""
     full = {"nodefs.available": "0%", "nodefs.inodesFree": "0%", "imagefs.available": "0%", "imagefs.inodesFree": "0%"}
     return {
         **tree,
@@ -63,10 +56,6 @@ def settings(tree: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def command(rendered: Mapping[str, Any]) -> list[str]:
-    return [PROGRAM, *words(rendered["flags"])]
-
-
 def main() -> None:
     """The program of kubelet.service."""
     config = RuntimeConfig.read()
@@ -75,13 +64,14 @@ def main() -> None:
         shield_kernel()
         _make_kernel_log()
         await_images()
-        os.execvp(config.kubelet[0], [*config.kubelet, *own_flags(address())])  # noqa: S606
+        os.execvp(PROGRAM, command(Path(KUBELET_ENV).read_text(), address()))  # noqa: S606
     except (OSError, ProtokubeError) as why:
         sys.exit(f"kubelet: {getattr(why, 'message', why)}")
 
 
-def own_flags(address: str) -> Sequence[str]:
-    return [f"--node-ip={address}"]
+def command(environment: str, address: str) -> list[str]:
+    """The kubelet's command: its flags in the environment file, and those that only the host itself knows."""
+    return [PROGRAM, *flags_in(environment), f"--node-ip={address}"]
 
 
 def address() -> str:

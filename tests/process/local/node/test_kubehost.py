@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,12 +23,6 @@ def config() -> Config:
     return complete(read([("spec", SPEC)]))
 
 
-@pytest.fixture
-def rendered(config: Config) -> dict[str, Any]:
-    found: dict[str, Any] = config.rendered["master-a"]["kubelet"]
-    return found
-
-
 def test_images_bear_the_names_of_the_manifests_and_only_of_programs_that_are_here(
     config: Config, tmp_path: Path
 ) -> None:
@@ -45,10 +38,8 @@ def test_images_bear_the_names_of_the_manifests_and_only_of_programs_that_are_he
     assert made[2].files == {"/usr/local/bin/kube-apiserver": tmp_path / "kube-apiserver"}
 
 
-def test_there_is_an_image_of_every_component_that_a_kubelet_is_to_start(
-    config: Config, rendered: dict[str, Any], tmp_path: Path
-) -> None:
-    from protokube.launch.derive import from_config
+def test_there_is_an_image_of_every_component_that_a_kubelet_is_to_start(config: Config, tmp_path: Path) -> None:
+    from protokube.launch.derive import from_config, master_kubelets
 
     for program in ("etcd", "busybox", "kube-apiserver", "kube-controller-manager", "kube-scheduler"):
         (tmp_path / program).touch()
@@ -56,7 +47,7 @@ def test_there_is_an_image_of_every_component_that_a_kubelet_is_to_start(
         *kubehost.wanted_images(config.cluster, tmp_path, tmp_path / "etcd", tmp_path / "busybox"),
         *kubehost.own_images(config.cluster),
     ]
-    wanted = kubehost.as_nodes(from_config(config), rendered, "kubenet")
+    wanted = kubehost.as_nodes(from_config(config), master_kubelets(config), "kubenet")
     assert "dns-controller" in {each.name for each in wanted.components}
     for each in wanted.components:
         (image,) = [image for image in made if image.name == each.image]

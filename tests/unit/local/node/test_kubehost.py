@@ -12,6 +12,9 @@ import yaml
 
 from clusters.scenario.host import wanted_of
 from protokube.config.complete import Config, complete
+from protokube.launch.derive import from_config, master_kubelets
+from protokube.launch.files import KUBELET_ENV, kubelet_files
+from protokube.launch.machine import KubeletConfig, from_tree, to_tree
 from protokube.local.base.paths import Paths
 from protokube.local.bringup import template
 from protokube.local.cloud.template import Template
@@ -35,13 +38,12 @@ def config() -> Config:
 
 
 @pytest.fixture
-def rendered(config: Config) -> dict[str, Any]:
-    found: dict[str, Any] = config.rendered["master-a"]["kubelet"]
-    return found
+def kubelets(config: Config) -> dict[str, KubeletConfig]:
+    return master_kubelets(config, kubelet.settings)
 
 
 @pytest.fixture
-def host_template(rendered: dict[str, Any]) -> dict[str, Any]:
+def host_template() -> dict[str, Any]:
     runtime = Runtime(
         folders=(Path("/cache/containerd"),),
         plugins=Path("/cache/cni"),
@@ -49,7 +51,7 @@ def host_template(rendered: dict[str, Any]) -> dict[str, Any]:
         images={"pause:3": Path("/cache/images/pause.tar")},
     )
     plain = template("{}", [Path("/cache/etcd")])
-    return kubehost.with_kubelet(plain, runtime, rendered, sandbox_image="pause:3", paths=PATHS, api=("api.x", 443))
+    return kubehost.with_kubelet(plain, runtime, sandbox_image="pause:3", paths=PATHS, api=("api.x", 443))
 
 
 def test_containerd_runs_from_the_start_and_the_kubelet_when_the_agent_says_so(host_template: dict[str, Any]) -> None:
@@ -70,21 +72,33 @@ def test_what_the_units_are_told_comes_back_as_it_was(host_template: dict[str, A
     assert config.images == {"pause:3": "/cache/images/pause.tar"}
     assert (config.cgroup, config.plugins) == (f"protokube-{PATHS.switch}", "/cache/cni")
     assert config.loaded == "/state/laptop/images"
-    assert config.kubelet[0] == "kubelet"
-    assert f"--config={FILE}" in config.kubelet
 
 
-def test_the_kubelet_keeps_what_the_configuration_decided(
-    host_template: dict[str, Any], rendered: dict[str, Any]
+def test_the_kubelets_files_are_not_in_the_template_because_the_agent_writes_them(
+    host_template: dict[str, Any],
 ) -> None:
-    decided, found = rendered["files"][FILE], yaml.safe_load(host_template["files"][FILE])
+    assert set(host_template["files"]) == {"/etc/protokube/agent.json", str(containerd.RUNTIME_CONFIG)}
+
+
+def test_the_kubelet_is_started_with_the_flags_of_its_environment_file_and_its_own_address(
+    kubelets: dict[str, KubeletConfig],
+) -> None:
+    text = kubelet_files(kubelets["master-a"])[KUBELET_ENV]
+    command = kubelet.command(text, "10.0.0.1")
+    assert (command[0], command[-1]) == ("kubelet", "--node-ip=10.0.0.1")
+    assert f"--config={FILE}" in command
+
+
+def test_the_kubelet_keeps_what_the_configuration_decided(config: Config, kubelets: dict[str, KubeletConfig]) -> None:
+    decided = config.rendered["master-a"]["kubelet"]["files"][FILE]
+    found = yaml.safe_load(kubelets["master-a"].files[FILE])
     changed = {name for name in decided if decided[name] != found[name]}
     assert changed <= {"evictionHard", "cgroupDriver", "failSwapOn"}
     assert found["staticPodPath"] == "/etc/kubernetes/manifests"
 
 
-def test_a_full_disk_of_the_user_costs_no_pod_and_no_image(rendered: dict[str, Any]) -> None:
-    found = kubelet.settings(rendered["files"][FILE])
+def test_a_full_disk_of_the_user_costs_no_pod_and_no_image(config: Config) -> None:
+    found = kubelet.settings(config.rendered["master-a"]["kubelet"]["files"][FILE])
     assert {found["evictionHard"][f"{kind}.available"] for kind in ("nodefs", "imagefs")} == {"0%"}
     assert found["evictionHard"]["memory.available"] == "100Mi"
     assert found["imageGCHighThresholdPercent"] == 100
@@ -101,24 +115,21 @@ def test_containerds_file_is_toml_and_says_what_this_machine_needs() -> None:
 
 @pytest.mark.parametrize(("plugin", "ours"), [("kubenet", True), ("cilium", False)])
 def test_the_agents_make_the_network_of_pods_only_where_nobody_else_does(
-    rendered: dict[str, Any], plugin: str, ours: bool
+    kubelets: dict[str, KubeletConfig], plugin: str, ours: bool
 ) -> None:
-    made = kubehost.as_nodes(wanted_of(), rendered, plugin)
+    made = kubehost.as_nodes(wanted_of(), kubelets, plugin)
     assert (made.kubelet_kubeconfig, made.pod_network) == ("/var/lib/kubelet/kubeconfig", ours)
 
 
-def test_launch_data_tell_an_agent_that_its_machine_is_a_node(rendered: dict[str, Any]) -> None:
-    from protokube.launch.machine import from_tree, to_tree
-
-    made = kubehost.as_nodes(wanted_of(), rendered, "kubenet")
+def test_launch_data_tell_an_agent_that_its_machine_is_a_node(kubelets: dict[str, KubeletConfig]) -> None:
+    made = kubehost.as_nodes(wanted_of(), kubelets, "kubenet")
     assert from_tree(json.loads(json.dumps(to_tree(made)))) == made
+    assert made.kubelets == kubelets
 
 
-def test_a_host_is_asked_for_no_kernel_modules(config: Config, rendered: dict[str, Any]) -> None:
-    from protokube.launch.derive import from_config
-
+def test_a_host_is_asked_for_no_kernel_modules(config: Config, kubelets: dict[str, KubeletConfig]) -> None:
     wanted = from_config(config, nodes=True)
-    made = kubehost.as_nodes(wanted, rendered, "kubenet")
+    made = kubehost.as_nodes(wanted, kubelets, "kubenet")
     assert any("/lib/modules" in each.also_reads for each in wanted.components)
     assert not any("/lib/modules" in each.also_reads for each in made.components)
 
