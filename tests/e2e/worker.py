@@ -1,7 +1,7 @@
 """A machine that is no master, made a node of a real local cluster: with what nodeup is to write, and a real kubelet.
 
-No agent runs on it, and nothing of the state store is used there but what is told here: what the complete configuration
-renders for its group, the authority's certificate, and a token.
+No agent runs on it, and it has nothing of the state store but the kubelet's files of its group, as `launch` makes them,
+the authority's certificate, and a token.
 """
 
 from __future__ import annotations
@@ -12,18 +12,21 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from clusters.kubelet import PKI, KubeletCluster
 from clusters.real import until
+from protokube.config.complete import Config, complete
 from protokube.host.files import write_atomic
 from protokube.kube.client import ApiError, KubeApi
+from protokube.launch.derive import kubelet_of
+from protokube.launch.files import kubelet_files
+from protokube.launch.machine import KubeletConfig
 from protokube.local.base import client_files
 from protokube.local.host.units import LocalUnits
-from protokube.local.node import kubelet
 from protokube.local.node.containerd import RUNTIME_CONFIG, RuntimeConfig
 from protokube.local.node.kubehost import KUBELET, PROXY_ADDRESS
+from protokube.local.node.kubelet import settings
 from protokube.manifests import cni, kubeconfig
+from protokube.spec.parse import parse
 from protokube.store import layout
 from protokube.store.open import open_store
 
@@ -57,17 +60,15 @@ class WorkerCluster(KubeletCluster):
         """What the API says, once it answers."""
         return until(lambda: self.get(self.master, *words), f"an answer to `get {' '.join(words)}`", SECONDS, every=0.5)
 
-    def group(self) -> dict[str, Any]:
-        """What the complete configuration in the store says of the workers."""
-        return self._stored(layout.instance_group(self.name, GROUP))
+    def config(self) -> Config:
+        """The complete configuration in the store; completing it again changes nothing."""
+        store = open_store(f"file://{self.paths.store}")
+        paths = [layout.complete_spec(self.name), *store.list_paths(layout.instance_groups(self.name))]
+        return complete(parse([(path, store.read(path).data.decode()) for path in paths]))
 
     def pods(self) -> IPv4Network:
         """Where the complete configuration has all pods' addresses."""
-        return IPv4Network(self._stored(layout.complete_spec(self.name))["spec"]["podCIDR"])
-
-    def _stored(self, path: str) -> dict[str, Any]:
-        found: dict[str, Any] = yaml.safe_load(open_store(f"file://{self.paths.store}").read(path).data)
-        return found
+        return IPv4Network(self.config().cluster["podCIDR"])
 
     def token(self, node: str) -> str:
         made = self.run("token", "create", node, "--ttl", "1h", "--cluster", self.name)
@@ -95,8 +96,8 @@ class Worker:
     """The one host of the group, seen from outside."""
 
     def __init__(self, cluster: WorkerCluster) -> None:
-        self.cluster = cluster
-        cluster.admin.call("set_group", name=GROUP, size=1, template=template(cluster))
+        self.cluster, self.kubelet = cluster, kubelet_of(cluster.config(), GROUP, settings)
+        cluster.admin.call("set_group", name=GROUP, size=1, template=template(cluster, self.kubelet))
         about = cluster.one_of(GROUP)
         self.name, self.address = str(about["name"]), str(about["address"])
         self.folder = cluster.paths.host(self.name)
@@ -146,19 +147,18 @@ class Worker:
         write_atomic(file, text.encode(), 0o600)
 
     def _flags(self) -> dict[str, Any]:
-        told: dict[str, Any] = self.cluster.group()["rendered"]["kubelet"]["flags"]
-        return told
+        return self.kubelet.flags
 
 
-def template(cluster: WorkerCluster) -> dict[str, Any]:
+def template(cluster: WorkerCluster, kubelet: KubeletConfig) -> dict[str, Any]:
     """A host like the master's, without an agent and without anything that the store tells masters only."""
-    like, rendered = cluster.template(MASTERS), cluster.group()["rendered"]["kubelet"]
+    like = cluster.template(MASTERS)
     config = RuntimeConfig(**json.loads(like["files"][str(RUNTIME_CONFIG)]))
-    config = replace(config, kubelet=kubelet.command(rendered), images={cluster.pause: config.images[cluster.pause]})
+    config = replace(config, images={cluster.pause: config.images[cluster.pause]})
     ca = (cluster.paths.host(cluster.master) / f"{PKI}/ca.crt".lstrip("/")).read_text()
     return {
         **like,
         "units": {name: command for name, command in like["units"].items() if name != AGENT},
-        "files": {**kubelet.files(rendered), str(RUNTIME_CONFIG): json.dumps(asdict(config)), f"{PKI}/ca.crt": ca},
+        "files": {**kubelet_files(kubelet), str(RUNTIME_CONFIG): json.dumps(asdict(config)), f"{PKI}/ca.crt": ca},
         "master": False,
     }
