@@ -22,11 +22,17 @@ def leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-def flatten(config: Config) -> dict[str, Any]:
-    """The whole configuration by path, flags and files included."""
+def fields(config: Config) -> dict[str, Any]:
+    """The values of the cluster and its groups by path, without the flags and files that are rendered from them."""
     found = {"metadata.name": config.name, **dict(leaves("", config.cluster))}
     for name, tree in config.groups.items():
         found.update(leaves(f"{GROUPS}.{name}", tree))
+    return found
+
+
+def flatten(config: Config) -> dict[str, Any]:
+    """The whole configuration by path, flags and files included."""
+    found = fields(config)
     for key, components in config.rendered.items():
         prefix = f"{GROUPS}.{key}." if key else ""
         for component, form in components.items():
@@ -97,6 +103,20 @@ def shown(value: Any) -> str:
     if isinstance(value, list) and all(isinstance(each, str | int) for each in value):
         return f"[{', '.join(str(each) for each in value)}]"
     return str(value)
+
+
+def brief(value: Any, most: int = 60) -> str:
+    """The value in one line of at most so many characters, control characters escaped."""
+    first, *rest = shown(value).removesuffix("\n").split("\n")
+    first, end = printable(first), f" ... ({len(rest) + 1} lines)" if rest else ""
+    if len(first) + len(end) > most:
+        end = end or " ..."
+        first = first[: max(most - len(end), 1)].rstrip()
+    return first + end
+
+
+def printable(text: str) -> str:
+    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
 
 
 def _component_default(config: Config, path: str) -> str | None:

@@ -8,7 +8,7 @@ import pytest
 
 from builders.config import a_group, a_spec, completed
 from protokube.config.complete import complete
-from protokube.config.why import flatten, leaves, shown, why
+from protokube.config.why import brief, fields, flatten, leaves, shown, why
 from protokube.errors import InvalidRequest
 from protokube.spec.parse import parse
 
@@ -175,3 +175,27 @@ def test_a_version_told_in_short_is_still_the_users() -> None:
     config = complete(a_spec(kubernetesVersion="1.34"))
 
     assert why(config, "kubernetesVersion") == ["kubernetesVersion is 1.34.10: you set it at spec.yaml:11."]
+
+
+def test_the_fields_of_a_configuration_are_its_values_without_flags_and_files() -> None:
+    config = completed()
+    rendered = flatten(config).keys() - fields(config).keys()
+
+    assert "instanceGroups.nodes.kubelet.maxPods" in fields(config)
+    assert rendered
+    assert all(path.startswith("etcd.") or ".flags." in path or ".file." in path for path in rendered)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("short", "short"),
+        ("", '""'),
+        ("a long text", "a lo ..."),
+        ("first\nsecond\n", "f ... (2 lines)"),
+        ("a\x1bb", "a\\x1bb"),
+        ([1, 2, 3, 4], "[1, ..."),
+    ],
+)
+def test_a_brief_value_is_one_line(value: object, expected: str) -> None:
+    assert brief(value, 8) == expected
