@@ -1,0 +1,79 @@
+"""Plan the change of a running cluster from one configuration to another: what changes, what is refused, what restarts.
+
+Separate from `change`, which agents import: an agent must not import the packages that complete a configuration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from protokube.config.complete import Config
+from protokube.config.diff import Difference, differences
+from protokube.config.fixed import refusals
+from protokube.errors import Problem
+from protokube.launch.change import API_SERVER, fixed_values, restarts
+from protokube.launch.changed import changed_values, derived, related
+from protokube.launch.machine import MasterConfig
+
+OTHERWISE = "keep the configuration as it is, or create a new cluster"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangePlan:
+    """What a change of the configuration means for a running cluster."""
+
+    values: tuple[Difference, ...]
+    """Of the cluster and its groups: first what the user changed, then what follows from it. Flags and files only if
+    nothing else differs."""
+    refused: tuple[Problem, ...]
+    restarts: tuple[str, ...]
+    """On every master."""
+    masters: tuple[str, ...]
+    """In the order in which they restart it."""
+    following: frozenset[str] = field(default_factory=frozenset)
+    """Paths of the values that are derived from other changed values."""
+
+    @property
+    def changes(self) -> bool:
+        return bool(self.values or self.refused or self.restarts)
+
+    @property
+    def api_away(self) -> bool:
+        """Whether the API does not answer during the restarts: no other master serves it meanwhile."""
+        return len(self.masters) == 1 and any(each == API_SERVER or each.startswith("etcd ") for each in self.restarts)
+
+
+def plan(old: Config, new: Config, before: MasterConfig, after: MasterConfig, masters: Sequence[str]) -> ChangePlan:
+    """Compare two configurations, and what masters get of them; `masters` in the order of their restarts."""
+    found = list(differences(old, new))
+    values, completed = changed_values(old, new, found)
+    following = completed | derived(old, new, [each.path for each in values])
+    return ChangePlan(
+        values=tuple(sorted(values, key=lambda each: each.path in following)),
+        refused=tuple(_refused(old, new, before, after, found)),
+        restarts=restarts(before, after),
+        masters=tuple(masters),
+        following=following,
+    )
+
+
+def _refused(
+    old: Config, new: Config, before: MasterConfig, after: MasterConfig, found: Sequence[Difference]
+) -> Iterator[Problem]:
+    refused = refusals(found, _masters(old) | _masters(new))
+    paths = [each.path for each in refused]
+    following = derived(old, new, paths)
+    causes = [each for each in refused if each.path not in following] or refused
+    yield from (replace(each, where=new.ledger.where(each.path)) for each in causes)
+    for value in fixed_values(before, after):
+        if not any(related(path, field) for path in paths for field in value.fields):
+            yield Problem(path="", message=f"cannot change on a running cluster: {value.words}", hint=OTHERWISE)
+    if bool(before.components) != bool(after.components):
+        how = "removed from" if before.components else "added to"
+        hint = f"keep the cluster {'with' if before.components else 'without'} Kubernetes, or create a new one"
+        yield Problem(path="", message=f"Kubernetes cannot be {how} a running cluster yet", hint=hint)
+
+
+def _masters(config: Config) -> set[str]:
+    return {name for name, group in config.groups.items() if group["role"] == "Master"}

@@ -1,0 +1,176 @@
+"""The plan of a change: the values, what is refused, what restarts, and who does not answer meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given
+
+from builders.config import a_group, completed, read_back, written
+from builders.examples import examples
+from protokube.config.complete import Config, complete
+from protokube.config.why import fields
+from protokube.launch.derive import from_config
+from protokube.launch.plan import ChangePlan, plan
+from unit.config.specs import Sample, specs
+
+slow = examples(15, derandomize=True, suppress_health_check=list(HealthCheck))
+MASTERS = ("master-a", "master-b", "master-c")
+
+
+def planned(old: Config, new: Config, masters: tuple[str, ...] = MASTERS, **after: Any) -> ChangePlan:
+    return plan(old, new, from_config(old), replace(from_config(new), **after), masters)
+
+
+def paths(found: ChangePlan) -> list[str]:
+    return [each.path for each in found.values]
+
+
+def test_the_same_configuration_changes_nothing() -> None:
+    found = planned(completed(), completed())
+
+    assert not found.changes
+    assert not found.api_away
+    assert (found.values, found.refused, found.restarts, found.masters) == ((), (), (), MASTERS)
+
+
+def test_what_the_user_set_comes_first_and_what_follows_from_it_is_kept_and_marked() -> None:
+    found = planned(completed(), completed(kubelet={"maxPods": 60}, sshAccess=["10.0.0.0/8"]))
+
+    groups = [f"instanceGroups.{name}.kubelet.maxPods" for name in ("master-us-east-1a", "nodes")]
+    assert paths(found)[:2] == ["sshAccess", "kubelet.maxPods"]
+    assert set(groups) <= found.following
+    assert "kubelet.maxPods" not in found.following
+    assert not any(".flags." in path or ".file." in path for path in paths(found))
+
+
+def test_a_setting_that_is_left_out_again_is_one_that_the_user_changed() -> None:
+    found = planned(completed(kubelet={"maxPods": 60}), completed())
+
+    assert paths(found)[0] == "kubelet.maxPods"
+    assert found.values[0].right.reason.startswith("default, ")
+
+
+def test_only_flags_and_files_are_shown_if_nothing_else_differs() -> None:
+    old = completed()
+    rendered = {**old.rendered, "": {**old.rendered[""]}}
+    api = rendered[""]["kubeAPIServer"]
+    rendered[""]["kubeAPIServer"] = {**api, "flags": {**api["flags"], "v": 9}}
+    found = planned(old, replace(old, rendered=rendered))
+
+    assert paths(found) == ["kubeAPIServer.flags.v"]
+    assert found.restarts == ("kube-apiserver",)
+
+
+def test_the_cause_of_a_refusal_is_reported_and_not_what_follows_from_it() -> None:
+    found = planned(completed(), completed(masters=5, podCIDR="100.112.0.0/12"))
+
+    assert [each.path for each in found.refused] == ["masters", "podCIDR"]
+    assert all(each.hint and each.where and each.where.file == "spec.yaml" for each in found.refused)
+
+
+def test_an_item_that_is_added_is_one_value() -> None:
+    found = planned(completed(), completed(masters=5))
+
+    assert "instanceGroups.master-us-east-1a-2" in paths(found)
+    assert not any(path.startswith("instanceGroups.master-us-east-1a-2.") for path in paths(found))
+    assert paths(found)[0] == "masters"
+    assert found.following == {*paths(found)} - {"masters"}
+
+
+def test_fields_that_the_user_wrote_in_a_new_item_are_shown_before_those_that_complete_it() -> None:
+    old = completed(a_group("nodes"))
+    found = planned(old, completed(a_group("nodes"), a_group("more", minSize=3)))
+
+    own = [path for path in paths(found) if path not in found.following]
+    assert own == ["instanceGroups.more.role", "instanceGroups.more.minSize"]
+    assert "instanceGroups.more.kubelet.maxPods" in found.following
+    assert found.refused == ()
+
+
+def test_a_removed_group_of_a_stored_configuration_is_one_value() -> None:
+    old = read_back(written(completed(a_group("nodes"), a_group("more", minSize=3))))
+    found = planned(old, completed(a_group("nodes")))
+
+    assert "instanceGroups.more" in paths(found)
+    assert not any(path.startswith("instanceGroups.more.") for path in paths(found))
+
+
+def test_a_mapping_that_was_empty_is_shown_by_its_new_fields_only() -> None:
+    old, new = completed(), completed(masterKubelet={"maxPods": 60})
+    found = planned(old, new)
+
+    assert "masterKubelet" not in paths(found)
+    assert "masterKubelet.maxPods" in paths(found)
+
+
+def test_a_fixed_value_that_no_field_explains_is_refused_too() -> None:
+    found = planned(completed(), completed(), api_port=7443)
+
+    (problem,) = found.refused
+    assert problem.path == ""
+    assert problem.message == "cannot change on a running cluster: the port of the API: 443 -> 7443"
+    assert problem.hint
+    assert found.changes
+
+
+def test_a_fixed_value_that_a_refused_field_explains_is_reported_once() -> None:
+    for cluster in ({"name": "other.example.com"}, {"kubeAPIServer": {"securePort": 7443}}, {"zones": ["us-east-1d"]}):
+        found = planned(completed(), completed(**{"masters": 3, **cluster}))
+        assert found.refused
+        assert all(each.path for each in found.refused), cluster
+
+
+@pytest.mark.parametrize("kubernetes", [True, False])
+def test_kubernetes_cannot_be_added_or_removed_yet(kubernetes: bool) -> None:
+    config = completed()
+    found = plan(
+        config,
+        config,
+        from_config(config, kubernetes=not kubernetes),
+        from_config(config, kubernetes=kubernetes),
+        MASTERS,
+    )
+
+    (problem,) = found.refused
+    how = "added to" if kubernetes else "removed from"
+    assert problem.message == f"Kubernetes cannot be {how} a running cluster yet"
+
+
+def test_the_api_does_not_answer_while_a_single_master_restarts_etcd_or_the_api_server() -> None:
+    def away(masters: tuple[str, ...], **cluster: Any) -> bool:
+        return planned(completed(), completed(**cluster), masters).api_away
+
+    quota = {"etcdClusters": [{"name": "main", "quotaBackendBytes": 2**32}, {"name": "events"}]}
+    assert away(("a",), kubeAPIServer={"logLevel": 4})
+    assert away(("a",), **quota)
+    assert not away(MASTERS, **quota)
+    assert not away(("a",), kubeScheduler={"logLevel": 4})
+    assert not away(("a",), additionalSans=["x.example.com"])
+
+
+@given(specs(), specs())
+@slow
+def test_every_value_of_a_plan_really_differs_and_every_difference_has_one(one: Sample, other: Sample) -> None:
+    old, new = complete(one.spec), complete(other.spec)
+    found = planned(old, new)
+    left, right = fields(old), fields(new)
+    shown = paths(found)
+
+    assert len(shown) == len(set(shown))
+    assert all(each.left != each.right for each in found.values)
+    for path in left.keys() | right.keys():
+        if left.get(path, left) != right.get(path, right) and {} not in (left.get(path), right.get(path)):
+            assert any(path == each or path.startswith(f"{each}.") for each in shown), path
+    assert found.following <= set(shown)
+    assert len({(each.path, each.message) for each in found.refused}) == len(found.refused)
+
+
+@given(specs())
+@slow
+def test_a_stored_configuration_that_is_read_again_changes_nothing(sample: Sample) -> None:
+    config = complete(sample.spec)
+
+    assert not planned(read_back(written(config)), config).changes
