@@ -15,8 +15,14 @@ from protokube.errors import Problem
 from protokube.launch.change import API_SERVER, fixed_values, restarts
 from protokube.launch.changed import changed_values, derived, related
 from protokube.launch.machine import MasterConfig
+from protokube.spec.parse import GROUPS
 
 OTHERWISE = "keep the configuration as it is, or create a new cluster"
+OF_KUBERNETES = (
+    "kube", "masterKubelet", "containerRuntime", "containerd", "assets", "podCIDR", "nonMasqueradeCIDR",
+    "serviceClusterIPRange", "clusterDNS", "networking", "encryptionConfig",
+)  # fmt: skip
+"""Fields that nothing reads in a cluster without Kubernetes, where they change with defaults of a new release."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +68,8 @@ def _refused(
     old: Config, new: Config, before: MasterConfig, after: MasterConfig, found: Sequence[Difference]
 ) -> Iterator[Problem]:
     refused = refusals(found, _masters(old) | _masters(new))
+    if not before.components and not after.components:
+        refused = [each for each in refused if not _is_of_kubernetes(each.path)]
     paths = [each.path for each in refused]
     following = derived(old, new, paths)
     causes = [each for each in refused if each.path not in following] or refused
@@ -73,6 +81,10 @@ def _refused(
         how = "removed from" if before.components else "added to"
         hint = f"keep the cluster {'with' if before.components else 'without'} Kubernetes, or create a new one"
         yield Problem(path="", message=f"Kubernetes cannot be {how} a running cluster yet", hint=hint)
+
+
+def _is_of_kubernetes(path: str) -> bool:
+    return path.startswith(OF_KUBERNETES) or (path.startswith(f"{GROUPS}.") and ".kubelet." in path)
 
 
 def _masters(config: Config) -> set[str]:

@@ -139,6 +139,19 @@ def test_kubernetes_cannot_be_added_or_removed_yet(kubernetes: bool) -> None:
     assert problem.message == f"Kubernetes cannot be {how} a running cluster yet"
 
 
+def test_etcd_alone_is_not_refused_for_what_only_kubernetes_reads() -> None:
+    def without(new: Config) -> list[str]:
+        old = completed()
+        before, after = (from_config(each, kubernetes=False) for each in (old, new))
+        return [each.path for each in plan(old, new, before, after, MASTERS).refused]
+
+    etcd = {"etcdClusters": [{"name": name, "version": "3.6.8"} for name in ("main", "events")]}
+    assert without(completed(kubernetesVersion="1.35.1", podCIDR="100.112.0.0/12", **etcd)) == []
+    assert without(completed(masterKubelet={"rootDir": "/data"}, networking={"plugin": "cilium"})) == []
+    assert without(completed(masters=5)) == ["masters"]
+    assert without(completed(kubernetesVersion="1.31.1"))[0].startswith("etcdClusters.")
+
+
 def test_the_api_does_not_answer_while_a_single_master_restarts_etcd_or_the_api_server() -> None:
     def away(masters: tuple[str, ...], **cluster: Any) -> bool:
         return planned(completed(), completed(**cluster), masters).api_away
