@@ -49,7 +49,7 @@ def _component_start(wanted: MasterConfig, name: str) -> Any:
 
 
 def _kubelet_start(wanted: MasterConfig) -> Any:
-    return getattr(wanted, "kubelets", {}), wanted.kubelet_kubeconfig, wanted.kubelet_api
+    return wanted.kubelets, wanted.kubelet_kubeconfig, wanted.kubelet_api
 
 
 def _files_of(wanted: MasterConfig, component: ComponentPod) -> Iterator[tuple[str, Any]]:

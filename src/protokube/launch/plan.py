@@ -64,16 +64,32 @@ def plan(old: Config, new: Config, before: MasterConfig, after: MasterConfig, ma
     )
 
 
+def refused_fields(old: Config, new: Config, *, kubernetes: bool) -> list[Problem]:
+    """The fields that a running cluster cannot change and that differ, each with its line in the new spec.
+
+    Without `kubernetes`, fields that only Kubernetes reads are left out.
+    """
+    return _causes(old, new, _refused_paths(old, new, list(differences(old, new)), kubernetes=kubernetes))
+
+
+def _refused_paths(old: Config, new: Config, found: Sequence[Difference], *, kubernetes: bool) -> list[Problem]:
+    refused = refusals(found, _masters(old) | _masters(new))
+    return refused if kubernetes else [each for each in refused if not _is_of_kubernetes(each.path)]
+
+
+def _causes(old: Config, new: Config, refused: list[Problem]) -> list[Problem]:
+    """Without those that only follow from others."""
+    following = derived(old, new, [each.path for each in refused])
+    causes = [each for each in refused if each.path not in following] or refused
+    return [replace(each, where=new.ledger.where(each.path)) for each in causes]
+
+
 def _refused(
     old: Config, new: Config, before: MasterConfig, after: MasterConfig, found: Sequence[Difference]
 ) -> Iterator[Problem]:
-    refused = refusals(found, _masters(old) | _masters(new))
-    if not before.components and not after.components:
-        refused = [each for each in refused if not _is_of_kubernetes(each.path)]
+    refused = _refused_paths(old, new, found, kubernetes=bool(before.components or after.components))
     paths = [each.path for each in refused]
-    following = derived(old, new, paths)
-    causes = [each for each in refused if each.path not in following] or refused
-    yield from (replace(each, where=new.ledger.where(each.path)) for each in causes)
+    yield from _causes(old, new, refused)
     for value in fixed_values(before, after):
         if not any(related(path, field) for path in paths for field in value.fields):
             yield Problem(path="", message=f"cannot change on a running cluster: {value.words}", hint=OTHERWISE)

@@ -22,6 +22,13 @@ from protokube.pki.keystore import Keystore
 from protokube.providers.dns.keys import TsigKey, new_key
 from protokube.providers.volumes import Volume
 from protokube.store import AlreadyThere, NotThere, Store, layout
+from protokube.store.guard import prove_guard
+
+
+def prove_store(store: Store, wanted: MasterConfig) -> None:
+    """Refused if two masters could both believe that they founded the cluster, or took a turn, in this store."""
+    if any(len(etcd.members) > 1 for etcd in wanted.etcd):
+        prove_guard(store)
 
 
 def tsig_key(store: Store, cluster: str) -> TsigKey:

@@ -105,6 +105,21 @@ def etcd_maintenance(cluster: str, etcd_cluster: str) -> str:
     return _below(cluster, "etcd", etcd_cluster, "maintenance.json")
 
 
+def revision(cluster: str, number: int) -> str:
+    """One configuration that was put in force."""
+    return _below(cluster, "revisions", f"{number:06}.json")
+
+
+def revisions(cluster: str) -> str:
+    """The folder of all revisions, to list."""
+    return _below(cluster, "revisions")
+
+
+def rollout(cluster: str) -> str:
+    """The rollout record: which revision masters should run, and which master restarts now."""
+    return _below(cluster, "rollout.json")
+
+
 def clusters(store: Store) -> Sequence[str]:
     """The names of the clusters in a store: every top-level folder with a config."""
     tops = (path.split("/") for path in store.list_paths())

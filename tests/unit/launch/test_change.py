@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import replace
 from ipaddress import ip_network
 from typing import Any
 
@@ -14,24 +14,16 @@ from builders.examples import examples
 from protokube.config.complete import Config, complete
 from protokube.config.podranges import PodRange
 from protokube.launch.change import fixed, restarts
-from protokube.launch.derive import from_config
+from protokube.launch.derive import from_config, master_kubelets
 from protokube.launch.machine import EtcdCluster, FileText, MasterConfig
 from unit.config.specs import Sample, specs
 
 slow = examples(20, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WithKubelets(MasterConfig):
-    kubelets: dict[str, Any] = field(default_factory=dict)
-
-
 def master(config: Config, **options: Any) -> MasterConfig:
     """What a master gets, with its kubelets."""
-    plain = from_config(config, **options)
-    rendered = {group: form["kubelet"] for group, form in config.rendered.items() if group}
-    values = {each.name: getattr(plain, each.name) for each in fields(plain)}
-    return WithKubelets(**values | {"kubelets": rendered})
+    return replace(from_config(config, **options), kubelets=master_kubelets(config))
 
 
 def a_master(*groups: Any, **cluster: Any) -> MasterConfig:
@@ -93,7 +85,9 @@ def test_a_label_that_only_the_agent_may_set_restarts_nothing() -> None:
 
 
 def test_a_label_that_the_kubelet_sets_restarts_it() -> None:
-    assert restarts(a_master(a_group("nodes")), a_master(a_group("nodes", nodeLabels={"rack": "7"}))) == ("kubelet",)
+    zone = {"role": "Master", "zones": ["us-east-1a"]}
+    before, after = a_master(a_group("masters", **zone)), a_master(a_group("masters", **zone, nodeLabels={"rack": "7"}))
+    assert restarts(before, after) == ("kubelet",)
 
 
 def token_file(content: str, path: str = "/srv/kubernetes/assets/tokens", **more: Any) -> dict[str, Any]:

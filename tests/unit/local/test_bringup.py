@@ -11,14 +11,13 @@ from builders.config import completed
 from builders.secrets import given_away, secrets_of
 from protokube.config.dnscontroller import KEY_SECRET
 from protokube.launch import prepare
-from protokube.launch.derive import from_config, master_kubelets
+from protokube.launch.derive import from_config
 from protokube.launch.machine import MasterConfig, from_tree
 from protokube.local import bringup
 from protokube.local.base import client_files
 from protokube.local.base.paths import Paths
 from protokube.local.cloud.template import Template
-from protokube.local.node.kubehost import Nodes, Runtime
-from protokube.local.node.kubelet import settings
+from protokube.local.node.kubehost import Nodes, Runtime, with_nodes
 from protokube.pki.authority import load_authority
 from protokube.pki.keystore import Keystore
 from protokube.store import Store, layout
@@ -65,9 +64,8 @@ def test_no_secret_of_the_store_is_in_anything_that_a_host_is_made_from(store: S
     template = bringup.template(bringup.launch_data(wanted, config.cluster["dnsZone"]), [Path("/opt/etcd/bin")])
     if kubelet:
         runtime = Runtime(folders=(), plugins=Path("/cache/cni"), shown=(Path("/cache/images"),), images={})
-        kubelets = master_kubelets(config, settings)
-        nodes = Nodes(runtime=runtime, kubelets=kubelets, plugin="kubenet", sandbox_image="pause:3")
-        wanted = nodes.wanted(wanted)
+        nodes = Nodes(runtime=runtime, sandbox_image="pause:3")
+        wanted = with_nodes(wanted, config)
         template = bringup.template(bringup.launch_data(wanted, config.cluster["dnsZone"]), [Path("/opt/etcd/bin")])
         template = nodes.template(template, wanted, Paths.at(Path("/state/laptop")))
     text = json.dumps(template)

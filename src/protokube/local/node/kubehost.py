@@ -72,24 +72,13 @@ class Nodes:
     """Masters that also run a kubelet."""
 
     runtime: Runtime
-    kubelets: Mapping[str, KubeletConfig]
-    """By group of masters; adapted to hosts of the local cloud."""
-    plugin: str
     sandbox_image: str
 
     @staticmethod
     def of(config: Config, programs: Programs, cache: Path) -> Nodes:
         """Obtain everything they need in the cache."""
         tree = config.cluster
-        return Nodes(
-            runtime=obtain(tree, programs, cache),
-            kubelets=master_kubelets(config, kubelet.settings),
-            plugin=tree["networking"]["plugin"],
-            sandbox_image=tree["containerd"]["sandboxImage"],
-        )
-
-    def wanted(self, wanted: MasterConfig) -> MasterConfig:
-        return as_nodes(wanted, self.kubelets, self.plugin)
+        return Nodes(runtime=obtain(tree, programs, cache), sandbox_image=tree["containerd"]["sandboxImage"])
 
     def template(self, plain: Mapping[str, Any], wanted: MasterConfig, paths: Paths) -> dict[str, Any]:
         api = (wanted.api_names[0], wanted.api_port)
@@ -162,6 +151,11 @@ def own_images(cluster: Mapping[str, Any]) -> Iterator[Image]:
     if dnscontroller.runs(cluster):
         controller = cluster["dnsController"]
         yield pythonimage.image(controller["image"], dnscontroller.EXTRAS[controller["provider"]])
+
+
+def with_nodes(wanted: MasterConfig, config: Config) -> MasterConfig:
+    """Masters that also run a kubelet, adapted to hosts of the local cloud."""
+    return as_nodes(wanted, master_kubelets(config, kubelet.settings), config.cluster["networking"]["plugin"])
 
 
 def as_nodes(wanted: MasterConfig, kubelets: Mapping[str, KubeletConfig], plugin: str) -> MasterConfig:
