@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from clusters.scenario.edges import FakeClock, HostClock, MemoryKeys, MemoryUnits
 from clusters.scenario.host import wanted_of
-from protokube.agent.edges import Edges
+from protokube.agent.edges import Edges, MasterRevision
 from protokube.agent.report import Report
 from protokube.agent.round import MountedVolume, Round
 from protokube.host import Block, Device
@@ -74,6 +74,8 @@ class Alone:
     ) -> None:
         self.live_masters, self.is_elected, self.retired = live, elected, False
         self.apis, self.grants_restart, self.restart_requests = serving, True, 0
+        self.known_revisions: Sequence[MasterRevision] | None = None
+        self.hint = ""
 
     def live(self) -> dict[str, str] | None:
         return self.live_masters
@@ -87,6 +89,12 @@ class Alone:
     def may_restart_api_server(self) -> bool:
         self.restart_requests += 1
         return self.grants_restart
+
+    def revisions(self) -> Sequence[MasterRevision] | None:
+        return self.known_revisions
+
+    def rollout_hint(self) -> str | None:
+        return None if self.live_masters is None else self.hint
 
     def retire(self) -> None:
         self.retired = True

@@ -170,6 +170,12 @@ class Nothing:
     def serving(self) -> None:
         return None
 
+    def revisions(self) -> None:
+        return None
+
+    def rollout_hint(self) -> None:
+        return None
+
     def elected(self) -> bool:
         return False
 

@@ -14,6 +14,8 @@ from protokube.etcd import Etcd
 from protokube.etcd.logs import MemberLogs
 from protokube.host import Block, Disks, Routes, Units
 from protokube.host.background import Background, Threads
+from protokube.host.probe import probe
+from protokube.host.running import HostProcesses, Processes
 from protokube.host.supervised import Workers
 from protokube.members.agreement import Disagree
 from protokube.members.raftmark import LogPosition
@@ -44,6 +46,14 @@ class Keys(Protocol):
         """Copy these files to the component's own folder; returns what was written."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MasterRevision:
+    """The revision that a live master runs."""
+
+    name: str
+    revision: int
+
+
 class Presence(Protocol):
     """Live masters, by leases in etcd; renewed by a background thread."""
 
@@ -58,6 +68,12 @@ class Presence(Protocol):
 
     def may_restart_api_server(self) -> bool:
         """Whether to restart our API server once, now: no other master restarts its own at the same time."""
+
+    def revisions(self) -> Sequence[MasterRevision] | None:
+        """The revision of every master with a live lease; None without a fresh answer from a quorum."""
+
+    def rollout_hint(self) -> str | None:
+        """Changes whenever an operator announces a new revision; None without a fresh answer from a quorum."""
 
     def retire(self) -> None:
         """Give up the lease for good: this master no longer counts as live."""
@@ -139,6 +155,9 @@ class Edges:
     agreement: Agreement = field(default_factory=NoAgreementWatch)
     logs: Logs = field(default_factory=MemberLogs)
     background: Background = field(default_factory=Threads)
+    processes: Processes = field(default_factory=HostProcesses)
+    probe: Callable[[Mapping[str, Any]], str] = probe
+    """Run a liveness probe; "" if it succeeds, else the reason."""
     workers: Workers = field(default_factory=Workers)
     """Threads that live as long as the agent."""
     space: Maintenance | None = None

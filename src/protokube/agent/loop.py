@@ -61,6 +61,8 @@ class Loop:
         self._status = status
         self._wake, self._stop = wake, threading.Event()
         self._pace, self._summary = Pace(), ""
+        self.restart = False
+        """The agent has taken another revision, and starts again with it."""
 
     def wake(self) -> None:
         self._wake.set()
@@ -73,7 +75,7 @@ class Loop:
         while not self._stop.is_set():
             self._wake.clear()  # before the round: an event during it triggers another one
             pause = self.once()
-            if self._stop.wait(GAP):
+            if self.restart or self._stop.wait(GAP):
                 break
             self._wake.wait(pause)
 
@@ -91,6 +93,7 @@ class Loop:
         self._write(snapshot(round_, number=self.rounds, took=took, pause=pause))
         self.on_summary(sentence or "settled")
         self.after(round_, took)
+        self.restart = round_.restart_agent
         return pause
 
     def _write(self, document: dict[str, Any]) -> None:

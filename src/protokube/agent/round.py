@@ -86,6 +86,8 @@ class Round:
     """What was waited for in this round."""
     settled: set[str] = field(default_factory=set)
     """Volumes whose identity, epoch and mark, on the disk and at the provider, name us as the holder."""
+    restart_agent: bool = False
+    """The agent restarts itself after this round, with the revision that it has just written to its own disk."""
     next_within: float = math.inf
     """Seconds within which the next round must start."""
 

@@ -23,6 +23,7 @@ def snapshot(round_: Round, *, number: int, took: float, pause: float) -> dict[s
     return {
         "machine": {"id": me.id, "name": me.name, "address": me.address, "zone": me.zone, "group": me.group},
         "cluster": round_.wanted.cluster,
+        "revision": round_.wanted.revision or None,
         "round": number,
         "at": edges.clock.now(),
         "took": round(took, 4),

@@ -7,6 +7,7 @@ import logging
 from protokube.agent import threads
 from protokube.agent.cluster import podnetwork, steps
 from protokube.agent.controlplane import components, etcd_member, keys, kubelet, nodekeys
+from protokube.agent.delivery import revision
 from protokube.agent.edges import Edges
 from protokube.agent.etcd import agreement, space
 from protokube.agent.names import api_names, hosts_file, member_names
@@ -36,7 +37,8 @@ ROUND: tuple[tuple[str, Step], ...] = (
     ("cluster", steps.sync),  # objects in the Kubernetes API, once it answers
     ("podnetwork", podnetwork.sync),  # addresses for our pods, and routes to all others'
     ("threads", threads.sync),  # report background threads that fail or hang
-    ("kubelet", kubelet.sync),  # last: it starts whatever the others prepared
+    ("kubelet", kubelet.sync),  # it starts whatever the others prepared
+    ("revision", revision.sync),  # last: is all of it healthy? a changed configuration goes one master after the other
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import signal
 import sys
 import threading
@@ -80,6 +81,7 @@ def build(launch: dict[str, Any], status: Path) -> Any:
     """Wire the edges that the launch data name into a loop."""
     from protokube.agent.controlplane import nodekeys
     from protokube.agent.controlplane.apiserver import ApiWatch
+    from protokube.agent.delivery import present
     from protokube.agent.edges import Edges
     from protokube.agent.etcd.agreement import AgreementWatch
     from protokube.agent.etcd.presence import LeasePresence
@@ -95,10 +97,11 @@ def build(launch: dict[str, Any], status: Path) -> Any:
     from protokube.providers import catalog
     from protokube.store.open import open_store
 
-    wanted, root, clock = from_tree(launch["master"]), Path("/"), SystemClock()
+    root, clock = Path("/"), SystemClock()
+    store = open_store(launch["store"])
+    wanted = present.at_start(root, from_tree(launch["master"]), store)
     keys = Path(launch.get("pki", "/srv/kubernetes"))
     cloud = catalog.infrastructure(launch["infrastructure"])
-    store = open_store(launch["store"])
     names = catalog.names(launch.get("dns"), root, store, wanted.cluster)
     etcd = wiring.etcd_clients(wanted, keys)
     me = retry_until_answered(cloud.machines.me)
@@ -106,7 +109,7 @@ def build(launch: dict[str, Any], status: Path) -> Any:
     wake = threading.Event()
     kube = wiring.kube_api(wanted, keys)
     api = ApiWatch(wiring.kube_api(wanted, keys), wake.set)  # own connection: a slow request blocks only this thread
-    presence = LeasePresence(etcd[wanted.etcd[0].key], me, clock, wake.set, api.ready)
+    presence = LeasePresence(etcd[wanted.etcd[0].key], me, clock, wake.set, api.ready, wanted.revision)
     agreement = AgreementWatch(
         etcd, {each.key: [member.name for member in each.members] for each in wanted.etcd}, wake.set
     )
@@ -164,6 +167,9 @@ def run(loop: Any, metrics: str) -> None:
     loop.on_summary = lambda summary: notify(STATUS=summary[:500], WATCHDOG="1")
     notify(READY="1")
     loop.run()
+    if loop.restart:
+        # without giving up the lease: this master goes on within a second
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606
     notify(STOPPING="1")
     for finish in loop.at_end:
         finish()

@@ -1,12 +1,14 @@
 """The static pod of an etcd member, and the file that etcd reads when it starts.
 
-The pod never changes while a member runs, or kubelet would restart it. Founding, joining and continuing differ only in
-etcd's file, which is read at startup. Continuing is guarded: with an `initial-cluster` of only itself and the state
-`existing`, an etcd whose data has vanished finds no peer and stops, instead of founding a second cluster.
+The kubelet restarts a pod that changes, so it changes only with the configuration. Founding, joining and continuing
+differ only in etcd's file, which is read at startup. Continuing is guarded: with an `initial-cluster` of only itself
+and the state `existing`, an etcd whose data has vanished finds no peer and stops, instead of founding a second cluster.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -47,8 +49,11 @@ class EtcdPod:
         return "etcd-server" if self.key == "main" else f"etcd-server-{self.key}"
 
 
-def pod(etcd: EtcdPod, volume: str, *, generation: str, epoch: int) -> str:
-    """The manifest; `volume` is where its volume is mounted on the machine."""
+def pod(etcd: EtcdPod, volume: str, *, settings: dict[str, Any], generation: str, epoch: int) -> str:
+    """The manifest; `volume` is where its volume is mounted on the machine.
+
+    `settings` are etcd's as the configuration has them: a change of them restarts etcd, how it starts does not.
+    """
     config_directory = str(PurePosixPath(etcd.config_file).parent)
     data = f"{volume}/{etcd.data_dir.lstrip('/')}"
     container = {
@@ -86,6 +91,7 @@ def pod(etcd: EtcdPod, volume: str, *, generation: str, epoch: int) -> str:
                 "scheduler.alpha.kubernetes.io/critical-pod": "",
                 "protokube.io/generation": generation,
                 "protokube.io/epoch": str(epoch),
+                "protokube.io/settings": digest(settings),
             },
         },
         "spec": {
@@ -102,6 +108,10 @@ def pod(etcd: EtcdPod, volume: str, *, generation: str, epoch: int) -> str:
         },
     }
     return as_yaml(manifest)
+
+
+def digest(settings: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
 def founding(settings: dict[str, Any], token: str) -> str:

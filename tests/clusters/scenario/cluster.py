@@ -36,13 +36,19 @@ from clusters.scenario.edges import (
 )
 from clusters.scenario.etcd import EtcdModel
 from clusters.scenario.host import GENERATION, Host, full_disk, noted, unlimited, wanted_of
+from clusters.scenario.processes import ModelProcesses
+from protokube.agent.delivery import present
 from protokube.agent.edges import Edges
-from protokube.agent.etcd.presence import EVERY, LeasePresence
+from protokube.agent.etcd.presence import EVERY, ROLLOUT, LeasePresence
 from protokube.agent.etcd.spacewatch import SpaceWatch
 from protokube.agent.loop import Loop
 from protokube.agent.round import Round
 from protokube.agent.sync import run_round
 from protokube.errors import Refused
+from protokube.launch import revisions
+from protokube.launch.machine import MasterConfig
+from protokube.launch.revisions import Revision
+from protokube.launch.rollout import Rollout
 from protokube.members.diskfaults import FaultRecord
 from protokube.members.diskfaults import encode as encode_faults
 from protokube.members.generation import FORMED, Generation, decode, encode
@@ -72,7 +78,8 @@ class Stage:
         rejoin_after: str = "",
     ) -> None:
         self.folder, self.hosts_mode = folder, hosts_mode
-        self.wanted = wanted_of(clusters, rejoin_after)
+        self.wanted = replace(wanted_of(clusters, rejoin_after), revision=1)
+        """The launch data of new machines."""
         self.clock = FakeClock()
         self.cloud = ShakyCloud(zonal=zonal)
         self.platters = Platters(folder / "platters")
@@ -93,6 +100,7 @@ class Stage:
                 replacements={}, open=True,
             )  # fmt: skip
             self.store.create(layout.etcd_generation(self.wanted.cluster, etcd.key), encode(record))
+        self.put_in_force(self.wanted)
 
     def like(self, key: str, short: str) -> Volume:
         etcd = self.wanted.etcd_cluster(key)
@@ -121,7 +129,7 @@ class Stage:
         )
         host = Host(
             self, machine, root, clock, disks, MemoryUnits(), MemoryKeys(), Fuse(), cast(Edges, None), cast(Loop, None),
-            cast(LeasePresence, None), due=self.clock.seconds, beat_due=self.clock.seconds,
+            cast(LeasePresence, None), self.wanted, due=self.clock.seconds, beat_due=self.clock.seconds,
         )  # fmt: skip
         self.start_agent(host)
         self.hosts[machine.id] = host
@@ -143,7 +151,10 @@ class Stage:
         def wake() -> None:
             host.due = self.clock.seconds
 
-        host.presence = LeasePresence(clients[self.wanted.etcd[0].key], host.machine, host.clock, wake)
+        host.wanted = present.at_start(host.root, self.wanted, self.store)
+        host.presence = LeasePresence(
+            clients[self.wanted.etcd[0].key], host.machine, host.clock, wake, revision=host.wanted.revision
+        )
         host.beside.clear()
         host.edges = Edges(
             space=SpaceWatch(clients, host.clock, wake, host.beside.append),
@@ -152,10 +163,10 @@ class Stage:
             etcd={key: fused(each, "etcd") for key, each in clients.items()}, keys=fused(host.keys, "keys"),
             presence=host.presence, root=host.root, uuid_of=host.disks.uuid_of, zone_mode=not self.hosts_mode,
             new_nonce=lambda: f"00000000-0000-4000-8000-{next(self._nonces):012x}",
-            logs=ModelLogs(self.etcd.values()), background=Inline(),
+            logs=ModelLogs(self.etcd.values()), background=Inline(), processes=ModelProcesses(self, host),
         )  # fmt: skip
         host.loop = Loop(
-            host.edges, self.wanted, status=host.root / "run/protokube/status.json", wake=threading.Event()
+            host.edges, host.wanted, status=host.root / "run/protokube/status.json", wake=threading.Event()
         )
 
         def after(round_: Round, _took: float) -> None:
@@ -326,6 +337,31 @@ class Stage:
                     stored = store.read(layout.etcd_disk_faults(self.wanted.cluster, key, volume))
                     store.replace(stored.path, encode_faults(FaultRecord()), stored.version)
 
+    # Revisions.
+
+    def put_in_force(self, wanted: MasterConfig) -> int:
+        """What `up` does with a changed configuration; the number of the revision."""
+        store, cluster = self.store.inner, self.wanted.cluster
+
+        def make(number: int) -> Revision:
+            master = replace(wanted, revision=number)
+            digest = revisions.digest_of(master)
+            return Revision(number=number, digest=digest, author="operator", at=self.clock.wall, master=master)
+
+        made = revisions.create_revision(store, cluster, make)
+        revisions.put_in_force(store, cluster, made, running=made.number > 1)
+        return made.number
+
+    def rollout(self) -> Rollout:
+        found = revisions.read_rollout(self.store.inner, self.wanted.cluster)
+        assert found is not None
+        return found
+
+    def announce(self) -> None:
+        """What `up` tells the agents through etcd."""
+        host = next(each for each in self.hosts.values() if each.runs)
+        host.edges.etcd[self.wanted.etcd[0].key].put(ROLLOUT, f"{self.clock.seconds}")
+
     # Time.
 
     def refresh(self, host: Host) -> None:
@@ -359,7 +395,7 @@ class Stage:
         host.in_round = True
         try:
             with full_disk() if host.disk_full else noted():
-                round_ = run_round(host.edges, self.wanted)
+                round_ = run_round(host.edges, host.wanted)
         except AgentDied:
             self.agent_dies(host)
             return None
@@ -368,6 +404,8 @@ class Stage:
             if kubelet:
                 self.refresh(host)
         host.round_ = round_
+        if round_.restart_agent:
+            self.agent_dies(host)
         return round_
 
     def rounds(self, times: int = 1, seconds: float = 1.0) -> None:
@@ -403,6 +441,8 @@ class Stage:
         with full_disk() if host.disk_full else noted():
             pause = host.loop.once()
         host.in_round = False
+        if host.loop.restart:
+            self.agent_dies(host)
         host.began.append(self.clock.seconds)
         lately = sum(each > self.clock.seconds - 60 for each in host.began)
         assert lately < MOST_ROUNDS, f"{host.id} has {lately} rounds a minute:\n{self.story()}"

@@ -164,6 +164,8 @@ class EtcdModel:
         self.removed_running: list[int] = []
         """Ids that were removed while their member ran."""
         self.acknowledged: set[int] = set()
+        self.rejected: dict[str, Any] = {}
+        """Settings with which etcd does not start."""
         self.dbs: dict[Path, Db] = {}
         self.starts = 0
         self.answers_lost = False
@@ -229,6 +231,10 @@ class EtcdModel:
             return
         if not machine.has_keys([f"{settings['name']}-peer", f"{settings['name']}-server"]):
             self.exits[machine.id] = "it has no certificates"
+            return
+        if any(settings.get(name) == value for name, value in self.rejected.items()):
+            self.exits[machine.id] = "it rejects its settings"
+            self._write_output(machine, {"level": "fatal", "msg": f"invalid settings: {self.rejected}"})
             return
         data = folder / str(paths["varetcdata"]).split(f"/mnt/master-{pod.volume}/")[1]
         db = self._open(machine, settings, data)

@@ -116,6 +116,8 @@ class Host:
     edges: Edges
     loop: Loop
     presence: LeasePresence
+    wanted: MasterConfig
+    """What its agent runs with: the revision on its own disk."""
     alive: bool = True
     frozen: bool = False
     disk_full: bool = False

@@ -8,15 +8,17 @@ import pytest
 import yaml
 
 from clusters.scenario.host import wanted_of
-from protokube.manifests.etcd import EtcdPod, founding, going_on, joining, pod
+from protokube.manifests.etcd import EtcdPod, digest, founding, going_on, joining, pod
 
 MAIN, EVENTS = wanted_of("main events").etcd
 MEMBER = MAIN.members[0]
 PEERS = [(each.name, each.peer_url) for each in MAIN.members]
 
 
-def a_pod(etcd: EtcdPod = MAIN.pod, *, generation: str = "g1", epoch: int = 3) -> dict[str, Any]:
-    read = yaml.safe_load(pod(etcd, "/mnt/master-vol-1", generation=generation, epoch=epoch))
+def a_pod(
+    etcd: EtcdPod = MAIN.pod, *, settings: dict[str, Any] | None = None, generation: str = "g1", epoch: int = 3
+) -> dict[str, Any]:
+    read = yaml.safe_load(pod(etcd, "/mnt/master-vol-1", settings=settings or {}, generation=generation, epoch=epoch))
     assert isinstance(read, dict)
     return read
 
@@ -33,6 +35,7 @@ metadata:
     scheduler.alpha.kubernetes.io/critical-pod: ''
     protokube.io/generation: g1
     protokube.io/epoch: '3'
+    protokube.io/settings: DIGEST
 spec:
   hostNetwork: true
   priorityClassName: system-node-critical
@@ -51,9 +54,9 @@ spec:
 
 
 def test_the_manifest_begins_as_people_know_it() -> None:
-    text = pod(MAIN.pod, "/mnt/master-vol-1", generation="g1", epoch=3)
-    assert text.startswith(GOLDEN)
-    assert text == pod(MAIN.pod, "/mnt/master-vol-1", generation="g1", epoch=3)
+    text = pod(MAIN.pod, "/mnt/master-vol-1", settings=MEMBER.settings, generation="g1", epoch=3)
+    assert text.startswith(GOLDEN.replace("DIGEST", digest(MEMBER.settings)))
+    assert text == pod(MAIN.pod, "/mnt/master-vol-1", settings=MEMBER.settings, generation="g1", epoch=3)
 
 
 def test_its_data_lies_on_the_volume_and_nowhere_else() -> None:
@@ -136,3 +139,10 @@ def test_the_settings_of_a_member_are_not_changed_by_writing_them() -> None:
     before = dict(MEMBER.settings)
     founding(MEMBER.settings, "t"), going_on(MEMBER.settings, "t"), joining(MEMBER.settings, "t", PEERS)
     assert MEMBER.settings == before
+
+
+def test_a_changed_setting_changes_the_pod_so_that_it_restarts() -> None:
+    before, after = a_pod(settings={"a": 1}), a_pod(settings={"a": 2})
+    assert before["metadata"]["annotations"] != after["metadata"]["annotations"]
+    assert before["spec"] == after["spec"]
+    assert a_pod(settings={"a": 1, "b": 2}) == a_pod(settings={"b": 2, "a": 1})

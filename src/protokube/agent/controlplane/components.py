@@ -6,12 +6,15 @@ delay it. Files that were written stay, whatever happens to the volume: losing e
 
 from __future__ import annotations
 
+import hashlib
+import json
 from base64 import b64decode
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
 
 from protokube.agent import links
-from protokube.agent.controlplane import key_folders, keys, manifestguard, restarts
+from protokube.agent.controlplane import key_folders, keys, manifest_files, manifestguard, restarts
 from protokube.agent.round import Round
 from protokube.config.places import own_folder
 from protokube.errors import Refused
@@ -24,6 +27,7 @@ from protokube.store import NotThere, layout
 STEP = "components"
 KUBE_PROXY = "kube-proxy"
 ADVERTISED = "advertise-address"
+READS = "protokube.io/reads"
 PRIVATE, PUBLIC = 0o600, 0o644
 STAGING = "/etc/kubernetes"
 """Directory of temporary files: on the file system of the manifests, but not in the kubelet's manifest directory."""
@@ -47,7 +51,10 @@ def sync(round_: Round) -> None:
             round_.waiting(STEP, component.name, f"the store has no secret {wanted.secret_files[lacks[0]]} for it")
             continue
         each = restarts.with_keys(with_advertised_address(component, round_.edges.me.address), pairs)
-        if _write(round_, f"{links.DIRECTORY}/{each.file_name}", pod(each).encode(), PUBLIC, staging=STAGING):
+        each = with_read_files(each, own_files(round_))
+        place = round_.edges.inside(f"{links.DIRECTORY}/{each.file_name}")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if manifest_files.write(place, pod(each), staging=round_.edges.inside(STAGING)):
             round_.report.done(STEP, "manifest written", each.name)
 
 
@@ -56,6 +63,20 @@ def with_advertised_address(component: ComponentPod, address: str) -> ComponentP
     if component.name != restarts.API_SERVER or ADVERTISED in component.flags:
         return component
     return replace(component, flags={**component.flags, ADVERTISED: address})
+
+
+def own_files(round_: Round) -> dict[str, FileText]:
+    """The user's files of this master."""
+    return round_.wanted.files | round_.wanted.group_files.get(round_.edges.me.group, {})
+
+
+def with_read_files(component: ComponentPod, files: Mapping[str, FileText]) -> ComponentPod:
+    """Add a digest of the user's files that its flags name: if one changes, the component restarts."""
+    read = sorted((path, files[path].text) for path in reads(component) if path in files)
+    if not read:
+        return component
+    digest = hashlib.sha256(json.dumps(read).encode()).hexdigest()[:16]
+    return replace(component, annotations={**component.annotations, READS: digest})
 
 
 def certificates(round_: Round) -> list[str]:
@@ -81,7 +102,7 @@ def _files(round_: Round) -> set[str]:
             wanted.cluster, server, user, ca=f"{own}/ca.crt", certificate=f"{own}/{user}.crt", key=f"{own}/{user}.key"
         )
         _report_written(round_, path, _write(round_, path, text.encode(), PRIVATE))
-    for path, asset in (wanted.files | wanted.group_files.get(round_.edges.me.group, {})).items():
+    for path, asset in own_files(round_).items():
         _write_user_file(round_, path, asset)
     for path, secret in wanted.secret_files.items():
         if not round_.edges.inside(path).exists():
@@ -118,9 +139,9 @@ def _report_written(round_: Round, path: str, written: bool) -> None:
         round_.report.done(STEP, f"{path} written")
 
 
-def _write(round_: Round, path: str, data: bytes, mode: int, staging: str = "") -> bool:
+def _write(round_: Round, path: str, data: bytes, mode: int) -> bool:
     place = round_.edges.inside(path)
     if ".." in PurePosixPath(path).parts:
         raise Refused(f"{path} is no place for a file", hint="write the path without `..`")
     place.parent.mkdir(parents=True, exist_ok=True)
-    return write_atomic(place, data, mode, staging=round_.edges.inside(staging) if staging else None)
+    return write_atomic(place, data, mode)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from protokube.agent import links
 from protokube.agent.cache import StepCache
-from protokube.agent.controlplane import keys
+from protokube.agent.controlplane import keys, manifest_files
 from protokube.agent.etcd import generations, quorum
 from protokube.agent.round import MountedVolume, Round
 from protokube.agent.volume import mounted_volumes, stopped
@@ -71,14 +71,18 @@ def serve(round_: Round, disk: MountedVolume, settings: str) -> None:
     config_file.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(config_file, settings.encode(), 0o644)
     text = manifest.pod(
-        pod, mounted_volumes.point_of(disk.volume), generation=disk.identity.generation, epoch=disk.identity.epoch
+        pod,
+        mounted_volumes.point_of(disk.volume),
+        settings=disk.member.settings,
+        generation=disk.identity.generation,
+        epoch=disk.identity.epoch,
     )
     on_volume = Path(manifest.MANIFESTS) / pod.file_name
 
     def write() -> bool:
         (disk.point / pod.data_dir.lstrip("/")).mkdir(mode=0o700, parents=True, exist_ok=True)
         (disk.point / on_volume).parent.mkdir(parents=True, exist_ok=True)
-        return write_atomic(disk.point / on_volume, text.encode(), 0o644)
+        return manifest_files.write(disk.point / on_volume, text)
 
     mounted_volumes.on_volume(write, f"writing the manifest on {disk.point}", mounted_volumes.PATIENCE * 5)
     links.link_of(round_, disk).parent.mkdir(parents=True, exist_ok=True)

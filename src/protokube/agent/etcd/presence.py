@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from protokube.agent.edges import Clock
+from protokube.agent.edges import Clock, MasterRevision
 from protokube.agent.etcd.maintenance_lease import MaintenanceLease
 from protokube.errors import Refused, TryLater
 from protokube.etcd import Etcd, NoSpace
@@ -20,6 +20,8 @@ from protokube.providers.machines import Machine
 
 PREFIX = "/protokube/"
 MASTERS, ELECTED, MAINTENANCE = f"{PREFIX}masters/", f"{PREFIX}elected", f"{PREFIX}leave"
+ROLLOUT = f"{PREFIX}rollout"
+"""An operator writes here that the rollout record has changed: agents read it at once instead of within a minute."""
 TTL = 5
 """Seconds for which a master counts as alive after its last renewal."""
 EVERY = 1.25
@@ -33,6 +35,8 @@ class _Seen:
     live: Mapping[str, str]
     elected: str
     serving: frozenset[str]
+    revisions: tuple[MasterRevision, ...]
+    rollout: str
 
 
 class LeasePresence:
@@ -45,9 +49,10 @@ class LeasePresence:
         clock: Clock,
         changed: Callable[[], None] = lambda: None,
         is_serving: Callable[[], bool] = lambda: False,
+        revision: int = 0,
     ) -> None:
         self._etcd, self._me, self._clock, self._changed = etcd, me, clock, changed
-        self._is_serving = is_serving
+        self._is_serving, self._revision = is_serving, revision
         self._lease: int | None = None
         self._seen: _Seen | None = None
         self._stop = threading.Event()
@@ -69,7 +74,8 @@ class LeasePresence:
         keys = {each.key: each for each in self._etcd.read(PREFIX)}
         mine = f"{MASTERS}{self._me.id}"
         serving = self._is_serving()
-        record = json.dumps({"address": self._me.address, "name": self._me.name, "serving": serving}, sort_keys=True)
+        own = {"address": self._me.address, "name": self._me.name, "serving": serving, "revision": self._revision}
+        record = json.dumps(own, sort_keys=True)
         if mine not in keys or keys[mine].lease != self._lease or keys[mine].value != record:
             with contextlib.suppress(NoSpace):  # a full etcd still renews leases; our old record stays
                 self._etcd.put(mine, record, self._lease)
@@ -84,9 +90,10 @@ class LeasePresence:
         masters[self._me.id] = json.loads(record)
         live = {machine: str(each.get("address", "")) for machine, each in masters.items()}
         apis = frozenset(machine for machine, each in masters.items() if each.get("serving") is True)
-        before, self._seen = self._seen, _Seen(sent, live, elected, apis)
+        hint = keys[ROLLOUT].value if ROLLOUT in keys else ""
+        before, self._seen = self._seen, _Seen(sent, live, elected, apis, _revisions(masters), hint)
         granted = self._maintenance.beat(MAINTENANCE in keys, serving)
-        if granted or before is None or (before.live, before.elected, before.serving) != (live, elected, apis):
+        if granted or before is None or replace(before, when=sent) != self._seen:
             self._changed()
 
     def _campaign(self) -> str:
@@ -113,6 +120,14 @@ class LeasePresence:
         seen = self._fresh()
         return seen is not None and seen.elected == self._me.id
 
+    def revisions(self) -> Sequence[MasterRevision] | None:
+        seen = self._fresh()
+        return seen.revisions if seen else None
+
+    def rollout_hint(self) -> str | None:
+        seen = self._fresh()
+        return seen.rollout if seen else None
+
     def may_restart_api_server(self) -> bool:
         return self._maintenance.may_restart()
 
@@ -130,6 +145,15 @@ class LeasePresence:
         if self._lease is not None:
             with contextlib.suppress(TryLater, Refused):
                 self._etcd.revoke(self._lease)
+
+
+def _revisions(masters: Mapping[str, Mapping[str, object]]) -> tuple[MasterRevision, ...]:
+    found = (
+        MasterRevision(name=str(each.get("name") or machine), revision=number if isinstance(number, int) else 0)
+        for machine, each in masters.items()
+        for number in [each.get("revision")]
+    )
+    return tuple(sorted(found, key=lambda each: each.name))
 
 
 def _decode(value: str) -> dict[str, object]:

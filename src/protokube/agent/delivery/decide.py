@@ -1,0 +1,183 @@
+"""What this master does next about the revision that is in force. Pure: one function, one action.
+
+A revision that restarts something is taken by one master at a time, and only while all others are healthy. It ends when
+everything that this master runs is healthy again; if that does not happen, the rollout stops and this master returns to
+the revision that it ran before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from protokube.launch.rollout import Rollout, State
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """This master runs what it should."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Only a person can go on."""
+
+    why: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class TakeTurn:
+    """Write this master into the record."""
+
+    restarts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """Run this revision from now on."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class EndTurn:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """End the rollout here, because the wanted revision does not come up."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class GoBack:
+    """Run the former revision again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Free:
+    """End the turn of a machine that does not exist any more."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Complete:
+    """Every master runs the wanted revision."""
+
+
+Action = Nothing | Wait | Person | TakeTurn | Switch | EndTurn | Stop | GoBack | Free | Complete
+
+
+class Sight(Protocol):
+    """What this master sees. Each method looks when it is called: an idle master asks nobody."""
+
+    @property
+    def machine(self) -> str: ...
+
+    @property
+    def mine(self) -> int:
+        """The revision that this master runs."""
+
+    @property
+    def former(self) -> int | None:
+        """The one that it ran before, if it can return to it."""
+
+    def restarts(self) -> tuple[str, ...]:
+        """What has to restart here for the wanted revision. TryLater if it cannot be read now."""
+
+    def forbidden(self) -> tuple[str, ...]:
+        """What the wanted revision changes and no living cluster can change."""
+
+    def others(self) -> str:
+        """Why nothing may restart here now, by the state of the other masters; "" if it may."""
+
+    def own(self) -> str:
+        """What on this master is not healthy with the revision that it runs; "" if everything is."""
+
+    def broken(self) -> str:
+        """What did not come up for so long that it will not, and what it logged; "" while that may still happen."""
+
+    def turn_is_gone(self) -> bool:
+        """Whether the machine whose turn it is certainly does not exist any more."""
+
+    def elected(self) -> bool: ...
+
+    def behind(self) -> str:
+        """Which masters do not run the wanted revision, or do not report; "" if all run it."""
+
+
+HINT = "correct the spec and run `up` again, or return with `protokube rollout undo`"
+
+
+def decide(record: Rollout, sight: Sight) -> Action:
+    if record.turn is None:
+        return _without_turn(record, sight)
+    if record.turn.machine == sight.machine:
+        return _in_turn(record, sight)
+    return _in_anothers_turn(record, sight)
+
+
+def _in_turn(record: Rollout, sight: Sight) -> Action:
+    if record.state is State.STOPPED and record.failure is not None and sight.mine == record.failure.revision:
+        return GoBack() if sight.former not in (None, sight.mine) else EndTurn("has no revision to return to")
+    if record.state is State.STOPPED:
+        why = sight.own()
+        return Wait(f"back on revision {sight.mine}: {why}") if why else EndTurn(f"is back on revision {sight.mine}")
+    if sight.mine == record.wanted:
+        if not (why := sight.own()):
+            return EndTurn(f"runs revision {sight.mine}")
+        if text := sight.broken():
+            return Stop(text)
+        return Wait(f"revision {sight.mine} comes up: {why}")
+    if forbidden := sight.forbidden():
+        return EndTurn(f"cannot take revision {record.wanted}: {'; '.join(forbidden)}")
+    why = sight.others()
+    return Wait(f"revision {record.wanted}: {why}") if why else Switch(record.wanted)
+
+
+def _in_anothers_turn(record: Rollout, sight: Sight) -> Action:
+    assert record.turn is not None
+    if sight.turn_is_gone() and sight.elected():
+        return Free(record.turn.name)
+    if record.state is State.STOPPED:
+        return _stopped(record, sight)
+    if sight.mine == record.wanted:
+        return Nothing()
+    return Wait(f"revision {record.wanted}: {record.turn.name} restarts first")
+
+
+def _without_turn(record: Rollout, sight: Sight) -> Action:
+    if record.state is State.STOPPED:
+        return _stopped(record, sight)
+    if sight.mine == record.wanted:
+        return _finished(record, sight)
+    if forbidden := sight.forbidden():
+        return Person(f"revision {record.wanted} cannot be taken: {'; '.join(forbidden)}", HINT)
+    restarts = sight.restarts()
+    if not restarts:
+        return Switch(record.wanted)
+    why = sight.others()
+    return Wait(f"revision {record.wanted}: {why}") if why else TakeTurn(restarts)
+
+
+def _finished(record: Rollout, sight: Sight) -> Action:
+    if record.state is State.DONE or not sight.elected():
+        return Nothing()
+    behind = sight.behind()
+    return Wait(f"revision {record.wanted}: {behind}") if behind else Complete()
+
+
+def _stopped(record: Rollout, sight: Sight) -> Action:
+    """Reported by the elected master alone: each would report the same."""
+    if record.failure is None or not sight.elected():
+        return Nothing()
+    return Person(f"revision {record.failure.revision} stopped at {record.failure.name}: {record.failure.text}", HINT)

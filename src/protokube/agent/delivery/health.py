@@ -1,0 +1,212 @@
+"""Is everything on this master healthy with its revision, and may something restart here without harm to the others?
+
+etcd restarts here only while every other voter answers, follows the leader and has applied nearly all of its log, twice
+in a row: a voter that lags would leave the cluster without a quorum for as long as it catches up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from protokube.agent import links
+from protokube.agent.cache import StepCache
+from protokube.agent.controlplane import components, kubelet, kubelet_files, restarts
+from protokube.agent.round import MountedVolume, Round
+from protokube.agent.volume import mounted_volumes
+from protokube.errors import ProtokubeError, Refused, TryLater
+from protokube.etcd import Status
+from protokube.host import podlogs
+from protokube.host.running import Command, Runs
+from protokube.launch.change import API_SERVER, KUBELET
+from protokube.launch.machine import EtcdCluster
+from protokube.manifests.component import PROGRAMS, ComponentPod, words
+from protokube.manifests.etcd import MANIFESTS
+from protokube.members.start_values import Listed
+
+LAG = 1000
+"""Entries of the log that a member may be behind the leader and still count as caught up."""
+TWICE = 2
+SECONDS = 1.0
+"""For the answers of all members."""
+ENDED, STUCK = 60.0, 180.0
+"""Seconds after which something that does not run, or runs and is not healthy, is not expected to come up any more."""
+STEADY = 5.0
+"""Seconds for which a kubelet must have run."""
+LINES, LENGTH = 3, 200
+"""Of a log: how many of its last lines are shown, and how much of each."""
+CRI = re.compile(r"\d{4}-\d\d-\d\dT\S+ (?:stdout|stderr) [FP]\S* ?")
+STEPS = ("etcd", "components", "kubelet")
+NAMESPACE, ETCD_CONTAINER = "kube-system", "etcd-container"
+
+
+@dataclass(slots=True)
+class HealthCache(StepCache):
+    good: dict[str, int] = field(default_factory=dict)
+    """By etcd cluster: how many consecutive looks found all other voters healthy. If lost, it restarts at zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Something on this master that is not healthy."""
+
+    what: str
+    why: str
+    pod: tuple[str, str] | None = None
+    """Its pod and container, whose log has the reason."""
+    ended: bool = False
+    """No process of it runs."""
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.why}"
+
+
+def others(round_: Round, changed: tuple[str, ...]) -> str:
+    """Why nothing of `changed` may restart here now; "" if it may. What does not work here may always restart."""
+    if API_SERVER in changed and _is_needed(round_) and not restarts.others_serve(round_):
+        return "the API servers of the other masters are not all ready"
+    for etcd in round_.wanted.etcd:
+        if f"etcd {etcd.key}" in changed and (why := _other_voters(round_, etcd)):
+            return why
+    return ""
+
+
+def _is_needed(round_: Round) -> bool:
+    """Whether our API server serves, and another one has to meanwhile."""
+    return restarts.is_ready(round_) and any(len(etcd.members) > 1 for etcd in round_.wanted.etcd)
+
+
+def _other_voters(round_: Round, etcd: EtcdCluster) -> str:
+    own = {disk.member.name for disk in round_.mounted if disk.etcd.key == etcd.key}
+    try:
+        listed = round_.edges.etcd[etcd.key].members() if len(etcd.members) > 1 else ()
+    except (TryLater, Refused) as error:
+        return f"etcd {etcd.key} has no quorum: {error.message}"
+    statuses = round_.edges.etcd[etcd.key].survey(SECONDS) if listed else {}
+    good = round_.edges.cache.of(HealthCache).good
+    for each in listed:
+        if each.name not in own and (why := lagging(each, statuses)):
+            good[etcd.key] = 0
+            return why
+    good[etcd.key] = good.get(etcd.key, 0) + 1
+    if listed and good[etcd.key] < TWICE:
+        round_.within(SECONDS)
+        return f"the members of etcd {etcd.key} are looked at twice"
+    return ""
+
+
+def lagging(member: Listed, statuses: Mapping[str, Status]) -> str:
+    """Why a member does not count as a healthy voter; "" if it does."""
+    status = statuses.get(member.name)
+    if status is None:
+        return f"{member.name or f'member {member.id:x}'} does not answer"
+    if member.learner or status.learner:
+        return f"{member.name} is a learner"
+    if not status.leader:
+        return f"{member.name} knows no leader"
+    if status.errors:
+        return f"{member.name} reports {'; '.join(status.errors)}"
+    newest = max(each.raft_index for each in statuses.values())
+    if newest - status.applied_index > LAG:
+        return f"{member.name} is {newest - status.applied_index} entries behind"
+    return ""
+
+
+def troubles(round_: Round) -> Iterator[Trouble]:
+    """What on this master is not healthy with the revision that it runs, in the order in which things come up."""
+    yield from (Trouble(each.about or each.step, each.text) for each in round_.report.waits if each.step in STEPS)
+    for disk in round_.mounted:
+        yield from _member(round_, disk)
+    for component in round_.wanted.components:
+        yield from _component(round_, component)
+    if round_.wanted.components and not _serves(round_):
+        yield Trouble(API_SERVER, "it is not ready", _pod_of(API_SERVER))
+    if round_.wanted.kubelet_kubeconfig and (why := _kubelet(round_)):
+        yield Trouble(KUBELET, why, ended=True)
+
+
+def _serves(round_: Round) -> bool:
+    return round_.edges.me.id in (round_.edges.presence.serving() or ())
+
+
+def _member(round_: Round, disk: MountedVolume) -> Iterator[Trouble]:
+    pod = disk.etcd.pod
+    command = Command(
+        program="etcd",
+        arguments=(),
+        environment={name: value for name, value in pod.environment.items() if name == "ETCD_CONFIG_FILE"},
+        manifest=disk.point / MANIFESTS / pod.file_name,
+    )
+    log = (pod.name, ETCD_CONTAINER)
+    runs = mounted_volumes.on_volume(
+        lambda: round_.edges.processes.runs(command), f"reading the manifest on {disk.point}", SECONDS
+    )
+    if runs is not Runs.CURRENT:
+        yield Trouble(disk.name, runs.value, log, ended=runs is Runs.NOT)
+        return
+    client = round_.edges.etcd[disk.etcd.key]
+    try:
+        listed = next((each for each in client.members() if disk.member.peer_url in each.peer_urls), None)
+        statuses = client.survey(SECONDS)
+    except (TryLater, Refused) as error:
+        yield Trouble(disk.name, error.message, log)
+        return
+    if listed is None:
+        yield Trouble(disk.name, "it is not in etcd's member list", log)
+    elif why := lagging(listed, statuses):
+        yield Trouble(disk.name, why, log)
+
+
+def _component(round_: Round, component: ComponentPod) -> Iterator[Trouble]:
+    flags = components.with_advertised_address(component, round_.edges.me.address).flags
+    start, *more = component.program or (f"{PROGRAMS}/{component.name}",)
+    command = Command(
+        program="" if component.program else start.rpartition("/")[2],
+        arguments=(*more, *words(flags)),
+        environment={},
+        manifest=round_.edges.inside(f"{links.DIRECTORY}/{component.file_name}"),
+    )
+    runs = round_.edges.processes.runs(command)
+    if runs is not Runs.CURRENT:
+        yield Trouble(component.name, runs.value, _pod_of(component.name), ended=runs is Runs.NOT)
+    elif component.probe and component.name != API_SERVER and (why := round_.edges.probe(component.probe)):
+        yield Trouble(component.name, why, _pod_of(component.name))
+
+
+def _kubelet(round_: Round) -> str:
+    """A kubelet that rejects its configuration ends within seconds, and its unit starts it again."""
+    running = round_.edges.units.running_for(kubelet.UNIT)
+    if running is None:
+        return Runs.NOT.value
+    now = round_.edges.clock.now()
+    if kubelet_files.newer(kubelet_files.write_times(round_), now - running, now):
+        return Runs.OLD.value
+    if running < STEADY:
+        round_.within(STEADY - running)
+        return f"it has run for less than {STEADY:.0f} s"
+    return ""
+
+
+def _pod_of(name: str) -> tuple[str, str]:
+    return name, name
+
+
+def broken(round_: Round, found: Trouble, lasted: float) -> str:
+    """What does not come up, with the last lines of its log; "" while it may still."""
+    if lasted < (ENDED if found.ended else STUCK):
+        return ""
+    logged = _logged(round_, found)
+    return f"{found} after {lasted:.0f} s{f'; it logged: {logged}' if logged else ''}"
+
+
+def _logged(round_: Round, found: Trouble) -> str:
+    if found.pod is None:
+        return ""
+    names = [each.name for each in round_.wanted.components] + [each.pod.name for each in round_.wanted.etcd]
+    try:
+        files = podlogs.newest(round_.edges.inside(podlogs.FOLDER), NAMESPACE, *found.pod, names)
+        lines = [CRI.sub("", line).strip() for line in (podlogs.lines(files[-1]) if files else ())]
+    except (OSError, ProtokubeError):
+        return ""
+    return " | ".join(line[:LENGTH] for line in [line for line in lines if line][-LINES:])

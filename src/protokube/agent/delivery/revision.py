@@ -1,0 +1,218 @@
+"""Take the revision that is in force: the step of the round.
+
+The record is read once a minute, at once if a key in etcd changes by which an operator announces a new one, and in each
+round while a rollout concerns this master. To run another revision, the agent writes it to its own disk and restarts
+itself: a restart at any moment is safe anyway, and then nothing of the former revision is left in memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from protokube.agent.cache import Confirmed, Missed, StepCache, is_recent
+from protokube.agent.delivery import health, present, withdrawn
+from protokube.agent.delivery.decide import (
+    Action,
+    Complete,
+    EndTurn,
+    Free,
+    GoBack,
+    Nothing,
+    Person,
+    Stop,
+    Switch,
+    TakeTurn,
+    Wait,
+    decide,
+)
+from protokube.agent.round import Round
+from protokube.errors import InvalidRequest, Refused, TryLater
+from protokube.launch import revisions
+from protokube.launch.change import fixed, restarts
+from protokube.launch.machine import MasterConfig
+from protokube.launch.revisions import Revision
+from protokube.launch.rollout import Failure, Rollout, State, Turn
+
+STEP = "revision"
+EVERY, SOON = 60.0, 2.0
+"""Seconds between two reads of the record; and between two rounds while a rollout concerns this master."""
+LISTS, GONE = 4, 60.0
+"""How many consecutive complete lists must lack the machine whose turn it is, and for how long; with a provider whose
+reads are consistent, one is enough."""
+
+
+@dataclass(slots=True)
+class RevisionCache(StepCache):
+    record: Confirmed[Rollout | None] | None = None
+    hint: str | None = None
+    wanted: Revision | None = None
+    """The wanted revision, once it was read."""
+    withdrawn: bool = False
+    """What only the former revision had was removed."""
+    missed: Missed | None = None
+    """How long the machine whose turn it is has been in no list."""
+
+
+def sync(round_: Round) -> None:
+    if not round_.wanted.revision:
+        return  # made without revisions
+    cache = round_.edges.cache.of(RevisionCache)
+    if not cache.withdrawn:
+        withdrawn.sync(round_)
+        cache.withdrawn = True
+    record = _record(round_)
+    if record is None:
+        return
+    action = decide(record, Sight(round_, record))
+    if not isinstance(action, Nothing):
+        round_.within(SOON)
+    apply(round_, record, action)
+
+
+def _record(round_: Round) -> Rollout | None:
+    """As it was read lately, or now if something may have changed; None without one."""
+    cache, now = round_.edges.cache.of(RevisionCache), round_.edges.clock.monotonic()
+    hint, known = round_.edges.presence.rollout_hint(), cache.record
+    settled = known is not None and (
+        known.value is None or (known.value.state is State.DONE and known.value.wanted == round_.wanted.revision)
+    )
+    if known is not None and settled and hint in (None, cache.hint) and is_recent(known.when, now, EVERY):
+        return known.value
+    record = revisions.read_rollout(round_.edges.store, round_.wanted.cluster)
+    cache.record = Confirmed(record, now)
+    cache.hint = hint if hint is not None else cache.hint
+    return record
+
+
+class Sight:
+    """What this master sees, looked up when it is asked for."""
+
+    def __init__(self, round_: Round, record: Rollout) -> None:
+        self._round, self._record = round_, record
+        self._trouble: health.Trouble | None = None
+
+    @property
+    def machine(self) -> str:
+        return self._round.edges.me.id
+
+    @property
+    def mine(self) -> int:
+        return self._round.wanted.revision
+
+    @property
+    def former(self) -> int | None:
+        found = present.read(self._round.edges.inside(present.FORMER))
+        return found.number if found else None
+
+    def restarts(self) -> tuple[str, ...]:
+        return restarts(self._present(), wanted_revision(self._round, self._record.wanted).master)
+
+    def forbidden(self) -> tuple[str, ...]:
+        return fixed(self._present(), wanted_revision(self._round, self._record.wanted).master)
+
+    def _present(self) -> MasterConfig:
+        found = present.read(self._round.edges.inside(present.PRESENT))
+        if found is None:
+            raise Refused("the present revision of this master cannot be read", hint=f"see /{present.PRESENT}")
+        return found.master
+
+    def others(self) -> str:
+        return health.others(self._round, self.restarts())
+
+    def own(self) -> str:
+        self._trouble = next(health.troubles(self._round), None)
+        return str(self._trouble) if self._trouble else ""
+
+    def broken(self) -> str:
+        if self._trouble is None:
+            return ""
+        lasted = self._round.waited(f"{STEP} {self.mine} comes up")
+        return health.broken(self._round, self._trouble, lasted)
+
+    def turn_is_gone(self) -> bool:
+        turn, edges = self._record.turn, self._round.edges
+        cache, now = edges.cache.of(RevisionCache), edges.clock.monotonic()
+        known, cache.missed = cache.missed, None  # a failed list restarts the count
+        machines = {each.id for each in edges.machines.list_machines()}
+        if turn is None or turn.machine in machines or edges.me.id not in machines:
+            return False
+        cache.missed = Missed(known.times + 1 if known else 1, known.since if known else now)
+        if edges.volumes.consistent:
+            return True
+        return cache.missed.times >= LISTS and now - cache.missed.since >= GONE
+
+    def elected(self) -> bool:
+        return self._round.edges.presence.elected()
+
+    def behind(self) -> str:
+        numbers = self._round.edges.presence.revisions()
+        if numbers is None:
+            return "the other masters cannot be seen, because etcd has no quorum"
+        late = sorted(each.name for each in numbers if each.revision != self._record.wanted)
+        if late:
+            return f"{', '.join(late)} {'does' if len(late) == 1 else 'do'} not run it yet"
+        expected = max((len(each.members) for each in self._round.wanted.etcd), default=0)
+        return f"{len(numbers)} of {expected} masters are up" if len(numbers) < expected else ""
+
+
+def wanted_revision(round_: Round, number: int) -> Revision:
+    """Read once: a revision never changes. Refused if it is missing or damaged."""
+    cache = round_.edges.cache.of(RevisionCache)
+    if cache.wanted is None or cache.wanted.number != number:
+        try:
+            cache.wanted = revisions.read_revision(round_.edges.store, round_.wanted.cluster, number)
+        except InvalidRequest as why:
+            raise Refused(why.message, saw=why.saw, hint=why.hint) from why
+    return cache.wanted
+
+
+def apply(round_: Round, record: Rollout, action: Action) -> None:
+    edges, me, now = round_.edges, round_.edges.me, round_.edges.clock.now()
+    match action:
+        case Nothing():
+            return
+        case Wait(why):
+            round_.waiting(STEP, "", why)
+        case Person(why, hint):
+            round_.report.needs_a_person(STEP, why, hint=hint)
+        case TakeTurn(names):
+            why = f"restarts {', '.join(names)}"
+            _write(round_, record, record.taken(Turn(machine=me.id, name=me.name, at=now), why))
+            round_.report.done(STEP, f"takes revision {record.wanted}: {why}")
+        case Switch(number):
+            if edges.disks.running():
+                round_.waiting(STEP, "", f"revision {number}: work on a disk is under way")
+                return
+            present.take(edges.root, wanted_revision(round_, number))
+            round_.restart_agent = True
+            round_.report.done(STEP, f"goes on as revision {number}")
+        case EndTurn(text):
+            _write(round_, record, record.ended(now, me.name, text))
+            round_.report.done(STEP, text)
+        case Stop(text):
+            failure = Failure(machine=me.id, name=me.name, revision=round_.wanted.revision, text=text)
+            _write(round_, record, record.stopped(failure, now))
+            round_.report.done(STEP, f"revision {failure.revision} stopped: {text}")
+        case GoBack():
+            former = present.go_back(edges.root)
+            round_.restart_agent = True
+            round_.report.done(STEP, f"returns to revision {former.number}")
+        case Free(name):
+            _write(round_, record, record.ended(now, me.name, f"{name} does not exist any more; its turn is over"))
+            round_.report.done(STEP, f"ended the turn of {name}, which does not exist any more")
+        case Complete():
+            _write(round_, record, record.completed(now, me.name))
+            round_.report.done(STEP, f"all masters run revision {record.wanted}")
+
+
+def _write(round_: Round, seen: Rollout, wanted: Rollout) -> None:
+    """Over exactly the record that was decided on. Changed, a TryLater, if another writer was faster."""
+
+    def checked(known: Rollout) -> Rollout:
+        if known != seen:
+            raise TryLater("the rollout record has just been changed by another master")
+        return wanted
+
+    edges = round_.edges
+    edges.cache.of(RevisionCache).record = None
+    revisions.change_rollout(edges.store, round_.wanted.cluster, checked)
