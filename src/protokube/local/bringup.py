@@ -20,6 +20,7 @@ from typing import Any
 from protokube.agent.controlplane.keys import CLIENT
 from protokube.config.dnscontroller import KEY_SECRET, LOCAL_SERVER
 from protokube.errors import Refused, TryLater
+from protokube.etcd.client import GatewayEtcd
 from protokube.host.files import write_atomic
 from protokube.launch.machine import EtcdCluster, MasterConfig, to_tree
 from protokube.local.base import client_files, private
@@ -144,6 +145,11 @@ def endpoints(admin: LocalClient, etcd: EtcdCluster) -> dict[str, str]:
     wanted = [{"name": member.dns_name, "port": etcd.pod.client_port} for member in etcd.members]
     ports = {(each["name"], each["port"]): each["local_port"] for each in admin.call("forwards", wanted=wanted)}
     return {member.name: f"https://127.0.0.1:{ports[member.dns_name, etcd.pod.client_port]}" for member in etcd.members}
+
+
+def etcd_client(paths: Paths, urls: dict[str, str]) -> GatewayEtcd:
+    """The operator's client of an etcd cluster, by `endpoints`."""
+    return GatewayEtcd(urls, client_files.etcd_tls(paths))
 
 
 def api_server(admin: LocalClient, wanted: MasterConfig) -> str:

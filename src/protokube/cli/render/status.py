@@ -9,6 +9,7 @@ from typing import TypeVar
 from protokube.agent.report import Note
 from protokube.cli.render.table import lasting, several, size, table
 from protokube.errors import ExitCode
+from protokube.launch.rollout import State
 from protokube.local.view.cluster import ClusterView
 from protokube.local.view.seen import AgentNote
 from protokube.local.view.values import AgentView, DiskView, HostView, MemberView
@@ -32,7 +33,8 @@ def state(view: ClusterView) -> str:
 
 
 def render_status(view: ClusterView) -> list[str]:
-    parts = [[headline(view), *outside(view)], hosts(view), disks(view), members(view), records(view), troubles(view)]
+    top = [headline(view), *revision(view), *outside(view)]
+    parts = [top, hosts(view), disks(view), members(view), records(view), troubles(view)]
     return [line for number, part in enumerate(filter(None, parts)) for line in ([""] if number else []) + part]
 
 
@@ -41,6 +43,13 @@ def headline(view: ClusterView) -> str:
     healthy = sum(each.healthy and not each.learner for each in view.members)
     counts = f"{several(living, 'host')}, {healthy} of {several(len(view.members), 'member')} healthy"
     return f"{view.cluster}: {state(view)} ({counts})"
+
+
+def revision(view: ClusterView) -> list[str]:
+    if view.rollout is None:
+        return []
+    wanted, state = view.rollout.wanted, view.rollout.state
+    return [f"revision {wanted}" if state is State.DONE else f"revision {wanted}: {state.value}"]
 
 
 def outside(view: ClusterView) -> list[str]:
@@ -55,12 +64,30 @@ def _because(why: str) -> str:
 
 def hosts(view: ClusterView) -> list[str]:
     with_api = any(each.serving is not None for each in view.agents)
+    with_revision = view.rollout is not None
     rows = []
     for each in view.hosts:
         report = view.report(each.name)
-        row = (each.name, each.group, each.address, host_state(each, view.at), _report(report), _round(view, report))
+        row: tuple[str, ...] = (
+            each.name,
+            each.group,
+            each.address,
+            host_state(each, view.at),
+            _report(report),
+            _round(view, report),
+        )
+        row = (*row, _present(view, report)) if with_revision else row
         rows.append((*row, _api(view, report)) if with_api else row)
-    return table(("HOST", "GROUP", "ADDRESS", "STATE", "REPORT", "ROUND", *(["API"] if with_api else [])), rows)
+    more = (*(["REVISION"] if with_revision else []), *(["API"] if with_api else []))
+    return table(("HOST", "GROUP", "ADDRESS", "STATE", "REPORT", "ROUND", *more), rows)
+
+
+def _present(view: ClusterView, report: AgentView | None) -> str:
+    """The revision that a master runs, and the one that it should run."""
+    if report is None or not report.revision or view.rollout is None:
+        return ""
+    wanted = view.rollout.wanted
+    return str(wanted) if report.revision == wanted else f"{report.revision}, not {wanted}"
 
 
 def _report(report: AgentView | None) -> str:
@@ -193,6 +220,7 @@ def render_changes(before: ClusterView | None, after: ClusterView) -> list[str]:
         before.daemon.alive != after.daemon.alive
     )
     lines += outside(after) if before.outside != after.outside else []
+    lines += revision(after) if revision(before) != revision(after) else []
     lines += _changed(before.hosts, after.hosts, lambda each: each.name, _host_line)
     lines += _changed(before.disks, after.disks, lambda each: each.id, _disk_line)
     lines += _changed(before.members, after.members, lambda each: each.name, _member_line)

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from protokube.cli.render.status import outcome, state
+from protokube.launch.rollout import Rollout
 from protokube.local.view.cluster import ClusterView
 from protokube.local.view.seen import AgentNote
 from protokube.local.view.values import AgentView, DiskView, HostView, MemberView
@@ -26,6 +27,7 @@ def view_tree(view: ClusterView) -> Tree:
         "contradictions": list(view.contradictions),
         "daemon": {"alive": view.daemon.alive, "pid": view.daemon.pid, "why": view.daemon.why},
         "outside": asdict(view.outside) if view.outside else None,
+        "rollout": rollout_tree(view.rollout) if view.rollout else None,
         "hosts": [host_tree(each) for each in view.hosts],
         "disks": [disk_tree(view, each) for each in view.disks],
         "members": [member_tree(each) for each in view.members],
@@ -37,6 +39,10 @@ def view_tree(view: ClusterView) -> Tree:
         "broken": report_trees(view.bugs),
         "notSeen": list(view.notes),
     }
+
+
+def rollout_tree(record: Rollout) -> Tree:
+    return asdict(record) | {"state": record.state.value}
 
 
 def host_tree(host: HostView) -> Tree:
@@ -107,6 +113,7 @@ def agent_tree(view: ClusterView, agent: AgentView) -> Tree:
         "nextWithin": agent.next_within,
         "stale": agent.stale,
         "round": agent.round,
+        "revision": agent.revision,
         "elected": view.elected == agent.host,
         "serving": agent.serving if current else None,
         "lastKnown": {"elected": agent.elected, "serving": agent.serving},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import time
@@ -62,6 +63,19 @@ def find_cluster(name: str | None) -> Paths:
             f"no permission to read {paths.cluster}", saw=f"{paths.admin_socket} may not be opened", hint="sudo"
         )
     return paths
+
+
+def waits(paths: Paths, *kinds: str) -> list[str]:
+    """What the agents wait for; what needs a person comes first."""
+    found = []
+    for file in sorted(paths.hosts.glob("*/run/protokube/status.json")):
+        try:
+            status = json.loads(file.read_text())
+        except (OSError, ValueError):
+            continue
+        notes = [note for kind in kinds or ("needsAPerson", "waiting") for note in status["report"][kind]]
+        found += [f"{status['machine']['name']}: {note.get('about') or note['step']}: {note['text']}" for note in notes]
+    return found
 
 
 def may_open(socket: Path) -> bool:

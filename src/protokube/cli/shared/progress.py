@@ -35,6 +35,10 @@ class Progress:
         """Show what is waited for now; on a terminal only, until the next text replaces it."""
         self._show(f"  …  {text}")
 
+    def note(self, text: str) -> None:
+        """Print a line that stays."""
+        self._end(f"     {text}")
+
     def _show(self, text: str) -> None:
         if self._live:
             width = shutil.get_terminal_size().columns

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from protokube.cli.shared.completing import complete_here
 from protokube.errors import Problem, ProtokubeError, Refused
 
 if TYPE_CHECKING:
@@ -110,22 +110,6 @@ def find_coredns(config: Config, progress: ProgressReporter) -> Path | None:
         show_warnings([Problem(path="clusterDNS.image", message=message, hint=hint)])
         return None
     return found.programs["coredns"]
-
-
-def complete_here(spec: Spec, etcd: str, kubernetes: str) -> Config:
-    """Complete a spec with the versions on this machine, because flags depend on the version that runs.
-
-    An empty `kubernetes` means a cluster without Kubernetes.
-    """
-    from protokube.config.complete import complete
-
-    versions = {"kubernetesVersion": kubernetes} if kubernetes else {}
-    clusters = spec.cluster.get("etcdClusters") or {"main": {}}
-    here = {"etcdClusters": {name: {"version": etcd, **each} for name, each in clusters.items()}}
-    config = complete(replace(spec, cluster={**versions, **spec.cluster, **here}), without_kubernetes=not kubernetes)
-    if (cloud := config.cluster["cloud"]) != "local":
-        raise Refused(f"the spec is for {cloud}", want="cloud: local", hint="clouds are not built yet: docs/limits.md")
-    return config
 
 
 def default_spec(name: str, masters: int, events: bool) -> str:

@@ -10,11 +10,13 @@ from typing import Any
 
 import click
 
+from protokube.cli.shared import rollout
+from protokube.cli.shared.completing import complete_here
 from protokube.cli.shared.options import show_warnings
 from protokube.cli.shared.progress import Progress
 from protokube.cli.shared.root import need_root
+from protokube.cli.up.change import find_former, make_revision, plan_change, refuse_fixed, roll_out, show_plan
 from protokube.cli.up.choosing import (
-    complete_here,
     default_spec,
     find_coredns,
     find_etcd,
@@ -56,6 +58,8 @@ from protokube.errors import InvalidRequest, Refused
     show_envvar=True,
     help="Whether hosts reach only each other.  [default: as before; hosts of a new cluster reach the outside]",
 )
+@click.option("--dry-run", is_flag=True, help="Show what would change on a running cluster, and stop there.")
+@click.option("--yes", is_flag=True, help="Restart the only master, though nothing answers meanwhile.")
 @click.option("--timeout", default=300.0, show_default=True, help="Seconds to wait until the cluster is ready.")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="Output format.")
 def up(
@@ -66,6 +70,8 @@ def up(
     release: str,
     kubelet: bool,
     isolated: bool | None,
+    dry_run: bool,
+    yes: bool,
     timeout: float,
     output: str,
 ) -> None:
@@ -78,6 +84,10 @@ def up(
     its masters, its etcd members and its versions. Its etcd is the version for its Kubernetes, or a suitable one on
     this machine; PROTOKUBE_ETCD_BIN names a folder of your own.
 
+    A SPEC that differs from that of a running cluster is shown as a plan and then rolled out: what only needs a file is
+    written, what needs a restart goes one master after the other. If a component does not come up, the rollout stops
+    there and that master returns to the former revision; `protokube rollout` shows it, and returns to earlier ones.
+
     Hosts reach the outside through a user-space process, so that pods can pull images; your own network is not changed.
     With --isolated they reach only each other; on a running cluster, the option changes that.
 
@@ -88,6 +98,7 @@ def up(
       protokube up --kubelet
       protokube up --isolated
       protokube up examples/local.yaml
+      protokube up changed.yaml --dry-run
     """
     from protokube.addons.choose import all_addons
     from protokube.launch import prepare
@@ -96,7 +107,7 @@ def up(
     from protokube.local.base import client_files, executables
     from protokube.local.base.paths import Paths
     from protokube.local.node import inotify
-    from protokube.local.node.kubehost import Nodes, Programs
+    from protokube.local.node.kubehost import Nodes, Programs, with_nodes
     from protokube.providers.clients.local import LocalClient
     from protokube.store.addons import put_addons, read_manifest
     from protokube.store.configuration import put_config
@@ -126,9 +137,18 @@ def up(
         step.text = f"complete configuration of {config.name}"
     show_warnings(config.warnings)
     paths = Paths.of(config.name)
+    former = find_former(open_store(f"file://{paths.store}"), config.name) if before else None
+    refuse_fixed(former, config, kubernetes=kubernetes is not None)
     wanted = from_config(config, kubernetes=kubernetes is not None, nodes=kubelet)
     now = ClusterShape.of(release or "none", kubelet, members_of(wanted.etcd))
     need_the_same(config.name, before, now, masters=None if spec else masters, events=events and not spec)
+    wanted = with_nodes(wanted, config) if kubernetes and kubelet else wanted
+    change = plan_change(former, config, wanted) if former else None
+    show_plan(change, former, output, dry_run=dry_run)
+    if dry_run:
+        return
+    if change:
+        rollout.confirm(change, config.name, yes=yes)
     nodes = None
     if kubernetes and kubelet:
         with progress.step("container runtime and images") as step:
@@ -141,10 +161,12 @@ def up(
     with progress.step(f"state in {paths.root}"):
         paths.create()
         store = open_store(f"file://{paths.store}")
+        prepare.prove_store(store, wanted)
         put_config(store, config, texts)
         if kubernetes:
             wanted = replace(wanted, addons=put_addons(store, config.name, all_addons(config, read_manifest)))
-        wanted = nodes.wanted(wanted) if nodes else wanted
+        revision = make_revision(store, config, wanted, texts, (release, etcd.version), rollout.author())
+        wanted = replace(wanted, revision=revision.number)
         prepare.ensure_authorities(store, wanted)
         bringup.write_client(store, paths, wanted)
         key = prepare.tsig_key(store, wanted.cluster)
@@ -161,6 +183,7 @@ def up(
         for each in wanted.etcd:
             prepare.record_generation(store, wanted.cluster, each, volumes)
         step.text = f"{len(volumes)} disks, and the generation records"
+    roll_out(progress, paths, store, revision, timeout, running=former is not None and prepare.is_closed(store, wanted))
     with progress.step("hosts") as step:
         launch = bringup.launch_data(wanted, zone)
         folders = [bringup.write_launcher(paths), etcd.etcd.parent, *([kubernetes.folder] if kubernetes else [])]
@@ -185,7 +208,7 @@ def up(
             step.text = f"{await_nodes(progress, paths, len(wanted.etcd[0].members), timeout)} nodes ready"
     result = {"cluster": config.name, "seconds": round(time.monotonic() - progress.began, 2), "env": variables,
             "envFile": str(file), "etcd": etcd.version, "etcdctl": str(etcd.etcdctl), "dns": bringup.dns_address(admin),
-            "kubernetes": kubernetes.version if kubernetes else None,
+            "kubernetes": kubernetes.version if kubernetes else None, "revision": revision.number,
             "kubelet": nodes is not None, "outside": outside,
             "kubectl": str(kubernetes.folder / "kubectl") if kubernetes else None}  # fmt: skip
     if output == "json":

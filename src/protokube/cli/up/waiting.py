@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import time
 from typing import TYPE_CHECKING, Any
 
+from protokube.cli.shared.cluster_view import waits
 from protokube.cli.shared.progress import Progress
 from protokube.errors import ExitCode, Refused, TryLater
 
@@ -41,19 +41,6 @@ def await_quorum(
             )  # fmt: skip
         progress.say((waits(paths) or ["quorum"])[0])
         time.sleep(0.05)
-
-
-def waits(paths: Paths, *kinds: str) -> list[str]:
-    """What the agents wait for; what needs a person comes first."""
-    found = []
-    for file in sorted(paths.hosts.glob("*/run/protokube/status.json")):
-        try:
-            status = json.loads(file.read_text())
-        except (OSError, ValueError):
-            continue
-        notes = [note for kind in kinds or ("needsAPerson", "waiting") for note in status["report"][kind]]
-        found += [f"{status['machine']['name']}: {note.get('about') or note['step']}: {note['text']}" for note in notes]
-    return found
 
 
 def await_ready(progress: Progress, paths: Paths, timeout: float) -> ClusterView:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from protokube.etcd.tls import TlsFiles
 from protokube.host.files import write_atomic
 from protokube.local.base.paths import Paths
 
@@ -27,6 +28,12 @@ def environment(paths: Paths, endpoints: Mapping[str, str]) -> dict[str, str]:
         "ETCDCTL_CERT": str(where / "client.crt"),
         "ETCDCTL_KEY": str(where / "client.key"),
     }
+
+
+def etcd_tls(paths: Paths) -> TlsFiles:
+    """The operator's own certificate for etcd, which `up` writes."""
+    where = folder(paths)
+    return TlsFiles(ca=where / "ca.crt", cert=where / "client.crt", key=where / "client.key")
 
 
 def write_environment(paths: Paths, variables: Mapping[str, str]) -> Path:

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from protokube.errors import ProtokubeError, TryLater
 from protokube.etcd.client import GatewayEtcd
+from protokube.local.base import client_files
 from protokube.local.base.paths import Paths
 from protokube.local.base.processes import processes
 from protokube.local.drill import api_writing
@@ -23,7 +24,7 @@ from protokube.local.drill.api_writing import ApiWriteSession
 from protokube.local.drill.writer import Writer, as_found
 from protokube.local.host import network
 from protokube.local.view.cluster import ClusterView
-from protokube.local.view.look import Looker, client_files
+from protokube.local.view.look import Looker
 from protokube.local.view.values import HostView
 from protokube.providers.clients.local import LocalClient
 
@@ -110,7 +111,7 @@ class LocalGround:
     @contextmanager
     def writing(self, view: ClusterView, key: str) -> Iterator[WriteSession]:
         endpoints = {each.name: each.url for each in view.members if each.key == key}
-        files = client_files(self.paths)
+        files = client_files.etcd_tls(self.paths)
         etcd = GatewayEtcd(endpoints, files, timeout=WRITE_SECONDS)
         reader = GatewayEtcd(endpoints, files, timeout=READ_SECONDS)
         lease, drill = reader.grant(LEASE), secrets.token_hex(4)
@@ -162,7 +163,7 @@ class _LocalOldHost:
     def __init__(self, host: HostView, client_port: int, paths: Paths) -> None:
         assert host.pid is not None
         self._pid = host.pid
-        self._url, self._files = f"https://127.0.0.1:{client_port}", client_files(paths)
+        self._url, self._files = f"https://127.0.0.1:{client_port}", client_files.etcd_tls(paths)
 
     def runs_etcd(self) -> bool:
         return any(_program(each) == "etcd" for each in processes(self._pid))

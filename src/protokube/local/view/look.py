@@ -10,15 +10,14 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
-from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Self
 
 from protokube.config.pki import member_name
 from protokube.errors import ProtokubeError
 from protokube.etcd.client import GatewayEtcd
-from protokube.etcd.tls import TlsFiles
 from protokube.launch.machine import MasterConfig
+from protokube.local.base import client_files
 from protokube.local.base.paths import Paths
 from protokube.local.view import sources
 from protokube.local.view.cluster import ClusterView
@@ -87,6 +86,7 @@ class Looker:
             records=seen.records,
             generations={key: records.get(key) for key in dict.fromkeys(each.key for each in expected)},
             agents=tuple(agents),
+            rollout=sources.rollout(self.paths),
             api_names=wanted.api_names if wanted else (f"api.internal.{self.paths.cluster}",),
             notes=seen.notes,
         )
@@ -134,7 +134,7 @@ class Looker:
 
     def _client(self, name: str, url: str) -> GatewayEtcd:
         if (name, url) not in self._clients:
-            self._clients[name, url] = GatewayEtcd({name: url}, client_files(self.paths), timeout=SECONDS)
+            self._clients[name, url] = GatewayEtcd({name: url}, client_files.etcd_tls(self.paths), timeout=SECONDS)
         return self._clients[name, url]
 
 
@@ -150,12 +150,6 @@ def reason(why: ProtokubeError, member: MemberView) -> str:
     if hung_up:
         return f"nothing answers at {member.dns_name} yet"
     return f"{member.dns_name} does not answer in time" if "timed out" in text else text
-
-
-def client_files(paths: Paths) -> TlsFiles:
-    """The operator's own certificate for etcd, which `up` writes."""
-    folder: Path = paths.root / "client"
-    return TlsFiles(ca=folder / "ca.crt", cert=folder / "client.crt", key=folder / "client.key")
 
 
 def disk_views(
@@ -229,4 +223,4 @@ def _placed(member: str, name: str, cluster: str, disks: Sequence[DiskView]) -> 
     )
 
 
-__all__ = ["ClusterView", "HostView", "Looker", "client_files", "look"]
+__all__ = ["ClusterView", "HostView", "Looker", "look"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from protokube.agent.etcd import agreement
+from protokube.launch.rollout import State
 from protokube.local.view.contradictions import contradictions
 from protokube.local.view.seen import SeenCluster
 from protokube.local.view.values import MemberView
@@ -38,6 +39,9 @@ def lacks(view: SeenCluster) -> Iterator[str]:
         if disk.mark != FORMED and disk.phase not in (Phase.SUPERSEDED.value, Phase.UNUSED.value):
             yield f"{disk.id} ({disk.member}) is marked {disk.mark.partition(':')[0] or 'nothing'}, not {FORMED}"
     yield from _lacks_of_the_api(view)
+    if view.rollout is not None and view.rollout.state is State.ROLLING:
+        turn = f", {view.rollout.turn.name} restarts" if view.rollout.turn else ""
+        yield f"revision {view.rollout.wanted} is being rolled out{turn}"
 
 
 def _silent(view: SeenCluster) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from protokube.agent.report import Note
+from protokube.launch.rollout import Rollout
 from protokube.local.view.values import AgentView, DaemonView, DiskView, HostView, MemberView, OutsideView
 from protokube.members.generation import Generation
 from protokube.members.lostquorum import quorum_of
@@ -42,6 +43,8 @@ class SeenCluster:
     generations: Mapping[str, Generation | None] = field(default_factory=dict)
     """By etcd cluster; None is a record that is missing or cannot be read in full."""
     agents: tuple[AgentView, ...] = ()
+    rollout: Rollout | None = None
+    """Which revision the masters should run; None without a record."""
     api_names: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     """What could not be seen, and why."""

@@ -19,6 +19,8 @@ from typing import Any
 from protokube.agent.report import Note
 from protokube.errors import ProtokubeError
 from protokube.launch.machine import MasterConfig, from_tree
+from protokube.launch.revisions import read_rollout
+from protokube.launch.rollout import Rollout
 from protokube.local.base.db import Database, KeptRecords
 from protokube.local.base.paths import Paths
 from protokube.local.cloud.host_registry import HostRegistry
@@ -193,6 +195,14 @@ def generations(paths: Paths, keys: Sequence[str]) -> dict[str, Generation | Non
     return found
 
 
+def rollout(paths: Paths) -> Rollout | None:
+    """The rollout record; None if there is none, or it cannot be read."""
+    try:
+        return read_rollout(FileStore(paths.store), paths.cluster)
+    except (OSError, ProtokubeError):
+        return None
+
+
 def agent_view(paths: Paths, host: str) -> AgentView | None:
     """The last report of a host's agent; None before its first round, or if it cannot be read.
 
@@ -215,6 +225,7 @@ def read_agent(host: str, status: Row, *, age: float = 0.0) -> AgentView:
         at=float(status["at"]),
         round=int(status["round"]),
         elected=bool(status["elected"]),
+        revision=status.get("revision"),
         age=age,
         next_within=float(status.get("nextWithin", ROUNDS_EVERY)),
         took=float(status.get("took", 0.0)),

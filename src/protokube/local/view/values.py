@@ -147,6 +147,8 @@ class AgentView:
     host: str
     at: float
     """When its round ended, in seconds since 1970 by its own clock, which may be wrong."""
+    revision: int | None = None
+    """The revision of the configuration that it runs."""
     round: int
     elected: bool
     age: float = 0.0

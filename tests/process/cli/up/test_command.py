@@ -9,8 +9,8 @@ import pytest
 from fakes.programs import all_of_etcd
 from protokube.binaries.etcd import ETCD
 from protokube.binaries.progress import Silent
+from protokube.cli.shared.completing import complete_here
 from protokube.cli.up.choosing import (
-    complete_here,
     find_etcd,
     read_spec,
 )

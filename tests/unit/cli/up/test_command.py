@@ -8,8 +8,9 @@ import pytest
 
 from protokube.binaries.product import Release
 from protokube.binaries.progress import Silent
+from protokube.cli.shared.cluster_view import waits
+from protokube.cli.shared.completing import complete_here
 from protokube.cli.up.choosing import (
-    complete_here,
     default_spec,
     find_etcd,
     find_kubernetes,
@@ -18,7 +19,7 @@ from protokube.cli.up.choosing import (
     read_spec,
 )
 from protokube.cli.up.command import need_tools, next_steps
-from protokube.cli.up.waiting import is_ready, waits
+from protokube.cli.up.waiting import is_ready
 from protokube.config.complete import Config
 from protokube.errors import InvalidSpec, Refused
 from protokube.local.base.paths import Paths

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from builders.command import Call
 from builders.config import completed
-from protokube.cli.up.choosing import complete_here, default_spec, read_default_spec, read_spec
+from protokube.cli.shared.completing import complete_here
+from protokube.cli.up.choosing import default_spec, read_default_spec, read_spec
 from protokube.cli.up.existing import (
     ClusterShape,
     existing_cluster,

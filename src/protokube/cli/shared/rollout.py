@@ -1,0 +1,140 @@
+"""Put a revision in force and follow its rollout: what `up` and `rollout undo` share."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from protokube.errors import Refused, TryLater
+
+if TYPE_CHECKING:
+    from protokube.cli.shared.progress import Progress
+    from protokube.etcd import Etcd
+    from protokube.launch.machine import MasterConfig
+    from protokube.launch.plan import ChangePlan
+    from protokube.launch.revisions import Revision
+    from protokube.launch.rollout import Rollout
+    from protokube.local.base.paths import Paths
+    from protokube.store import Store
+
+EVERY = 0.25
+"""Seconds between two reads of the record."""
+ANNOUNCE_EVERY = 5.0
+
+
+def groups_of(wanted: MasterConfig) -> list[str]:
+    """The masters, by their groups."""
+    return list(dict.fromkeys(each.group or each.name for etcd in wanted.etcd for each in etcd.members))
+
+
+def confirm(plan: ChangePlan, cluster: str, *, yes: bool) -> None:
+    """Refused if nothing answers during the change and the user has not accepted that."""
+    if plan.api_away and not yes:
+        raise Refused(
+            f"{cluster} has one master: while it restarts {' and '.join(plan.restarts)}, nothing answers",
+            want="--yes, if that is acceptable now",
+            hint="nothing was written",
+        )
+
+
+def author() -> str:
+    """The person who runs this command: behind sudo, the one who typed it."""
+    try:
+        name = os.environ.get("SUDO_USER") or getpass.getuser()
+    except (OSError, KeyError):  # no such user in the password database
+        name = str(os.getuid())
+    return f"{name}@{socket.gethostname()}"
+
+
+def announce(etcd: Etcd, revision: int) -> None:
+    """Have the agents read the record now; those that are not reached read it within a minute."""
+    from protokube.agent.etcd.presence import ROLLOUT
+
+    with suppress(TryLater, Refused):
+        etcd.put(ROLLOUT, f"{revision} at {time.time():.0f}")
+
+
+def follow(
+    progress: Progress,
+    store: Store,
+    revision: Revision,
+    timeout: float,
+    *,
+    waits: Callable[[], list[str]],
+    announce: Callable[[], None],
+) -> Rollout:
+    """Wait until all masters run the revision, and print the timeline. Refused, with the reason, if it stopped.
+
+    `timeout` is for each step: a rollout of nine masters may take long, as long as it goes on.
+    """
+    from protokube.cli.render.rollout import event_line
+    from protokube.launch.revisions import read_rollout
+    from protokube.launch.rollout import State
+
+    cluster, shown = revision.master.cluster, revision.at - 1.0
+    last = announced = time.monotonic()
+    announce()
+    while True:
+        record = read_rollout(store, cluster)
+        assert record is not None
+        new = [each for each in record.events if each.at > shown]
+        for each in new:
+            progress.note(event_line(each))
+            shown, last = max(shown, each.at), time.monotonic()
+        if record.wanted != revision.number:
+            raise Refused(
+                f"revision {record.wanted} was put in force meanwhile, so {revision.number} is not rolled out",
+                hint="`protokube rollout status` shows what goes on",
+            )
+        if record.state is State.DONE:
+            return record
+        if record.state is State.STOPPED and record.turn is None:
+            raise stopped(record)
+        if time.monotonic() - last > timeout:
+            raise TryLater(
+                f"the rollout of revision {revision.number} has made no progress for {timeout:.0f} s",
+                saw="; ".join(waits()) or "the agents report no wait",
+                hint="it goes on by itself; `protokube rollout status` shows how far it is",
+            )
+        if time.monotonic() - announced > ANNOUNCE_EVERY:
+            announced = time.monotonic()
+            announce()
+        progress.say((waits() or [f"revision {revision.number}"])[0])
+        time.sleep(EVERY)
+
+
+def stopped(record: Rollout) -> Refused:
+    failure = record.failure
+    assert failure is not None
+    return Refused(
+        f"revision {failure.revision} stopped at {failure.name}, which is back on its former revision",
+        saw=failure.text,
+        hint="the other masters were not changed after that; correct the spec and run `up` again, "
+        "or return all of them with `protokube rollout undo`",
+    )
+
+
+def follow_local(progress: Progress, paths: Paths, store: Store, revision: Revision, timeout: float) -> Rollout:
+    """Follow the rollout in a local cluster, which is reached through ports of this machine."""
+    from protokube.cli.shared.cluster_view import waits
+    from protokube.local import bringup
+    from protokube.providers.clients.local import LocalClient
+
+    endpoints = bringup.endpoints(LocalClient(paths.admin_socket, patience=30), revision.master.etcd[0])
+    operator = bringup.etcd_client(paths, endpoints)
+    try:
+        return follow(
+            progress,
+            store,
+            revision,
+            timeout,
+            waits=lambda: waits(paths),
+            announce=lambda: announce(operator, revision.number),
+        )
+    finally:
+        operator.close()

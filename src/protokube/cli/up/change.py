@@ -1,0 +1,126 @@
+"""A changed spec for a cluster that runs: the plan that `up` shows, and the revision that it puts in force."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import click
+
+from protokube.cli.shared.rollout import groups_of
+from protokube.errors import InvalidSpec
+
+if TYPE_CHECKING:
+    from protokube.cli.shared.inputs import Texts
+    from protokube.cli.shared.progress import Progress
+    from protokube.config.complete import Config
+    from protokube.launch.machine import MasterConfig
+    from protokube.launch.plan import ChangePlan
+    from protokube.launch.revisions import Revision
+    from protokube.launch.rollout import Rollout
+    from protokube.local.base.paths import Paths
+    from protokube.store import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Former:
+    """The configuration in force, before this `up`."""
+
+    record: Rollout
+    revision: Revision
+    config: Config
+    newest: int
+    """The greatest number that was given."""
+
+
+def find_former(store: Store, cluster: str) -> Former | None:
+    """None for a new cluster. Its configuration is completed again, to know the reason for each value."""
+    from protokube.cli.shared.completing import complete_revision
+    from protokube.launch.revisions import in_force, numbers
+
+    found = in_force(store, cluster)
+    if found is None:
+        return None
+    record, revision = found
+    return Former(
+        record=record, revision=revision, config=complete_revision(revision), newest=max(numbers(store, cluster))
+    )
+
+
+def refuse_fixed(former: Former | None, config: Config, *, kubernetes: bool) -> None:
+    """InvalidSpec with everything that a living cluster cannot change, before anything is written."""
+    from protokube.launch.plan import refused_fields
+
+    if former is not None and (found := refused_fields(former.config, config, kubernetes=kubernetes)):
+        raise InvalidSpec(found)
+
+
+def plan_change(former: Former, config: Config, wanted: MasterConfig) -> ChangePlan:
+    from protokube.launch.plan import plan
+
+    found = plan(former.config, config, former.revision.master, wanted, groups_of(wanted))
+    if found.refused:
+        raise InvalidSpec(found.refused)
+    return found
+
+
+def make_revision(
+    store: Store, config: Config, wanted: MasterConfig, texts: Texts, versions: tuple[str, str], by: str
+) -> Revision:
+    """The revision for this configuration: the one in force if it is the same, else a new one."""
+    from protokube.launch import revisions
+
+    digest = revisions.digest_of(wanted)
+    known = revisions.in_force(store, config.name)
+    if known is not None and known[1].digest == digest:
+        return known[1]
+    kubernetes, etcd = versions
+    spec = "---\n".join(text if text.endswith("\n") else f"{text}\n" for _, text in texts)
+    return revisions.create_revision(
+        store,
+        config.name,
+        lambda number: revisions.Revision(
+            number=number, digest=digest, author=by, at=time.time(), master=replace(wanted, revision=number),
+            spec=spec, source=texts[0][0] if texts else "", kubernetes=kubernetes, etcd=etcd,
+        ),
+    )  # fmt: skip
+
+
+def show_plan(plan: ChangePlan | None, former: Former | None, output: str, *, dry_run: bool) -> None:
+    """On stdout if it is the result, else beside the progress."""
+    from protokube.cli.render.change import change_tree, render_change
+
+    if output == "json" and dry_run:
+        click.echo(json.dumps(change_tree(plan, *_named(former)) if plan and former else None, indent=2))
+    elif plan is None or former is None:
+        click.echo("there is no such cluster yet: `up` would create it" if dry_run else "", nl=dry_run)
+    elif plan.changes:
+        width = shutil.get_terminal_size().columns
+        lines = render_change(plan, *_named(former), width)
+        click.echo("\n".join([*lines, ""]), err=not dry_run)
+    elif dry_run:
+        click.echo("the same configuration")
+
+
+def _named(former: Former) -> tuple[str, int, int]:
+    """The cluster, and the numbers of the present revision and of the next one."""
+    return former.config.name, former.revision.number, former.newest + 1
+
+
+def roll_out(
+    progress: Progress, paths: Paths, store: Store, revision: Revision, timeout: float, *, running: bool
+) -> None:
+    """Put the revision in force; where masters run, wait until all of them run it."""
+    from protokube.cli.shared.rollout import follow_local
+    from protokube.launch.revisions import put_in_force
+    from protokube.launch.rollout import State
+
+    record = put_in_force(store, revision.master.cluster, revision, running=running)
+    if record.state is State.DONE:
+        return
+    with progress.step(f"revision {revision.number}") as step:
+        follow_local(progress, paths, store, revision, timeout)
+        step.text = f"all masters run revision {revision.number}"
