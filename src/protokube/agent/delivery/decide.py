@@ -146,7 +146,7 @@ def _in_turn(record: Rollout, sight: Sight) -> Action:
 
 def _in_anothers_turn(record: Rollout, sight: Sight) -> Action:
     assert record.turn is not None
-    if sight.turn_is_gone() and sight.elected():
+    if sight.elected() and sight.turn_is_gone():
         return Free(record.turn.name)
     if record.state is State.STOPPED:
         return _stopped(record, sight)

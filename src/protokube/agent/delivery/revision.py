@@ -133,8 +133,10 @@ class Sight:
         turn, edges = self._record.turn, self._round.edges
         cache, now = edges.cache.of(RevisionCache), edges.clock.monotonic()
         known, cache.missed = cache.missed, None  # a failed list restarts the count
+        if turn is None or turn.machine in (edges.presence.live() or ()):
+            return False  # without asking the provider
         machines = {each.id for each in edges.machines.list_machines()}
-        if turn is None or turn.machine in machines or edges.me.id not in machines:
+        if turn.machine in machines or edges.me.id not in machines:
             return False
         cache.missed = Missed(known.times + 1 if known else 1, known.since if known else now)
         if edges.volumes.consistent:

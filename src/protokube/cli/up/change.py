@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from protokube.cli.shared.rollout import groups_of
-from protokube.errors import InvalidSpec
+from protokube.cli.shared.rollout import author, groups_of
+from protokube.errors import InvalidSpec, Refused
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from protokube.cli.shared.inputs import Texts
     from protokube.cli.shared.progress import Progress
     from protokube.config.complete import Config
@@ -50,6 +52,27 @@ def find_former(store: Store, cluster: str) -> Former | None:
     )
 
 
+def refuse_renamed(source: Path, cluster: str) -> None:
+    """Refused if this file brought up another cluster, which still exists: its new name would create a second one."""
+    from protokube.errors import ProtokubeError
+    from protokube.launch.revisions import in_force
+    from protokube.local.base.paths import Paths
+    from protokube.local.choose import clusters
+    from protokube.store.file import FileStore
+
+    for other in clusters():
+        try:
+            known = in_force(FileStore(Paths.of(other).store), other) if other != cluster else None
+        except (ProtokubeError, OSError):  # of another version of protokube, or damaged: nothing is known of its file
+            continue
+        if known is not None and known[1].source == str(source.resolve()):
+            raise Refused(
+                f"{source} brought up {other}, which still exists; a cluster cannot be renamed to {cluster}",
+                hint=f"copy the file to create a second cluster; `protokube down --cluster {other}` removes the first "
+                "with its data",
+            )
+
+
 def refuse_fixed(former: Former | None, config: Config, *, kubernetes: bool) -> None:
     """InvalidSpec with everything that a living cluster cannot change, before anything is written."""
     from protokube.launch.plan import refused_fields
@@ -68,7 +91,7 @@ def plan_change(former: Former, config: Config, wanted: MasterConfig) -> ChangeP
 
 
 def make_revision(
-    store: Store, config: Config, wanted: MasterConfig, texts: Texts, versions: tuple[str, str], by: str
+    store: Store, config: Config, wanted: MasterConfig, texts: Texts, versions: tuple[str, str], source: Path | None
 ) -> Revision:
     """The revision for this configuration: the one in force if it is the same, else a new one."""
     from protokube.launch import revisions
@@ -83,8 +106,8 @@ def make_revision(
         store,
         config.name,
         lambda number: revisions.Revision(
-            number=number, digest=digest, author=by, at=time.time(), master=replace(wanted, revision=number),
-            spec=spec, source=texts[0][0] if texts else "", kubernetes=kubernetes, etcd=etcd,
+            number=number, digest=digest, author=author(), at=time.time(), master=replace(wanted, revision=number),
+            spec=spec, source=str(source.resolve()) if source else "", kubernetes=kubernetes, etcd=etcd,
         ),
     )  # fmt: skip
 

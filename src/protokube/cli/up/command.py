@@ -15,7 +15,15 @@ from protokube.cli.shared.completing import complete_here
 from protokube.cli.shared.options import show_warnings
 from protokube.cli.shared.progress import Progress
 from protokube.cli.shared.root import need_root
-from protokube.cli.up.change import find_former, make_revision, plan_change, refuse_fixed, roll_out, show_plan
+from protokube.cli.up.change import (
+    find_former,
+    make_revision,
+    plan_change,
+    refuse_fixed,
+    refuse_renamed,
+    roll_out,
+    show_plan,
+)
 from protokube.cli.up.choosing import (
     default_spec,
     find_coredns,
@@ -122,6 +130,7 @@ def up(
         parsed = given[0] if given else None
         if spec and parsed:
             check_conflicting_options(parsed.name, name, masters, events=events)
+            refuse_renamed(spec, parsed.name)
         before = existing_cluster(parsed.name if parsed else name)
         release, kubelet = keep_earlier_options(before, parsed, release, kubelet)
         kubernetes = find_kubernetes(parsed, release)
@@ -165,7 +174,7 @@ def up(
         put_config(store, config, texts)
         if kubernetes:
             wanted = replace(wanted, addons=put_addons(store, config.name, all_addons(config, read_manifest)))
-        revision = make_revision(store, config, wanted, texts, (release, etcd.version), rollout.author())
+        revision = make_revision(store, config, wanted, texts, (release, etcd.version), spec)
         wanted = replace(wanted, revision=revision.number)
         prepare.ensure_authorities(store, wanted)
         bringup.write_client(store, paths, wanted)
