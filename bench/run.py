@@ -5,11 +5,12 @@ from __future__ import annotations
 import dns_controller
 import groups
 import local
+import rollout
 import start
 
 
 def main() -> int:
-    results = [start.main(), groups.main(), dns_controller.main(), local.main()]
+    results = [start.main(), groups.main(), dns_controller.main(), local.main(), rollout.main()]
     return 0 if all(results) else 1
 
 
