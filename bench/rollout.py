@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from contextlib import nullcontext
 from pathlib import Path
 
 import local
@@ -61,17 +60,13 @@ def roll_out(paths: Paths, environment: dict[str, str]) -> tuple[WriteLog, Write
         "kubeAPIServer": {"eventTTL": "2h"},
     }
     spec.write_text(SPEC + json.dumps(fields))
-    with Writer(client_of(paths), "/bench/rollout/", every=EVERY) as etcd, _api_writer(paths) as api:
+    with Writer(client_of(paths), "/bench/rollout/", every=EVERY) as etcd, api_writing.writing(paths, "rollout") as api:
         subprocess.run([*local.COMMAND, "up", str(spec)], check=True, env=environment, capture_output=True)
         log, in_api = etcd.stop(), api.writer.stop() if api else None
         assert not (in_api and api and lost(in_api, api.read_back())), "the API lost acknowledged writes"
     assert not lost(log, as_found(client_of(paths).read("/bench/rollout/"))), "etcd lost acknowledged writes"
     spec.unlink()
     return log, in_api
-
-
-def _api_writer(paths: Paths):  # type: ignore[no-untyped-def]
-    return api_writing.writing(paths, "rollout") if client_files.api_server(paths) else nullcontext()
 
 
 def client_of(paths: Paths) -> GatewayEtcd:

@@ -29,4 +29,7 @@ class ModelProcesses:
         process = self._stage.etcd[key].processes.get(self._machine.id)
         if process is None:
             return Runs.NOT
-        return Runs.CURRENT if process.pod.text == command.manifest.read_text() else Runs.OLD
+        try:
+            return Runs.CURRENT if process.pod.text == command.manifest.read_text() else Runs.OLD
+        except OSError:
+            return Runs.NOT

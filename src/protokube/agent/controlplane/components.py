@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from protokube.agent import links
-from protokube.agent.controlplane import key_folders, keys, manifest_files, manifestguard, restarts
+from protokube.agent.controlplane import drift, key_folders, keys, manifest_files, manifestguard, restarts
 from protokube.agent.round import Round
 from protokube.config.places import own_folder
 from protokube.errors import Refused
@@ -54,8 +54,12 @@ def sync(round_: Round) -> None:
         each = with_read_files(each, own_files(round_))
         place = round_.edges.inside(f"{links.DIRECTORY}/{each.file_name}")
         place.parent.mkdir(parents=True, exist_ok=True)
-        if manifest_files.write(place, pod(each), staging=round_.edges.inside(STAGING)):
+        text = pod(each)
+        written = manifest_files.write(place, text, staging=round_.edges.inside(STAGING))
+        drift.note(round_, f"{links.DIRECTORY}/{each.file_name}", text.encode(), written=written)
+        if written:
             round_.report.done(STEP, "manifest written", each.name)
+    drift.sync(round_)
 
 
 def with_advertised_address(component: ComponentPod, address: str) -> ComponentPod:
@@ -144,4 +148,6 @@ def _write(round_: Round, path: str, data: bytes, mode: int) -> bool:
     if ".." in PurePosixPath(path).parts:
         raise Refused(f"{path} is no place for a file", hint="write the path without `..`")
     place.parent.mkdir(parents=True, exist_ok=True)
-    return write_atomic(place, data, mode)
+    written = write_atomic(place, data, mode)
+    drift.note(round_, path, data, written=written)
+    return written

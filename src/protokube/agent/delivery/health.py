@@ -38,7 +38,7 @@ LINES, LENGTH = 3, 200
 """Of a log: how many of its last lines are shown, and how much of each."""
 CRI = re.compile(r"\d{4}-\d\d-\d\dT\S+ (?:stdout|stderr) [FP]\S* ?")
 STEPS = ("etcd", "components", "kubelet")
-NAMESPACE, ETCD_CONTAINER = "kube-system", "etcd-container"
+NAMESPACE, ETCD_CONTAINER, CONFIG_FILE = "kube-system", "etcd-container", "ETCD_CONFIG_FILE"
 
 
 @dataclass(slots=True)
@@ -131,19 +131,9 @@ def _serves(round_: Round) -> bool:
 
 
 def _member(round_: Round, disk: MountedVolume) -> Iterator[Trouble]:
-    pod = disk.etcd.pod
-    command = Command(
-        program="etcd",
-        arguments=(),
-        environment={name: value for name, value in pod.environment.items() if name == "ETCD_CONFIG_FILE"},
-        manifest=disk.point / MANIFESTS / pod.file_name,
-    )
-    log = (pod.name, ETCD_CONTAINER)
-    runs = mounted_volumes.on_volume(
-        lambda: round_.edges.processes.runs(command), f"reading the manifest on {disk.point}", SECONDS
-    )
-    if runs is not Runs.CURRENT:
-        yield Trouble(disk.name, runs.value, log, ended=runs is Runs.NOT)
+    log = (disk.etcd.pod.name, ETCD_CONTAINER)
+    if unlike := next(_unlike_manifest(round_, _etcd_command(disk), disk.name, log), None):
+        yield unlike
         return
     client = round_.edges.etcd[disk.etcd.key]
     try:
@@ -159,19 +149,36 @@ def _member(round_: Round, disk: MountedVolume) -> Iterator[Trouble]:
 
 
 def _component(round_: Round, component: ComponentPod) -> Iterator[Trouble]:
+    pod = _pod_of(component.name)
+    if unlike := next(_unlike_manifest(round_, _command(round_, component), component.name, pod), None):
+        yield unlike
+    elif component.probe and component.name != API_SERVER and (why := round_.edges.probe(component.probe)):
+        yield Trouble(component.name, why, pod)
+
+
+def _unlike_manifest(round_: Round, command: Command, what: str, pod: tuple[str, str]) -> Iterator[Trouble]:
+    runs = mounted_volumes.on_volume(  # etcd's manifest is on its volume, whose disk may hang
+        lambda: round_.edges.processes.runs(command), f"reading {command.manifest}", SECONDS
+    )
+    if runs is not Runs.CURRENT:
+        yield Trouble(what, runs.value, pod, ended=runs is Runs.NOT)
+
+
+def _etcd_command(disk: MountedVolume) -> Command:
+    pod = disk.etcd.pod
+    file = {name: value for name, value in pod.environment.items() if name == CONFIG_FILE}
+    return Command(program="etcd", arguments=(), environment=file, manifest=disk.point / MANIFESTS / pod.file_name)
+
+
+def _command(round_: Round, component: ComponentPod) -> Command:
     flags = components.with_advertised_address(component, round_.edges.me.address).flags
     start, *more = component.program or (f"{PROGRAMS}/{component.name}",)
-    command = Command(
+    return Command(
         program="" if component.program else start.rpartition("/")[2],
         arguments=(*more, *words(flags)),
         environment={},
         manifest=round_.edges.inside(f"{links.DIRECTORY}/{component.file_name}"),
     )
-    runs = round_.edges.processes.runs(command)
-    if runs is not Runs.CURRENT:
-        yield Trouble(component.name, runs.value, _pod_of(component.name), ended=runs is Runs.NOT)
-    elif component.probe and component.name != API_SERVER and (why := round_.edges.probe(component.probe)):
-        yield Trouble(component.name, why, _pod_of(component.name))
 
 
 def _kubelet(round_: Round) -> str:
@@ -190,6 +197,15 @@ def _kubelet(round_: Round) -> str:
 
 def _pod_of(name: str) -> tuple[str, str]:
     return name, name
+
+
+def drift(round_: Round) -> Iterator[Trouble]:
+    """What runs otherwise than its manifest says, although nothing restarts here."""
+    for disk in round_.mounted:
+        if links.is_linked(round_, disk):
+            yield from _unlike_manifest(round_, _etcd_command(disk), disk.name, (disk.etcd.pod.name, ETCD_CONTAINER))
+    for component in round_.wanted.components:
+        yield from _unlike_manifest(round_, _command(round_, component), component.name, _pod_of(component.name))
 
 
 def broken(round_: Round, found: Trouble, lasted: float) -> str:

@@ -34,6 +34,7 @@ from protokube.launch.revisions import Revision
 from protokube.launch.rollout import Failure, Rollout, State, Turn
 
 STEP = "revision"
+RESTART = "see whether the kubelet runs and can start it; its log has the reason"
 EVERY, SOON = 60.0, 2.0
 """Seconds between two reads of the record; and between two rounds while a rollout concerns this master."""
 LISTS, GONE = 4, 60.0
@@ -49,6 +50,11 @@ class RevisionCache(StepCache):
     """The wanted revision, once it was read."""
     withdrawn: bool = False
     """What only the former revision had was removed."""
+    looked: float | None = None
+    """When processes were last compared with their manifests."""
+    seen: tuple[str, ...] = ()
+    drift: tuple[str, ...] = ()
+    """What differed then; and what differed the time before, too."""
     missed: Missed | None = None
     """How long the machine whose turn it is has been in no list."""
 
@@ -63,10 +69,26 @@ def sync(round_: Round) -> None:
     record = _record(round_)
     if record is None:
         return
+    if record.turn is None:
+        _report_drift(round_)
     action = decide(record, Sight(round_, record))
     if not isinstance(action, Nothing):
         round_.within(SOON)
     apply(round_, record, action)
+
+
+def _report_drift(round_: Round) -> None:
+    """Twice in a row, a minute apart: a component that was just restarted for another reason is none."""
+    cache, now = round_.edges.cache.of(RevisionCache), round_.edges.clock.monotonic()
+    if not is_recent(cache.looked, now, EVERY):
+        cache.looked = now
+        try:
+            found = tuple(each.what for each in health.drift(round_) if not each.ended)
+        except TryLater:  # a disk that does not answer is reported elsewhere
+            found = ()
+        cache.drift, cache.seen = tuple(each for each in found if each in cache.seen), found
+    for what in cache.drift:
+        round_.report.warn(STEP, "it runs with other arguments than its manifest has", what, RESTART)
 
 
 def _record(round_: Round) -> Rollout | None:
