@@ -8,10 +8,12 @@ turn: a second master must not restart while the first is down, however long tha
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field, replace
+import math
+from dataclasses import asdict, dataclass, field, fields, replace
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
+T = TypeVar("T", "Turn", "Failure", "Event")
 EVENTS = 50
 """The newest events are kept."""
 
@@ -108,20 +110,40 @@ def decode(data: bytes) -> Rollout | None:
     try:
         tree = json.loads(data)
         return _rollout(tree)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         return None
 
 
 def _rollout(tree: dict[str, Any]) -> Rollout:
-    turn, failure = tree.get("turn"), tree.get("failure")
+    turn, failure = tree["turn"], tree["failure"]
     record = Rollout(
-        wanted=int(tree["wanted"]),
-        before=int(tree["before"]),
+        wanted=_number(tree["wanted"]),
+        before=_number(tree["before"]),
         state=State(tree["state"]),
-        turn=Turn(**turn) if turn else None,
-        failure=Failure(**failure) if failure else None,
-        events=tuple(Event(**each) for each in tree.get("events", ())),
+        turn=None if turn is None else _part(Turn, turn),
+        failure=None if failure is None else _part(Failure, failure),
+        events=tuple(_part(Event, each) for each in tree["events"]),
     )
     if record.wanted < 1 or record.before < 0:
         raise ValueError("no revision has such a number")
     return record
+
+
+def _number(value: object) -> int:
+    if type(value) is not int:  # a bool is an int, too
+        raise TypeError("a revision has a whole number")
+    return value
+
+
+def _part(kind: type[T], tree: dict[str, Any]) -> T:
+    """Check each value: a turn whose machine is no name would be nobody's, and never end."""
+    made = kind(**tree)
+    for each in fields(kind):
+        value = getattr(made, each.name)
+        if each.type == "str" and not isinstance(value, str):
+            raise TypeError(f"{each.name} is no text")
+        if each.type == "int":
+            _number(value)
+        if each.type == "float" and (isinstance(value, bool) or not math.isfinite(value)):
+            raise TypeError(f"{each.name} is no time")
+    return made
