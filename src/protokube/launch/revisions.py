@@ -60,7 +60,9 @@ def decode_revision(data: bytes) -> Revision:
     try:
         tree: dict[str, Any] = json.loads(data)
         master = from_tree(tree["master"])
-        found = Revision(**tree | {"master": replace(master, revision=int(tree["number"]))})
+        if type(tree["number"]) is not int or tree["number"] < 0:
+            raise ValueError(f"{tree['number']} is no number of a revision")
+        found = Revision(**tree | {"master": replace(master, revision=tree["number"])})
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise InvalidRequest(f"this is no revision: {error}", hint="restore it from a backup of the store") from error
     if digest_of(found.master) != found.digest:
@@ -72,13 +74,22 @@ def decode_revision(data: bytes) -> Revision:
 
 
 def read_revision(store: Store, cluster: str, number: int) -> Revision:
-    return decode_revision(store.read(layout.revision(cluster, number)).data)
+    """InvalidRequest if it cannot be read, or is another one: an agent would take that one again and again."""
+    path = layout.revision(cluster, number)
+    found = decode_revision(store.read(path).data)
+    if (found.master.cluster, found.number) != (cluster, number):
+        raise InvalidRequest(
+            f"{path} is revision {found.number} of {found.master.cluster}",
+            saw=f"{path} in {store.url}",
+            hint="restore it from a backup of the store",
+        )
+    return found
 
 
 def numbers(store: Store, cluster: str) -> list[int]:
     """The numbers of all revisions, ascending."""
     names = (path.rpartition("/")[2] for path in store.list_paths(layout.revisions(cluster)))
-    return sorted(int(name.removesuffix(".json")) for name in names if name.removesuffix(".json").isdigit())
+    return sorted(int(name.removesuffix(".json")) for name in names if name.removesuffix(".json").isdecimal())
 
 
 def read_rollout(store: Store, cluster: str) -> Rollout | None:
