@@ -1,0 +1,281 @@
+"""Masters that fail, restart and are replaced at any moment of a rollout, and operators who do not wait for its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from builders.examples import examples
+from protokube.agent.delivery.decide import (
+    Action,
+    Complete,
+    EndTurn,
+    Free,
+    GoBack,
+    Nothing,
+    Person,
+    Stop,
+    Switch,
+    TakeTurn,
+    Wait,
+    decide,
+)
+from protokube.launch.rollout import Failure, Rollout, State, Turn
+
+PATIENCE = 3
+"""Ticks after which a master gives a revision up."""
+NUMBER = st.integers(0, 2)
+
+
+@dataclass(frozen=True)
+class Revision:
+    """As much of one as matters here."""
+
+    flags: int
+    """What is read at a start: another value restarts something."""
+    comes_up: bool = True
+    fixed: int = 0
+    """What no living cluster can change."""
+
+
+@dataclass
+class Master:
+    """One machine with its disk; `pending` is what its agent has decided and not yet done."""
+
+    id: str
+    mine: int
+    former: int | None = None
+    up: bool = True
+    """What has nothing to do with revisions is well."""
+    starting: int = 0
+    """Ticks until what restarted answers."""
+    ill_for: int = 0
+    """Ticks, as its agent counts them."""
+    unsettled: bool = False
+    """It restarted something for a revision, and was not healthy since."""
+    pending: tuple[Rollout, Action] | None = None
+
+
+@dataclass
+class Sight:
+    world: World
+    me: Master
+    record: Rollout
+    machine: str = field(init=False)
+    mine: int = field(init=False)
+    former: int | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.machine, self.mine, self.former = self.me.id, self.me.mine, self.me.former
+
+    def restarts(self) -> tuple[str, ...]:
+        return ("etcd main",) if self.world.differs(self.me.mine, self.record.wanted) else ()
+
+    def forbidden(self) -> tuple[str, ...]:
+        known = self.world.revisions
+        return ("the name",) if known[self.me.mine].fixed != known[self.record.wanted].fixed else ()
+
+    def others(self) -> str:
+        ill = [each.id for each in self.world.masters if each.id != self.me.id and not self.world.healthy(each)]
+        return f"{ill[0]} does not answer" if self.restarts() and ill else ""
+
+    def own(self) -> str:
+        return "" if self.world.healthy(self.me) else "etcd: it does not run"
+
+    def broken(self) -> str:
+        return "etcd: it does not run" if self.me.ill_for >= PATIENCE else ""
+
+    def turn_is_gone(self) -> bool:
+        return self.record.turn is not None and self.record.turn.machine not in self.world.existing()
+
+    def elected(self) -> bool:
+        return self.world.elected == self.me.id
+
+    def behind(self) -> str:
+        late = [each.id for each in self.world.masters if each.mine != self.record.wanted]
+        return f"{late[0]} does not run it yet" if late else ""
+
+
+class World:
+    """Three masters, the store, and which revisions there are."""
+
+    def __init__(self) -> None:
+        self.revisions = {1: Revision(flags=1)}
+        self.record = Rollout(wanted=1, state=State.DONE)
+        self.masters = [Master(f"i-{number}", mine=1) for number in range(3)]
+        self.elected = "i-0"
+        self.made = 3
+
+    def existing(self) -> set[str]:
+        return {each.id for each in self.masters}
+
+    def differs(self, one: int, other: int) -> bool:
+        return self.revisions[one].flags != self.revisions[other].flags
+
+    def healthy(self, master: Master) -> bool:
+        return master.up and not master.starting and self.revisions[master.mine].comes_up
+
+    def settle(self) -> None:
+        for each in self.masters:
+            each.unsettled = each.unsettled and not self.healthy(each)
+
+    def tick(self) -> None:
+        for each in self.masters:
+            each.starting = max(each.starting - 1, 0)
+            each.ill_for = 0 if self.healthy(each) else each.ill_for + 1
+        self.settle()
+
+    def look(self, master: Master) -> None:
+        master.pending = (self.record, decide(self.record, Sight(self, master, self.record)))
+
+    def act(self, master: Master, *, lost: bool = False) -> bool:
+        """Carry out what was decided; whether that changed anything. `lost`: the agent dies right before the end."""
+        if master.pending is None:
+            return False
+        (seen, action), master.pending = master.pending, None
+        match action:
+            case Nothing() | Wait() | Person():
+                return False
+            case Switch(number):
+                master.former = master.mine
+                if not lost:
+                    self._run(master, number)
+                return True
+            case GoBack():
+                assert master.former is not None
+                if not lost:
+                    self._run(master, master.former)
+                return True
+            case _:
+                return self._write(master, seen, action)
+
+    def _run(self, master: Master, number: int) -> None:
+        assert number != master.mine, "an agent restarts to run the same"
+        if self.differs(master.mine, number):
+            master.unsettled, master.starting = True, 2
+        master.mine, master.ill_for = number, 0
+
+    def _write(self, master: Master, seen: Rollout, action: Action) -> bool:
+        if self.record != seen:
+            return False  # another writer was faster
+        match action:
+            case TakeTurn():
+                after = seen.taken(Turn(machine=master.id, name=master.id, at=0.0), "")
+            case EndTurn(text):
+                assert seen.turn is not None
+                assert seen.turn.machine == master.id
+                after = seen.ended(0.0, master.id, text)
+            case Stop(text):
+                failure = Failure(machine=master.id, name=master.id, revision=master.mine, text=text)
+                after = seen.stopped(failure, 0.0)
+            case Free():
+                assert seen.turn is not None
+                assert seen.turn.machine not in self.existing(), "a turn ended whose machine exists"
+                after = seen.ended(0.0, master.id, "")
+            case _:
+                assert isinstance(action, Complete)
+                after = seen.completed(0.0, master.id)
+        assert after != seen, f"{action} changes nothing"
+        self.record = after
+        return True
+
+    def put_in_force(self, revision: Revision) -> None:
+        number = max(self.revisions) + 1
+        self.revisions[number] = revision
+        self.record = self.record.begun(number, 0.0, "anna")
+
+    def replace_machine(self, number: int) -> None:
+        self.masters[number] = Master(f"i-{self.made}", mine=self.record.at_boot(), starting=2)
+        self.made += 1
+
+
+class AnyRollout(RuleBasedStateMachine):
+    @initialize()
+    def begin(self) -> None:
+        self.world = World()
+
+    @rule(flags=st.integers(1, 3), comes_up=st.booleans(), fixed=st.sampled_from([0, 0, 0, 1]))
+    def an_operator_puts_a_revision_in_force(self, flags: int, comes_up: bool, fixed: int) -> None:
+        known = {each.flags: each.comes_up for each in self.world.revisions.values()}
+        self.world.put_in_force(Revision(flags, known.get(flags, comes_up), fixed))
+
+    @rule()
+    def an_operator_tries_again(self) -> None:
+        if self.world.record.state is State.STOPPED:
+            self.world.record = self.world.record.begun(self.world.record.wanted, 0.0, "anna")
+
+    @rule(which=NUMBER)
+    def a_round(self, which: int) -> None:
+        self.world.look(self.world.masters[which])
+        self.world.act(self.world.masters[which])
+
+    @rule(which=NUMBER)
+    def a_round_begins(self, which: int) -> None:
+        self.world.look(self.world.masters[which])
+
+    @rule(which=NUMBER, lost=st.booleans())
+    def it_ends(self, which: int, lost: bool) -> None:
+        self.world.act(self.world.masters[which], lost=lost)
+
+    @rule(which=NUMBER)
+    def an_agent_dies(self, which: int) -> None:
+        master = self.world.masters[which]
+        master.pending, master.ill_for = None, 0
+
+    @rule(which=NUMBER, up=st.booleans())
+    def a_master_falls_ill_or_gets_well(self, which: int, up: bool) -> None:
+        self.world.masters[which].up = up
+        self.world.settle()
+
+    @rule(which=NUMBER)
+    def a_machine_is_replaced(self, which: int) -> None:
+        self.world.replace_machine(which)
+
+    @rule(which=NUMBER)
+    def another_is_elected(self, which: int) -> None:
+        self.world.elected = self.world.masters[which].id
+
+    @rule(ticks=st.integers(1, PATIENCE + 1))
+    def time_passes(self, ticks: int) -> None:
+        for _ in range(ticks):
+            self.world.tick()
+
+    @invariant()
+    def at_most_one_master_is_away_for_a_rollout(self) -> None:
+        assert sum(each.unsettled for each in self.world.masters) <= 1
+
+    def teardown(self) -> None:
+        """Everybody is well from now on: it comes to an end, and not to a loop."""
+        world = getattr(self, "world", None)
+        if world is None:
+            return
+        for each in world.masters:
+            each.up, each.pending = True, None
+        world.elected = world.masters[0].id
+        quiet = 0
+        for _ in range(200):
+            acted = False
+            for each in world.masters:
+                world.look(each)
+                acted |= world.act(each)
+                self.at_most_one_master_is_away_for_a_rollout()
+            world.tick()
+            quiet = 0 if acted else quiet + 1
+            if quiet > 2 * PATIENCE:
+                break
+        else:
+            raise AssertionError(f"it goes on for ever: {[each.text for each in world.record.events[-6:]]}")
+        self.check_end(world)
+
+    def check_end(self, world: World) -> None:
+        record, running = world.record, {each.mine for each in world.masters}
+        fixed = any(world.revisions[each].fixed != world.revisions[record.wanted].fixed for each in running)
+        if record.state is State.STOPPED or fixed:
+            return
+        assert (running, record.state, record.turn) == ({record.wanted}, State.DONE, None), replace(record, events=())
+
+
+AnyRollout.TestCase.settings = examples(60, stateful_step_count=40)
+TestAnyRollout = AnyRollout.TestCase
