@@ -6,16 +6,14 @@ import json
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
 from itertools import count
 from typing import Any
 
 import pytest
 
-from builders.config import completed
+from builders.revisions import CLUSTER, LosingStore, a_master, a_revision, keep
 from protokube.errors import InvalidRequest, Refused, TryLater
 from protokube.launch import revisions
-from protokube.launch.derive import from_config, master_kubelets
 from protokube.launch.machine import MasterConfig, to_tree
 from protokube.launch.revisions import (
     Revision,
@@ -35,14 +33,7 @@ from protokube.launch.rollout import Failure, Rollout, State, Turn, encode
 from protokube.store import AlreadyThere, Changed, NotThere, Unsure, Version, layout
 from protokube.store.memory import MemoryStore
 
-CLUSTER = "laptop"
 FAILURE = Failure(machine="i-1", name="master-a", revision=2, text="etcd: it does not run")
-
-
-@cache
-def a_master() -> MasterConfig:
-    config = completed(cloud="local", masters=3, name=CLUSTER)
-    return replace(from_config(config), kubelets=master_kubelets(config))
 
 
 def with_port(port: int) -> MasterConfig:
@@ -50,44 +41,9 @@ def with_port(port: int) -> MasterConfig:
     return replace(a_master(), api_port=port)
 
 
-def a_revision(number: int = 1, master: MasterConfig | None = None, **fields: Any) -> Revision:
-    master = replace(master or a_master(), revision=number)
-    given = {"digest": digest_of(master), "author": "anna@laptop", "at": 100.0 * number, "spec": "kind: Cluster\n"}
-    return Revision(number=number, master=master, **{**given, **fields})
-
-
 @pytest.fixture
 def store(request: pytest.FixtureRequest) -> MemoryStore:
     return MemoryStore(request.node.name)
-
-
-def kept(store: MemoryStore, *made: Revision) -> None:
-    for each in made:
-        store.create(layout.revision(CLUSTER, each.number), encode_revision(each))
-
-
-class Losing(MemoryStore):
-    """A store some of whose writes get no answer: `lost` says for each write whether it is done, or answered."""
-
-    def __init__(self, name: str, *lost: str) -> None:
-        super().__init__(name)
-        self.lost = list(lost)
-
-    def create(self, path: str, data: bytes) -> Version:
-        return self._lose(lambda: super(Losing, self).create(path, data))
-
-    def replace(self, path: str, data: bytes, seen: Version) -> Version:
-        return self._lose(lambda: super(Losing, self).replace(path, data, seen))
-
-    def _lose(self, write: Callable[[], Version]) -> Version:
-        match self.lost.pop(0) if self.lost else "":
-            case "before":
-                raise Unsure("no answer")
-            case "after":
-                write()
-                raise Unsure("no answer")
-            case _:
-                return write()
 
 
 # One revision.
@@ -195,7 +151,7 @@ def test_a_revision_that_is_not_there_is_said_to_be_missing(store: MemoryStore) 
 
 
 def test_numbers_are_those_of_revisions_and_ignore_what_else_lies_there(store: MemoryStore) -> None:
-    kept(store, a_revision(10), a_revision(2), a_revision(1_000_000))
+    keep(store, a_revision(10), a_revision(2), a_revision(1_000_000))
     for name in ("notes.txt", "000003.json.bak", "000004.json~", "²", "-5.json"):
         store.put(f"{layout.revisions(CLUSTER)}/{name}", b"")
     store.put(layout.revision("laptop2", 77), b"")
@@ -223,7 +179,7 @@ def test_a_number_is_given_once_however_many_operators_ask_at_the_same_time(stor
 
 def test_a_number_is_not_given_again_though_its_revision_was_never_put_in_force(store: MemoryStore) -> None:
     create_revision(store, CLUSTER, a_revision)
-    kept(store, a_revision(41))
+    keep(store, a_revision(41))
 
     assert create_revision(store, CLUSTER, a_revision).number == 42
 
@@ -233,7 +189,7 @@ def test_an_operator_who_is_always_too_late_is_told_to_run_it_again(store: Memor
 
     def slow(_number: int) -> Revision:
         made = a_revision(next(rivals))
-        kept(store, made)  # a rival is faster, each time
+        keep(store, made)  # a rival is faster, each time
         return made
 
     with pytest.raises(TryLater, match="are being changed by others"):
@@ -241,7 +197,7 @@ def test_an_operator_who_is_always_too_late_is_told_to_run_it_again(store: Memor
 
 
 def test_history_has_all_that_can_be_read(store: MemoryStore) -> None:
-    kept(store, a_revision(1), a_revision(4))
+    keep(store, a_revision(1), a_revision(4))
     store.put(layout.revision(CLUSTER, 2), b"damaged")
     store.put(layout.revision(CLUSTER, 3), encode_revision(a_revision(1)))
 
@@ -257,7 +213,7 @@ def test_before_the_first_revision_there_is_no_record_and_nothing_in_force(store
 
 
 def test_what_is_in_force_is_the_record_and_the_revision_that_it_names(store: MemoryStore) -> None:
-    kept(store, a_revision(1), a_revision(2, with_port(444)))
+    keep(store, a_revision(1), a_revision(2, with_port(444)))
     put_in_force(store, CLUSTER, a_revision(1), running=False)
     put_in_force(store, CLUSTER, a_revision(2, with_port(444)), running=True)
     found = in_force(store, CLUSTER)
@@ -324,7 +280,7 @@ def test_without_masters_that_run_a_revision_is_done_at_once(store: MemoryStore)
 @pytest.mark.parametrize("first", ["", "before", "after"])
 @pytest.mark.parametrize("second", ["", "before", "after"])
 def test_a_lost_answer_puts_nothing_in_force_twice(request: pytest.FixtureRequest, first: str, second: str) -> None:
-    store = Losing(request.node.name, first)
+    store = LosingStore(request.node.name, first)
     put_in_force(store, CLUSTER, a_revision(1), running=False)
     store.lost = [second]
 
@@ -336,7 +292,7 @@ def test_a_lost_answer_puts_nothing_in_force_twice(request: pytest.FixtureReques
 
 @pytest.mark.parametrize("lost", ["", "before", "after"])
 def test_a_revision_that_stopped_is_rolled_out_again(request: pytest.FixtureRequest, lost: str) -> None:
-    store = Losing(request.node.name)
+    store = LosingStore(request.node.name)
     put_in_force(store, CLUSTER, a_revision(1), running=False)
     put_in_force(store, CLUSTER, a_revision(2), running=True)
     change_rollout(store, CLUSTER, lambda known: known.stopped(FAILURE, 5.0))
