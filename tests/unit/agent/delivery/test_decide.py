@@ -167,12 +167,11 @@ def test_an_idle_master_asks_nobody() -> None:
     assert sees.asked == []
 
 
-def test_whether_a_machine_is_gone_is_asked_before_who_is_elected() -> None:
-    """A count of complete lists that lack it goes on at each master: whoever is elected then knows."""
+def test_only_the_elected_master_asks_the_provider_for_the_machine_whose_turn_it_is() -> None:
     sees = Sees()
     decide(a_record(turn=THEIRS), sees)
 
-    assert sees.asked == ["turn is gone"]
+    assert sees.asked == ["elected"]
 
 
 words = st.sampled_from(["", "etcd: it does not run"])
