@@ -116,16 +116,16 @@ def show_plan(plan: ChangePlan | None, former: Former | None, output: str, *, dr
     """On stdout if it is the result, else beside the progress."""
     from protokube.cli.render.change import change_tree, render_change
 
-    if output == "json" and dry_run:
-        click.echo(json.dumps(change_tree(plan, *_named(former)) if plan and former else None, indent=2))
-    elif plan is None or former is None:
-        click.echo("there is no such cluster yet: `up` would create it" if dry_run else "", nl=dry_run)
+    if plan is None or former is None:
+        lines = ["there is no such cluster yet: `up` would create it"] if dry_run else []
     elif plan.changes:
-        width = shutil.get_terminal_size().columns
-        lines = render_change(plan, *_named(former), width)
-        click.echo("\n".join([*lines, ""]), err=not dry_run)
-    elif dry_run:
-        click.echo("the same configuration")
+        lines = [*render_change(plan, *_named(former), shutil.get_terminal_size().columns), ""]
+    else:
+        lines = ["the same configuration"] if dry_run else []
+    if dry_run and output == "json":
+        lines = [json.dumps(change_tree(plan, *_named(former)) if plan and former else None, indent=2)]
+    for line in lines:
+        click.echo(line, err=not dry_run)
 
 
 def _named(former: Former) -> tuple[str, int, int]:
