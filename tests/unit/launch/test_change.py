@@ -85,7 +85,7 @@ def test_a_label_that_only_the_agent_may_set_restarts_nothing() -> None:
 
 
 def test_a_label_that_the_kubelet_sets_restarts_it() -> None:
-    zone = {"role": "Master", "zones": ["us-east-1a"]}
+    zone: dict[str, Any] = {"role": "Master", "zones": ["us-east-1a"]}
     before, after = a_master(a_group("masters", **zone)), a_master(a_group("masters", **zone, nodeLabels={"rack": "7"}))
     assert restarts(before, after) == ("kubelet",)
 
