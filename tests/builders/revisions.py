@@ -25,7 +25,7 @@ def a_master() -> MasterConfig:
     return replace(from_config(config), kubelets=master_kubelets(config))
 
 
-def with_settings(wanted: MasterConfig | None = None, **settings: Any) -> MasterConfig:
+def with_settings(wanted: MasterConfig | None = None, /, **settings: Any) -> MasterConfig:
     """Masters that run etcd alone, with other settings: what has to restart is `etcd main`."""
     wanted = wanted or wanted_of()
     main = wanted.etcd[0]

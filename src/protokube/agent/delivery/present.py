@@ -74,12 +74,17 @@ def take(root: Path, revision: Revision) -> None:
 
 
 def go_back(root: Path) -> Revision:
-    """Make the former revision the present one. InvalidRequest if there is none."""
-    data = read_or_none(root / FORMER)
+    """Make the former revision the present one. InvalidRequest if there is none.
+
+    The one that is left becomes the former, so that what only it had is removed; last, so that no crash loses the way.
+    """
+    left, data = read_or_none(root / PRESENT), read_or_none(root / FORMER)
     if data is None:
         raise InvalidRequest("this master has no former revision", hint="put one in force: `protokube rollout undo`")
     found = decode_revision(data)
     _write(root / PRESENT, data)
+    if left is not None:
+        _write(root / FORMER, left)
     return found
 
 
