@@ -79,12 +79,13 @@ def _is_needed(round_: Round) -> bool:
 
 def _other_voters(round_: Round, etcd: EtcdCluster) -> str:
     own = {disk.member.name for disk in round_.mounted if disk.etcd.key == etcd.key}
+    good = round_.edges.cache.of(HealthCache).good
     try:
         listed = round_.edges.etcd[etcd.key].members() if len(etcd.members) > 1 else ()
     except (TryLater, Refused) as error:
+        good[etcd.key] = 0
         return f"etcd {etcd.key} has no quorum: {error.message}"
     statuses = round_.edges.etcd[etcd.key].survey(SECONDS) if listed else {}
-    good = round_.edges.cache.of(HealthCache).good
     for each in listed:
         if each.name not in own and (why := lagging(each, statuses)):
             good[etcd.key] = 0
@@ -115,7 +116,9 @@ def lagging(member: Listed, statuses: Mapping[str, Status]) -> str:
 
 def troubles(round_: Round) -> Iterator[Trouble]:
     """What on this master is not healthy with the revision that it runs, in the order in which things come up."""
-    yield from (Trouble(each.about or each.step, each.text) for each in round_.report.waits if each.step in STEPS)
+    report = round_.report
+    aborted = (*report.bugs, *(each for each in report.person if not each.about))  # what comes after was not written
+    yield from (Trouble(each.about or each.step, each.text) for each in (*report.waits, *aborted) if each.step in STEPS)
     for disk in round_.mounted:
         yield from _member(round_, disk)
     for component in round_.wanted.components:
@@ -208,9 +211,13 @@ def drift(round_: Round) -> Iterator[Trouble]:
         yield from _unlike_manifest(round_, _command(round_, component), component.name, _pod_of(component.name))
 
 
-def broken(round_: Round, found: Trouble, lasted: float) -> str:
-    """What does not come up, with the last lines of its log; "" while it may still."""
-    if lasted < (ENDED if found.ended else STUCK):
+def broken(round_: Round, found: Trouble, lasted: float, down: float) -> str:
+    """What does not come up, with the last lines of its log; "" while it may still.
+
+    `lasted`: since something is not healthy. `down`: since this does not run; the old process may take long to end, and
+    then nothing runs until the new one starts.
+    """
+    if lasted < STUCK and down < ENDED:
         return ""
     logged = _logged(round_, found)
     return f"{found} after {lasted:.0f} s{f'; it logged: {logged}' if logged else ''}"

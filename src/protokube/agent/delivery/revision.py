@@ -149,7 +149,8 @@ class Sight:
         if self._trouble is None:
             return ""
         lasted = self._round.waited(f"{STEP} {self.mine} comes up")
-        return health.broken(self._round, self._trouble, lasted)
+        down = self._round.waited(f"{STEP} {self._trouble.what} does not run") if self._trouble.ended else 0.0
+        return health.broken(self._round, self._trouble, lasted, down)
 
     def turn_is_gone(self) -> bool:
         turn, edges = self._record.turn, self._round.edges
