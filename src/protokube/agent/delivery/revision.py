@@ -7,7 +7,7 @@ itself: a restart at any moment is safe anyway, and then nothing of the former r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from protokube.agent.cache import Confirmed, Missed, StepCache, is_recent
 from protokube.agent.delivery import health, present, withdrawn
@@ -55,8 +55,8 @@ class RevisionCache(StepCache):
     seen: tuple[str, ...] = ()
     drift: tuple[str, ...] = ()
     """What differed then; and what differed the time before, too."""
-    missed: Missed | None = None
-    """How long the machine whose turn it is has been in no list."""
+    missed: dict[Turn, Missed] = field(default_factory=dict)
+    """For the present turn: how long its machine has been in no list."""
 
 
 def sync(round_: Round) -> None:
@@ -155,16 +155,15 @@ class Sight:
     def turn_is_gone(self) -> bool:
         turn, edges = self._record.turn, self._round.edges
         cache, now = edges.cache.of(RevisionCache), edges.clock.monotonic()
-        known, cache.missed = cache.missed, None  # a failed list restarts the count
+        known, cache.missed = cache.missed.get(turn) if turn else None, {}  # a failed list restarts the count
         if turn is None or turn.machine in (edges.presence.live() or ()):
             return False  # without asking the provider
         machines = {each.id for each in edges.machines.list_machines()}
         if turn.machine in machines or edges.me.id not in machines:
             return False
-        cache.missed = Missed(known.times + 1 if known else 1, known.since if known else now)
-        if edges.volumes.consistent:
-            return True
-        return cache.missed.times >= LISTS and now - cache.missed.since >= GONE
+        missed = Missed(known.times + 1 if known else 1, known.since if known else now)
+        cache.missed = {turn: missed}
+        return edges.volumes.consistent or (missed.times >= LISTS and now - missed.since >= GONE)
 
     def elected(self) -> bool:
         return self._round.edges.presence.elected()
