@@ -471,9 +471,10 @@ def test_after_a_lost_answer_the_record_is_read_again(bench: Bench, action: Acti
 
 @pytest.fixture
 def waiting(bench: Bench) -> Bench:
-    """The same, and it is the turn of i-2; this master is elected."""
+    """The same, and it is the turn of i-2, whose lease has ended; this master is elected."""
     bench.change(turn=turn_of("i-2"))
     bench.presence.is_elected = True
+    bench.presence.live_masters = {ME.id: LIVE[ME.id]}
     return bench
 
 
@@ -489,6 +490,13 @@ def freed(bench: Bench, rounds: int, seconds: float) -> bool:
 
 def test_a_turn_lasts_as_long_as_its_machine_is_listed(waiting: Bench) -> None:
     assert not freed(waiting, 50, 600.0)
+
+
+def test_the_provider_is_not_asked_for_a_machine_whose_lease_lives(waiting: Bench) -> None:
+    waiting.presence.live_masters = dict(LIVE)
+    waiting.machines.listed = (ME, THIRD)
+
+    assert not freed(waiting, 20, GONE)
 
 
 def test_a_turn_ends_with_its_machine_where_lists_are_consistent(waiting: Bench) -> None:
