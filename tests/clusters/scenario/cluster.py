@@ -78,14 +78,13 @@ class Stage:
         rejoin_after: str = "",
     ) -> None:
         self.folder, self.hosts_mode = folder, hosts_mode
+        self.hosts: dict[str, Host] = {}
         self.wanted = replace(wanted_of(clusters, rejoin_after), revision=1)
-        """The launch data of new machines."""
         self.clock = FakeClock()
         self.cloud = ShakyCloud(zonal=zonal)
         self.platters = Platters(folder / "platters")
         self.dns = ShakyDns(self.wanted.cluster)
         self.store = ShakyStore(MemoryStore(f"stage-{next(STAGES)}"))
-        self.hosts: dict[str, Host] = {}
         self.hidden: dict[str, Volume] = {}
         self.beside: set[str] = set()
         """Volumes that were hidden while their machine took another one of that etcd cluster."""
@@ -101,6 +100,18 @@ class Stage:
             )  # fmt: skip
             self.store.create(layout.etcd_generation(self.wanted.cluster, etcd.key), encode(record))
         self.put_in_force(self.wanted)
+
+    @property
+    def wanted(self) -> MasterConfig:
+        """The launch data of new machines; set, it is what every machine has been running all along."""
+        return self._wanted
+
+    @wanted.setter
+    def wanted(self, wanted: MasterConfig) -> None:
+        self._wanted = wanted
+        for host in self.hosts.values():
+            (host.root / present.PRESENT).unlink(missing_ok=True)
+            host.wanted = host.loop.wanted = wanted
 
     def like(self, key: str, short: str) -> Volume:
         etcd = self.wanted.etcd_cluster(key)
