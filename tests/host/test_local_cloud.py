@@ -271,10 +271,25 @@ def test_the_operator_sees_hosts_volumes_and_records(local: CloudWithoutHosts) -
     assert local.admin.call("records") == []
 
 
+def test_a_disk_that_is_still_in_use_is_not_deleted_as_a_free_volume(local: CloudWithoutHosts) -> None:
+    volume = a_founder(local)
+    image = local.paths.image(volume)
+    disks.attach(image, SIZE)
+
+    with pytest.raises(TryLater, match="still in use"):
+        local.admin.call("delete_free_volume", volume=volume)
+    assert image.exists()
+    disks.detach(image)
+    local.admin.call("delete_free_volume", volume=volume)
+
+    assert not image.exists()
+    assert local.admin.call("volumes") == []
+
+
 def test_a_host_cannot_do_what_only_the_operator_may(local: CloudWithoutHosts) -> None:
     client = local.client(local.add_machine())
 
-    for call in ("kill_host", "delete_volume", "hosts", "api_down", "create_founders"):
+    for call in ("kill_host", "delete_volume", "delete_free_volume", "hosts", "api_down", "create_founders"):
         with pytest.raises(InvalidRequest, match="there is no call"):
             client.call(call)
 

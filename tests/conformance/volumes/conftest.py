@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from builders.volumes import a_volume
 from conformance.volumes.worlds import FileWorld, FloatingWorld, LocalWorld, MemoryWorld, World
 
 FLOATING = ("memory", "local")
@@ -27,6 +28,16 @@ def make_floating(kind: str, folder: Path, stack: ExitStack) -> FloatingWorld:
 def floating(request: pytest.FixtureRequest, tmp_path: Path, stack: ExitStack) -> FloatingWorld:
     """Volumes that move from machine to machine."""
     return make_floating(request.param, tmp_path, stack)
+
+
+@pytest.fixture
+def other_cluster(floating: FloatingWorld, tmp_path: Path, stack: ExitStack) -> FloatingWorld:
+    """Of the same kind, and with a volume whose id does not exist in `floating`."""
+    if isinstance(floating, MemoryWorld):
+        return MemoryWorld(a_volume("vol-of-another"))
+    other = make_floating("local", tmp_path / "other", stack)
+    other.one_volume()
+    return other
 
 
 @pytest.fixture(params=(*FLOATING, "file"))

@@ -9,13 +9,15 @@ from typing import Protocol, Self
 
 from builders.volumes import SIZE, a_volume
 from clusters.local import CloudWithoutHosts
+from protokube.providers.clients.local import LocalClient
 from protokube.providers.clients.memory import MemoryCloud
 from protokube.providers.machines import MachineProvider
 from protokube.providers.machines.file import FileMachines
 from protokube.providers.machines.local import LocalMachines
-from protokube.providers.volumes import Volume, VolumeProvider
+from protokube.providers.volumes import Volume, VolumePool, VolumeProvider
 from protokube.providers.volumes.file import FileVolumes
-from protokube.providers.volumes.local import LocalVolumes
+from protokube.providers.volumes.local import LocalVolumePool, LocalVolumes
+from protokube.providers.volumes.memory import MemoryVolumePool
 
 
 class World(Protocol):
@@ -40,6 +42,12 @@ class FloatingWorld(ABC):
     @abstractmethod
     def machines_seen_from(self, machine: str) -> MachineProvider: ...
     @abstractmethod
+    def pool(self) -> VolumePool: ...
+    @abstractmethod
+    def unreachable_pool(self) -> VolumePool: ...
+    @abstractmethod
+    def remove_tags(self, volume: str) -> None: ...
+    @abstractmethod
     def create_founders(self, *likes: Volume) -> list[Volume]: ...
     @abstractmethod
     def delete_volume(self, volume: str) -> None: ...
@@ -58,8 +66,8 @@ class FloatingWorld(ABC):
 
 
 class MemoryWorld(FloatingWorld):
-    def __init__(self) -> None:
-        self.cloud = MemoryCloud()
+    def __init__(self, *volumes: Volume) -> None:
+        self.cloud = MemoryCloud(*volumes)
 
     def add_machine(self, *, master: bool = True) -> str:
         return self.cloud.add_machine(master=master).id
@@ -69,6 +77,17 @@ class MemoryWorld(FloatingWorld):
 
     def machines_seen_from(self, machine: str) -> MachineProvider:
         return self.cloud.seen_from(machine)
+
+    def pool(self) -> VolumePool:
+        return MemoryVolumePool(self.cloud)
+
+    def unreachable_pool(self) -> VolumePool:
+        cloud = MemoryCloud()
+        cloud.down = True
+        return MemoryVolumePool(cloud)
+
+    def remove_tags(self, volume: str) -> None:
+        self.cloud.strip_tags(volume)
 
     def create_founders(self, *likes: Volume) -> list[Volume]:
         return self.cloud.create_founders(likes)
@@ -97,6 +116,15 @@ class LocalWorld(FloatingWorld):
 
     def machines_seen_from(self, machine: str) -> MachineProvider:
         return LocalMachines(self.local.client(machine))
+
+    def pool(self) -> VolumePool:
+        return LocalVolumePool(self.local.admin)
+
+    def unreachable_pool(self) -> VolumePool:
+        return LocalVolumePool(LocalClient(self.local.paths.root / "nobody-listens.sock"))
+
+    def remove_tags(self, volume: str) -> None:
+        self.local.admin.call("set_tags", volume=volume, etcd_cluster="", member="", members=[])
 
     def create_founders(self, *likes: Volume) -> list[Volume]:
         return list(self.local.cloud.create_founders(likes))

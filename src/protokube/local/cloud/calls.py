@@ -88,6 +88,9 @@ class Operator:
     def delete_volume(self, volume: str) -> None:
         self.cloud.delete_volume(volume)
 
+    def delete_free_volume(self, volume: str) -> None:
+        self.cloud.delete_free_volume(volume)
+
     def power_off(self) -> list[str]:
         return list(self.cloud.power_off())
 

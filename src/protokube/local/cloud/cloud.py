@@ -26,7 +26,7 @@ from protokube.local.cloud.host_registry import Host, HostRegistry
 from protokube.local.cloud.volumes import Volumes
 from protokube.local.disk import disks
 from protokube.providers.machines import Machine
-from protokube.providers.volumes import Volume
+from protokube.providers.volumes import Volume, need_free
 
 log = logging.getLogger(__name__)
 
@@ -83,10 +83,8 @@ class Cloud:
         with self._locked(volume):
             found = self.volumes.find(volume)
             image = self.paths.image(volume)
-            if found.attached_to is None and (users := disks.who_uses(image)):
-                raise TryLater(
-                    f"{volume} is still in use", saw="; ".join(users), want="a disk that is neither mounted nor bound"
-                )
+            if found.attached_to is None:
+                disks.need_unused(image)
             newly = self.volumes.claim(volume, host)
             try:
                 self._expose_device(self.registry.find(host), found)
@@ -150,6 +148,14 @@ class Cloud:
             self.volumes.delete(volume)
             self.paths.image(volume).unlink(missing_ok=True)
         self.changed()
+
+    def delete_free_volume(self, volume: str) -> None:
+        """Delete a volume that no host holds; no effect if there is none. Refused while it is attached."""
+        with self._locked(volume):
+            if found := self.volumes.look_up(volume):
+                need_free(found)
+                disks.need_unused(self.paths.image(volume))
+                self.delete_volume(volume)
 
     def kill_host(self, host: str) -> None:
         """Kill the processes of a host; the group controller notices that it died."""

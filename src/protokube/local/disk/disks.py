@@ -36,11 +36,7 @@ def create(image: Path, size: int) -> None:
 
 def attach(image: Path, size: int) -> tuple[int, int]:
     """Bind the disk to a loop device; raises TryLater while a process may still write to it."""
-    users = who_uses(image)
-    if users:
-        raise TryLater(
-            f"{image.stem} is still in use", saw="; ".join(users), want="a disk that is neither mounted nor bound"
-        )
+    need_unused(image)
     try:
         return (loops.MAJOR, loops.bind(image, size))
     except FileNotFoundError as missing:
@@ -58,6 +54,14 @@ def who_uses(image: Path) -> Sequence[str]:
     A device that was cut is harmless, but a mount of it means that a process still believes it holds the disk.
     """
     return [*who_mounts(image), *(f"bound to {loop.path}" for loop in loops.bound(image) if not loop.is_cut)]
+
+
+def need_unused(image: Path) -> None:
+    """TryLater while anything keeps this disk from being attached or deleted."""
+    if users := who_uses(image):
+        raise TryLater(
+            f"{image.stem} is still in use", saw="; ".join(users), want="a disk that is neither mounted nor bound"
+        )
 
 
 def who_mounts(image: Path) -> Sequence[str]:

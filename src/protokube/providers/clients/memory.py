@@ -7,13 +7,11 @@ Thread-safe. Tests inject faults with `down`, `answers_lost` and `freeze`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from protokube.providers.clients.memory_calls import Life, MemoryCalls
 from protokube.providers.machines import Machine
 from protokube.providers.machines.memory import MemoryMachines
-from protokube.providers.volumes import Volume
 from protokube.providers.volumes.memory import MemoryVolumes
 
 
@@ -67,13 +65,8 @@ class MemoryCloud(MemoryCalls):
                     self._keep(replace(volume, attached_to=None))
             self.changes += 1
 
-    def create_founders(self, likes: Iterable[Volume]) -> list[Volume]:
-        """Create the first volumes of a cluster; idempotent."""
-        with self._lock:
-            return [self._create(like, ("founder", f"{like.etcd_cluster}/{like.member}"), "") for like in likes]
-
     def delete_volume(self, volume: str) -> None:
-        """Delete a volume with its data."""
+        """Delete a volume with its data, attached or not."""
         with self._lock:
             self._find(volume)
             del self._volumes[volume]

@@ -1,4 +1,4 @@
-"""The calls that machines make to the memory cloud, and the state behind them."""
+"""The calls that machines and commands make to the memory cloud, and the state behind them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from protokube.errors import InvalidRequest, Refused, TryLater
 from protokube.providers.machines import Machine
-from protokube.providers.volumes import Volume, VolumeTaken, epoch_key, need_holder
+from protokube.providers.volumes import Volume, VolumeTaken, epoch_key, need_free, need_holder
 
 
 @dataclass(slots=True)
@@ -25,7 +25,7 @@ class Life:
 
 
 class MemoryCalls:
-    """Volumes and machines of one cluster. Thread-safe; each call names the machine that makes it."""
+    """Volumes and machines of one cluster. Thread-safe; each call of a machine names it."""
 
     def __init__(self, *volumes: Volume, machines: Iterable[Machine] = (), zonal: bool = False) -> None:
         self.zonal = zonal
@@ -57,8 +57,17 @@ class MemoryCalls:
             if writes and life.declared_dead:
                 raise Refused(f"{machine} was declared dead", want="calls of machines that exist")
             yield life.machine
-            if self.answers_lost:
-                raise TryLater("the answer of the memory cloud was lost")
+            self._lose_answer()
+
+    @contextmanager
+    def operator_call(self, name: str) -> Iterator[None]:
+        """One request of a command: as `call`, without a machine."""
+        with self._lock:
+            self.calls[name] += 1
+            if self.down:
+                raise TryLater("the memory cloud does not answer", saw="down")
+            yield
+            self._lose_answer()
 
     def volumes(self) -> list[Volume]:
         with self._lock:
@@ -126,6 +135,23 @@ class MemoryCalls:
             raise InvalidRequest("a volume is made for a request", want="a request that is not empty")
         with self._lock:
             return self._create(like, ("machine", request), request)
+
+    def create_founders(self, likes: Iterable[Volume]) -> list[Volume]:
+        """Create the first volumes of a cluster; idempotent."""
+        with self._lock:
+            return [self._create(like, ("founder", f"{like.etcd_cluster}/{like.member}"), "") for like in likes]
+
+    def delete_free_volume(self, volume: str) -> None:
+        """Delete a volume that no machine holds; no effect if there is none."""
+        with self._lock:
+            if volume in self._volumes:
+                need_free(self._volumes[volume])
+                del self._volumes[volume]
+                self.changes += 1
+
+    def _lose_answer(self) -> None:
+        if self.answers_lost:
+            raise TryLater("the answer of the memory cloud was lost")
 
     def _create(self, like: Volume, key: tuple[str, str], request: str) -> Volume:
         if key not in self._requests:

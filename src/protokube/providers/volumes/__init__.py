@@ -1,7 +1,9 @@
-"""Block volumes that hold the data of etcd members: the values and the Protocol of a volume provider.
+"""Block volumes that hold the data of etcd members: the values, and a Protocol each for machines and for commands.
 
 Tags and vendor errors are translated in the vendor's file and stop there. The attach call is the lock between masters:
 losing the race for it is normal. No volume is taken from another machine here: whatever declares machines dead does so.
+
+An agent sees volumes from one machine (VolumeProvider); a command creates and deletes them (VolumePool).
 """
 
 from __future__ import annotations
@@ -127,6 +129,44 @@ class VolumeProvider(Protocol):
         Idempotent: the same `request` returns the same volume. Refused where the provider cannot create volumes, and
         to a machine that is not a master.
         """
+
+
+class VolumePool(Protocol):
+    """All volumes of one cluster, for a command of its operator.
+
+    Every call is bounded in time. A provider that does not answer raises TryLater, although it may have acted; each
+    call can be repeated.
+    """
+
+    def list_volumes(self) -> Sequence[Volume]:
+        """Every volume of the cluster, with and without member tags, sorted by id: the complete list or an error."""
+
+    def create_founders(self, likes: Sequence[Volume]) -> Sequence[Volume]:
+        """Create one empty volume for the etcd cluster and member of each of `likes`, and return them in that order.
+
+        Idempotent: a member has one founder ever. An existing one is returned as it was created; a deleted one is, too,
+        and no other is created in its place.
+        """
+
+    def delete(self, volume: str) -> None:
+        """Delete a volume of this cluster with its data, for good; no effect if there is none with this id.
+
+        Refused while it is attached to a machine, and where it belongs to another cluster. TryLater while a process
+        still uses a volume that was detached.
+        """
+
+
+def need_free(volume: Volume) -> None:
+    """Refused while the volume is attached.
+
+    Providers call this inside their lock or transaction: no machine may attach it between this check and its deletion.
+    """
+    if volume.attached_to is not None:
+        raise Refused(
+            f"{volume.id} is attached, so it is not deleted",
+            saw=f"attached to {volume.attached_to}",
+            want="a volume that no machine holds",
+        )
 
 
 def need_holder(volume: Volume, machine: str, holder: str | None = None) -> None:

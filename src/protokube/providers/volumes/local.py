@@ -1,9 +1,9 @@
-"""Volumes of the local cloud, seen from the host that owns the socket."""
+"""Volumes of the local cloud, seen from the host that owns the socket, and by the operator over the admin socket."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -54,3 +54,22 @@ class LocalVolumes:
 
     def create_volume(self, like: Volume, *, request: str) -> Volume:
         return decode_volume(self.client.call("create_volume", like=asdict(like), request=request))
+
+
+class LocalVolumePool:
+    """Implements VolumePool. The socket belongs to one cluster, so an id of another cluster is unknown there."""
+
+    def __init__(self, admin: LocalClient) -> None:
+        self.admin = admin
+
+    def list_volumes(self) -> Sequence[Volume]:
+        known = {field.name for field in fields(Volume)}
+        listed = self.admin.call("volumes")
+        return [decode_volume({key: value for key, value in each.items() if key in known}) for each in listed]
+
+    def create_founders(self, likes: Sequence[Volume]) -> Sequence[Volume]:
+        made = self.admin.call("create_founders", volumes=[asdict(each) for each in likes])
+        return [decode_volume(each) for each in made]
+
+    def delete(self, volume: str) -> None:
+        self.admin.call("delete_free_volume", volume=volume)

@@ -1,4 +1,4 @@
-"""Volumes of the memory cloud, seen from one of its machines."""
+"""Volumes of the memory cloud, seen from one of its machines, and by the operator."""
 
 from __future__ import annotations
 
@@ -67,3 +67,22 @@ class MemoryVolumes:
     def create_volume(self, like: Volume, *, request: str) -> Volume:
         with self.cloud.call("create_volume", self.machine, writes=True) as machine:
             return self.cloud.create_volume(like, request, machine)
+
+
+class MemoryVolumePool:
+    """Implements VolumePool."""
+
+    def __init__(self, cloud: MemoryCalls) -> None:
+        self.cloud = cloud
+
+    def list_volumes(self) -> Sequence[Volume]:
+        with self.cloud.operator_call("volumes"):
+            return self.cloud.volumes()
+
+    def create_founders(self, likes: Sequence[Volume]) -> Sequence[Volume]:
+        with self.cloud.operator_call("create_founders"):
+            return self.cloud.create_founders(likes)
+
+    def delete(self, volume: str) -> None:
+        with self.cloud.operator_call("delete_free_volume"):
+            self.cloud.delete_free_volume(volume)
