@@ -289,7 +289,16 @@ def test_a_disk_that_is_still_in_use_is_not_deleted_as_a_free_volume(local: Clou
 def test_a_host_cannot_do_what_only_the_operator_may(local: CloudWithoutHosts) -> None:
     client = local.client(local.add_machine())
 
-    for call in ("kill_host", "delete_volume", "delete_free_volume", "hosts", "api_down", "create_founders"):
+    for call in (
+        "kill_host",
+        "delete_volume",
+        "delete_free_volume",
+        "groups",
+        "delete_group",
+        "hosts",
+        "api_down",
+        "create_founders",
+    ):
         with pytest.raises(InvalidRequest, match="there is no call"):
             client.call(call)
 

@@ -10,7 +10,6 @@ import asyncio
 import json
 import logging
 import os
-import re
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -19,10 +18,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from protokube.errors import InvalidRequest, ProtokubeError
+from protokube.errors import ProtokubeError
 from protokube.local.cloud.cloud import Cloud
 from protokube.local.cloud.host_registry import Host
 from protokube.local.cloud.template import Template
+from protokube.providers.groups import check_name_and_size
 
 log = logging.getLogger(__name__)
 
@@ -32,8 +32,6 @@ FREE_RESTARTS = 3
 """Failed starts in a row that are retried without back-off: a drill kills fast."""
 LONGEST_PAUSE = 10.0
 TRY_AGAIN = 1.0
-NAME = r"[a-z0-9]([a-z0-9-]{0,50}[a-z0-9])?"
-"""Shorter than a host name may be: host names append a suffix."""
 
 
 class Starter(Protocol):
@@ -112,13 +110,32 @@ class Groups:
         rows = self.cloud.database.rows("SELECT * FROM groups ORDER BY name")
         return [Group(row["name"], row["size"], Template.read(json.loads(row["template"]))) for row in rows]
 
+    async def list_groups(self) -> list[dict[str, Any]]:
+        rows = self.cloud.database.rows("SELECT * FROM groups ORDER BY name")
+        return [{**row, "template": json.loads(row["template"])} for row in rows]
+
     async def set_group(self, name: str, size: int, template: dict[str, Any]) -> None:
-        if not re.fullmatch(NAME, str(name)) or type(size) is not int or size < 0:
-            raise InvalidRequest(f"{name!r} cannot be a group of {size!r}", want="a name of a-z, 0-9 and -; a number")
-        values = (name, size, Template.read(template).encode())
+        """Create or change a group. Its template is stored as given, so that it is listed without our defaults."""
+        check_name_and_size(name, size)
+        Template.read(template)
+        values = (name, size, json.dumps(template, sort_keys=True))
         with self.cloud.database.transaction() as connection:
             connection.execute("INSERT OR REPLACE INTO groups VALUES (?, ?, ?)", values)
         self.reconcile()
+
+    async def delete_group(self, name: str) -> None:
+        """Delete a group once its hosts are gone and their volumes free; no effect if there is none.
+
+        If the daemon or the caller ends before that, the group stays at size 0, and another call deletes it.
+        """
+        with self.cloud.database.transaction() as connection:
+            connection.execute("UPDATE groups SET size = 0 WHERE name = ?", (name,))
+        going = [host.name for host in self.cloud.registry.all_hosts() if host.group == name and self._is_there(host)]
+        self._dying.update(going)
+        await asyncio.gather(*(self._declare_dead(host, kill=True) for host in going))
+        with self.cloud.database.transaction() as connection:
+            connection.execute("DELETE FROM groups WHERE name = ? AND size = 0", (name,))
+        self._backoff.pop(name, None)
 
     async def pause_group(self) -> None:
         """Start no more hosts; a host that dies is still declared dead."""
@@ -233,6 +250,10 @@ class Groups:
         self._dying.discard(name)
         if not self.cloud.is_running(self.cloud.registry.find(name)):
             self.close_socket(name)
+
+    def _is_there(self, host: Host) -> bool:
+        """Whether it lives, or still runs or holds a volume although it was declared dead."""
+        return not host.dead or self.cloud.is_running(host) or bool(self.cloud.volumes.held_by(host.name))
 
     def _may_start(self, group: str) -> bool:
         wait = self._backoff[group].not_before - time.monotonic()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -31,9 +30,6 @@ class Template:
     """Content by path inside the host."""
     zone: str = "local"
     master: bool = True
-
-    def encode(self) -> str:
-        return json.dumps(asdict(self), sort_keys=True)
 
     @staticmethod
     def read(document: Any) -> Template:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from protokube.errors import InvalidRequest, Refused, TryLater
+from protokube.providers.groups import Group
 from protokube.providers.machines import Machine
 from protokube.providers.volumes import Volume, VolumeTaken, epoch_key, need_free, need_holder
 
@@ -45,6 +46,8 @@ class MemoryCalls:
         self._lives = {machine.id: Life(machine) for machine in machines}
         self._ids = {*self._volumes, *self._lives}
         self._requests: dict[tuple[str, str], Volume] = {}
+        self.groups: dict[str, Group] = {}
+        """Instance groups by name; MemoryGroups writes them within `operator_call`."""
 
     @contextmanager
     def call(self, name: str, machine: str, *, writes: bool = False) -> Iterator[Machine]:
@@ -90,8 +93,12 @@ class MemoryCalls:
 
     def machines(self) -> list[Machine]:
         with self._lock:
-            living = [life.machine for life in self._lives.values() if not life.declared_dead]
-            return sorted(living, key=lambda machine: machine.id)
+            return sorted(self.machines_by_age(), key=lambda machine: machine.id)
+
+    def machines_by_age(self) -> list[Machine]:
+        """All machines that were not declared dead, oldest first."""
+        with self._lock:
+            return [life.machine for life in self._lives.values() if not life.declared_dead]
 
     def attach(self, volume: str, machine: Machine) -> None:
         with self._lock:

@@ -365,3 +365,78 @@ def test_a_disk_that_cannot_be_taken_away_is_tried_again_until_it_can(world: Wor
         await until(lambda: not world.cloud.is_running(youngest))
 
     world.run(story)
+
+
+def test_a_group_whose_deletion_is_interrupted_starts_nobody_and_is_deleted_by_the_next_call(world: World) -> None:
+    async def first(groups: Groups) -> None:
+        await groups.set_group("a", 1, {})
+        await until(lambda: len(world.running()) == 1)
+        (host,) = world.running()
+        assert host.pid is not None
+        world.machinery.undying.add(host.pid)
+
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(groups.delete_group("a"), 0.2)
+
+        assert [(group["name"], group["size"]) for group in await groups.list_groups()] == [("a", 0)]
+
+    async def second(groups: Groups) -> None:
+        world.machinery.undying.clear()
+        await groups.adopt()
+        groups.reconcile()
+
+        await groups.delete_group("a")
+
+        assert await groups.list_groups() == []
+        assert [host for host in world.cloud.registry.all_hosts() if world.cloud.is_running(host)] == []
+        assert len(world.started) == 1
+
+    world.run(first)
+    world.run(second)
+
+
+def test_a_host_that_starts_while_its_group_is_deleted_does_not_live_on(world: World) -> None:
+    start, started, go_on = world.start, threading.Event(), threading.Event()
+
+    def slowly(host: Host, template: Template) -> tuple[int, int]:
+        started.set()
+        assert go_on.wait(60)
+        return start(host, template)
+
+    world.start = slowly  # type: ignore[method-assign]
+
+    async def story(groups: Groups) -> None:
+        await groups.set_group("a", 1, {})
+        await until(started.is_set)
+        (host,) = world.cloud.registry.all_hosts()
+
+        await groups.delete_group("a")
+        assert world.cloud.registry.living() == []
+        go_on.set()
+
+        await until(lambda: world.cloud.registry.find(host.name).pid is not None)
+        await until(lambda: not world.cloud.is_running(world.cloud.registry.find(host.name)))
+        assert world.started == [host.name]
+
+    world.run(story)
+
+
+def test_a_group_that_is_wanted_again_while_it_is_deleted_stays(world: World) -> None:
+    async def story(groups: Groups) -> None:
+        await groups.set_group("a", 1, {})
+        await until(lambda: len(world.running()) == 1)
+        (former,) = world.running()
+        assert former.pid is not None
+        world.machinery.undying.add(former.pid)
+
+        deletion = asyncio.create_task(groups.delete_group("a"))
+        await until(lambda: world.cloud.registry.find(former.name).dead)
+        await groups.set_group("a", 1, {})
+        world.machinery.undying.clear()
+        await deletion
+
+        await until(lambda: [host.group for host in world.running()] == ["a"])
+        assert [(group["name"], group["size"]) for group in await groups.list_groups()] == [("a", 1)]
+        assert not world.cloud.is_running(former)
+
+    world.run(story)
