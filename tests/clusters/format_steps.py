@@ -20,7 +20,7 @@ from protokube.launch.machine import EtcdCluster, MasterConfig, to_tree
 from protokube.local import bringup
 from protokube.members.identity import FILE, Identity, decode
 from protokube.providers.volumes import Volume
-from protokube.providers.volumes.local import decode_volume
+from protokube.providers.volumes.local import LocalVolumePool, decode_volume
 from protokube.spec.parse import parse
 from protokube.store.open import open_store
 
@@ -75,7 +75,7 @@ class Place:
         member = replace(etcd.members[0], size=SIZE)
         own = replace(etcd, key=f"main-{next(self.numbers)}", members=(member,))
         wanted = replace(self.wanted, etcd=(own,))
-        (volume,) = bringup.create_founders(self.cloud.admin, wanted)
+        (volume,) = bringup.create_founders(LocalVolumePool(self.cloud.admin), wanted)
         if recorded:
             prepare.record_generation(self.store, wanted.cluster, own, [volume])
         return Task(self, self.cloud.add_machine(), own, wanted, volume)

@@ -13,7 +13,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,8 @@ from protokube.pki.files import sync_certificates
 from protokube.pki.keystore import Keystore
 from protokube.pki.wanted import CertificateWanted
 from protokube.providers.clients.local import LocalClient
-from protokube.providers.volumes import Volume
+from protokube.providers.groups import Group, GroupProvider
+from protokube.providers.volumes import Volume, VolumePool
 from protokube.store import Store, layout
 
 AGENT = "protokube"
@@ -79,7 +79,7 @@ def answers(client: LocalClient) -> bool:
     return True
 
 
-def create_founders(admin: LocalClient, wanted: MasterConfig) -> list[Volume]:
+def create_founders(pool: VolumePool, wanted: MasterConfig) -> Sequence[Volume]:
     """Create one blank disk for each member. Idempotent: the cloud returns the existing ones."""
     likes = [
         Volume(
@@ -89,8 +89,7 @@ def create_founders(admin: LocalClient, wanted: MasterConfig) -> list[Volume]:
         for etcd in wanted.etcd
         for member in etcd.members
     ]  # fmt: skip
-    made = admin.call("create_founders", volumes=[asdict(each) for each in likes])
-    return [Volume(**{**volume, "members": tuple(volume["members"])}) for volume in made]
+    return pool.create_founders(likes)
 
 
 def launch_data(wanted: MasterConfig, zone: str) -> str:
@@ -133,11 +132,10 @@ def template(launch: str, binaries: Sequence[Path]) -> dict[str, Any]:
     }
 
 
-def set_groups(admin: LocalClient, wanted: MasterConfig, template: dict[str, Any]) -> None:
+def set_groups(groups: GroupProvider, wanted: MasterConfig, template: dict[str, Any]) -> None:
     """Create one group of size 1 for each master: a killed master is replaced in its own group."""
-    groups = sorted({member.group or "masters" for etcd in wanted.etcd for member in etcd.members})
-    for group in groups:
-        admin.call("set_group", name=group, size=1, template=template)
+    for name in sorted({member.group or "masters" for etcd in wanted.etcd for member in etcd.members}):
+        groups.ensure(Group(name=name, size=1, template=template))
 
 
 def endpoints(admin: LocalClient, etcd: EtcdCluster) -> dict[str, str]:

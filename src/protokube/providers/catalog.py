@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from protokube.errors import InvalidRequest, Refused, TryLater
 from protokube.providers.dns import DnsProvider
+from protokube.providers.groups import GroupProvider
 from protokube.providers.machines import MachineProvider
-from protokube.providers.volumes import VolumeProvider
+from protokube.providers.volumes import VolumePool, VolumeProvider
 from protokube.store import Store, layout
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ Settings = Mapping[str, Any]
 """As launch data have them: `kind`, and what that kind needs."""
 Wake = Callable[[], None]
 Factory = TypeVar("Factory")
+OPERATOR_PATIENCE = 30.0
+"""Seconds for one call of a command: it may create many disks, or end many hosts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +77,31 @@ def _file(settings: Settings) -> Infrastructure:
 
 
 INFRASTRUCTURES: dict[str, Callable[[Settings], Infrastructure]] = {"local": _local, "file": _file}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operator:
+    """What a command changes at the provider: volumes and instance groups of a whole cluster."""
+
+    volumes: VolumePool
+    groups: GroupProvider
+
+
+def operator(settings: Settings) -> Operator:
+    """For commands; `kind` is the cloud that the spec names. Sends no request yet."""
+    return _chosen(OPERATORS, settings.get("kind"), "cloud for commands")(settings)
+
+
+def _local_operator(settings: Settings) -> Operator:
+    from protokube.providers.clients.local import LocalClient
+    from protokube.providers.groups.local import LocalGroups
+    from protokube.providers.volumes.local import LocalVolumePool
+
+    admin = LocalClient(Path(settings["socket"]), patience=OPERATOR_PATIENCE)
+    return Operator(volumes=LocalVolumePool(admin), groups=LocalGroups(admin))
+
+
+OPERATORS: dict[str, Callable[[Settings], Operator]] = {"local": _local_operator}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -116,6 +116,7 @@ def up(
     from protokube.local.base.paths import Paths
     from protokube.local.node import inotify
     from protokube.local.node.kubehost import Nodes, Programs, with_nodes
+    from protokube.providers import catalog
     from protokube.providers.clients.local import LocalClient
     from protokube.store.addons import put_addons, read_manifest
     from protokube.store.configuration import put_config
@@ -182,14 +183,15 @@ def up(
         key = prepare.tsig_key(store, wanted.cluster)
     with progress.step("the local cloud") as step:
         step.text = f"the local cloud {'started' if bringup.start_daemon(paths) else 'runs already'}"
-        admin = LocalClient(paths.admin_socket, patience=30)
+        admin = LocalClient(paths.admin_socket, patience=catalog.OPERATOR_PATIENCE)
+        cloud = catalog.operator({"kind": config.cluster["cloud"], "socket": str(paths.admin_socket)})
         zone = config.cluster["dnsZone"]
         admin.call("set_dns", zones=[zone], keys=[{"name": key.name, "secret": key.secret}])
     with progress.step("the way outside") as step:
         outside = configure_outside(admin, config, isolated)
         step.text = summary(outside)
     with progress.step("disks") as step:
-        volumes = bringup.create_founders(admin, wanted)
+        volumes = bringup.create_founders(cloud.volumes, wanted)
         for each in wanted.etcd:
             prepare.record_generation(store, wanted.cluster, each, volumes)
         step.text = f"{len(volumes)} disks, and the generation records"
@@ -198,7 +200,7 @@ def up(
         launch = bringup.launch_data(wanted, zone)
         folders = [bringup.write_launcher(paths), etcd.etcd.parent, *([kubernetes.folder] if kubernetes else [])]
         plain = bringup.template(launch, folders)
-        bringup.set_groups(admin, wanted, nodes.template(plain, wanted, paths) if nodes else plain)
+        bringup.set_groups(cloud.groups, wanted, nodes.template(plain, wanted, paths) if nodes else plain)
         step.text = f"{len(wanted.etcd[0].members)} hosts"
     with progress.step("quorum") as step:
         await_quorum(progress, paths, admin, store, wanted, timeout)
