@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from protokube.config.dnscontroller import KEY_SECRET
 from protokube.errors import Refused
 from protokube.launch.machine import EtcdCluster, MasterConfig
+from protokube.launch.revisions import read_rollout
 from protokube.members.founding import first_generation
 from protokube.members.generation import Generation, decode, encode
 from protokube.pki.authority import ensure_authority
@@ -26,8 +27,11 @@ from protokube.store.guard import prove_guard
 
 
 def prove_store(store: Store, wanted: MasterConfig) -> None:
-    """Refused if two masters could both believe that they founded the cluster, or took a turn, in this store."""
-    if any(len(etcd.members) > 1 for etcd in wanted.etcd):
+    """Refused if two masters could both believe that they founded the cluster, or took a turn, in this store.
+
+    Once, when the cluster is created: a second `up` that changes nothing must write nothing.
+    """
+    if any(len(etcd.members) > 1 for etcd in wanted.etcd) and read_rollout(store, wanted.cluster) is None:
         prove_guard(store)
 
 

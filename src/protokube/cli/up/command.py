@@ -171,8 +171,7 @@ def up(
     with progress.step(f"state in {paths.root}"):
         paths.create()
         store = open_store(f"file://{paths.store}")
-        if former is None:  # proven when the cluster was created
-            prepare.prove_store(store, wanted)
+        prepare.prove_store(store, wanted)
         put_config(store, config, texts)
         if kubernetes:
             wanted = replace(wanted, addons=put_addons(store, config.name, all_addons(config, read_manifest)))
