@@ -9,7 +9,9 @@ import pytest
 
 from conformance.volumes.worlds import FileWorld, FloatingWorld, World
 from protokube.errors import InvalidRequest, Refused, TryLater
+from protokube.providers.machines import Machine
 from protokube.providers.machines.file import FileMachines
+from protokube.providers.machines.local import decode_machine
 
 
 def test_a_machine_knows_itself_and_is_in_the_list(world: World) -> None:
@@ -23,6 +25,15 @@ def test_a_machine_knows_itself_and_is_in_the_list(world: World) -> None:
         assert me.name
         assert me.address
         assert me.master
+
+
+def test_an_external_address_is_reported_where_the_provider_was_given_one_and_empty_otherwise(world: World) -> None:
+    for machine, external in ((world.mine, world.external), (world.other, "")):
+        me = world.machines_seen_from(machine).me()
+
+        assert me.external == external
+        assert me.address not in ("", world.external)
+        assert me in world.machines_seen_from(world.other).list_machines()
 
 
 def test_everybody_sees_the_same_list_sorted_by_id(world: World) -> None:
@@ -69,6 +80,21 @@ def test_a_cloud_that_does_not_answer_says_so(floating: FloatingWorld) -> None:
     for call in calls:
         with pytest.raises(TryLater):
             call()
+
+
+def test_the_document_of_a_daemon_without_external_addresses_is_decoded() -> None:
+    document = {
+        "id": "m-1",
+        "name": "m-1",
+        "zone": "local",
+        "address": "10.77.0.11",
+        "group": "masters",
+        "master": True,
+    }
+
+    assert decode_machine(document) == Machine(
+        id="m-1", name="m-1", zone="local", address="10.77.0.11", group="masters"
+    )
 
 
 def test_a_machine_that_is_not_in_the_inventory_is_told_to_be_added(tmp_path: Path) -> None:

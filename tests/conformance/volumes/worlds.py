@@ -25,6 +25,8 @@ class World(Protocol):
 
     mine: str
     other: str
+    external: str
+    """The external address of `mine`, empty where machines cannot be given one; `other` has none."""
 
     def seen_from(self, machine: str) -> VolumeProvider: ...
     def machines_seen_from(self, machine: str) -> MachineProvider: ...
@@ -33,7 +35,7 @@ class World(Protocol):
 class FloatingWorld(ABC):
     """A cloud that a test can change."""
 
-    mine = other = ""
+    mine = other = external = ""
 
     @abstractmethod
     def add_machine(self, *, master: bool = True) -> str: ...
@@ -57,20 +59,28 @@ class FloatingWorld(ABC):
     def go_down(self, down: bool) -> None: ...
 
     def settled(self) -> FloatingWorld:
-        self.mine, self.other = self.add_machine(), self.add_machine()
+        self.mine, self.other = self.add_mine(), self.add_machine()
         self.create_founders(*(a_volume(member=member) for member in "abc"))
         return self
+
+    def add_mine(self) -> str:
+        return self.add_machine()
 
     def one_volume(self) -> Volume:
         return self.create_founders(a_volume())[0]
 
 
 class MemoryWorld(FloatingWorld):
+    external = "203.0.113.97"
+
     def __init__(self, *volumes: Volume) -> None:
         self.cloud = MemoryCloud(*volumes)
 
     def add_machine(self, *, master: bool = True) -> str:
         return self.cloud.add_machine(master=master).id
+
+    def add_mine(self) -> str:
+        return self.cloud.add_machine(external=self.external).id
 
     def seen_from(self, machine: str) -> VolumeProvider:
         return self.cloud.seen_from(machine)
@@ -149,11 +159,12 @@ class LocalWorld(FloatingWorld):
 class FileWorld:
     """A rack of three machines with a disk each."""
 
-    mine, other = "rack-a", "rack-b"
+    mine, other, external = "rack-a", "rack-b", "203.0.113.97"
 
     def __init__(self, folder: Path) -> None:
         self.inventory, self.folder = folder / "inventory.yaml", folder
-        machines = "".join(f"  - {{id: rack-{x}, address: 10.0.0.{ord(x)}}}\n" for x in "abc")
+        machines = f"  - {{id: rack-a, address: 10.0.0.97, external: {self.external}}}\n"
+        machines += "".join(f"  - {{id: rack-{x}, address: 10.0.0.{ord(x)}}}\n" for x in "bc")
         disks = "".join(
             f"  - {{machine: rack-{x}, device: /dev/disk/by-id/disk-{x}, serial: S{x}, size: {SIZE},"
             f" etcdCluster: main, member: {x}, blank: true}}\n"

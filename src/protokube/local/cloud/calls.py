@@ -15,6 +15,7 @@ from protokube.local.base.db import KeptRecords
 from protokube.local.cloud.cloud import Cloud
 from protokube.local.disk import disks
 from protokube.local.host import network
+from protokube.providers.machines import Machine
 from protokube.providers.volumes import Volume
 
 Call = Callable[..., Any]
@@ -35,8 +36,8 @@ def host_calls(cloud: Cloud, host: str) -> Mapping[str, Call]:
         return asdict(found) if found else None
 
     return {
-        "me": lambda: asdict(cloud.me(host)),
-        "list_machines": lambda: [asdict(machine) for machine in cloud.list_machines()],
+        "me": lambda: machine_document(cloud.me(host)),
+        "list_machines": lambda: [machine_document(machine) for machine in cloud.list_machines()],
         "list_volumes": lambda: [asdict(volume) for volume in cloud.list_volumes()],
         "look_up": look_up,
         "write_tags": lambda volume, like: cloud.write_tags(host, volume, read_volume(like)),
@@ -109,6 +110,11 @@ class Operator:
         image = self.cloud.paths.image(volume.id)
         number = disks.find(image)
         return {**asdict(volume), "image": str(image), "device": f"/dev/loop{number[1]}" if number else None}
+
+
+def machine_document(machine: Machine) -> dict[str, Any]:
+    """Without an empty `external`: agents of before that field refuse a document that has it."""
+    return {name: value for name, value in asdict(machine).items() if name != "external" or value}
 
 
 def read_volume(document: Any) -> Volume:

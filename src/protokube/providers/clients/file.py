@@ -1,7 +1,7 @@
 """An inventory of machines and the disks built into them: a YAML file that the operator writes.
 
     machines:
-      - {id: rack1-a, address: 10.0.0.11, zone: rack1}
+      - {id: rack1-a, address: 10.0.0.11, zone: rack1, external: 203.0.113.11}
     disks:
       - machine: rack1-a
         device: /dev/disk/by-id/nvme-eui.0025385b71b0
@@ -28,7 +28,7 @@ from protokube.providers.machines import Machine
 from protokube.spec import tree
 
 UNITS = {"": 1, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
-MACHINE_FIELDS = {"id", "name", "address", "zone", "group", "master"}
+MACHINE_FIELDS = {"id", "name", "address", "external", "zone", "group", "master"}
 DISK_FIELDS = {"id", "machine", "device", "serial", "size", "etcdCluster", "member", "blank"}
 
 
@@ -121,19 +121,15 @@ class _Reader:
 
     def machine(self, item: tree.Mapping, at: str) -> Machine:
         self.only(item, MACHINE_FIELDS, at)
-        address = self.text(item, "address", at)
-        try:
-            ipaddress.ip_address(address or "0.0.0.0")  # noqa: S104 a missing one is reported already
-        except ValueError:
-            self.problem(item.lines["address"], f"{at}.address", f"{address!r} is not an IP address")
         named = self.text(item, "id", at)
         return Machine(
             id=named,
             name=item.text("name") or named,
             zone=item.text("zone") or "local",
-            address=address,
+            address=self.address(item, "address", at, required=True),
             group=item.text("group") or "masters",
             master=self.truth(item, "master", at, default=True),
+            external=self.address(item, "external", at, required=False),
         )
 
     def disk(self, item: tree.Mapping, at: str) -> Disk:
@@ -169,6 +165,17 @@ class _Reader:
             self.problem(item.lines.get(key, item.line), f"{at}.{key}", "is missing")
         return found or ""
 
+    def address(self, item: tree.Mapping, key: str, at: str, *, required: bool) -> str:
+        node = item.fields.get(key)
+        if not required and not isinstance(node, tree.Scalar | None):
+            self.problem(item.lines[key], f"{at}.{key}", "wants an IP address")
+        value = self.text(item, key, at) if required else item.text(key) or ""
+        try:
+            ipaddress.ip_address(value or "0.0.0.0")  # noqa: S104 a missing one is reported already
+        except ValueError:
+            self.problem(item.lines[key], f"{at}.{key}", f"{value!r} is not an IP address")
+        return value
+
     def truth(self, item: tree.Mapping, key: str, at: str, *, default: bool) -> bool:
         node = item.fields.get(key)
         if node is None:
@@ -196,6 +203,11 @@ class _Reader:
                 self.problem(place.line, f"{place.at}.machine", f"there is no machine {disk.machine}", hint)
         self.unique("id", [(machine.id, place) for machine, place in machines])
         self.unique("address", [(machine.address, place) for machine, place in machines])
+        self.unique("external", [(machine.external, place) for machine, place in machines])
+        owners = {machine.address: machine.id for machine, _ in machines}
+        for machine, place in machines:
+            if machine.external and (owner := owners.get(machine.external, machine.id)) != machine.id:
+                self.problem(place.line, f"{place.at}.external", f"{machine.external} is the address of {owner}")
         self.unique("id", [(disk.id, place) for disk, place in disks])
         self.unique("device", [(str(disk.device) if disk.device.name else "", place) for disk, place in disks])
         self.unique("serial", [(disk.serial or "", place) for disk, place in disks])

@@ -30,14 +30,24 @@ class MemoryCloud(MemoryCalls):
         zone: str = "local",
         group: str = "masters",
         address: str = "",
+        external: str = "",
         master: bool = True,
     ) -> Machine:
-        """A new machine; omitted values are generated, and no address or id is used twice."""
+        """A new machine; omitted values are generated, and no address or id is used twice. Without `external` it has no
+        external address."""
         with self._lock:
             number = next(self._numbers)
             made = self._never_used(named or f"i-{number:08x}")
             address = address or f"10.77.{number // 250}.{number % 250 + 1}"
-            machine = Machine(id=made, name=name or made, zone=zone, address=address, group=group, master=master)
+            machine = Machine(
+                id=made,
+                name=name or made,
+                zone=zone,
+                address=address,
+                group=group,
+                master=master,
+                external=external,
+            )
             self._lives[made] = Life(machine)
             self.changes += 1
             return machine

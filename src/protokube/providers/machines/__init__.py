@@ -16,10 +16,13 @@ class Machine:
     name: str
     zone: str
     address: str
-    """The address other machines reach it at."""
+    """The address other machines of the cluster reach it at."""
     group: str
     """Its instance group."""
     master: bool = True
+    external: str = ""
+    """The address at which clients outside of the network reach it; empty if it has none of its own: then the internal
+    one is used."""
 
 
 class MachineProvider(Protocol):

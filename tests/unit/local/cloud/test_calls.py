@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from protokube.errors import InvalidRequest
-from protokube.local.cloud.calls import answer, read_volume
+from protokube.local.cloud.calls import answer, machine_document, read_volume
+from protokube.providers.machines import Machine
+from protokube.providers.machines.local import decode_machine
 
 A_VOLUME = {"zone": "local", "etcd_cluster": "main", "member": "a", "members": ["a", "b"], "size": 4096}
 
@@ -50,6 +53,14 @@ def test_what_is_missing_of_a_volume_is_named(field: str, value: object) -> None
         read_volume({**A_VOLUME, field: value})
 
     assert caught.value.want == field
+
+
+def test_an_agent_of_before_external_addresses_gets_no_field_that_it_does_not_know() -> None:
+    plain = Machine(id="m-1", name="m-1", zone="local", address="10.77.0.11", group="masters")
+
+    assert machine_document(plain).keys() == {"id", "name", "zone", "address", "group", "master"}
+    for machine in (plain, replace(plain, external="203.0.113.1")):
+        assert decode_machine(machine_document(machine)) == machine
 
 
 def test_something_that_is_no_volume_at_all_is_refused() -> None:

@@ -14,7 +14,7 @@ from protokube.providers.clients.file import InvalidInventory, Inventory, read_i
 
 GOOD = """\
 machines:
-  - {id: rack-a, address: 10.0.0.11, zone: r1, group: control, name: alpha}
+  - {id: rack-a, address: 10.0.0.11, zone: r1, group: control, name: alpha, external: 203.0.113.11}
   - id: rack-b
     address: 10.0.0.12
     master: no
@@ -62,6 +62,10 @@ def test_a_good_inventory_says_who_there_is(path: Path) -> None:
 
     assert (alpha.id, alpha.name, alpha.zone, alpha.group, alpha.master) == ("rack-a", "alpha", "r1", "control", True)
     assert (beta.id, beta.name, beta.zone, beta.group, beta.master) == ("rack-b", "rack-b", "local", "masters", False)
+    assert [(each.address, each.external) for each in (alpha, beta)] == [
+        ("10.0.0.11", "203.0.113.11"),
+        ("10.0.0.12", ""),
+    ]
 
 
 def test_a_good_inventory_says_which_disks_there_are_sorted_by_id(path: Path) -> None:
@@ -78,6 +82,14 @@ def test_a_good_inventory_says_which_disks_there_are_sorted_by_id(path: Path) ->
     [
         ("address: 10.0.0.12", "address: rack-b", "4 machines[1].address: 'rack-b' is not an IP address"),
         ("10.0.0.12", "10.0.0.11", "3 machines[1].address: 10.0.0.11 is there twice, first at machines[0]"),
+        ("203.0.113.11", "alpha", "2 machines[0].external: 'alpha' is not an IP address"),
+        ("203.0.113.11", "[203.0.113.11]", "2 machines[0].external: wants an IP address"),
+        ("203.0.113.11", "10.0.0.12", "2 machines[0].external: 10.0.0.12 is the address of rack-b"),
+        (
+            "master: no",
+            "external: 203.0.113.11",
+            "3 machines[1].external: 203.0.113.11 is there twice, first at machines[0]",
+        ),
         ("- id: rack-b", "- id: rack-a", "3 machines[1].id: rack-a is there twice, first at machines[0]"),
         ("master: no", "master: perhaps", "5 machines[1].master: wants true or false"),
         ("    master: no", "    role: no", "5 machines[1].role: there is no such field"),

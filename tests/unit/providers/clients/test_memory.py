@@ -32,6 +32,7 @@ def test_made_up_machines_have_names_and_addresses_of_their_own() -> None:
     assert len({machine.id for machine in machines}) == len({machine.address for machine in machines}) == 300
     chosen = cloud.add_machine("i-mine", name="mine", zone="b", group="g", address="10.1.1.1")
     assert chosen == Machine(id="i-mine", name="mine", zone="b", address="10.1.1.1", group="g")
+    assert cloud.add_machine(external="203.0.113.1").external == "203.0.113.1"
 
 
 def test_an_id_is_never_used_again() -> None:
