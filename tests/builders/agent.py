@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from clusters.scenario.edges import FakeClock, HostClock, MemoryKeys, MemoryUnits
 from clusters.scenario.host import wanted_of
-from protokube.agent.edges import Edges, MasterRevision
+from protokube.agent.edges import Edges, MasterAddresses, MasterRevision
 from protokube.agent.report import Report
 from protokube.agent.round import MountedVolume, Round
 from protokube.host import Block, Device
@@ -76,9 +76,18 @@ class Alone:
         self.apis, self.grants_restart, self.restart_requests = serving, True, 0
         self.known_revisions: Sequence[MasterRevision] | None = None
         self.hint = ""
+        self.external: dict[str, str] = {}
 
     def live(self) -> dict[str, str] | None:
         return self.live_masters
+
+    def addresses(self) -> dict[str, MasterAddresses] | None:
+        if self.live_masters is None:
+            return None
+        return {
+            machine: MasterAddresses(internal=address, external=self.external.get(machine) or address)
+            for machine, address in self.live_masters.items()
+        }
 
     def serving(self) -> Sequence[str] | None:
         return None if self.live_masters is None else self.apis

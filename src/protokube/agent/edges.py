@@ -54,11 +54,24 @@ class MasterRevision:
     revision: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MasterAddresses:
+    """Where a live master is reached."""
+
+    internal: str
+    """By the machines of the cluster."""
+    external: str
+    """By clients outside of the network; the internal address if the master has no external one."""
+
+
 class Presence(Protocol):
     """Live masters, by leases in etcd; renewed by a background thread."""
 
     def live(self) -> Mapping[str, str] | None:
-        """Address by machine id, of every master with a live lease; None without a fresh answer from a quorum."""
+        """Internal address by machine id, of masters with a live lease; None without a fresh answer from a quorum."""
+
+    def addresses(self) -> Mapping[str, MasterAddresses] | None:
+        """The same masters with both of their addresses, in one consistent answer."""
 
     def serving(self) -> Collection[str] | None:
         """Of those, the machines whose API server is ready."""

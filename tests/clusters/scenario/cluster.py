@@ -125,9 +125,9 @@ class Stage:
 
     # Machines.
 
-    def boot(self, group: str = "master-a", *, wrong_by: float = 0.0) -> Host:
+    def boot(self, group: str = "master-a", *, wrong_by: float = 0.0, external: str = "") -> Host:
         """A new machine with a new name and address, and an agent that has not had a round yet."""
-        machine = self.cloud.add_machine(group=group)
+        machine = self.cloud.add_machine(group=group, external=external)
         root = self.folder / machine.id
         for part in ("etc", "mnt", "run/protokube"):
             (root / part).mkdir(parents=True)

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from protokube.agent.edges import Clock, MasterRevision
+from protokube.agent.edges import Clock, MasterAddresses, MasterRevision
 from protokube.agent.etcd.maintenance_lease import MaintenanceLease
 from protokube.errors import Refused, TryLater
 from protokube.etcd import Etcd, NoSpace
@@ -32,7 +32,7 @@ HANGS = 60.0
 @dataclass(frozen=True, slots=True)
 class _Seen:
     when: float
-    live: Mapping[str, str]
+    addresses: Mapping[str, MasterAddresses]
     elected: str
     serving: frozenset[str]
     revisions: tuple[MasterRevision, ...]
@@ -74,7 +74,13 @@ class LeasePresence:
         keys = {each.key: each for each in self._etcd.read(PREFIX)}
         mine = f"{MASTERS}{self._me.id}"
         serving = self._is_serving()
-        own = {"address": self._me.address, "name": self._me.name, "serving": serving, "revision": self._revision}
+        own = {
+            "address": self._me.address,
+            "external": self._me.external,
+            "name": self._me.name,
+            "serving": serving,
+            "revision": self._revision,
+        }
         record = json.dumps(own, sort_keys=True)
         if mine not in keys or keys[mine].lease != self._lease or keys[mine].value != record:
             with contextlib.suppress(NoSpace):  # a full etcd still renews leases; our old record stays
@@ -88,10 +94,10 @@ class LeasePresence:
             key.removeprefix(MASTERS): _decode(each.value) for key, each in keys.items() if key.startswith(MASTERS)
         }
         masters[self._me.id] = json.loads(record)
-        live = {machine: str(each.get("address", "")) for machine, each in masters.items()}
+        addresses = {machine: _addresses(each) for machine, each in masters.items()}
         apis = frozenset(machine for machine, each in masters.items() if each.get("serving") is True)
         hint = keys[ROLLOUT].value if ROLLOUT in keys else ""
-        before, self._seen = self._seen, _Seen(sent, live, elected, apis, _revisions(masters), hint)
+        before, self._seen = self._seen, _Seen(sent, addresses, elected, apis, _revisions(masters), hint)
         granted = self._maintenance.beat(MAINTENANCE in keys, serving)
         if granted or before is None or replace(before, when=sent) != self._seen:
             self._changed()
@@ -109,8 +115,12 @@ class LeasePresence:
         return seen if seen is not None and self._clock.monotonic() - seen.when < TTL - 1 else None
 
     def live(self) -> Mapping[str, str] | None:
+        addresses = self.addresses()
+        return None if addresses is None else {machine: each.internal for machine, each in addresses.items()}
+
+    def addresses(self) -> Mapping[str, MasterAddresses] | None:
         seen = self._fresh()
-        return seen.live if seen else None
+        return seen.addresses if seen else None
 
     def serving(self) -> Collection[str] | None:
         seen = self._fresh()
@@ -145,6 +155,12 @@ class LeasePresence:
         if self._lease is not None:
             with contextlib.suppress(TryLater, Refused):
                 self._etcd.revoke(self._lease)
+
+
+def _addresses(record: Mapping[str, object]) -> MasterAddresses:
+    """Agents of before `external` write no such field."""
+    internal = str(record.get("address", ""))
+    return MasterAddresses(internal=internal, external=str(record.get("external") or internal))
 
 
 def _revisions(masters: Mapping[str, Mapping[str, object]]) -> tuple[MasterRevision, ...]:

@@ -9,6 +9,7 @@ import pytest
 
 from clusters.scenario.cluster import Stage
 from clusters.scenario.host import Host, tmpfs
+from protokube.agent.edges import MasterAddresses
 from protokube.agent.etcd.presence import ELECTED, EVERY, MASTERS, TTL, LeasePresence
 from protokube.etcd import Alarm, KeyValue
 
@@ -36,6 +37,29 @@ def test_every_master_sees_every_living_one_with_its_address(stage: Stage) -> No
     assert [each.presence.live() for each in stage.hosts.values()] == [addresses] * 3
 
 
+def test_the_external_address_of_a_master_is_its_internal_one_if_it_has_no_other(stage: Stage) -> None:
+    new = stage.boot(external="203.0.113.1")
+    stage.run(5)
+    expected = {
+        each.id: MasterAddresses(internal=each.address, external=each.machine.external or each.address)
+        for each in stage.hosts.values()
+    }
+    assert expected[new.id].external == "203.0.113.1"
+    for host in stage.hosts.values():
+        assert host.presence.addresses() == expected
+        assert host.presence.live() == {machine: each.internal for machine, each in expected.items()}
+
+
+@pytest.mark.parametrize("record", ['{"address": "10.0.0.9"}', '{"address": "10.0.0.9", "external": null}'])
+def test_a_record_without_an_external_address_has_the_internal_one(stage: Stage, record: str) -> None:
+    (host,) = elected(stage)
+    host.presence._etcd.put(f"{MASTERS}i-older", record, 0)
+    host.presence.beat()
+    addresses = host.presence.addresses()
+    assert addresses is not None
+    assert addresses["i-older"] == MasterAddresses(internal="10.0.0.9", external="10.0.0.9")
+
+
 def test_exactly_one_is_elected(stage: Stage) -> None:
     assert len(elected(stage)) == 1
 
@@ -43,6 +67,7 @@ def test_exactly_one_is_elected(stage: Stage) -> None:
 def test_before_its_first_answer_a_master_knows_nothing(stage: Stage) -> None:
     new = stage.boot()
     assert new.presence.live() is None
+    assert new.presence.addresses() is None
     assert not new.presence.elected()
 
 
