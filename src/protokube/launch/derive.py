@@ -38,11 +38,11 @@ def from_config(config: Config, *, kubernetes: bool = True, nodes: bool | None =
     tree = config.cluster
     nodes = tree["cloud"] != "local" if nodes is None else nodes
     etcd = tuple(_etcd_cluster(config, key, fields, kubernetes) for key, fields in tree["etcdClusters"].items())
-    names = tuple(dict.fromkeys((tree["masterInternalName"], tree["masterPublicName"])))
     certificates = {name: dict(fields) for name, fields in tree["pki"]["certificates"].items()}
     whole = MasterConfig(
         cluster=config.name,
-        api_names=names,
+        api_internal_name=tree["masterInternalName"],
+        api_public_name=tree["masterPublicName"],
         etcd=etcd,
         certificates=certificates,
         certificate_lifetime=seconds(tree["pki"]["certificateLifetime"]),

@@ -18,6 +18,10 @@ from protokube.manifests.etcd import EtcdPod
 VERSION = 1
 """Of the wire format; greater after a change that earlier versions of protokube would misread."""
 
+API_NAMES = ("api_internal_name", "api_public_name")
+"""Fields that the wire format holds as one list, `api_names`."""
+WIRE_ONLY = ("version", "api_names")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
@@ -80,7 +84,10 @@ class MasterConfig:
     """The complete configuration of a master's agent."""
 
     cluster: str
-    api_names: tuple[str, ...]
+    api_internal_name: str
+    """The DNS name of the API for the cluster's own machines."""
+    api_public_name: str
+    """The DNS name of the API for users; may equal the internal one."""
     etcd: tuple[EtcdCluster, ...]
     certificates: dict[str, dict[str, Any]]
     """As `pki.certificates` of the configuration: authority, commonName, organizations, names, usages."""
@@ -122,13 +129,20 @@ class MasterConfig:
     revision: int = 0
     """Number of the revision in the store that this is; 0 for launch data without one."""
 
+    @property
+    def api_names(self) -> tuple[str, ...]:
+        """Both names, the internal one first; a single one if they are equal."""
+        return tuple(dict.fromkeys((self.api_internal_name, self.api_public_name)))
+
     def etcd_cluster(self, key: str) -> EtcdCluster | None:
         return next((each for each in self.etcd if each.key == key), None)
 
 
 def to_tree(wanted: MasterConfig) -> dict[str, Any]:
+    """The wire format has only `api_names`, the internal one first: earlier versions refuse fields they do not know."""
     ranges = [{"network": str(each.network), "node_mask": each.node_mask} for each in wanted.pod_ranges]
-    return asdict(wanted) | {"pod_ranges": ranges, "version": VERSION}
+    tree = asdict(wanted) | {"api_names": wanted.api_names, "pod_ranges": ranges, "version": VERSION}
+    return {name: value for name, value in tree.items() if name not in API_NAMES}
 
 
 def from_tree(tree: dict[str, Any]) -> MasterConfig:
@@ -148,12 +162,12 @@ def from_tree(tree: dict[str, Any]) -> MasterConfig:
         )
         files = _files(tree.get("files", {}))
         group_files = {group: _files(paths) for group, paths in tree.get("group_files", {}).items()}
-        fields = {"api_names": tuple(tree["api_names"]), "etcd": etcd, "components": components, "files": files}
+        fields = {"etcd": etcd, "components": components, "files": files, **_api_names(*tree["api_names"])}
         fields["group_files"] = group_files
         fields["key_pairs"] = tuple(tree.get("key_pairs", ()))
         fields["pod_ranges"] = tuple(_pod_range(**each) for each in tree.get("pod_ranges", ()))
         fields["kubelets"] = {group: KubeletConfig(**each) for group, each in tree.get("kubelets", {}).items()}
-        return MasterConfig(**{name: value for name, value in (tree | fields).items() if name != "version"})
+        return MasterConfig(**{name: value for name, value in (tree | fields).items() if name not in WIRE_ONLY})
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidRequest(
             f"this is not the configuration of a master: {error}", hint="it is made by `protokube up`"
@@ -167,6 +181,10 @@ def _check_version(version: int) -> None:
             saw=f"version {version} of its format; this protokube reads up to {VERSION}",
             hint="install the newer version on this machine",
         )
+
+
+def _api_names(internal: str, public: str = "") -> dict[str, str]:
+    return dict(zip(API_NAMES, (internal, public or internal), strict=True))
 
 
 def _pod_range(network: str, node_mask: int) -> PodRange:

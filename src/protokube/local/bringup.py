@@ -152,7 +152,7 @@ def etcd_client(paths: Paths, urls: dict[str, str]) -> GatewayEtcd:
 
 def api_server(admin: LocalClient, wanted: MasterConfig) -> str:
     """The URL of the API server on the machine's loopback, forwarded to a master that serves it."""
-    name = wanted.api_names[0]
+    name = wanted.api_internal_name
     forwards = admin.call("forwards", wanted=[{"name": name, "port": wanted.api_port}])
     (port,) = (each["local_port"] for each in forwards if (each["name"], each["port"]) == (name, wanted.api_port))
     return f"https://127.0.0.1:{port}"

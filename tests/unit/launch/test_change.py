@@ -178,7 +178,7 @@ def test_each_fixed_value_is_named_with_what_it_was_and_would_be() -> None:
     }
     cases: list[tuple[MasterConfig, str]] = [
         (replace(wanted, cluster="other"), "the cluster name: dev.example.com -> other"),
-        (replace(wanted, api_names=("a", "b")),
+        (replace(wanted, api_internal_name="a", api_public_name="b"),
             "the names of the API: api.internal.dev.example.com, api.dev.example.com -> a, b"),
         (replace(wanted, api_port=6443), "the port of the API: 443 -> 6443"),
         (replace(wanted, pod_network=True),

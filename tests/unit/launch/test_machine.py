@@ -26,6 +26,7 @@ def test_three_masters_on_one_machine_are_told_of_one_etcd_cluster_with_three_me
     wanted = told_by(LOCAL)
     (etcd,) = wanted.etcd
     assert (wanted.cluster, etcd.key) == ("laptop", "main")
+    assert (wanted.api_internal_name, wanted.api_public_name) == ("api.internal.laptop", "api.laptop")
     assert wanted.api_names == ("api.internal.laptop", "api.laptop")
     assert [each.short for each in etcd.members] == ["a", "b", "c"]
     member = etcd.members[1]
@@ -74,6 +75,8 @@ def test_events_have_a_manifest_a_file_and_names_of_their_own() -> None:
         to_tree(told_by(LOCAL)) | {"pod_ranges": [{"network": "100.96.0.0/11"}]},
         to_tree(told_by(LOCAL)) | {"kubelets": {"master-a": {"colour": "red"}}},
         to_tree(told_by(LOCAL)) | {"version": "first"},
+        to_tree(told_by(LOCAL)) | {"api_names": []},
+        to_tree(told_by(LOCAL)) | {"api_names": ["a", "b", "c"]},
         to_tree(told_by(LOCAL)) | {"kubelets": 3},
     ],
 )
@@ -139,6 +142,15 @@ def test_launch_data_of_before_a_field_existed_are_read(field: str) -> None:
     wanted = from_config(completed(cloud="local", masters=1), nodes=field != "kubelets")
     tree = to_tree(wanted)
     del tree[field]
+    assert from_tree(tree) == wanted
+
+
+@pytest.mark.parametrize("public", ["api.laptop", "api.internal.laptop"])
+def test_the_names_of_the_api_are_one_list_on_the_wire_as_in_earlier_versions(public: str) -> None:
+    wanted = replace(told_by(LOCAL), api_public_name=public)
+    tree = json.loads(json.dumps(to_tree(wanted)))
+    assert tree["api_names"] == list(dict.fromkeys(["api.internal.laptop", public]))
+    assert not {"api_internal_name", "api_public_name"} & tree.keys()
     assert from_tree(tree) == wanted
 
 

@@ -1,19 +1,25 @@
 """The DNS names of the API: only the elected master writes them, with the addresses of live masters that serve it.
 
+The internal name gets their internal addresses. The public name gets their external ones, and the internal address of
+each master that has no other. A name that is both gets the internal ones: the cluster's own machines depend on it.
 Without a quorum there is no elected master, and nothing is written. The last address is never removed. Only addresses
 of live masters are written: a machine that the provider declared dead does not count, even if it renews its lease.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from protokube.agent.cache import Confirmed, StepCache, is_fresh
+from protokube.agent.edges import MasterAddresses
 from protokube.agent.etcd import generations, space
 from protokube.agent.etcd.agreement import out_of_service
 from protokube.agent.round import Round
 from protokube.errors import Refused
+from protokube.launch.machine import MasterConfig
 from protokube.records.api import plan_api
+from protokube.records.names import normalise
 
 STEP = "api"
 READ_EVERY = 300.0
@@ -21,7 +27,7 @@ READ_EVERY = 300.0
 
 @dataclass(slots=True)
 class ApiCache(StepCache):
-    published: Confirmed[tuple[tuple[str, str], ...]] | None = None
+    published: Confirmed[tuple[tuple[str, MasterAddresses], ...]] | None = None
     """Machines and addresses that were last published, while we were elected."""
 
 
@@ -29,7 +35,7 @@ def sync(round_: Round) -> None:
     edges, cache = round_.edges, round_.edges.cache.of(ApiCache)
     if edges.dns is None or not edges.zone_mode or not round_.wanted.etcd:
         return
-    live = edges.presence.live()
+    live = edges.presence.addresses()
     if live is None:
         why = "etcd is out of space and grants no leases" if space.is_full(round_) else "etcd has no quorum"
         round_.waiting(STEP, "", f"{why}, so nobody writes the names of the API")
@@ -43,23 +49,31 @@ def sync(round_: Round) -> None:
         return
     if round_.wanted.components:
         serving = edges.presence.serving() or ()
-        live = {machine: address for machine, address in live.items() if machine in serving}
+        live = {machine: addresses for machine, addresses in live.items() if machine in serving}
         if not live:
             round_.waiting(STEP, "", "no API server is ready, so their names stay as they are")
             return
     wrong = out_of_service(round_)
-    claimed = tuple(sorted((machine, address) for machine, address in live.items() if address and machine not in wrong))
+    claimed = tuple(
+        (machine, live[machine]) for machine in sorted(live) if live[machine].internal and machine not in wrong
+    )
     now = edges.clock.monotonic()
     if is_fresh(cache.published, claimed, now, READ_EVERY):
         return
     known = living(round_)
-    addresses = {address for machine, address in claimed if machine in known}
-    plan = plan_api(edges.dns.read(round_.wanted.api_names), round_.wanted.api_names, addresses)
+    masters = [addresses for machine, addresses in claimed if machine in known]
+    plan = plan_api(edges.dns.read(round_.wanted.api_names), addresses_by_name(round_.wanted, masters))
     if plan.changes:
         edges.dns.apply(plan.changes)
         for change in plan.changes:
             round_.report.done(STEP, str(change))
     cache.published = Confirmed(claimed, now)
+
+
+def addresses_by_name(wanted: MasterConfig, masters: Sequence[MasterAddresses]) -> dict[str, list[str]]:
+    internal, public = normalise(wanted.api_internal_name), normalise(wanted.api_public_name)
+    # in this order: where both names are equal, the internal addresses replace the external ones
+    return {public: [each.external for each in masters]} | {internal: [each.internal for each in masters]}
 
 
 def living(round_: Round) -> set[str]:

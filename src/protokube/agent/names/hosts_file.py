@@ -59,7 +59,7 @@ def _desired(round_: Round, volumes: Sequence[Volume]) -> dict[str, str]:
         if volume.attached_to and volume.attached_to in addresses and (volume.etcd_cluster, volume.member) in names
     }
     live = [address for address in (round_.edges.presence.live() or {}).values() if address]
-    return desired | (dict.fromkeys(round_.wanted.api_names[:1], min(live)) if live else {})
+    return desired | ({round_.wanted.api_internal_name: min(live)} if live else {})
 
 
 def _is_recorded(round_: Round, volume: Volume) -> bool:

@@ -81,7 +81,7 @@ class Nodes:
         return Nodes(runtime=obtain(tree, programs, cache), sandbox_image=tree["containerd"]["sandboxImage"])
 
     def template(self, plain: Mapping[str, Any], wanted: MasterConfig, paths: Paths) -> dict[str, Any]:
-        api = (wanted.api_names[0], wanted.api_port)
+        api = (wanted.api_internal_name, wanted.api_port)
         return with_kubelet(plain, self.runtime, sandbox_image=self.sandbox_image, paths=paths, api=api)
 
 

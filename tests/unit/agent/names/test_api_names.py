@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from builders.agent import Alone, a_generation, a_round
 from builders.config import completed
+from builders.examples import examples
 from clusters.scenario.edges import FakeClock, HostClock, ShakyCloud, ShakyDns, ShakyStore
 from protokube.agent.names import api_names
 from protokube.agent.report import Report
@@ -19,6 +23,7 @@ from protokube.members.generation import Generation, encode
 from protokube.store.memory import MemoryStore
 
 INTERNAL, PUBLIC = "api.internal.laptop", "api.laptop"
+NUMBERS = count()
 
 
 class Stage:
@@ -57,6 +62,78 @@ def stage(request: pytest.FixtureRequest) -> Stage:
 def test_the_elected_master_writes_who_lives(stage: Stage) -> None:
     assert "api.internal.laptop A: nothing -> 10.0.0.1, 10.0.0.2" in stage.round()
     assert stage.addresses() == ("10.0.0.1", "10.0.0.2")
+
+
+def test_the_public_name_has_external_addresses_and_the_internal_name_internal_ones(stage: Stage) -> None:
+    stage.presence.external = {"i-1": "203.0.113.1"}
+    stage.round()
+    assert stage.dns.addresses(INTERNAL) == ("10.0.0.1", "10.0.0.2")
+    assert stage.dns.addresses(PUBLIC) == ("10.0.0.2", "203.0.113.1")
+
+
+def test_an_external_address_that_a_master_gets_later_replaces_its_internal_one(stage: Stage) -> None:
+    stage.round()
+    stage.presence.external = {"i-1": "203.0.113.1", "i-2": "203.0.113.2"}
+    written = stage.round()
+    assert "10.0.0.1 is only for api.internal.laptop" in written
+    assert stage.dns.addresses(INTERNAL) == ("10.0.0.1", "10.0.0.2")
+    assert stage.dns.addresses(PUBLIC) == ("203.0.113.1", "203.0.113.2")
+
+
+@pytest.mark.parametrize("public", [INTERNAL, f"{INTERNAL}.".upper()])
+def test_a_name_that_is_internal_and_public_has_internal_addresses(stage: Stage, public: str) -> None:
+    stage.presence.external = {"i-1": "203.0.113.1", "i-2": "203.0.113.2"}
+    stage.round_.wanted = replace(stage.round_.wanted, api_public_name=public)
+    stage.round()
+    assert stage.dns.addresses(INTERNAL) == ("10.0.0.1", "10.0.0.2")
+    assert stage.round() == ""
+
+
+def test_the_last_external_address_is_never_removed(stage: Stage) -> None:
+    stage.presence.live_masters, stage.presence.external = {"i-1": "10.0.0.1"}, {"i-1": "203.0.113.1"}
+    stage.round()
+    stage.presence.live_masters = {}
+    stage.round()
+    assert stage.dns.addresses(INTERNAL) == ("10.0.0.1",)
+    assert stage.dns.addresses(PUBLIC) == ("203.0.113.1",)
+
+
+def test_external_addresses_cost_no_read_in_an_idle_round(stage: Stage) -> None:
+    stage.presence.external = {"i-1": "203.0.113.1"}
+    stage.round()
+    reads = stage.dns.reads
+    for _ in range(29):
+        stage.clock.advance(10)
+        assert stage.round() == ""
+    assert (reads, stage.dns.reads) == (1, 1)
+
+
+MASTERS = st.dictionaries(st.integers(1, 3), st.tuples(st.booleans(), st.booleans()))
+"""Number of each live master: whether its API server is ready, whether it has an external address."""
+
+
+@given(st.lists(MASTERS, min_size=1, max_size=4), st.booleans())
+@examples(60)
+def test_each_name_has_only_addresses_of_its_kind_whichever_masters_live_and_serve(
+    history: list[dict[int, tuple[bool, bool]]], kubernetes: bool
+) -> None:
+    stage = Stage(f"property {next(NUMBERS)}", a_generation(is_open=False))
+    if kubernetes:
+        stage.serves_kubernetes()
+    published: set[int] = set()
+    for masters in history:
+        stage.presence.live_masters = {f"i-{n}": f"10.0.0.{n}" for n in masters}
+        stage.presence.external = {f"i-{n}": f"203.0.113.{n}" for n, (_, external) in masters.items() if external}
+        stage.presence.apis = [f"i-{n}" for n, (serving, _) in masters.items() if serving]
+        stage.round()
+        chosen = {n: external for n, (serving, external) in masters.items() if serving or not kubernetes}
+        published |= chosen.keys()
+        if chosen:
+            assert set(stage.dns.addresses(INTERNAL)) == {f"10.0.0.{n}" for n in chosen}
+            assert set(stage.dns.addresses(PUBLIC)) == {
+                f"203.0.113.{n}" if external else f"10.0.0.{n}" for n, external in chosen.items()
+            }
+        assert bool(stage.dns.addresses(INTERNAL)) == bool(stage.dns.addresses(PUBLIC)) == bool(published)
 
 
 def test_nobody_else_writes(stage: Stage) -> None:
