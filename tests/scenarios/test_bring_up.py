@@ -44,6 +44,18 @@ def test_the_names_of_the_api_are_written_by_one_master_once_creation_is_closed(
     assert not stage.generation().open
 
 
+def test_masters_with_external_addresses_have_these_under_the_public_name_and_leave_both_names(stage: Stage) -> None:
+    first, second = (stage.boot(f"master-{x}", external=f"203.0.113.{n}") for n, x in enumerate("ab", start=1))
+    third = stage.boot("master-c")
+    stage.until(lambda: len(stage.dns.addresses("api.internal.laptop")) == 3)
+    assert set(stage.dns.addresses("api.internal.laptop")) == {first.address, second.address, third.address}
+    assert set(stage.dns.addresses("api.laptop")) == {"203.0.113.1", "203.0.113.2", third.address}
+    stage.until(stage.healthy)
+    stage.kill(first)
+    stage.until(lambda: first.address not in stage.dns.addresses("api.internal.laptop"), within=15)
+    assert set(stage.dns.addresses("api.laptop")) == {"203.0.113.2", third.address}
+
+
 def test_each_volume_was_formatted_exactly_once(stage: Stage) -> None:
     stage.boot_all()
     stage.until(stage.healthy)
