@@ -22,6 +22,9 @@ LEASE_NAMES = "protokube.io/names"
 """The annotation with those names, separated by commas."""
 LEASE_MEMBERS = "protokube.io/members"
 """The annotation with the names of etcd members: the agents own them for ever, even if the Lease is not renewed."""
+LEASE_EXTERNAL = "protokube.io/external-addresses"
+"""The annotation with the external addresses of live masters, each as EXTERNAL=INTERNAL, separated by commas: not every
+Node reports its external address."""
 LEASE_SECONDS = 40
 
 

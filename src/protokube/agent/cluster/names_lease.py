@@ -2,7 +2,8 @@
 
 A dns-controller leaves these names alone while the Lease is renewed, and takes them over once it is not. It detects
 renewals with its own clock, never by comparing clocks, so the time written here only has to change. The Lease also
-lists the names of etcd members, which are never taken over: a foreign record would keep the member from starting.
+lists the names of etcd members, which are never taken over: a foreign record would keep the member from starting. And
+it lists the external addresses of masters, which the controller must not remove while their API servers run.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from protokube.addons.value import Tree
 from protokube.agent.cache import Confirmed, StepCache, is_fresh
 from protokube.agent.edges import Kube
 from protokube.agent.round import Round
-from protokube.records.api import LEASE, LEASE_MEMBERS, LEASE_NAMES, LEASE_SECONDS
+from protokube.records.api import LEASE, LEASE_EXTERNAL, LEASE_MEMBERS, LEASE_NAMES, LEASE_SECONDS
 
 PATH = f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{LEASE}"
 EVERY = LEASE_SECONDS / 4
@@ -23,8 +24,8 @@ MANAGER = "protokube"
 
 @dataclass(slots=True)
 class NamesLeaseCache(StepCache):
-    renewed: Confirmed[tuple[tuple[str, ...], tuple[str, ...]]] | None = None
-    """The names of the API and of etcd members that the Lease was last renewed with."""
+    renewed: Confirmed[tuple[tuple[str, ...], ...]] | None = None
+    """The names of the API and of etcd members, and the addresses, that the Lease was last renewed with."""
 
 
 def sync(round_: Round, kube: Kube) -> None:
@@ -32,21 +33,27 @@ def sync(round_: Round, kube: Kube) -> None:
     members = tuple(member.dns_name for etcd in round_.wanted.etcd for member in etcd.members)
     if edges.dns is None or not edges.zone_mode or not names:
         return
+    masters = (edges.presence.addresses() or {}).values()
+    external = tuple(sorted(f"{each.external}={each.internal}" for each in masters if each.external != each.internal))
     cache, now = edges.cache.of(NamesLeaseCache), edges.clock.monotonic()
-    if is_fresh(cache.renewed, (names, members), now, EVERY):
+    if is_fresh(cache.renewed, (names, members, external), now, EVERY):
         return
-    kube.apply(PATH, lease(names, edges.me.name, edges.clock.now(), members=members), manager=MANAGER)
-    cache.renewed = Confirmed((names, members), now)
+    wanted = lease(names, edges.me.name, edges.clock.now(), members=members, external=external)
+    kube.apply(PATH, wanted, manager=MANAGER)
+    cache.renewed = Confirmed((names, members, external), now)
 
 
-def lease(names: tuple[str, ...], holder: str, now: float, *, members: tuple[str, ...] = ()) -> Tree:
+def lease(
+    names: tuple[str, ...], holder: str, now: float, *, members: tuple[str, ...] = (), external: tuple[str, ...] = ()
+) -> Tree:
+    annotations = {LEASE_NAMES: ",".join(sorted(names)), LEASE_MEMBERS: ",".join(sorted(members))}
     return {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
         "metadata": {
             "name": LEASE,
             "namespace": "kube-system",
-            "annotations": {LEASE_NAMES: ",".join(sorted(names)), LEASE_MEMBERS: ",".join(sorted(members))},
+            "annotations": annotations | ({LEASE_EXTERNAL: ",".join(external)} if external else {}),
         },
         "spec": {
             "holderIdentity": holder,

@@ -77,7 +77,7 @@ def read_zones(seen: Everything, provider: ZoneProvider, name: str) -> Everythin
 
 def doubts(seen: Everything, session: Session, cluster: str) -> Doubts:
     """The confirmation that the controller makes before it removes a value."""
-    look = Look(FreshObjects(session, cluster), seen.sources, seen.nodes)
+    look = Look(FreshObjects(session, cluster), seen.sources, seen.nodes, seen.agents.external)
 
     def doubt(line: Owned) -> str:
         try:

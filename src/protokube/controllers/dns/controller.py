@@ -134,7 +134,7 @@ class Controller:
             members=seen.agents.members,
         )
         done = Round(seen=seen, routed=routed, left_alone=managed.left)
-        look = Look(self._objects(), seen.sources, seen.nodes)
+        look = Look(self._objects(), seen.sources, seen.nodes, seen.agents.external)
         sight = Sight(
             look=look, whole=seen.whole, trouble=seen.trouble, inherit=seen.agents.left, hands_off=seen.agents.reserved
         )

@@ -6,12 +6,12 @@ from itertools import pairwise
 from pathlib import Path
 
 from builders.addons import MemoryKube
-from builders.agent import a_round
+from builders.agent import Alone, a_round
 from clusters.scenario.edges import FakeClock, HostClock
 from protokube.agent.cluster import names_lease
 from protokube.agent.round import Round
 from protokube.providers.dns.memory import MemoryDns
-from protokube.records.api import LEASE_MEMBERS, LEASE_NAMES, LEASE_SECONDS
+from protokube.records.api import LEASE_EXTERNAL, LEASE_MEMBERS, LEASE_NAMES, LEASE_SECONDS
 
 
 def turn_at(clock: FakeClock, root: Path, *, dns: MemoryDns | None, zone_mode: bool = True) -> Round:
@@ -30,6 +30,20 @@ def test_it_says_which_names_are_the_agents_and_by_when_it_will_say_so_again(tmp
     assert set(lease["metadata"]["annotations"][LEASE_MEMBERS].split(",")) == members
     assert lease["spec"]["leaseDurationSeconds"] == LEASE_SECONDS
     assert lease["spec"]["holderIdentity"] == round_.edges.me.name
+
+
+def test_it_has_the_external_addresses_of_masters_and_a_new_one_at_once(tmp_path: Path) -> None:
+    kube = MemoryKube()
+    round_ = turn_at(FakeClock(), tmp_path, dns=MemoryDns("test"))
+    presence = Alone({"i-1": "10.0.0.1", "i-2": "10.0.0.2", "i-3": "10.0.0.3"}, elected=True)
+    round_.edges.presence = presence
+    names_lease.sync(round_, kube)
+    assert LEASE_EXTERNAL not in kube.objects[names_lease.PATH]["metadata"]["annotations"]
+
+    presence.external = {"i-1": "203.0.113.1", "i-3": "2001:db8::3"}
+    names_lease.sync(round_, kube)
+    found = kube.objects[names_lease.PATH]["metadata"]["annotations"][LEASE_EXTERNAL]
+    assert found == "2001:db8::3=10.0.0.3,203.0.113.1=10.0.0.1"
 
 
 def test_it_is_renewed_well_before_it_ends_and_not_in_every_round(tmp_path: Path) -> None:

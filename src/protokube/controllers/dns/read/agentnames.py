@@ -6,13 +6,15 @@ cannot watch the Lease it counts as renewed, since the agents manage these names
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from protokube.records.api import LEASE_MEMBERS, LEASE_NAMES, LEASE_SECONDS
-from protokube.records.names import normalise, problem
+from protokube.errors import Refused
+from protokube.records.api import LEASE_EXTERNAL, LEASE_MEMBERS, LEASE_NAMES, LEASE_SECONDS
+from protokube.records.names import normalise, normalise_address, problem
 
 MEMBER = "etcd-"
 """Prefix of the DNS names of etcd members."""
@@ -21,6 +23,7 @@ MEMBER = "etcd-"
 class _Annotations(msgspec.Struct, frozen=True, gc=False):
     names: str | None = msgspec.field(default=None, name=LEASE_NAMES)
     members: str | None = msgspec.field(default=None, name=LEASE_MEMBERS)
+    external: str | None = msgspec.field(default=None, name=LEASE_EXTERNAL)
 
 
 class _Metadata(msgspec.Struct, frozen=True, gc=False):
@@ -46,6 +49,8 @@ class AgentLease:
     seconds: float
     members: frozenset[str] = frozenset()
     """The names of etcd members."""
+    external: Mapping[str, str] = field(default_factory=dict)
+    """Internal by external address of masters."""
 
 
 def agent_lease(lease: Lease) -> AgentLease:
@@ -55,12 +60,21 @@ def agent_lease(lease: Lease) -> AgentLease:
         spec.renewed or "",
         float(spec.seconds or LEASE_SECONDS),
         members=_names(annotations.members),
+        external=_addresses(annotations.external),
     )
 
 
 def _names(text: str | None) -> frozenset[str]:
     names = [name for piece in (text or "").split(",") if (name := piece.strip()) and not problem(name)]
     return frozenset(map(normalise, names))
+
+
+def _addresses(text: str | None) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for external, _, internal in (piece.strip().partition("=") for piece in (text or "").split(",")):
+        with suppress(Refused):
+            found[normalise_address(external)] = normalise_address(internal)
+    return found
 
 
 def is_member(name: str, members: Collection[str]) -> bool:
@@ -78,6 +92,8 @@ class Names:
     left: frozenset[str] = frozenset()
     members: frozenset[str] = frozenset()
     """Names of etcd members; we never take these over."""
+    external: Mapping[str, str] = field(default_factory=dict)
+    """Internal by external address of masters, as the Lease last had them."""
     ends_at: float | None = None
     """When the Lease expires if it is not renewed."""
     renewed: str = ""
@@ -91,11 +107,15 @@ class AgentNames:
         self._last: AgentLease | None = None
         self._members: frozenset[str] = frozenset()
         """Kept when the Lease is deleted: the members still exist."""
+        self._external: Mapping[str, str] = {}
+        """Kept, too: the API servers may still be there."""
         self._changed_at = 0.0
 
     def look(self, lease: AgentLease | None, *, in_touch: bool, now: float) -> Names:
         self._members = (lease.members if lease else frozenset()) or self._members
-        return replace(self._look(lease, in_touch=in_touch, now=now), members=self._members)
+        self._external = (lease.external if lease else {}) or self._external
+        names = self._look(lease, in_touch=in_touch, now=now)
+        return replace(names, members=self._members, external=self._external)
 
     def _look(self, lease: AgentLease | None, *, in_touch: bool, now: float) -> Names:
         if lease is None:

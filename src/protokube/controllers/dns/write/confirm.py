@@ -7,7 +7,7 @@ address for a minute must not lose its name.
 
 Values that the masters' agents left at the names of the API have no object of their own. For these we check whether
 anything still has the address: first the API servers, whose addresses are in one object that is read whole or not at
-all.
+all. They publish internal addresses; the agents' Lease has the internal address for each external one.
 """
 
 from __future__ import annotations
@@ -58,6 +58,8 @@ class Look:
     sources: Mapping[str, Source]
     nodes: Mapping[str, NodeTarget]
     """As the lists have them."""
+    external: Mapping[str, str] = field(default_factory=dict)
+    """Internal by external address of masters."""
     _sources: dict[str, Source | None] = field(default_factory=dict)
     _nodes: dict[str, NodeTarget | None] = field(default_factory=dict)
     _listed_nodes: Nodes | None = None
@@ -88,13 +90,15 @@ class Look:
         address = line.mark.value
         if line.mark.type not in FAMILIES:
             return None
+        internal = self.external.get(address, address)
         for node in self.nodes.values():
-            if address in (*node.internal, *node.external):
+            if {address, internal} & {*node.internal, *node.external}:
                 return Doubt(f"{NODE}{node.name} has that address")
-        if self.objects.serves(address):
+        if self.objects.serves(internal):
             return Doubt("an API server is there")
-        if who := self.objects.who_has(line.name, address):
-            return Doubt(f"{who} has that address, though the list says something else", True)
+        for each in dict.fromkeys((address, internal)):
+            if who := self.objects.who_has(line.name, each):
+                return Doubt(f"{who} has that address, though the list says something else", True)
         return None
 
     def _indexed(self, differ: Mapping[str, NodeTarget | None]) -> Nodes:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protokube.controllers.dns.read.agentnames import AgentLease, AgentNames, Lease, Names, agent_lease
-from protokube.records.api import LEASE_MEMBERS, LEASE_NAMES, LEASE_SECONDS
+from protokube.records.api import LEASE_EXTERNAL, LEASE_MEMBERS, LEASE_NAMES, LEASE_SECONDS
 
 API = frozenset({"api.example.com"})
 
@@ -58,10 +58,12 @@ def test_a_lease_that_cannot_be_seen_at_all_reserves_what_it_reserved() -> None:
 @pytest.mark.parametrize("later", [None, AgentLease(API, "", 40.0)], ids=["deleted", "written by somebody else"])
 def test_the_names_of_etcd_members_are_kept_whatever_becomes_of_the_lease(later: AgentLease | None) -> None:
     agents, members = AgentNames(), frozenset({"etcd-a.internal.example.com"})
-    first = AgentLease(API, "then", 40.0, members=members)
+    external = {"203.0.113.1": "10.0.0.1"}
+    first = AgentLease(API, "then", 40.0, members=members, external=external)
     assert agents.look(first, in_touch=True, now=0).members == members
     assert agents.look(first, in_touch=True, now=1000).members == members
-    assert agents.look(later, in_touch=True, now=1001).members == members
+    after = agents.look(later, in_touch=True, now=1001)
+    assert (after.members, after.external) == (members, external)
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.floats(0, 39), st.booleans()), max_size=20))
@@ -83,11 +85,18 @@ def test_names_are_never_left_while_the_lease_changes_in_time(steps: list[tuple[
                     "annotations": {
                         LEASE_NAMES: " API.example.com. ,,not a name, b.example.com",
                         LEASE_MEMBERS: "ETCD-a.x",
+                        LEASE_EXTERNAL: " 203.0.113.1=10.0.0.1,,x=10.0.0.2,203.0.113.3, 2001:DB8::1=10.0.0.4",
                     }
                 },
                 "spec": {"renewTime": "then", "leaseDurationSeconds": 7},
             },
-            AgentLease(frozenset({"api.example.com", "b.example.com"}), "then", 7, members=frozenset({"etcd-a.x"})),
+            AgentLease(
+                frozenset({"api.example.com", "b.example.com"}),
+                "then",
+                7,
+                members=frozenset({"etcd-a.x"}),
+                external={"203.0.113.1": "10.0.0.1", "2001:db8::1": "10.0.0.4"},
+            ),
         ),
         ({"metadata": {"annotations": None}, "spec": None}, AgentLease(frozenset(), "", LEASE_SECONDS)),
     ],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from builders.dns_objects import Document, a_node, a_pod, a_service
@@ -72,6 +74,30 @@ def test_an_address_that_the_agents_left_stays_for(
     found = a_look(cluster, hidden=tuple(cluster.objects) if hidden else ()).doubt(LEFT, 10 * PATIENCE)
     assert found is not None
     assert (found.lists_stale, len(cluster.asked_for)) == (lists_stale, asked)
+
+
+OUTSIDE = a_line(INHERITED, value="203.0.113.1", name=API)
+
+
+@pytest.mark.parametrize("document", [NODE, SERVER], ids=["a node", "an API server"])
+def test_an_external_address_that_the_agents_left_stays_for_the_master_behind_it(document: Document) -> None:
+    cluster = a_cluster(document)
+    assert a_look(cluster).doubt(OUTSIDE, 10 * PATIENCE) is None
+    assert replace(a_look(cluster), external={"203.0.113.1": "10.0.0.1"}).doubt(OUTSIDE, 10 * PATIENCE) is not None
+
+
+def test_an_external_address_that_the_agents_left_stays_for_a_node_that_only_a_new_list_has() -> None:
+    cluster = a_cluster(NODE)
+    look = replace(a_look(cluster, hidden=("node/n1",)), external={"203.0.113.1": "10.0.0.1"})
+    cluster.heal()
+    found = look.doubt(OUTSIDE, 10 * PATIENCE)
+    assert found is not None
+    assert found.lists_stale
+
+
+def test_an_external_address_that_the_agents_left_goes_with_the_master_behind_it() -> None:
+    cluster = a_cluster(a_pod("kube-apiserver-n2", addresses=["10.0.0.2"], node="n2", internal_names=API))
+    assert replace(a_look(cluster), external={"203.0.113.1": "10.0.0.1"}).doubt(OUTSIDE, 0) is None
 
 
 def test_an_address_that_the_agents_left_stays_for_a_node_that_only_a_new_list_has() -> None:
