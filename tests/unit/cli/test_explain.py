@@ -257,12 +257,16 @@ def test_the_names_of_the_api_are_wanted_by_the_elected_master() -> None:
     name = f"api.internal.{CLUSTER}"
 
     assert record_next(name) == (
-        "the elected master (master-0): the addresses of live masters",
+        "the elected master (master-0): the internal addresses of live masters",
         "nothing: it is in order",
     )
     assert record_next(name, records=(), agents=()) == (
-        "the elected master, and none is known to be elected: the addresses of live masters",
+        "the elected master, and none is known to be elected: the internal addresses of live masters",
         "nothing, until a master is elected; it writes the name",
+    )
+    assert record_next(f"api.{CLUSTER}", agents=())[0] == (
+        "the elected master, and none is known to be elected:"
+        " the external addresses (else internal ones) of live masters"
     )
 
 

@@ -45,5 +45,7 @@ def _wanted_by(view: ClusterView, name: str, member: MemberView | None) -> str:
         return f"the agent of {disk.attached_to}, which holds {disk.id} with epoch {disk.epoch}"
     if name in view.api_names:
         elected = f" ({view.elected})" if view.elected else ", and none is known to be elected"
-        return f"the elected master{elected}: the addresses of live masters"
+        internal = name in view.api_names[:1]
+        addresses = "internal addresses" if internal else "external addresses (else internal ones)"
+        return f"the elected master{elected}: the {addresses} of live masters"
     return "unknown"
