@@ -62,6 +62,8 @@ class HostProcesses:
             written = command.manifest.stat().st_mtime
         except OSError:
             return Runs.NOT
+        if written > time.time():  # the clock was set back since: this time says nothing
+            written = 0.0
         found = [each for each in self._all() if self._is_of(each, command)]
         if not found:
             return Runs.NOT
