@@ -219,7 +219,8 @@ def status_file(agent: AgentView) -> dict[str, Any]:
         "broken": told(agent.bugs),
     }  # fmt: skip
     return {"at": agent.at, "round": agent.round, "took": agent.took, "nextWithin": agent.next_within,
-            "elected": agent.elected, "report": report, "volumes": volumes, "members": mounted}  # fmt: skip
+            "elected": agent.elected, "revision": agent.revision, "report": report, "volumes": volumes,
+            "members": mounted}  # fmt: skip
 
 
 def write_state(parent: Path, view: ClusterView, cluster: str = CLUSTER) -> Paths:

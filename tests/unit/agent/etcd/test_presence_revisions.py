@@ -1,0 +1,173 @@
+"""What masters learn of each other's revisions over their leases, and how an announcement wakes them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+
+from builders.agent import a_machine
+from clusters.scenario.edges import FakeClock, HostClock
+from protokube.agent.edges import MasterRevision
+from protokube.agent.etcd.presence import MASTERS, ROLLOUT, TTL, LeasePresence
+from protokube.errors import TryLater
+from protokube.etcd import KeyValue, NoSpace
+
+
+@dataclass
+class Etcd:
+    """Keys and leases that never end."""
+
+    keys: dict[str, KeyValue] = field(default_factory=dict)
+    answers: bool = True
+    full: bool = False
+    puts: int = 0
+
+    def grant(self, _ttl: int) -> int:
+        self._reach()
+        return 7
+
+    def keep(self, _lease: int) -> bool:
+        self._reach()
+        return True
+
+    def read(self, prefix: str) -> Sequence[KeyValue]:
+        self._reach()
+        return [each for key, each in sorted(self.keys.items()) if key.startswith(prefix)]
+
+    def put(self, key: str, value: str, lease: int = 0) -> int:
+        self._reach()
+        if self.full:
+            raise NoSpace("database space exceeded")
+        self.puts += 1
+        self.keys[key] = KeyValue(key=key, value=value, lease=lease, mod_revision=self.puts)
+        return self.puts
+
+    def create(self, key: str, value: str, lease: int = 0) -> bool:
+        return key not in self.keys and bool(self.put(key, value, lease))
+
+    def _reach(self) -> None:
+        if not self.answers:
+            raise TryLater("no answer")
+
+
+class Bench:
+    """Masters over one etcd; `woken` counts how often each was woken."""
+
+    def __init__(self) -> None:
+        self.etcd, self.clock = Etcd(), FakeClock()
+        self.woken: dict[str, int] = {}
+
+    def master(self, name: str, revision: int) -> LeasePresence:
+        def wake() -> None:
+            self.woken[name] = self.woken.get(name, 0) + 1
+
+        machine = a_machine(name)
+        clock = HostClock(self.clock)
+        return LeasePresence(cast(Any, self.etcd), machine, clock, wake, lambda: False, revision)
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def known(presence: LeasePresence) -> dict[str, int] | None:
+    found = presence.revisions()
+    return None if found is None else {each.name: each.revision for each in found}
+
+
+def test_every_master_sees_which_revision_each_of_them_runs(bench: Bench) -> None:
+    left, right = bench.master("i-1", 3), bench.master("i-2", 2)
+    for _ in range(2):
+        left.beat()
+        right.beat()
+
+    assert known(left) == known(right) == {"i-1": 3, "i-2": 2}
+    assert left.revisions() == (MasterRevision(name="i-1", revision=3), MasterRevision(name="i-2", revision=2))
+
+
+def test_a_master_sees_its_own_revision_in_its_first_beat(bench: Bench) -> None:
+    """Also one that restarted with another revision: its key still has the former one."""
+    bench.master("i-1", 2).beat()
+    again = bench.master("i-1", 3)
+    again.beat()
+
+    assert known(again) == {"i-1": 3}
+    assert json.loads(bench.etcd.keys[f"{MASTERS}i-1"].value)["revision"] == 3
+
+
+def test_another_revision_of_another_master_wakes(bench: Bench) -> None:
+    left = bench.master("i-1", 3)
+    left.beat()
+    bench.master("i-2", 2).beat()
+    left.beat()
+    before = bench.woken["i-1"]
+    left.beat()
+    assert bench.woken["i-1"] == before
+    bench.master("i-2", 3).beat()
+    left.beat()
+
+    assert bench.woken["i-1"] == before + 1
+
+
+@pytest.mark.parametrize("revision", ["3", None, [], 2.5, {}])
+def test_a_master_of_an_earlier_release_runs_none(bench: Bench, revision: object) -> None:
+    bench.etcd.put(f"{MASTERS}i-2", json.dumps({"address": "10.0.0.2", "revision": revision}))
+    bench.etcd.put(f"{MASTERS}i-3", "no JSON")
+    left = bench.master("i-1", 3)
+    left.beat()
+
+    assert known(left) == {"i-1": 3, "i-2": 0, "i-3": 0}
+
+
+def test_before_the_first_answer_and_without_a_fresh_one_nothing_is_known(bench: Bench) -> None:
+    left = bench.master("i-1", 3)
+    assert (left.revisions(), left.rollout_hint()) == (None, None)
+    bench.etcd.put(ROLLOUT, "3 at 100")
+    left.beat()
+    assert (known(left), left.rollout_hint()) == ({"i-1": 3}, "3 at 100")
+    bench.etcd.answers = False
+    bench.clock.advance(TTL - 1)
+    left.beat()
+
+    assert (left.revisions(), left.rollout_hint()) == (None, None)
+
+
+def test_without_an_announcement_the_hint_is_empty_and_not_unknown(bench: Bench) -> None:
+    left = bench.master("i-1", 3)
+    left.beat()
+
+    assert left.rollout_hint() == ""
+
+
+def test_a_changed_hint_wakes_and_the_same_one_does_not(bench: Bench) -> None:
+    left = bench.master("i-1", 3)
+    left.beat()
+    before = bench.woken["i-1"]
+    for hint, wakes in (("4 at 100", 1), ("4 at 100", 0), ("4 at 105", 1), ("5 at 105", 1)):
+        bench.etcd.put(ROLLOUT, hint)
+        left.beat()
+        assert (left.rollout_hint(), bench.woken["i-1"]) == (hint, before + wakes)
+        before = bench.woken["i-1"]
+
+
+def test_the_hint_is_no_master(bench: Bench) -> None:
+    bench.etcd.put(ROLLOUT, "4 at 100")
+    left = bench.master("i-1", 3)
+    left.beat()
+
+    assert set(left.live() or ()) == {"i-1"}
+
+
+def test_in_a_full_etcd_a_master_knows_its_own_revision_though_it_cannot_tell(bench: Bench) -> None:
+    bench.master("i-1", 2).beat()
+    bench.etcd.full = True
+    again = bench.master("i-1", 3)
+    again.beat()
+
+    assert known(again) == {"i-1": 3}
+    assert json.loads(bench.etcd.keys[f"{MASTERS}i-1"].value)["revision"] == 2
