@@ -43,7 +43,7 @@ from protokube.store.memory import MemoryStore
 ONE = a_revision(1, wanted_of())
 TWO = a_revision(2, with_settings(**{"snapshot-count": 2}))
 QUIET = a_revision(2, replace(wanted_of(), certificate_lifetime=86400.0))
-MOVED = a_revision(2, replace(wanted_of(), api_names=("elsewhere.example.com",)))
+MOVED = a_revision(2, replace(wanted_of(), api_internal_name="elsewhere.example.com"))
 ME, OTHER, THIRD = a_machine("i-1"), a_machine("i-2"), a_machine("i-3")
 LIVE = {each.id: each.address for each in (ME, OTHER, THIRD)}
 
