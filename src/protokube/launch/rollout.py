@@ -33,6 +33,8 @@ class Turn:
     name: str
     at: float
     """When it began, in seconds since 1970 by the clock of that master."""
+    revision: int = 0
+    """The revision that it ran then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -79,7 +79,7 @@ def test_the_data_are_the_record_and_what_each_host_runs(call: Call, paths: Path
         tree = load(call("rollout", "status", "-o", output).out)
 
     assert (tree["wanted"], tree["before"], tree["state"]) == (2, 1, "rolling")
-    assert tree["turn"] == {"machine": "i-1", "name": "master-1", "at": 5.0}
+    assert tree["turn"] == {"machine": "i-1", "name": "master-1", "at": 5.0, "revision": 0}
     assert [each["text"] for each in tree["events"]][-1] == "revision 2 put in force by anna@laptop"
     assert tree["hosts"] == {"master-0": 2, "master-1": 1, "master-2": 0}
 

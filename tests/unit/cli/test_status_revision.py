@@ -93,7 +93,7 @@ def test_a_change_of_the_revision_is_one_line_in_a_pipe_and_a_turn_is_none() -> 
 def test_the_data_have_the_record_and_the_revision_of_each_agent() -> None:
     tree = json.loads(json.dumps(view_tree(a_rolling_view(turn=TURN))))
 
-    assert tree["rollout"]["turn"] == {"machine": "i-1", "name": "master-1", "at": 5.0}
+    assert tree["rollout"]["turn"] == {"machine": "i-1", "name": "master-1", "at": 5.0, "revision": 0}
     assert (tree["rollout"]["wanted"], tree["rollout"]["before"], tree["rollout"]["state"]) == (2, 1, "rolling")
     assert [each["revision"] for each in tree["agents"]] == [2, 1, None]
     assert view_tree(a_view())["rollout"] is None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from protokube.launch.rollout import Rollout, State
+from protokube.launch.rollout import Rollout, State, Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +138,18 @@ def _in_turn(record: Rollout, sight: Sight) -> Action:
         if text := sight.broken():
             return Stop(text)
         return Wait(f"revision {sight.mine} comes up: {why}")
+    if record.turn and _is_unproven(record.turn, sight):
+        return GoBack()
     if forbidden := sight.forbidden():
         return EndTurn(f"cannot take revision {record.wanted}: {'; '.join(forbidden)}")
     why = sight.others()
     return Wait(f"revision {record.wanted}: {why}") if why else Switch(record.wanted)
+
+
+def _is_unproven(turn: Turn, sight: Sight) -> bool:
+    """Whether this master is on a revision of an earlier attempt that is not healthy: no other must have that one as
+    its way back."""
+    return sight.mine != turn.revision == sight.former and bool(sight.own())
 
 
 def _in_anothers_turn(record: Rollout, sight: Sight) -> Action:

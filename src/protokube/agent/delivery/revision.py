@@ -201,7 +201,8 @@ def apply(round_: Round, record: Rollout, action: Action) -> None:
             round_.report.needs_a_person(STEP, why, hint=hint)
         case TakeTurn(names):
             why = f"restarts {', '.join(names)}"
-            _write(round_, record, record.taken(Turn(machine=me.id, name=me.name, at=now), why))
+            turn = Turn(machine=me.id, name=me.name, at=now, revision=round_.wanted.revision)
+            _write(round_, record, record.taken(turn, why))
             round_.report.done(STEP, f"takes revision {record.wanted}: {why}")
         case Switch(number):
             if edges.disks.running():

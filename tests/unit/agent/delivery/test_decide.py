@@ -28,7 +28,7 @@ from protokube.agent.delivery.decide import (
 from protokube.launch.rollout import Failure, Rollout, State, Turn
 
 ME, OTHER = "i-1", "i-2"
-MINE = Turn(machine=ME, name="master-a", at=10.0)
+MINE = Turn(machine=ME, name="master-a", at=10.0, revision=1)
 THEIRS = Turn(machine=OTHER, name="master-b", at=10.0)
 FAILURE = Failure(machine=OTHER, name="master-b", revision=2, text="etcd: it does not run")
 ETCD = ("etcd main",)
@@ -149,6 +149,12 @@ ROWS: list[tuple[str, Rollout, Sees, Action]] = [
     ("I am back and up", a_record(STOPPED, MINE), Sees(mine=1), EndTurn("is back on revision 1")),
     ("I am back, and it is tried again", a_record(turn=MINE), Sees(mine=1, former=1), Switch(2)),
     ("I took it and another was put in force", a_record(turn=MINE, wanted=3), Sees(mine=2, former=1), Switch(3)),
+    ("I took it, it is not up yet and another was put in force", a_record(turn=MINE, wanted=3),
+     Sees(mine=2, former=1, unhealthy="etcd"), GoBack()),
+    ("I am back for the one put in force meanwhile", a_record(turn=MINE, wanted=3),
+     Sees(mine=1, former=2, unhealthy="etcd"), Switch(3)),
+    ("I took it, it is not up yet and I have no other", a_record(turn=MINE, wanted=3), Sees(mine=2, unhealthy="etcd"),
+     Switch(3)),
     ("another was put in force that cannot be taken", a_record(turn=MINE, wanted=3), Sees(fixed=("the pods: c -> d",)),
      EndTurn("cannot take revision 3: the pods: c -> d")),
     ("my turn ends also after all was done", a_record(DONE, MINE), Sees(mine=2), EndTurn("runs revision 2")),

@@ -145,8 +145,9 @@ class World:
                 return True
             case GoBack():
                 assert master.former is not None
-                if not lost:
-                    self._run(master, master.former)
+                left = master.mine
+                self._run(master, master.former)
+                master.former = master.former if lost else left
                 return True
             case _:
                 return self._write(master, seen, action)
@@ -162,7 +163,7 @@ class World:
             return False  # another writer was faster
         match action:
             case TakeTurn():
-                after = seen.taken(Turn(machine=master.id, name=master.id, at=0.0), "")
+                after = seen.taken(Turn(machine=master.id, name=master.id, at=0.0, revision=master.mine), "")
             case EndTurn(text):
                 assert seen.turn is not None
                 assert seen.turn.machine == master.id
@@ -272,6 +273,8 @@ class AnyRollout(RuleBasedStateMachine):
     def check_end(self, world: World) -> None:
         record, running = world.record, {each.mine for each in world.masters}
         fixed = any(world.revisions[each].fixed != world.revisions[record.wanted].fixed for each in running)
+        assert record.turn is None
+        assert all(world.healthy(each) for each in world.masters), "whoever fails is back on what came up before"
         if record.state is State.STOPPED or fixed:
             return
         assert (running, record.state, record.turn) == ({record.wanted}, State.DONE, None), replace(record, events=())

@@ -42,6 +42,7 @@ from protokube.store.memory import MemoryStore
 
 ONE = a_revision(1, wanted_of())
 TWO = a_revision(2, with_settings(**{"snapshot-count": 2}))
+THREE = a_revision(3, with_settings(**{"snapshot-count": 3}))
 QUIET = a_revision(2, replace(wanted_of(), certificate_lifetime=86400.0))
 MOVED = a_revision(2, replace(wanted_of(), api_internal_name="elsewhere.example.com"))
 ME, OTHER, THIRD = a_machine("i-1"), a_machine("i-2"), a_machine("i-3")
@@ -256,7 +257,7 @@ def test_a_wanted_revision_that_is_damaged_needs_a_person_and_changes_nothing(be
 
 def test_a_master_takes_its_turn_switches_comes_up_and_ends_its_turn(bench: Bench) -> None:
     bench.until(lambda: bench.record.turn is not None)
-    assert bench.record.turn == Turn(machine="i-1", name="i-1", at=bench.clock.wall)
+    assert bench.record.turn == Turn(machine="i-1", name="i-1", at=bench.clock.wall, revision=1)
     bench.programs.state = Runs.OLD
     bench.until(lambda: bench.runs == (2, 1))
     assert "has not restarted yet" in bench.sync(SOON).report.sentence()
@@ -347,6 +348,23 @@ def test_an_old_process_that_takes_long_to_end_is_no_failure(bench: Bench) -> No
     assert bench.runs == (2, 1)
 
 
+def test_a_second_bad_revision_leads_back_to_the_last_good_one_and_not_to_the_first_bad_one(bench: Bench) -> None:
+    """An operator who sees it fail puts a correction in force at once, and that fails too."""
+    keep(bench.store, THREE)
+    bench.until(lambda: bench.record.turn is not None)
+    bench.programs.state = Runs.NOT
+    bench.until(lambda: bench.runs[0] == 2)
+    put_in_force(bench.store, CLUSTER, THREE, running=True)
+    bench.until(lambda: bench.runs == (1, 2))
+    bench.until(lambda: bench.runs == (3, 1))
+    bench.until(lambda: bench.record.state is State.STOPPED)
+    bench.until(lambda: bench.runs == (1, 3))
+    bench.programs.state = Runs.CURRENT
+    bench.until(lambda: bench.record.turn is None)
+
+    assert bench.record.events[-1].text == "is back on revision 1"
+
+
 def test_an_agent_that_dies_counts_anew(bench: Bench) -> None:
     bench.until(lambda: bench.record.turn is not None)
     bench.programs.state = Runs.NOT
@@ -375,7 +393,7 @@ def test_nothing_and_waiting_and_a_need_change_nothing(bench: Bench) -> None:
 def test_a_turn_is_written_before_anything_restarts(bench: Bench) -> None:
     round_ = bench.apply(TakeTurn(("etcd main", "kubelet")))
 
-    assert bench.record.turn == Turn(machine="i-1", name="i-1", at=bench.clock.wall)
+    assert bench.record.turn == Turn(machine="i-1", name="i-1", at=bench.clock.wall, revision=1)
     assert not round_.restart_agent
     assert round_.report.sentence() == "revision takes revision 2: restarts etcd main, kubelet"
 
