@@ -190,8 +190,8 @@ def test_a_spec_with_other_members_than_there_are_is_refused_and_changes_nothing
     finally:
         spec.unlink()
 
-    assert said.code == 4
-    assert "masters master-a, etcd members main/a\n" in said.err
+    assert said.code == 2
+    assert f"{spec}:1 masters: cannot change on a running cluster, 3 -> 1" in said.err
     assert all_that_is(both.plain) == before
 
 

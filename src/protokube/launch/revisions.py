@@ -128,34 +128,37 @@ def create_revision(store: Store, cluster: str, make: Callable[[int], Revision])
         made = make(max(numbers(store, cluster), default=0) + 1)
         try:
             store.create(layout.revision(cluster, made.number), encode_revision(made))
-        except AlreadyThere:
-            continue  # another operator took the number
+        except (AlreadyThere, Unsure):
+            continue  # another operator took the number, or we did without an answer: it stays unused
         return made
     raise TryLater(f"the revisions of {cluster} are being changed by others", hint="run it again")
 
 
-def put_in_force(store: Store, cluster: str, revision: Revision, *, running: bool) -> Rollout:
-    """Roll this revision out; without masters that run (`running`), it is simply the one that new machines take."""
+def put_in_force(
+    store: Store, cluster: str, revision: Revision, *, running: bool, at: float | None = None, by: str = ""
+) -> Rollout:
+    """Roll this revision out; without masters that run (`running`), it is simply the one that new machines take.
+
+    `at` and `by`: when and by whom, if not at its creation: one that stopped may be put in force again.
+    """
+    at, by = revision.at if at is None else at, by or revision.author
     for _ in range(ATTEMPTS):
         try:
             if read_rollout(store, cluster) is None:
                 first = Rollout(wanted=revision.number, state=State.DONE)
-                store.create(layout.rollout(cluster), encode(first.noted(revision.at, "", _by(revision))))
-            return change_rollout(store, cluster, lambda known: _put(known, revision, running=running))
+                text = f"revision {revision.number} put in force by {by}"
+                store.create(layout.rollout(cluster), encode(first.noted(at, "", text)))
+            return change_rollout(store, cluster, lambda known: _put(known, revision.number, at, by, running=running))
         except (AlreadyThere, Changed, Unsure):  # somebody was faster, or an answer was lost: read again
             continue
     raise TryLater(f"the rollout record of {cluster} is being changed by others", hint="run it again")
 
 
-def _put(known: Rollout, revision: Revision, *, running: bool) -> Rollout:
-    if known.wanted == revision.number and known.state is not State.STOPPED:
+def _put(known: Rollout, number: int, at: float, by: str, *, running: bool) -> Rollout:
+    if known.wanted == number and known.state is not State.STOPPED:
         return known  # put in force before, by a command whose answer was lost
-    begun = known.begun(revision.number, revision.at, revision.author)
+    begun = known.begun(number, at, by)
     return begun if running else replace(begun, state=State.DONE)
-
-
-def _by(revision: Revision) -> str:
-    return f"revision {revision.number} put in force by {revision.author}"
 
 
 def in_force(store: Store, cluster: str) -> tuple[Rollout, Revision] | None:

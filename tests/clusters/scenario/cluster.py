@@ -360,7 +360,7 @@ class Stage:
             return Revision(number=number, digest=digest, author="operator", at=self.clock.wall, master=master)
 
         made = revisions.create_revision(store, cluster, make)
-        revisions.put_in_force(store, cluster, made, running=made.number > 1)
+        revisions.put_in_force(store, cluster, made, running=made.number > 1, at=self.clock.wall, by="operator")
         return made.number
 
     def rollout(self) -> Rollout:

@@ -37,7 +37,8 @@ STEADY = 5.0
 LINES, LENGTH = 3, 200
 """Of a log: how many of its last lines are shown, and how much of each."""
 CRI = re.compile(r"\d{4}-\d\d-\d\dT\S+ (?:stdout|stderr) [FP]\S* ?")
-STEPS = ("etcd", "components", "kubelet")
+STEPS, BEFORE = ("etcd", "components", "kubelet"), ("fence", "disks", "volumes")
+"""Steps that carry out a revision; and those without which they have nothing to do."""
 NAMESPACE, ETCD_CONTAINER, CONFIG_FILE = "kube-system", "etcd-container", "ETCD_CONFIG_FILE"
 
 
@@ -85,6 +86,9 @@ def _other_voters(round_: Round, etcd: EtcdCluster) -> str:
     except (TryLater, Refused) as error:
         good[etcd.key] = 0
         return f"etcd {etcd.key} has no quorum: {error.message}"
+    if listed and len(listed) < len(etcd.members):
+        good[etcd.key] = 0
+        return f"etcd {etcd.key} lists {len(listed)} of {len(etcd.members)} members"
     statuses = round_.edges.etcd[etcd.key].survey(SECONDS) if listed else {}
     for each in listed:
         if each.name not in own and (why := lagging(each, statuses)):
@@ -117,8 +121,10 @@ def lagging(member: Listed, statuses: Mapping[str, Status]) -> str:
 def troubles(round_: Round) -> Iterator[Trouble]:
     """What on this master is not healthy with the revision that it runs, in the order in which things come up."""
     report = round_.report
-    aborted = (*report.bugs, *(each for each in report.person if not each.about))  # what comes after was not written
-    yield from (Trouble(each.about or each.step, each.text) for each in (*report.waits, *aborted) if each.step in STEPS)
+    for each in (*report.waits, *report.bugs, *report.person):
+        aborted = not each.about  # the rest of that step was not done
+        if (each.step in STEPS and (aborted or each in report.waits)) or (each.step in BEFORE and aborted):
+            yield Trouble(each.about or each.step, each.text)
     for disk in round_.mounted:
         yield from _member(round_, disk)
     for component in round_.wanted.components:

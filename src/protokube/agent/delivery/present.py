@@ -28,7 +28,10 @@ def at_start(root: Path, launched: MasterConfig, store: Store) -> MasterConfig:
     found = read(root / PRESENT)
     if found is None or fixed(launched, found.master):
         found = for_new_machine(launched, store)
-        _write(root / PRESENT, encode_revision(found))
+        try:
+            _write(root / PRESENT, encode_revision(found))
+        except OSError as why:  # a full disk must not keep a master from starting; without the file it takes no other
+            log.warning("cannot write /%s: %s", PRESENT, why.strerror)
     return found.master
 
 

@@ -72,7 +72,7 @@ def sync(round_: Round) -> None:
     if record.turn is None:
         _report_drift(round_)
     action = decide(record, Sight(round_, record))
-    if not isinstance(action, Nothing):
+    if not isinstance(action, Nothing | Person):
         round_.within(SOON)
     apply(round_, record, action)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from protokube.launch.machine import MasterConfig
     from protokube.launch.plan import ChangePlan
     from protokube.launch.revisions import Revision
-    from protokube.launch.rollout import Rollout
+    from protokube.launch.rollout import Event, Rollout
     from protokube.local.base.paths import Paths
     from protokube.store import Store
 
@@ -74,18 +74,19 @@ def follow(
     """
     from protokube.cli.render.rollout import event_line
     from protokube.launch.revisions import read_rollout
-    from protokube.launch.rollout import State
+    from protokube.launch.rollout import Event, State
 
-    cluster, shown = revision.master.cluster, revision.at - 1.0
+    cluster, shown = revision.master.cluster, set[Event]()
     last = announced = time.monotonic()
     announce()
     while True:
         record = read_rollout(store, cluster)
         assert record is not None
-        new = [each for each in record.events if each.at > shown]
-        for each in new:
-            progress.note(event_line(each))
-            shown, last = max(shown, each.at), time.monotonic()
+        for each in since(record, revision.number):
+            if each not in shown:
+                progress.note(event_line(each))
+                last = time.monotonic()
+                shown.add(each)
         if record.wanted != revision.number:
             raise Refused(
                 f"revision {record.wanted} was put in force meanwhile, so {revision.number} is not rolled out",
@@ -106,6 +107,12 @@ def follow(
             announce()
         progress.say((waits() or [f"revision {revision.number}"])[0])
         time.sleep(EVERY)
+
+
+def since(record: Rollout, number: int) -> list[Event]:
+    """The events since this revision was last put in force, in their order: clocks of masters may differ."""
+    begins = [at for at, each in enumerate(record.events) if each.text.startswith(f"revision {number} put in force")]
+    return list(record.events[begins[-1] if begins else 0 :])
 
 
 def stopped(record: Rollout) -> Refused:

@@ -141,7 +141,7 @@ def roll_out(
     from protokube.launch.revisions import put_in_force
     from protokube.launch.rollout import State
 
-    record = put_in_force(store, revision.master.cluster, revision, running=running)
+    record = put_in_force(store, revision.master.cluster, revision, running=running, at=time.time(), by=author())
     if record.state is State.DONE:
         return
     with progress.step(f"revision {revision.number}") as step:
