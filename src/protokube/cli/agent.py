@@ -168,7 +168,8 @@ def run(loop: Any, metrics: str) -> None:
     notify(READY="1")
     loop.run()
     if loop.restart:
-        # without giving up the lease: this master goes on within a second
+        # without giving up the lease: this master goes on within a second, and starts the jobs on disks again
+        loop.edges.disks.close()
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606
     notify(STOPPING="1")
     for finish in loop.at_end:

@@ -27,6 +27,7 @@ from protokube.agent.delivery.decide import (
 )
 from protokube.agent.round import Round
 from protokube.errors import InvalidRequest, Refused, TryLater
+from protokube.host import Format
 from protokube.launch import revisions
 from protokube.launch.change import fixed, restarts
 from protokube.launch.machine import MasterConfig
@@ -205,8 +206,8 @@ def apply(round_: Round, record: Rollout, action: Action) -> None:
             _write(round_, record, record.taken(turn, why))
             round_.report.done(STEP, f"takes revision {record.wanted}: {why}")
         case Switch(number):
-            if edges.disks.running():
-                round_.waiting(STEP, "", f"revision {number}: work on a disk is under way")
+            if any(isinstance(job, Format) for job, _ in edges.disks.running()):
+                round_.waiting(STEP, "", f"revision {number}: a disk is being formatted")
                 return
             present.take(edges.root, wanted_revision(round_, number))
             round_.restart_agent = True

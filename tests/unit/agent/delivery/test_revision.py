@@ -33,6 +33,7 @@ from protokube.agent.report import Report
 from protokube.agent.round import Round
 from protokube.errors import Refused, TryLater
 from protokube.etcd import Status
+from protokube.host import Block, Format, Job, WriteTest
 from protokube.host.running import Command, Runs
 from protokube.launch.revisions import Revision, change_rollout, put_in_force, read_rollout
 from protokube.launch.rollout import Failure, Rollout, State, Turn
@@ -79,9 +80,9 @@ class Programs:
 
 @dataclass
 class Disks:
-    busy: tuple[str, ...] = ()
+    busy: tuple[tuple[Job, float], ...] = ()
 
-    def running(self) -> tuple[str, ...]:
+    def running(self) -> tuple[tuple[Job, float], ...]:
         return self.busy
 
 
@@ -406,13 +407,20 @@ def test_a_switch_keeps_the_present_revision_as_the_former_and_restarts_the_agen
     assert bench.runs == (2, 1)
 
 
-def test_the_agent_does_not_restart_while_a_disk_is_worked_on(bench: Bench) -> None:
-    bench.disks.busy = ("vol-1",)
+def test_the_agent_does_not_restart_while_a_disk_is_formatted(bench: Bench) -> None:
+    block = Block(path=Path("/dev/loop7"), number=(7, 7), serial="vol-1", size=2**30)
+    bench.disks.busy = ((Format(block=block, uuid="00000000-0000-4000-8000-000000000001"), 1.0),)
     round_ = bench.apply(Switch(2))
 
     assert not round_.restart_agent
-    assert "work on a disk is under way" in round_.report.sentence()
+    assert "a disk is being formatted" in round_.report.sentence()
     assert bench.runs == (1, None)
+
+
+def test_a_test_write_or_a_mount_that_nobody_collected_does_not_delay_it(bench: Bench) -> None:
+    bench.disks.busy = ((WriteTest(point=Path("/mnt/master-vol-1"), number=(7, 7), begun=0.0), 1.0),)
+
+    assert bench.apply(Switch(2)).restart_agent
 
 
 def test_a_return_restarts_the_agent_with_the_former_revision(bench: Bench) -> None:
