@@ -64,40 +64,39 @@ class HostProcesses:
             return Runs.NOT
         if written > time.time():  # the clock was set back since: this time says nothing
             written = 0.0
-        found = [each for each in self._all() if self._is_of(each, command)]
+        found = list(self._running(command))
         if not found:
             return Runs.NOT
         current = (each for each in found if each.started >= written - SLACK and _has(each, command.arguments))
         return Runs.CURRENT if any(current) else Runs.OLD
 
-    def _is_of(self, process: Process, command: Command) -> bool:
-        """Whether this is the program, with any arguments."""
-        if command.program and os.path.basename(process.words[0]) != command.program:  # noqa: PTH119
-            return False
-        if not command.program and not set(command.arguments[:1]) <= set(process.words):
-            return False
-        return all(self._environment(process.pid).get(key) == value for key, value in command.environment.items())
-
-    def _environment(self, pid: int) -> Mapping[str, str]:
-        try:
-            text = (self._proc / str(pid) / "environ").read_bytes().decode(errors="replace")
-        except OSError:
-            return {}
-        return dict(each.partition("=")[::2] for each in text.split("\0") if each)
-
-    def _all(self) -> Iterator[Process]:
+    def _running(self, command: Command) -> Iterator[Process]:
+        """The processes of this program, with any arguments. The command line is read first: most are others."""
         tick = os.sysconf("SC_CLK_TCK")
         booted = time.time() - float((self._proc / "uptime").read_text().split()[0])
-        for folder in self._proc.iterdir():
-            if not folder.name.isdigit():
+        for name in os.listdir(self._proc):  # noqa: PTH208  there may be thousands
+            if not name.isdigit():
                 continue
             try:
-                words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")[:-1]
-                fields = (folder / "stat").read_text(errors="replace").rpartition(") ")[2].split()
+                words = (self._proc / name / "cmdline").read_bytes().decode(errors="replace").split("\0")[:-1]
+                if not words or not self._is_of(name, words, command):
+                    continue
+                fields = (self._proc / name / "stat").read_text(errors="replace").rpartition(") ")[2].split()
             except OSError:
                 continue  # it has ended
-            if words and fields[0] not in "ZX":
-                yield Process(int(folder.name), tuple(words), booted + int(fields[19]) / tick)
+            if fields[0] not in "ZX":
+                yield Process(int(name), tuple(words), booted + int(fields[19]) / tick)
+
+    def _is_of(self, name: str, words: Sequence[str], command: Command) -> bool:
+        if command.program and os.path.basename(words[0]) != command.program:  # noqa: PTH119
+            return False
+        if not command.program and not set(command.arguments[:1]) <= set(words):
+            return False
+        return not command.environment or command.environment.items() <= self._environment(name).items()
+
+    def _environment(self, name: str) -> Mapping[str, str]:
+        text = (self._proc / name / "environ").read_bytes().decode(errors="replace")
+        return dict(each.partition("=")[::2] for each in text.split("\0") if each)
 
 
 def _has(process: Process, arguments: Sequence[str]) -> bool:

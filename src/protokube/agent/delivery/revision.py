@@ -38,6 +38,10 @@ STEP = "revision"
 RESTART = "see whether the kubelet runs and can start it; its log has the reason"
 EVERY, SOON = 60.0, 2.0
 """Seconds between two reads of the record; and between two rounds while a rollout concerns this master."""
+LOOK = 120.0
+"""Seconds between two comparisons of processes with their manifests, which read all of /proc."""
+FLAPS = 30.0
+"""Seconds for which something must run to count as running: shorter than a restart's longest back-off is no success."""
 LISTS, GONE = 4, 60.0
 """How many consecutive complete lists must lack the machine whose turn it is, and for how long; with a provider whose
 reads are consistent, one is enough."""
@@ -56,6 +60,8 @@ class RevisionCache(StepCache):
     seen: tuple[str, ...] = ()
     drift: tuple[str, ...] = ()
     """What differed then; and what differed the time before, too."""
+    down: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """By what does not come up: since when it does not run, and when that was last seen."""
     missed: dict[Turn, Missed] = field(default_factory=dict)
     """For the present turn: how long its machine has been in no list."""
 
@@ -79,9 +85,9 @@ def sync(round_: Round) -> None:
 
 
 def _report_drift(round_: Round) -> None:
-    """Twice in a row, a minute apart: a component that was just restarted for another reason is none."""
+    """Twice in a row: a component that was just restarted for another reason is none."""
     cache, now = round_.edges.cache.of(RevisionCache), round_.edges.clock.monotonic()
-    if not is_recent(cache.looked, now, EVERY):
+    if not is_recent(cache.looked, now, LOOK):
         cache.looked = now
         try:
             found = tuple(each.what for each in health.drift(round_) if not each.ended)
@@ -150,8 +156,17 @@ class Sight:
         if self._trouble is None:
             return ""
         lasted = self._round.waited(f"{STEP} {self.mine} comes up")
-        down = self._round.waited(f"{STEP} {self._trouble.what} does not run") if self._trouble.ended else 0.0
-        return health.broken(self._round, self._trouble, lasted, down)
+        return health.broken(self._round, self._trouble, lasted, self._down(self._trouble))
+
+    def _down(self, trouble: health.Trouble) -> float:
+        """Seconds since it does not run. One that ends again and again runs for moments between: these do not count."""
+        known, now = self._round.edges.cache.of(RevisionCache).down, self._round.edges.clock.monotonic()
+        since, last = known.get(trouble.what, (now, now))
+        if now - last > FLAPS:
+            since = now
+        if trouble.ended:
+            known[trouble.what] = (since, now)
+        return now - since if trouble.what in known else 0.0
 
     def turn_is_gone(self) -> bool:
         turn, edges = self._record.turn, self._round.edges
