@@ -73,6 +73,12 @@ class Etcd(Protocol):
 
     def status(self, endpoint: str) -> Status: ...
 
+    def cluster_version(self) -> str:
+        """The version that the members have agreed on, `3.5.0`: that of the oldest program; empty until they have.
+
+        It never goes back, and no older program serves its data.
+        """
+
     def reachable(self, endpoint: str) -> bool:
         """Whether that member accepts connections: sends no request, and costs nothing while a connection is kept."""
 

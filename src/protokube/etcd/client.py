@@ -27,8 +27,8 @@ from protokube.members.start_values import Listed
 
 log = logging.getLogger("protokube.etcd")
 T = TypeVar("T")
-Ask = Callable[[str, Mapping[str, Any]], Any]
-"""Post a JSON document to a path of one member."""
+Ask = Callable[[str, Mapping[str, Any] | None], Any]
+"""Post a JSON document to a path of one member; without one, get."""
 MOST_IDLE = 4
 """Idle connections kept for each member."""
 REACHED = 0.5
@@ -65,6 +65,10 @@ class GatewayEtcd:
 
     def status(self, endpoint: str) -> Status:
         return messages.status(self._at(endpoint, "/v3/maintenance/status", {}))
+
+    def cluster_version(self) -> str:
+        reply = self._anywhere("cannot read the version of the cluster", lambda ask: ask("/version", None))
+        return messages.cluster_version(reply)
 
     def reachable(self, endpoint: str) -> bool:
         self._target(endpoint)
@@ -248,7 +252,7 @@ class GatewayEtcd:
             raise fault.explained(endpoint) from fault
 
     def _ask(
-        self, name: str, path: str, body: Mapping[str, Any], *, by: Deadline, connect_by: Deadline | None = None
+        self, name: str, path: str, body: Mapping[str, Any] | None, *, by: Deadline, connect_by: Deadline | None = None
     ) -> Any:
         """Raises NoAnswer, or Fault for an error reply."""
         wire = self._wire(name, connect_by or by)

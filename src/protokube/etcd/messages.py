@@ -67,6 +67,12 @@ def status(document: Mapping[str, Any]) -> Status:
     )
 
 
+def cluster_version(document: Mapping[str, Any]) -> str:
+    """Of the reply to GET /version; empty before the members have agreed on one."""
+    found = str(document.get("etcdcluster", ""))
+    return "" if found == "not_decided" else found
+
+
 def alarms(reply: Mapping[str, Any]) -> tuple[Alarm, ...]:
     found = reply.get("alarms", ())
     return tuple(sorted(Alarm(int(each.get("memberID", 0)), str(each.get("alarm", ""))) for each in found))

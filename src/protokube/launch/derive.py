@@ -63,6 +63,7 @@ def from_config(config: Config, *, kubernetes: bool = True, nodes: bool | None =
         node_labels={name: dict(group["nodeLabels"]) for name, group in config.groups.items()},
         node_taints={name: list(group["taints"]) for name, group in config.groups.items()},
         kubelets=master_kubelets(config) if nodes else {},
+        kubernetes=tree["kubernetesVersion"],
     )
 
 
@@ -76,7 +77,7 @@ def kubelet_of(config: Config, group: str, adapt: Adapter = dict) -> KubeletConf
     """The kubelet of any group except bastions; `adapt` changes a configuration file for the machines of a cloud."""
     rendered = config.rendered[group]["kubelet"]
     files = {path: as_yaml(adapt(tree)) for path, tree in rendered["files"].items()}
-    return KubeletConfig(flags=dict(rendered["flags"]), files=files)
+    return KubeletConfig(flags=dict(rendered["flags"]), files=files, version=config.cluster["kubernetesVersion"])
 
 
 def _kubelet_reloads(config: Config) -> bool:
@@ -115,6 +116,7 @@ def _etcd_cluster(config: Config, key: str, fields: dict[str, Any], kubernetes: 
         replace_lost_volumes=fields["replaceLostVolumes"],
         compact=_may_compact(config, key, fields, kubernetes),
         rejoin_removed_after=seconds(maintenance["rejoinRemovedAfter"]) if maintenance["rejoinRemoved"] else None,
+        version=fields["version"],
     )
 
 

@@ -21,6 +21,8 @@ VERSION = 1
 API_NAMES = ("api_internal_name", "api_public_name")
 """Fields that the wire format holds as one list, `api_names`."""
 WIRE_ONLY = ("version", "api_names")
+VERSIONS = ("version", "kubernetes")
+"""Fields with versions of programs, of a master, an etcd cluster and a kubelet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +58,8 @@ class EtcdCluster:
     """Whether old revisions may be deleted when it is full."""
     rejoin_removed_after: float | None = 300.0
     """Seconds after which a member that was removed by hand rejoins; None for never."""
+    version: str = ""
+    """Of its programs; empty in launch data of earlier versions of protokube."""
 
     def member(self, short: str) -> Member | None:
         return next((each for each in self.members if each.short == short), None)
@@ -77,6 +81,8 @@ class KubeletConfig:
     flags: dict[str, Any]
     files: dict[str, str]
     """Content of its configuration files by path."""
+    version: str = ""
+    """Of its program; empty in launch data of earlier versions of protokube, whose machines have only one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +134,8 @@ class MasterConfig:
     """By instance group of masters; empty where no kubelet is configured by the agent."""
     revision: int = 0
     """Number of the revision in the store that this is; 0 for launch data without one."""
+    kubernetes: str = ""
+    """The version of the control plane; empty without one, and in launch data of earlier versions of protokube."""
 
     @property
     def api_names(self) -> tuple[str, ...]:
@@ -139,9 +147,16 @@ class MasterConfig:
 
 
 def to_tree(wanted: MasterConfig) -> dict[str, Any]:
-    """The wire format has only `api_names`, the internal one first: earlier versions refuse fields they do not know."""
+    """The wire format has only `api_names`, the internal one first: earlier versions refuse fields they do not know.
+
+    For the same reason, and since revisions have digests of it, versions that are not known are left out.
+    """
     ranges = [{"network": str(each.network), "node_mask": each.node_mask} for each in wanted.pod_ranges]
     tree = asdict(wanted) | {"api_names": wanted.api_names, "pod_ranges": ranges, "version": VERSION}
+    for each in (tree, *tree["etcd"], *tree["kubelets"].values()):
+        for name in VERSIONS:
+            if not each.get(name, True):
+                del each[name]
     return {name: value for name, value in tree.items() if name not in API_NAMES}
 
 

@@ -15,6 +15,7 @@ from protokube.errors import Problem
 from protokube.launch.change import API_SERVER, fixed_values, restarts
 from protokube.launch.changed import changed_values, derived, related
 from protokube.launch.machine import MasterConfig
+from protokube.launch.versions import StillOld, one_way, steps_refused
 from protokube.spec.parse import GROUPS
 
 OTHERWISE = "keep the configuration as it is, or create a new cluster"
@@ -39,6 +40,8 @@ class ChangePlan:
     """In the order in which they restart it."""
     following: frozenset[str] = field(default_factory=frozenset)
     """Paths of the values that are derived from other changed values."""
+    one_way: tuple[str, ...] = ()
+    """What cannot be undone once all masters run it, in sentences."""
 
     @property
     def changes(self) -> bool:
@@ -50,17 +53,28 @@ class ChangePlan:
         return len(self.masters) == 1 and any(each == API_SERVER or each.startswith("etcd ") for each in self.restarts)
 
 
-def plan(old: Config, new: Config, before: MasterConfig, after: MasterConfig, masters: Sequence[str]) -> ChangePlan:
-    """Compare two configurations, and what masters get of them; `masters` in the order of their restarts."""
+def plan(
+    old: Config,
+    new: Config,
+    before: MasterConfig,
+    after: MasterConfig,
+    masters: Sequence[str],
+    still: StillOld | None = None,
+) -> ChangePlan:
+    """Compare two configurations, and what masters get of them; `masters` in the order of their restarts.
+
+    `still`: old versions that are in use yet, to which there is a way back.
+    """
     found = list(differences(old, new))
     values, completed = changed_values(old, new, found)
     following = completed | derived(old, new, [each.path for each in values])
     return ChangePlan(
         values=tuple(sorted(values, key=lambda each: each.path in following)),
-        refused=tuple(_refused(old, new, before, after, found)),
+        refused=(*_refused(old, new, before, after, found), *_refused_versions(new, before, after, still)),
         restarts=restarts(before, after),
         masters=tuple(masters),
         following=following,
+        one_way=one_way(before, after),
     )
 
 
@@ -97,6 +111,13 @@ def _refused(
         how = "removed from" if before.components else "added to"
         hint = f"keep the cluster {'with' if before.components else 'without'} Kubernetes, or create a new one"
         yield Problem(path="", message=f"Kubernetes cannot be {how} a running cluster yet", hint=hint)
+
+
+def _refused_versions(
+    new: Config, before: MasterConfig, after: MasterConfig, still: StillOld | None
+) -> Iterator[Problem]:
+    for each in steps_refused(before, after, still):
+        yield replace(each, where=new.ledger.where(each.path))
 
 
 def _is_of_kubernetes(path: str) -> bool:

@@ -38,9 +38,13 @@ class ModelEtcd:
         return Status(
             cluster_id=process.db.cluster, member_id=process.db.member, leader=leader, revision=state.sequence,
             raft_term=1, raft_index=state.sequence, applied_index=state.sequence, db_size=process.db.size,
-            version="3.5.21", learner=bool(me and me.learner), db_size_in_use=state.live + state.old,
+            version=process.version, learner=bool(me and me.learner), db_size_in_use=state.live + state.old,
             errors=tuple(f"memberID:{each.member} alarm:{each.name} " for each in sorted(state.alarms)),
         )  # fmt: skip
+
+    def cluster_version(self) -> str:
+        major, minor = self._led()[0].db.state.version
+        return f"{major}.{minor}.0" if major else ""
 
     def reachable(self, endpoint: str) -> bool:
         calls = self.calls

@@ -85,6 +85,8 @@ class State:
     """Bytes of current values; `old` are bytes of revisions up to `old_until` that were replaced."""
     old: int = 0
     old_until: int = 0
+    version: tuple[int, int] = (0, 0)
+    """Of the oldest program, as the members agreed on it; it never goes back."""
 
     @property
     def voters(self) -> set[int]:
@@ -129,6 +131,8 @@ class Process:
     host_name: str
     """Of its peer URL."""
     db: Db
+    version: str
+    """Of its program."""
     known: bool = False
     """Whether peers, when they could last ask, found it where its name points."""
 
@@ -140,6 +144,11 @@ Found = tuple[Process, list[Process]]
 @cache
 def read_yaml(text: str) -> Any:
     return fast_yaml.load(text)
+
+
+def series(version: str) -> tuple[int, int]:
+    major, minor, *_ = version.split(".")
+    return int(major), int(minor)
 
 
 def host_of(url: str) -> str:
@@ -245,12 +254,17 @@ class EtcdModel:
             begins = {"level": "info", "msg": "starting an etcd server"}
             self._write_output(machine, begins, {"level": "fatal", "msg": "failed", "error": "walpb: crc mismatch"})
             return
+        version = spec["containers"][0]["image"].rpartition(":")[2].partition("-")[0]
+        if series(version) < db.state.version:
+            self.exits[machine.id] = "cluster cannot be downgraded"
+            self._write_output(machine, {"level": "fatal", "msg": "invalid downgrade; server version is lower"})
+            return
         self._carried(pod.volume)
         if db.old_copy:
             self.started_old.append(f"{settings['name']} on {machine.id}")
         self.starts += 1
         host = host_of(settings["initial-advertise-peer-urls"])
-        self.processes[machine.id] = Process(machine, pod, settings["name"], host, db)
+        self.processes[machine.id] = Process(machine, pod, settings["name"], host, db, version)
         if not _finds(machine, self.processes[machine.id], unless=True):
             self.early.append(f"{settings['name']} on {machine.id}")
 
@@ -381,6 +395,9 @@ class EtcdModel:
                 urls = (f"https://{process.host_name}:4001",)
                 started = replace(me, name=process.name, client_urls=urls)
                 state = self.carry_out(found, partial(with_member, before=me, after=started))
+        oldest = min(series(each.version) for each in group)
+        if len(group) == len(state.members) and oldest > state.version:
+            state = self.carry_out(found, lambda known: replace(known, version=oldest))
         over = {lease for lease, (_, ends) in state.leases.items() if ends <= self.clock.seconds}
         if over:
             self.carry_out(found, partial(without_leases, over=over))
@@ -459,6 +476,12 @@ class EtcdModel:
     def _note_acknowledged(self, leader: Process, process: Process) -> None:
         if self._acknowledged[0] is leader:
             self._acknowledged[1][process.db.member] = process.db.state.sequence
+
+    def raise_alarm(self, name: str) -> None:
+        """One member raises an alarm, which every member reports from then on."""
+        found = self.led()
+        alarm = Alarm(found[0].db.member, name)
+        self.carry_out(found, lambda state: replace(state, alarms=state.alarms | {alarm}))
 
     def fill(self, *, live: int = 0, old: int = 0) -> None:
         """Somebody writes so many bytes more, of which `old` are replaced at once; the quota stops it."""

@@ -19,6 +19,7 @@ from protokube.spec.cluster import Cluster
 from protokube.spec.fields import declared, element
 from protokube.spec.group import InstanceGroup
 from protokube.spec.parse import GROUPS
+from protokube.spec.version import NEWEST, OLDEST
 from unit.config.specs import Sample, specs
 
 slow = examples(20, derandomize=True, suppress_health_check=list(HealthCheck))
@@ -89,6 +90,9 @@ ACCEPTED: dict[str, dict[str, Any]] = {
     "a zone for nodes": {"zones": [FIRST, "us-east-1b", "us-east-1c", "us-east-1d"]},
     "another key pair": {"pki": {"keyPairs": ["service-account", "next"]}},
     "encryption that stays off": {"encryptionConfig": False},
+    "image of etcd": etcd_clusters(image="registry.example/etcd:3.6.8"),
+    "registry": {"assets": {"containerRegistry": "registry.example"}},
+    "version of etcd": etcd_clusters(version="3.6.9"),
 }
 
 
@@ -119,18 +123,14 @@ REFUSED: dict[str, dict[str, Any]] = {
     "etcdClusters.main.dataDir": etcd_clusters(dataDir="/data"),
     "etcdClusters.main.clientPort": etcd_clusters(clientPort=2379),
     "etcdClusters.main.peerPort": etcd_clusters(peerPort=2399),
-    "etcdClusters.main.version": etcd_clusters(version="3.5.21"),
-    "etcdClusters.main.image": etcd_clusters(image="registry.example/etcd:3.6.8"),
     "etcdClusters.main.members.a.volumeSize": a_member(volumeSize=40),
     "etcdClusters.main.members.a.volumeType": a_member(volumeType="io2"),
     "etcdClusters.main.members.a.encryptedVolume": a_member(encryptedVolume=False),
-    "kubernetesVersion": {"kubernetesVersion": "1.35.1"},
     "pki.keyPairs": {"pki": {"keyPairs": ["other"]}},
     "keyStore": {"keyStore": "s3://elsewhere/pki"},
     "kubelet.cgroupDriver": {"kubelet": {"cgroupDriver": "cgroupfs"}},
     "masterKubelet.cpuManagerPolicy": {"masterKubelet": {"cpuManagerPolicy": "static"}},
     "containerd.address": {"containerd": {"address": "/run/other.sock"}},
-    "assets.containerRegistry": {"assets": {"containerRegistry": "registry.example"}},
 }
 
 
@@ -154,11 +154,11 @@ def test_the_zone_of_a_member_and_of_its_group_cannot_change() -> None:
     assert all(each.hint for each in found.values())
 
 
-def test_versions_say_that_upgrades_are_not_built_and_what_to_do() -> None:
-    problem = refused(completed(), completed(kubernetesVersion="1.35.1"))["kubernetesVersion"]
+@pytest.mark.parametrize("minor", range(OLDEST.minor + 1, NEWEST.minor + 1))
+def test_the_next_minor_version_of_kubernetes_changes_nothing_that_is_fixed(minor: int) -> None:
+    old, new = (completed(kubernetesVersion=f"1.{each}.0") for each in (minor - 1, minor))
 
-    assert problem.message == "cannot change on a running cluster, 1.36.4 -> 1.35.1: rolling upgrades are not built yet"
-    assert problem.hint == "keep the version, and set it in the spec if it was a default; or create a new cluster"
+    assert refused(old, new) == {}
 
 
 def test_a_member_that_is_added_is_one_refusal_not_one_for_each_of_its_fields() -> None:

@@ -97,6 +97,9 @@ class Sight(Protocol):
     def forbidden(self) -> tuple[str, ...]:
         """What the wanted revision changes and no living cluster can change."""
 
+    def no_way_back(self) -> str:
+        """Why the revision that it ran before cannot run here any more; "" if it can."""
+
     def others(self) -> str:
         """Why nothing may restart here now, by the state of the other masters; "" if it may."""
 
@@ -128,7 +131,7 @@ def decide(record: Rollout, sight: Sight) -> Action:
 
 def _in_turn(record: Rollout, sight: Sight) -> Action:
     if record.state is State.STOPPED and record.failure is not None and sight.mine == record.failure.revision:
-        return GoBack() if sight.former not in (None, sight.mine) else EndTurn("has no revision to return to")
+        return _back(sight)
     if record.state is State.STOPPED:
         why = sight.own()
         return Wait(f"back on revision {sight.mine}: {why}") if why else EndTurn(f"is back on revision {sight.mine}")
@@ -138,12 +141,19 @@ def _in_turn(record: Rollout, sight: Sight) -> Action:
         if text := sight.broken():
             return Stop(text)
         return Wait(f"revision {sight.mine} comes up: {why}")
-    if record.turn and _is_unproven(record.turn, sight):
+    if record.turn and _is_unproven(record.turn, sight) and not sight.no_way_back():
         return GoBack()
     if forbidden := sight.forbidden():
         return EndTurn(f"cannot take revision {record.wanted}: {'; '.join(forbidden)}")
     why = sight.others()
     return Wait(f"revision {record.wanted}: {why}") if why else Switch(record.wanted)
+
+
+def _back(sight: Sight) -> Action:
+    if sight.former in (None, sight.mine):
+        return EndTurn("has no revision to return to")
+    why = sight.no_way_back()
+    return EndTurn(f"stays on revision {sight.mine}: {why}") if why else GoBack()
 
 
 def _is_unproven(turn: Turn, sight: Sight) -> bool:

@@ -20,7 +20,8 @@ from protokube.etcd import Status
 from protokube.host import podlogs
 from protokube.host.running import Command, Runs
 from protokube.launch.change import API_SERVER, KUBELET
-from protokube.launch.machine import EtcdCluster
+from protokube.launch.machine import EtcdCluster, MasterConfig
+from protokube.launch.versions import lowered, may_run
 from protokube.manifests.component import PROGRAMS, ComponentPod, words
 from protokube.manifests.etcd import MANIFESTS
 from protokube.members.start_values import Listed
@@ -116,6 +117,18 @@ def lagging(member: Listed, statuses: Mapping[str, Status]) -> str:
     if newest - status.applied_index > LAG:
         return f"{member.name} is {newest - status.applied_index} entries behind"
     return ""
+
+
+def unreadable(round_: Round, before: MasterConfig, after: MasterConfig) -> Iterator[str]:
+    """What etcd's data is too new for, where programs would go back from one configuration to another.
+
+    TryLater if no member answers.
+    """
+    for key in lowered(before, after):
+        wanted, agreed = after.etcd_cluster(key), round_.edges.etcd[key].cluster_version()
+        if wanted and not may_run(wanted, agreed):
+            series = agreed.rpartition(".")[0]
+            yield f"all members of etcd {key} have run {series}, and {wanted.version} cannot read its data"
 
 
 def troubles(round_: Round) -> Iterator[Trouble]:

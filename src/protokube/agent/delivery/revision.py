@@ -137,7 +137,15 @@ class Sight:
         return restarts(self._present(), wanted_revision(self._round, self._record.wanted).master)
 
     def forbidden(self) -> tuple[str, ...]:
-        return fixed(self._present(), wanted_revision(self._round, self._record.wanted).master)
+        before, after = self._present(), wanted_revision(self._round, self._record.wanted).master
+        return (*fixed(before, after), *health.unreadable(self._round, before, after))
+
+    def no_way_back(self) -> str:
+        former = present.read(self._round.edges.inside(present.FORMER))
+        try:
+            return next(health.unreadable(self._round, self._round.wanted, former.master), "") if former else ""
+        except TryLater:  # no member answers; an older etcd that cannot read the data does not start, and says so
+            return ""
 
     def _present(self) -> MasterConfig:
         found = present.read(self._round.edges.inside(present.PRESENT))

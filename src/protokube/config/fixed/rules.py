@@ -25,6 +25,11 @@ def switched(before: Any, after: Any) -> bool:
     return bool(before) != bool(after)
 
 
+def replaced(before: Any, after: Any) -> bool:
+    """A value that is no longer set, since the new version does not have it, is accepted."""
+    return bool(before and after and before != after)
+
+
 def removed(before: Any, after: Any) -> bool:
     """Additions to a list are accepted."""
     return bool(set(before or ()) - set(after or ()))
@@ -46,12 +51,9 @@ class Rule:
 GROUP, ETCD, MEMBER = f"{GROUPS}.*", "etcdClusters.*", "etcdClusters.*.members.*"
 """Rules for groups are only for those of role Master."""
 NEW_CLUSTER = "keep it, or create a new cluster"
-UPGRADE = "rolling upgrades are not built yet"
-OLD_VERSION = "keep the version, and set it in the spec if it was a default; or create a new cluster"
-CONTROL_PLANE = ("kubeAPIServer", "kubeControllerManager", "kubeScheduler", "kubeProxy")
 KUBELETS = ("kubelet", "masterKubelet")
 OF_MACHINE = (
-    "cgroupDriver", "cgroupRoot", "containerRuntime", "containerRuntimeEndpoint", "hostnameOverride", "kubeconfigPath",
+    "cgroupDriver", "cgroupRoot", "containerRuntimeEndpoint", "hostnameOverride", "kubeconfigPath",
     "podManifestPath", "rootDir",
 )  # fmt: skip
 """Settings of a kubelet by which it finds its machine's runtime, its pods and its Node again."""
@@ -159,16 +161,6 @@ RULES: tuple[Rule, ...] = (
         reason="members find each other at the old port, and while they restart there would be no quorum",
         instead="keep it; metricsPort can change",
     ),
-    Rule(paths=("kubernetesVersion",), reason=UPGRADE, instead=OLD_VERSION),
-    Rule(paths=(f"{ETCD}.version",), reason=UPGRADE, instead=OLD_VERSION),
-    Rule(
-        paths=(
-            "assets.containerRegistry", "assets.containerProxy", f"{ETCD}.image",
-            *(f"{each}.image" for each in CONTROL_PLANE),
-        ),
-        reason=f"machines get the images of the control plane when they are created; {UPGRADE}",
-        instead="keep the image, and set it in the spec if it was a default; or create a new cluster",
-    ),
     Rule(
         paths=("configBase", "keyStore", "secretStore"),
         reason="the keys and records of the cluster are there, and the agents do not move them",
@@ -195,6 +187,12 @@ RULES: tuple[Rule, ...] = (
         paths=("containerRuntime", "containerd.address", *_of_kubelets(OF_MACHINE, *KUBELETS)),
         reason="machines get it when they are created, and their running pods depend on it",
         instead=NEW_CLUSTER,
+    ),
+    Rule(
+        paths=_of_kubelets(("containerRuntime",), *KUBELETS, f"{GROUP}.kubelet"),
+        reason="machines get it when they are created, and their running pods depend on it",
+        instead=NEW_CLUSTER,
+        refuses=replaced,
     ),
     Rule(
         paths=_of_kubelets(STATEFUL, *KUBELETS),
@@ -224,6 +222,9 @@ CHANGEABLE: dict[str, tuple[str, ...]] = {
         "etcdClusters", "kubeAPIServer", "kubeControllerManager", "kubeScheduler", "kubeProxy", "kubelet",
         "masterKubelet", "dnsController", "authorization", "serviceAccountIssuerDiscovery", "cloudControllerManager",
         "fileAssets",
+    ),
+    "the agents upgrade it in stages, one master after the other; which steps are possible: `launch.versions`": (
+        "kubernetesVersion",
     ),
     "the agents carry it out without a restart": ("additionalSans", "pki", "addons", "clusterDNS"),
     "used when a machine, a disk or a network is created: what exists stays as it is": (

@@ -48,6 +48,7 @@ class Sees:
     gone: bool = False
     is_elected: bool = False
     late: str = ""
+    one_way: str = ""
     asked: list[str] = field(default_factory=list)
     machine: str = ME
 
@@ -58,6 +59,10 @@ class Sees:
     def forbidden(self) -> tuple[str, ...]:
         self.asked.append("forbidden")
         return self.fixed
+
+    def no_way_back(self) -> str:
+        self.asked.append("no way back")
+        return self.one_way
 
     def others(self) -> str:
         self.asked.append("others")
@@ -144,6 +149,9 @@ ROWS: list[tuple[str, Rollout, Sees, Action]] = [
      EndTurn("has no revision to return to")),
     ("mine was stopped, and the former is the same", a_record(STOPPED, MINE), Sees(mine=2, former=2),
      EndTurn("has no revision to return to")),
+    ("mine was stopped, and its data is too new for the former", a_record(STOPPED, MINE),
+     Sees(mine=2, former=1, unhealthy="etcd", one_way="3.4 cannot read it"),
+     EndTurn("stays on revision 2: 3.4 cannot read it")),
     ("I am back and not up yet", a_record(STOPPED, MINE), Sees(mine=1, unhealthy="etcd"),
      Wait("back on revision 1: etcd")),
     ("I am back and up", a_record(STOPPED, MINE), Sees(mine=1), EndTurn("is back on revision 1")),
@@ -151,6 +159,8 @@ ROWS: list[tuple[str, Rollout, Sees, Action]] = [
     ("I took it and another was put in force", a_record(turn=MINE, wanted=3), Sees(mine=2, former=1), Switch(3)),
     ("I took it, it is not up yet and another was put in force", a_record(turn=MINE, wanted=3),
      Sees(mine=2, former=1, unhealthy="etcd"), GoBack()),
+    ("I took it, its data is too new for the former and another was put in force", a_record(turn=MINE, wanted=3),
+     Sees(mine=2, former=1, unhealthy="etcd", one_way="3.4 cannot read it"), Switch(3)),
     ("I am back for the one put in force meanwhile", a_record(turn=MINE, wanted=3),
      Sees(mine=1, former=2, unhealthy="etcd"), Switch(3)),
     ("I took it, it is not up yet and I have no other", a_record(turn=MINE, wanted=3), Sees(mine=2, unhealthy="etcd"),
@@ -193,6 +203,7 @@ sights = st.builds(
     gone=st.booleans(),
     is_elected=st.booleans(),
     late=words,
+    one_way=words,
 )
 records = st.builds(
     a_record,
@@ -232,6 +243,7 @@ def test_no_action_leads_to_where_it_came_from(record: Rollout, sees: Sees) -> N
             assert record.state is not STOPPED
         case GoBack():
             assert sees.former not in (None, sees.mine)
+            assert not sees.one_way
         case Stop():
             assert record.state is not STOPPED
         case Complete():

@@ -77,6 +77,9 @@ class Sight:
         known = self.world.revisions
         return ("the name",) if known[self.me.mine].fixed != known[self.record.wanted].fixed else ()
 
+    def no_way_back(self) -> str:
+        return ""
+
     def others(self) -> str:
         ill = [each.id for each in self.world.masters if each.id != self.me.id and not self.world.healthy(each)]
         return f"{ill[0]} does not answer" if self.restarts() and ill else ""
