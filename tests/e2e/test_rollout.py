@@ -19,9 +19,12 @@ from protokube.local.drill.writer import as_found, lost
 from protokube.store.open import open_store
 
 SECONDS = 240.0
+IMAGE = "registry.example/kube-scheduler:mine"
+"""An image that the hosts do not have when they are created."""
 CHANGED: dict[str, Any] = {
     "etcdClusters": [{"name": "main", "quotaBackendBytes": 600_000_000}],
     "kubeAPIServer": {"eventTTL": "2h"},
+    "kubeScheduler": {"image": IMAGE},
     "kubelet": {"maxPods": 40},
 }
 
@@ -71,7 +74,8 @@ def test_three_changed_settings_arrive_on_one_master_after_the_other_and_no_writ
     assert ran.code == 0, ran.err
     for path in ("etcdClusters.main.quotaBackendBytes", "kubeAPIServer.eventTTL", "kubelet.maxPods"):
         assert path in ran.err
-    assert "etcd main, kube-apiserver, kubelet" in ran.err
+    assert "etcd main, kube-apiserver, kube-scheduler, kubelet" in ran.err
+    assert "1 image on 3 hosts" in ran.err
     assert lost(etcd_log, as_found(cluster.client().read(etcd_log.prefix))) == ()
     assert lost(api_log, in_api) == ()
     assert len(etcd_log.acknowledged) > 100

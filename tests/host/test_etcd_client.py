@@ -74,6 +74,16 @@ def test_each_member_tells_its_own_status_and_list(cluster: EtcdCluster, etcd: G
     assert all(etcd.listed_by(name) == etcd.members() for name in "abc")
 
 
+def test_the_members_agree_on_the_version_of_their_programs(cluster: EtcdCluster, etcd: GatewayEtcd) -> None:
+    series = etcd.status("a").version.rpartition(".")[0]
+
+    def unlike() -> str:
+        found = etcd.cluster_version()
+        return "" if found == f"{series}.0" else f"{found!r} is agreed on"
+
+    assert eventually(unlike) == ""
+
+
 def test_what_is_written_is_read_by_prefix_sorted_and_from_every_member(
     cluster: EtcdCluster, etcd: GatewayEtcd
 ) -> None:

@@ -77,7 +77,7 @@ def image(images: tuple[str, ...], cluster: str | None, timeout: float, output: 
                 before = image_store.read_index(paths.images)
                 image_store.keep(paths.images, [(each.file, each.kept) for each in good])
             with progress.step("hosts") as step:
-                outcomes = deliver(paths, admin, ctr(CACHE), good, timeout)
+                outcomes = deliver(paths, admin, ctr(CACHE), [each.kept for each in good], timeout)
                 step.text = (
                     f"brought to {several(sum(each.state in ('imported', 'unchanged') for each in outcomes), 'host')}"
                 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +15,7 @@ from protokube.cli.shared.options import output_option
 from protokube.errors import ExitCode, InvalidRequest, Refused
 
 if TYPE_CHECKING:
+    from protokube.launch.machine import MasterConfig
     from protokube.launch.revisions import Revision
     from protokube.launch.rollout import Rollout
     from protokube.local.base.paths import Paths
@@ -107,9 +109,10 @@ def undo(cluster: str | None, number: int | None, dry_run: bool, yes: bool, time
     from protokube.cli.render.change import render_change
     from protokube.cli.shared.completing import complete_revision
     from protokube.cli.shared.progress import Progress
-    from protokube.cli.shared.rollout import author, confirm, follow_local, groups_of
+    from protokube.cli.shared.rollout import author, confirm, follow_local, groups_of, still_old
     from protokube.launch.plan import plan
     from protokube.launch.revisions import create_revision, numbers, put_in_force, read_revision
+    from protokube.launch.versions import stages
     from protokube.store.configuration import put_config
 
     paths = find_cluster(cluster)
@@ -118,7 +121,9 @@ def undo(cluster: str | None, number: int | None, dry_run: bool, yes: bool, time
     target = earlier(store, paths.cluster, record, number)
     present = read_revision(store, paths.cluster, record.wanted)
     was, now = complete_revision(present), complete_revision(target)
-    change = plan(was, now, present.master, target.master, groups_of(target.master))
+    base = read_revision(store, paths.cluster, record.at_boot())
+    still = still_old(paths, record, base, present.master, target.master)
+    change = plan(was, now, present.master, target.master, groups_of(target.master), still)
     if change.refused:
         raise Refused(f"revision {target.number} cannot be returned to", saw="; ".join(map(str, change.refused)))
     width, following = shutil.get_terminal_size().columns, max(numbers(store, paths.cluster)) + 1
@@ -127,17 +132,26 @@ def undo(cluster: str | None, number: int | None, dry_run: bool, yes: bool, time
         return
     confirm(change, paths.cluster, yes=yes)
     put_config(store, now, [(target.source, target.spec)])
-    made = create_revision(store, paths.cluster, lambda free: _again(target, free, author()))
-    put_in_force(store, paths.cluster, made, running=True)
     progress = Progress()
-    with progress.step(f"revision {made.number}, as {target.number}") as step:
-        follow_local(progress, paths, store, made, timeout)
-        step.text = f"all masters run revision {made.number}, which is as {target.number}"
+    for stage in stages(base.master, target.master):
+        made = create_revision(store, paths.cluster, partial(_again, target, stage, author()))
+        put_in_force(store, paths.cluster, made, running=True)
+        with progress.step(f"revision {made.number}, {made.note}") as step:
+            follow_local(progress, paths, store, made, timeout)
+            step.text = f"all masters run revision {made.number}, which is {made.note}"
 
 
-def _again(target: Revision, number: int, by: str) -> Revision:
-    master = replace(target.master, revision=number)
-    return replace(target, number=number, author=by, at=time.time(), master=master, note=f"as revision {target.number}")
+def _again(target: Revision, stage: MasterConfig, by: str, number: int) -> Revision:
+    """The revision for one stage of the way back; the last stage is as the target."""
+    from protokube.launch.revisions import digest_of
+
+    digest = digest_of(stage)
+    note = f"as revision {target.number}" if digest == target.digest else f"on the way to {target.number}"
+    return replace(
+        target, number=number, author=by, at=time.time(), master=replace(stage, revision=number), digest=digest,
+        note=note, kubernetes=stage.kubernetes or target.kubernetes,
+        etcd=stage.etcd[0].version or target.etcd, snapshots={},
+    )  # fmt: skip
 
 
 def earlier(store: Store, cluster: str, record: Rollout, number: int | None) -> Revision:

@@ -60,15 +60,13 @@ class GatewayEtcd:
         return self._anywhere("cannot list the members", read)
 
     def listed_by(self, endpoint: str) -> Sequence[Listed]:
-        reply = self._at(endpoint, "/v3/cluster/member/list", {"linearizable": False})
-        return messages.list_of_members(reply)
+        return messages.list_of_members(self._at(endpoint, "/v3/cluster/member/list", {"linearizable": False}))
 
     def status(self, endpoint: str) -> Status:
         return messages.status(self._at(endpoint, "/v3/maintenance/status", {}))
 
     def cluster_version(self) -> str:
-        reply = self._anywhere("cannot read the version of the cluster", lambda ask: ask("/version", None))
-        return messages.cluster_version(reply)
+        return self._anywhere("cannot read its version", lambda ask: messages.cluster_version(ask("/version", None)))
 
     def reachable(self, endpoint: str) -> bool:
         self._target(endpoint)

@@ -20,16 +20,28 @@ ORDER = (API_SERVER, "kube-controller-manager", "kube-scheduler", KUBE_PROXY, "d
 
 
 def restarts(before: MasterConfig, after: MasterConfig) -> tuple[str, ...]:
-    """What restarts on a master: etcd clusters, then components, then the kubelet."""
+    """What restarts on a master: etcd clusters, then components, then the kubelet.
+
+    A kubelet of another version may restart every pod of its machine: it compares them by hashes that depend on it.
+    """
+    everything = kubelet_changes(before, after)
     keys = {each.key for each in (*before.etcd, *after.etcd)}
-    etcd = [key for key in keys if _etcd_start(before, key) != _etcd_start(after, key)]
+    etcd = [key for key in keys if everything or _etcd_start(before, key) != _etcd_start(after, key)]
     names = {each.name for each in (*before.components, *after.components)}
-    components = [name for name in names if _component_start(before, name) != _component_start(after, name)]
+    components = [
+        name for name in names if everything or _component_start(before, name) != _component_start(after, name)
+    ]
     return (
         *(f"etcd {key}" for key in sorted(etcd, key=lambda key: _place(key, ETCD_ORDER))),
         *sorted(components, key=lambda name: _place(name, ORDER)),
         *([KUBELET] if _kubelet_start(before) != _kubelet_start(after) else []),
     )
+
+
+def kubelet_changes(before: MasterConfig, after: MasterConfig) -> bool:
+    """Whether running kubelets are replaced by those of another version."""
+    versions = [{each.version for each in one.kubelets.values()} - {""} for one in (before, after)]
+    return all(versions) and versions[0] != versions[1]
 
 
 def _place(name: str, order: tuple[str, ...]) -> tuple[int, str]:

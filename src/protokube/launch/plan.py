@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from protokube.config.complete import Config
 from protokube.config.diff import Difference, differences
@@ -15,7 +16,7 @@ from protokube.errors import Problem
 from protokube.launch.change import API_SERVER, fixed_values, restarts
 from protokube.launch.changed import changed_values, derived, related
 from protokube.launch.machine import MasterConfig
-from protokube.launch.versions import StillOld, one_way, steps_refused
+from protokube.launch.versions import StillOld, one_way, stages, steps_refused
 from protokube.spec.parse import GROUPS
 
 OTHERWISE = "keep the configuration as it is, or create a new cluster"
@@ -42,6 +43,8 @@ class ChangePlan:
     """Paths of the values that are derived from other changed values."""
     one_way: tuple[str, ...] = ()
     """What cannot be undone once all masters run it, in sentences."""
+    stages: tuple[tuple[str, ...], ...] = ()
+    """What restarts in each stage; each is on all masters before the next begins. One stage without other versions."""
 
     @property
     def changes(self) -> bool:
@@ -75,6 +78,7 @@ def plan(
         masters=tuple(masters),
         following=following,
         one_way=one_way(before, after),
+        stages=tuple(restarts(*pair) for pair in pairwise((before, *stages(before, after)))),
     )
 
 

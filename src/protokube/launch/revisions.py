@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from protokube.errors import InvalidRequest, Refused, TryLater
@@ -41,6 +41,8 @@ class Revision:
     etcd: str = ""
     note: str = ""
     """Why it was put in force, such as `as revision 2`."""
+    snapshots: Mapping[str, str] = field(default_factory=dict)
+    """By etcd cluster: where in the store its data lie, as they were before this revision."""
 
 
 def digest_of(master: MasterConfig) -> str:
@@ -165,6 +167,12 @@ def in_force(store: Store, cluster: str) -> tuple[Rollout, Revision] | None:
     """The record and the revision that it names; None before the first one."""
     record = read_rollout(store, cluster)
     return (record, read_revision(store, cluster, record.wanted)) if record else None
+
+
+def running_revision(store: Store, cluster: str) -> Revision | None:
+    """The last revision that all masters ran: the one in force, or the one before if that is not everywhere."""
+    record = read_rollout(store, cluster)
+    return None if record is None else read_revision(store, cluster, record.at_boot())
 
 
 def by_number(store: Store, cluster: str) -> Mapping[int, Revision]:

@@ -86,8 +86,8 @@ def stages(before: MasterConfig, after: MasterConfig) -> tuple[MasterConfig, ...
     """
     before = replace(before, revision=after.revision, addons=after.addons)  # no part of what masters run
     found = [after]
-    if before.kubernetes and after.kubernetes and before.kubernetes != after.kubernetes:
-        up = _parsed(before.kubernetes) < _parsed(after.kubernetes)
+    if before.kubernetes and before.kubelets and before.kubernetes != after.kubernetes:
+        up = _parsed(before.kubernetes) < _parsed(after.kubernetes)  # without kubelets there is nothing to wait for
         found.insert(0, _with_nodes_of(after, before) if up else _with_nodes_of(before, after))
     if any(_version_of(before, each.key) not in ("", each.version) for each in after.etcd):
         found.insert(0, replace(before, etcd=after.etcd))

@@ -22,8 +22,9 @@ from protokube.errors import Refused, TryLater
 from protokube.etcd.client import GatewayEtcd
 from protokube.host.files import write_atomic
 from protokube.launch.machine import EtcdCluster, MasterConfig, to_tree
-from protokube.local.base import client_files, private
+from protokube.local.base import client_files, private, programs
 from protokube.local.base.paths import Paths
+from protokube.local.etcd_choice import Etcd
 from protokube.manifests.kubeconfig import by_content
 from protokube.pki.authority import Authorities
 from protokube.pki.files import sync_certificates
@@ -117,7 +118,22 @@ def write_launcher(paths: Paths) -> Path:
     return folder
 
 
-def template(launch: str, binaries: Sequence[Path]) -> dict[str, Any]:
+def keep_programs(paths: Paths, wanted: MasterConfig, etcd: Etcd, kubernetes: Path | None) -> None:
+    """Make the programs of this configuration visible in all hosts, those that run included."""
+    tools = [etcd.etcd, etcd.etcdctl, etcd.etcd.with_name("etcdutl")]  # the tools restore snapshots
+    for each in wanted.etcd:
+        for program in tools:
+            if program and program.exists():
+                programs.add(paths.programs, each.pod.image, program)
+    for component in wanted.components if kubernetes else ():
+        if kubernetes and not component.program and (kubernetes / component.name).exists():
+            programs.add(paths.programs, component.image, kubernetes / component.name)
+    for version in sorted({each.version for each in wanted.kubelets.values() if each.version}):
+        if kubernetes and (kubernetes / programs.KUBELET).exists():
+            programs.add(paths.programs, f"{programs.KUBELET}:{version}", kubernetes / programs.KUBELET)
+
+
+def template(launch: str, binaries: Sequence[Path], paths: Paths) -> dict[str, Any]:
     """The instance template of the masters."""
     command = [sys.executable, "-m", "protokube", "agent"]
     path = os.pathsep.join(
@@ -127,9 +143,23 @@ def template(launch: str, binaries: Sequence[Path]) -> dict[str, Any]:
         "units": {"protokube.service": command},
         "startable": {"kubelet.service": []},
         "path": path,
-        "environment": {"PYTHONUNBUFFERED": "1"},
+        "environment": {"PYTHONUNBUFFERED": "1", programs.VARIABLE: str(paths.programs)},
+        "shown": [str(paths.programs)],
         "files": {"/etc/protokube/agent.json": launch},
     }
+
+
+def blind_hosts(admin: LocalClient) -> list[str]:
+    """Hosts that run and do not see the programs of a new version: an earlier protokube created them."""
+    pids = {str(row["name"]): row["pid"] for row in admin.call("hosts") if row["running"] and row["pid"]}
+    return sorted(name for name, pid in pids.items() if not _has_programs(pid))
+
+
+def _has_programs(pid: int) -> bool:
+    try:
+        return f"{programs.VARIABLE}=".encode() in Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:  # it has ended; its replacement has them
+        return True
 
 
 def set_groups(groups: GroupProvider, wanted: MasterConfig, template: dict[str, Any]) -> None:

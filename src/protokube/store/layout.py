@@ -85,6 +85,11 @@ def etcd_control(cluster: str, etcd_cluster: str) -> str:
     return etcd_backup(cluster, etcd_cluster, "control", "etcd-cluster-spec")
 
 
+def etcd_snapshot(cluster: str, key: str, name: str) -> str:
+    """A snapshot of one etcd cluster's data."""
+    return _below(cluster, "backups", "etcd", key, f"{name}.db")
+
+
 def etcd_generation(cluster: str, etcd_cluster: str) -> str:
     """The generation record of one etcd cluster: whether its creation is still open, and who may found it."""
     return _below(cluster, "etcd", etcd_cluster, "generation.json")

@@ -21,4 +21,4 @@ def test_hosts_have_this_very_protokube_in_their_path(tmp_path: Path) -> None:
     assert stat.S_IMODE(before.st_mode) == 0o755
     assert bringup.write_launcher(Paths.at(tmp_path)) == folder
     assert launcher.stat().st_ino == before.st_ino  # hosts have it bound
-    assert str(folder) in bringup.template("{}", [folder])["path"].split(":")
+    assert str(folder) in bringup.template("{}", [folder], Paths.at(tmp_path))["path"].split(":")

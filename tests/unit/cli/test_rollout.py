@@ -316,7 +316,7 @@ def test_following_ends_when_somebody_puts_another_revision_in_force(memory: Mem
 
 def made_by_up(store: Store, wanted: MasterConfig, text: str = SPEC) -> Revision:
     config = complete_here(read([("dev.yaml", text)]), ETCD, "")
-    return make_revision(store, config, wanted, [("dev.yaml", text)], ("", ETCD), Path("dev.yaml"))
+    return make_revision(store, config, wanted, [("dev.yaml", text)], Path("dev.yaml"))
 
 
 def test_the_same_configuration_is_no_new_revision(memory: MemoryStore) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protokube.launch.files import KUBELET_ENV, flags_in, kubelet_files
+from protokube.launch.files import KUBELET_ENV, flags_in, kubelet_files, version_in
 from protokube.launch.machine import KubeletConfig
 from protokube.manifests.component import words
 
@@ -32,6 +32,13 @@ def test_a_file_that_sets_no_flags_has_none_and_the_last_assignment_counts() -> 
     assert flags_in("") == []
     assert flags_in("OTHER='--v=2'\n") == []
     assert flags_in("KUBELET_FLAGS=--v=2\nKUBELET_FLAGS='--v=3 --x=y'\n") == ["--v=3", "--x=y"]
+
+
+def test_another_version_of_the_kubelet_is_a_changed_file() -> None:
+    texts = [kubelet_files(KubeletConfig(flags={"v": 2}, files={}, version=each))[KUBELET_ENV] for each in ("1.2", "")]
+
+    assert [version_in(each) for each in texts] == ["1.2", ""]
+    assert [flags_in(each) for each in texts] == [["--v=2"]] * 2
 
 
 @given(FLAGS)

@@ -28,6 +28,7 @@ from protokube.launch.revisions import (
     put_in_force,
     read_revision,
     read_rollout,
+    running_revision,
 )
 from protokube.launch.rollout import Failure, Rollout, State, Turn, encode
 from protokube.store import AlreadyThere, Changed, NotThere, Unsure, Version, layout
@@ -354,3 +355,30 @@ def test_an_operator_who_always_loses_gives_up(
     with pytest.raises(TryLater, match="is being changed by others"):
         put_in_force(store, CLUSTER, a_revision(1), running=True)
     assert store.attempts == revisions.ATTEMPTS
+
+
+# What masters run.
+
+
+def test_what_all_masters_ran_is_the_revision_before_until_a_rollout_is_done(store: MemoryStore) -> None:
+    assert running_revision(store, CLUSTER) is None
+    for number in (1, 2):
+        keep(store, a_revision(number, with_port(440 + number)))
+        put_in_force(store, CLUSTER, a_revision(number, with_port(440 + number)), running=number > 1)
+
+    rolling = running_revision(store, CLUSTER)
+    change_rollout(store, CLUSTER, lambda known: known.completed(1.0, "master-a"))
+    done = running_revision(store, CLUSTER)
+
+    assert rolling is not None
+    assert done is not None
+    assert (rolling.number, done.number) == (1, 2)
+
+
+def test_versions_that_are_not_known_are_not_in_the_digest_of_a_revision() -> None:
+    """Revisions of earlier versions of protokube have none, and are not damaged."""
+    plain = replace(a_master(), kubernetes="", etcd=tuple(replace(each, version="") for each in a_master().etcd))
+
+    assert "kubernetes" not in to_tree(plain)
+    assert all("version" not in each for each in to_tree(plain)["etcd"])
+    assert digest_of(plain) != digest_of(replace(plain, kubernetes="1.36.4"))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from builders.config import completed
 from builders.examples import examples
+from protokube.launch.change import restarts
 from protokube.launch.derive import from_config, master_kubelets
 from protokube.launch.machine import MasterConfig
 from protokube.launch.versions import StillOld, lowered, may_run, one_way, raised, stages, steps_refused
@@ -78,9 +79,13 @@ def test_while_an_api_server_runs_the_old_version_the_others_may_return_to_it() 
 
 
 def test_a_version_whose_image_the_user_has_set_must_come_with_another_image() -> None:
-    pinned = {"etcdClusters": [{"name": "main", "version": "3.5.26", "image": "registry.example/etcd:mine"}]}
-    newer = {"etcdClusters": [{"name": "main", "version": "3.5.27", "image": "registry.example/etcd:mine"}]}
-    server = {"kubeAPIServer": {"image": "registry.example/api:mine"}}
+    pinned: dict[str, Any] = {
+        "etcdClusters": [{"name": "main", "version": "3.5.26", "image": "registry.example/etcd:mine"}]
+    }
+    newer: dict[str, Any] = {
+        "etcdClusters": [{"name": "main", "version": "3.5.27", "image": "registry.example/etcd:mine"}]
+    }
+    server: dict[str, Any] = {"kubeAPIServer": {"image": "registry.example/api:mine"}}
 
     assert "stays registry.example/etcd:mine" in messages(a_master(**pinned), a_master(**newer))[0]
     (message,) = messages(a_master(**server), a_master(kubernetes="1.34.1", **server))
@@ -117,6 +122,14 @@ def test_an_upgrade_takes_etcd_first_then_api_servers_then_kubelets_and_proxies(
     assert second.etcd == after.etcd
     assert {each.version for each in second.kubelets.values()} == {"1.33.2"}
     assert third == after
+
+
+def test_a_kubelet_of_another_version_counts_as_a_restart_of_everything_on_its_master() -> None:
+    before, after = a_master(kubernetes="1.33.2"), a_master(kubernetes="1.34.1")
+    *_, second, third = stages(before, after)
+
+    assert "kubelet" not in restarts(before, second)
+    assert {"etcd main", "etcd events", "kube-apiserver", "kube-proxy", "kubelet"} <= set(restarts(second, third))
 
 
 def test_the_way_back_takes_kubelets_and_proxies_before_api_servers() -> None:

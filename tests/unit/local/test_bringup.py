@@ -26,6 +26,8 @@ from protokube.providers.volumes.memory import MemoryVolumePool
 from protokube.store import Store, layout
 from protokube.store.memory import MemoryStore
 
+PATHS = Paths.at(Path("/state/laptop"))
+
 
 @pytest.fixture
 def store() -> Store:
@@ -64,13 +66,15 @@ def test_no_secret_of_the_store_is_in_anything_that_a_host_is_made_from(store: S
     prepare.ensure_authorities(store, wanted)
     key = prepare.tsig_key(store, wanted.cluster)
 
-    template = bringup.template(bringup.launch_data(wanted, config.cluster["dnsZone"]), [Path("/opt/etcd/bin")])
+    template = bringup.template(bringup.launch_data(wanted, config.cluster["dnsZone"]), [Path("/opt/etcd/bin")], PATHS)
     if kubelet:
         runtime = Runtime(folders=(), plugins=Path("/cache/cni"), shown=(Path("/cache/images"),), images={})
         nodes = Nodes(runtime=runtime, sandbox_image="pause:3")
         wanted = with_nodes(wanted, config)
-        template = bringup.template(bringup.launch_data(wanted, config.cluster["dnsZone"]), [Path("/opt/etcd/bin")])
-        template = nodes.template(template, wanted, Paths.at(Path("/state/laptop")))
+        template = bringup.template(
+            bringup.launch_data(wanted, config.cluster["dnsZone"]), [Path("/opt/etcd/bin")], PATHS
+        )
+        template = nodes.template(template, wanted, PATHS)
     text = json.dumps(template)
 
     assert len(secrets_of(store, wanted.cluster)) == 5 + 3, "all there are: private keys, and secrets"
@@ -88,7 +92,7 @@ def test_a_host_is_told_all_that_its_agent_asks_for_and_where_its_key_lies(wante
 
 
 def test_the_template_of_a_master_can_be_carried_out(wanted: MasterConfig) -> None:
-    made = Template.read(bringup.template(bringup.launch_data(wanted, "laptop"), [Path("/opt/etcd/bin")]))
+    made = Template.read(bringup.template(bringup.launch_data(wanted, "laptop"), [Path("/opt/etcd/bin")], PATHS))
 
     assert made.path.startswith("/opt/etcd/bin:")
     assert made.units["protokube.service"][-1] == "agent"

@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from protokube.agent import links
 from protokube.agent.cache import StepCache
 from protokube.agent.controlplane import components, kubelet, kubelet_files, restarts
+from protokube.agent.delivery import present
 from protokube.agent.round import MountedVolume, Round
 from protokube.agent.volume import mounted_volumes
 from protokube.errors import ProtokubeError, Refused, TryLater
 from protokube.etcd import Status
 from protokube.host import podlogs
 from protokube.host.running import Command, Runs
-from protokube.launch.change import API_SERVER, KUBELET
+from protokube.launch.change import API_SERVER, KUBELET, kubelet_changes
 from protokube.launch.machine import EtcdCluster, MasterConfig
 from protokube.launch.versions import lowered, may_run
 from protokube.manifests.component import PROGRAMS, ComponentPod, words
@@ -33,8 +34,8 @@ SECONDS = 1.0
 """For the answers of all members."""
 ENDED, STUCK = 60.0, 180.0
 """Seconds after which something that does not run, or runs and is not healthy, is not expected to come up any more."""
-STEADY = 5.0
-"""Seconds for which a kubelet must have run."""
+STEADY, SETTLED = 5.0, 20.0
+"""Seconds for which a kubelet must have run; and one of another version than before, which may restart every pod."""
 LINES, LENGTH = 3, 200
 """Of a log: how many of its last lines are shown, and how much of each."""
 CRI = re.compile(r"\d{4}-\d\d-\d\dT\S+ (?:stdout|stderr) [FP]\S* ?")
@@ -211,9 +212,11 @@ def _kubelet(round_: Round) -> str:
     now = round_.edges.clock.now()
     if kubelet_files.newer(kubelet_files.write_times(round_), now - running, now):
         return Runs.OLD.value
-    if running < STEADY:
-        round_.within(STEADY - running)
-        return f"it has run for less than {STEADY:.0f} s"
+    former = present.read(round_.edges.inside(present.FORMER))
+    steady = SETTLED if former and kubelet_changes(former.master, round_.wanted) else STEADY
+    if running < steady:
+        round_.within(steady - running)
+        return f"it has run for less than {steady:.0f} s"
     return ""
 
 

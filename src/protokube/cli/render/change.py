@@ -26,7 +26,8 @@ def render_change(plan: ChangePlan, cluster: str, before: int, after: int, width
     if not plan.changes:
         return [f"{cluster}: revision {before} has all of it already: nothing changes"]
     verb = "cannot change" if plan.refused else "would change"
-    lines = [f"{cluster}: revision {before} {verb} to {after}", "", *_values(plan, width)]
+    last = after + max(len(plan.stages) - 1, 0)
+    lines = [f"{cluster}: revision {before} {verb} to {last}", "", *_values(plan, width)]
     return [*lines, *(_refused(plan, width) if plan.refused else _restarts(plan, width))]
 
 
@@ -48,6 +49,8 @@ def change_tree(plan: ChangePlan, cluster: str, before: int, after: int) -> dict
         ],
         "refused": [_problem_tree(each) for each in plan.refused],
         "restarts": list(plan.restarts),
+        "stages": [list(each) for each in plan.stages],
+        "oneWay": list(plan.one_way),
         "masters": list(plan.masters),
         "apiAway": plan.api_away,
     }
@@ -155,7 +158,13 @@ def _restarts(plan: ChangePlan, width: int) -> list[str]:
         return _wrapped(f"written on {where} without a restart", "", width)
     turns = ", one master after the other" if len(plan.masters) > 1 else ""
     lines = _wrapped(f"restarts on {where}{turns}:", "", width)
-    lines += _wrapped(", ".join(plan.restarts), "  ", width)
+    if len(plan.stages) > 1:
+        for number, names in enumerate(plan.stages, start=1):
+            lines += _wrapped(f"stage {number}: {', '.join(names) or 'no restart'}", "  ", width)
+    else:
+        lines += _wrapped(", ".join(plan.restarts), "  ", width)
+    for sentence in plan.one_way:
+        lines += _wrapped(f"no way back: {sentence}", "", width)
     if plan.api_away:
         etcd = any(each.startswith("etcd ") for each in plan.restarts)
         what = "the API and etcd do" if etcd else "the API does"

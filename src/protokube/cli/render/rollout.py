@@ -48,4 +48,5 @@ def render_history(record: Rollout | None, found: Mapping[int, Revision], now: f
 
 def revision_tree(revision: Revision, *, wanted: bool) -> Tree:
     fields = ("number", "digest", "author", "at", "source", "kubernetes", "etcd", "note")
-    return {name: getattr(revision, name) for name in fields} | {"inForce": wanted}
+    data = {name: getattr(revision, name) for name in fields}
+    return data | {"snapshots": dict(revision.snapshots), "inForce": wanted}

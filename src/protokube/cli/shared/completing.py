@@ -10,6 +10,7 @@ from protokube.errors import Refused
 if TYPE_CHECKING:
     from protokube.config.complete import Config
     from protokube.launch.revisions import Revision
+    from protokube.spec.decode import Tree
     from protokube.spec.parse import Spec
 
 
@@ -34,4 +35,9 @@ def complete_revision(revision: Revision) -> Config:
     from protokube.spec.parse import read
 
     spec = read([(f"revision {revision.number}", revision.spec)])
-    return complete_here(spec, revision.etcd, revision.kubernetes)
+    clusters = spec.cluster.get("etcdClusters") or {"main": {}}
+    # The versions that it ran, whatever its spec names: one stage of an upgrade has those of two specs.
+    versions: Tree = {"etcdClusters": {name: {**each, "version": revision.etcd} for name, each in clusters.items()}}
+    if revision.kubernetes:
+        versions["kubernetesVersion"] = revision.kubernetes
+    return complete_here(replace(spec, cluster={**spec.cluster, **versions}), revision.etcd, revision.kubernetes)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from protokube.launch.plan import ChangePlan
     from protokube.launch.revisions import Revision
     from protokube.launch.rollout import Event, Rollout
+    from protokube.launch.versions import StillOld
     from protokube.local.base.paths import Paths
     from protokube.store import Store
 
@@ -40,6 +41,27 @@ def confirm(plan: ChangePlan, cluster: str, *, yes: bool) -> None:
             want="--yes, if that is acceptable now",
             hint="nothing was written",
         )
+
+
+def still_old(paths: Paths, record: Rollout, base: Revision, present: MasterConfig, wanted: MasterConfig) -> StillOld:
+    """Old versions that are in use beside newer ones, to which masters may return.
+
+    Only etcd clusters whose programs would go back are asked; one that does not answer has no way back.
+    """
+    from protokube.launch.rollout import State
+    from protokube.launch.versions import StillOld, lowered
+    from protokube.local import bringup
+    from protokube.providers.clients.local import LocalClient
+
+    agreed = {}
+    for etcd in (each for each in present.etcd if each.key in lowered(present, wanted)):
+        with suppress(TryLater, Refused):
+            client = bringup.etcd_client(paths, bringup.endpoints(LocalClient(paths.admin_socket, patience=5), etcd))
+            try:
+                agreed[etcd.key] = client.cluster_version()
+            finally:
+                client.close()
+    return StillOld(etcd=agreed, kubernetes=base.kubernetes if record.state is not State.DONE else "")
 
 
 def author() -> str:
@@ -116,10 +138,11 @@ def since(record: Rollout, number: int) -> list[Event]:
 
 
 def stopped(record: Rollout) -> Refused:
-    failure = record.failure
+    failure, back = record.failure, "is back on its former revision"
     assert failure is not None
+    stays = [each.text for each in since(record, failure.revision) if each.text.startswith("stays on revision")]
     return Refused(
-        f"revision {failure.revision} stopped at {failure.name}, which is back on its former revision",
+        f"revision {failure.revision} stopped at {failure.name}, which {stays[-1] if stays else back}",
         saw=failure.text,
         hint="the other masters were not changed after that; correct the spec and run `up` again, "
         "or return all of them with `protokube rollout undo`",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from protokube.cli.shared.rollout import author, groups_of
+from protokube.cli.shared.rollout import author, groups_of, still_old
 from protokube.errors import InvalidSpec, Refused
 
 if TYPE_CHECKING:
@@ -36,20 +36,26 @@ class Former:
     config: Config
     newest: int
     """The greatest number that was given."""
+    base: Revision
+    """The last one that all masters ran; another one than `revision` only while a rollout goes on or has stopped."""
+
+    @property
+    def base_texts(self) -> Texts:
+        return [(self.base.source or f"revision {self.base.number}", self.base.spec)]
 
 
 def find_former(store: Store, cluster: str) -> Former | None:
     """None for a new cluster. Its configuration is completed again, to know the reason for each value."""
     from protokube.cli.shared.completing import complete_revision
-    from protokube.launch.revisions import in_force, numbers
+    from protokube.launch.revisions import in_force, numbers, running_revision
 
     found = in_force(store, cluster)
-    if found is None:
+    base = running_revision(store, cluster)
+    if found is None or base is None:
         return None
     record, revision = found
-    return Former(
-        record=record, revision=revision, config=complete_revision(revision), newest=max(numbers(store, cluster))
-    )
+    newest = max(numbers(store, cluster))
+    return Former(record=record, revision=revision, config=complete_revision(revision), newest=newest, base=base)
 
 
 def refuse_renamed(source: Path, cluster: str) -> None:
@@ -81,18 +87,20 @@ def refuse_fixed(former: Former | None, config: Config, *, kubernetes: bool) -> 
         raise InvalidSpec(found)
 
 
-def plan_change(former: Former, config: Config, wanted: MasterConfig) -> ChangePlan:
+def plan_change(paths: Paths, former: Former, config: Config, wanted: MasterConfig) -> ChangePlan:
     from protokube.launch.plan import plan
 
-    found = plan(former.config, config, former.revision.master, wanted, groups_of(wanted))
+    still = still_old(paths, former.record, former.base, former.revision.master, wanted)
+    found = plan(former.config, config, former.revision.master, wanted, groups_of(wanted), still)
     if found.refused:
         raise InvalidSpec(found.refused)
     return found
 
 
 def make_revision(
-    store: Store, config: Config, wanted: MasterConfig, texts: Texts, versions: tuple[str, str], source: Path | None
-) -> Revision:
+    store: Store, config: Config, wanted: MasterConfig, texts: Texts, source: Path | None, *, note: str = "",
+    snapshots: dict[str, str] | None = None,
+) -> Revision:  # fmt: skip
     """The revision for this configuration: the one in force if it is the same, else a new one."""
     from protokube.launch import revisions
 
@@ -100,14 +108,14 @@ def make_revision(
     known = revisions.in_force(store, config.name)
     if known is not None and known[1].digest == digest:
         return known[1]
-    kubernetes, etcd = versions
     spec = "---\n".join(text if text.endswith("\n") else f"{text}\n" for _, text in texts)
     return revisions.create_revision(
         store,
         config.name,
         lambda number: revisions.Revision(
             number=number, digest=digest, author=author(), at=time.time(), master=replace(wanted, revision=number),
-            spec=spec, source=str(source.resolve()) if source else "", kubernetes=kubernetes, etcd=etcd,
+            spec=spec, source=str(source.resolve()) if source else "", kubernetes=wanted.kubernetes,
+            etcd=wanted.etcd[0].version, note=note, snapshots=snapshots or {},
         ),
     )  # fmt: skip
 

@@ -17,11 +17,9 @@ from protokube.cli.shared.progress import Progress
 from protokube.cli.shared.root import need_root
 from protokube.cli.up.change import (
     find_former,
-    make_revision,
     plan_change,
     refuse_fixed,
     refuse_renamed,
-    roll_out,
     show_plan,
 )
 from protokube.cli.up.choosing import (
@@ -42,6 +40,7 @@ from protokube.cli.up.existing import (
     need_the_same,
 )
 from protokube.cli.up.outside import configure_outside, summary
+from protokube.cli.up.upgrade import Target, deliver
 from protokube.cli.up.waiting import await_nodes, await_quorum, await_ready, for_a_person
 from protokube.errors import InvalidRequest, Refused
 
@@ -89,12 +88,14 @@ def up(
     Kubernetes: see `protokube get kubernetes --help`. Needs root. All state is in one folder and in separate
     namespaces; `protokube down` removes all of it. `up` is idempotent: run again, it completes what was interrupted and
     changes nothing that is in order; options that are not given keep their earlier values. An existing cluster keeps
-    its masters, its etcd members and its versions. Its etcd is the version for its Kubernetes, or a suitable one on
-    this machine; PROTOKUBE_ETCD_BIN names a folder of your own.
+    its masters and its etcd members. Its etcd is the version for its Kubernetes, or a suitable one on this machine;
+    PROTOKUBE_ETCD_BIN names a folder of your own.
 
     A SPEC that differs from that of a running cluster is shown as a plan and then rolled out: what only needs a file is
     written, what needs a restart goes one master after the other. If a component does not come up, the rollout stops
     there and that master returns to the former revision; `protokube rollout` shows it, and returns to earlier ones.
+    Another version of Kubernetes or etcd is such a change, one minor version at a time: etcd first, after a snapshot
+    that was restored and started with both versions, then the control plane, then kubelets.
 
     Hosts reach the outside through a user-space process, so that pods can pull images; your own network is not changed.
     With --isolated they reach only each other; on a running cluster, the option changes that.
@@ -153,7 +154,7 @@ def up(
     now = ClusterShape.of(release or "none", kubelet, members_of(wanted.etcd))
     need_the_same(config.name, before, now, masters=None if spec else masters, events=events and not spec)
     wanted = with_nodes(wanted, config) if kubernetes and kubelet else wanted
-    change = plan_change(former, config, wanted) if former else None
+    change = plan_change(paths, former, config, wanted) if former else None
     show_plan(change, former, output, dry_run=dry_run)
     if dry_run:
         return
@@ -175,8 +176,7 @@ def up(
         put_config(store, config, texts)
         if kubernetes:
             wanted = replace(wanted, addons=put_addons(store, config.name, all_addons(config, read_manifest)))
-        revision = make_revision(store, config, wanted, texts, (release, etcd.version), spec)
-        wanted = replace(wanted, revision=revision.number)
+        bringup.keep_programs(paths, wanted, etcd, kubernetes.folder if kubernetes else None)
         prepare.ensure_authorities(store, wanted)
         bringup.write_client(store, paths, wanted)
         key = prepare.tsig_key(store, wanted.cluster)
@@ -194,11 +194,15 @@ def up(
         for each in wanted.etcd:
             prepare.record_generation(store, wanted.cluster, each, volumes)
         step.text = f"{len(volumes)} disks, and the generation records"
-    roll_out(progress, paths, store, revision, timeout, running=former is not None and prepare.is_closed(store, wanted))
+    target = Target(
+        config=config, wanted=wanted, texts=texts, source=spec, etcd=etcd, images=nodes.runtime.images if nodes else {}
+    )
+    revision = deliver(progress, paths, store, admin, former, target, timeout)
+    wanted = replace(wanted, revision=revision.number)
     with progress.step("hosts") as step:
         launch = bringup.launch_data(wanted, zone)
         folders = [bringup.write_launcher(paths), etcd.etcd.parent, *([kubernetes.folder] if kubernetes else [])]
-        plain = bringup.template(launch, folders)
+        plain = bringup.template(launch, folders, paths)
         bringup.set_groups(cloud.groups, wanted, nodes.template(plain, wanted, paths) if nodes else plain)
         step.text = f"{len(wanted.etcd[0].members)} hosts"
     with progress.step("quorum") as step:

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ClusterShape:
-    """The properties of a cluster that `up` cannot change."""
+    """The properties of a cluster that `up` cannot change, and its versions."""
 
     kubernetes: str
-    """Its version, or `none`; empty before the first host is created."""
+    """Its version, or `none`; empty before the first host is created. Whether it has one cannot change."""
     kubelet: bool
     masters: tuple[str, ...]
     """Their instance groups, with one host each."""
@@ -51,12 +51,17 @@ def members_of(etcd: Iterable[EtcdCluster]) -> list[tuple[str, str]]:
 
 def existing_cluster(cluster: str) -> ClusterShape | None:
     """The existing cluster; None if there is none."""
+    from protokube.launch.revisions import running_revision
     from protokube.local.base.paths import Paths
     from protokube.local.view.sources import master_config
+    from protokube.store.file import FileStore
 
     paths = Paths.of(cluster)
     if not paths.is_ours():
         return None
+    if (base := running_revision(FileStore(paths.store), cluster)) is not None:
+        version = base.kubernetes or "none"
+        return ClusterShape.of(version, bool(base.master.kubelet_kubeconfig), members_of(base.master.etcd), base.etcd)
     config = master_config(paths, sorted(each.name for each in paths.hosts.glob("*")))
     clusters = _etcd_clusters(paths)
     etcd = str(clusters[0].get("version") or "") if clusters else ""
@@ -127,6 +132,8 @@ def need_the_same(
         return
     if not before.kubernetes:
         before = replace(before, kubernetes=now.kubernetes, kubelet=now.kubelet)
+    elif "none" not in (before.kubernetes, now.kubernetes):  # another version is a change like others
+        now = replace(now, kubernetes=before.kubernetes)
     differences = [str(now)] if now != before else []
     if masters not in (None, len(before.masters)):
         differences.append(f"--masters {masters}")

@@ -54,6 +54,8 @@ class Delivery:
     archives: Sequence[Kept]
     ends: float
     """The deadline, on the monotonic clock."""
+    only_missing: bool = False
+    """Whether a host that has all names of an archive keeps its images; else they are replaced."""
 
     def to_all(self) -> list[Outcome]:
         """Import on all current hosts; sorted by host name."""
@@ -82,6 +84,8 @@ class Delivery:
         for each in self.archives:
             names = list(each.names)
             before = digests(ctr, names, self._left())
+            if self.only_missing and before.keys() >= set(names):
+                continue
             import_archive(ctr, self.paths.images / each.file, each.names, self._left())
             await_notice(ctr, names)
             changed |= digests(ctr, names, self._left()) != before

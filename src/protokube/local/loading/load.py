@@ -130,7 +130,9 @@ def need_kubelet(paths: Paths, admin: LocalClient) -> int:
     return len(with_kubelet(paths, living(admin)))
 
 
-def deliver(paths: Paths, admin: LocalClient, ctr: Path, good: Sequence[Found], seconds: float) -> list[Outcome]:
+def deliver(
+    paths: Paths, admin: LocalClient, ctr: Path, archives: Sequence[Kept], seconds: float, *, only_missing: bool = False
+) -> list[Outcome]:
     """Import on every running host, each distinct archive once."""
-    archives = list({each.kept.sha256: each.kept for each in good}.values())
-    return Delivery(paths, admin, ctr, archives, time.monotonic() + seconds).to_all()
+    distinct = list({each.sha256: each for each in archives}.values())
+    return Delivery(paths, admin, ctr, distinct, time.monotonic() + seconds, only_missing).to_all()

@@ -200,7 +200,7 @@ def with_kubelet(
         "units": {CONTAINERD: hosts.python(containerd.__name__), PROXY: proxy(*api), **template["units"]},
         "startable": {**template["startable"], KUBELET: hosts.python(kubelet.__name__)},
         "path": os.pathsep.join([*(str(each) for each in runtime.folders), template["path"]]),
-        "shown": [str(each) for each in (*runtime.shown, paths.images)],
+        "shown": [*template["shown"], *(str(each) for each in (*runtime.shown, paths.images))],
         "files": {**template["files"], str(containerd.RUNTIME_CONFIG): config.encode()},
     }
 

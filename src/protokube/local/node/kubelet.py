@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from protokube.errors import ProtokubeError
-from protokube.launch.files import KUBELET_ENV, flags_in
-from protokube.local.base import syscalls
+from protokube.launch.files import KUBELET_ENV, flags_in, version_in
+from protokube.local.base import programs, syscalls
 from protokube.local.host import cgroups
 from protokube.local.host.network import CABLE
 from protokube.local.node.containerd import LOADED, READY, RuntimeConfig
 
-PROGRAM = "kubelet"
+PROGRAM = programs.KUBELET
 TUNABLES = {
     "vm/overcommit_memory": "1",
     "vm/panic_on_oom": "0",
@@ -64,9 +64,17 @@ def main() -> None:
         shield_kernel()
         _make_kernel_log()
         await_images()
-        os.execvp(PROGRAM, command(Path(KUBELET_ENV).read_text(), address()))  # noqa: S606
+        environment = Path(KUBELET_ENV).read_text()
+        os.execvp(program(environment), command(environment, address()))  # noqa: S606
     except (OSError, ProtokubeError) as why:
         sys.exit(f"kubelet: {getattr(why, 'message', why)}")
+
+
+def program(environment: str) -> str:
+    """The kubelet of the version in the environment file; the one in PATH if that names none, or is the only one."""
+    folder, version = os.environ.get(programs.VARIABLE), version_in(environment)
+    kept = programs.find_only(Path(folder), f"{PROGRAM}:{version}", PROGRAM) if folder and version else None
+    return str(kept or PROGRAM)
 
 
 def command(environment: str, address: str) -> list[str]:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from protokube.local.base import syscalls
+from protokube.local.base import programs, syscalls
 from protokube.local.base.backoff import next_wait
 from protokube.local.base.logs import open_log
 from protokube.local.base.reactor import Reactor, Timer
@@ -99,7 +99,7 @@ class Container:
             os.dup2(source, target)
         inherited = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
         environment = {**inherited, "HOSTNAME": os.uname().nodename, **dict(spec.environment)}
-        os.execve(find_program(spec.command[0]), spec.command, environment)  # noqa: S606
+        os.execve(find_program(spec.command[0], spec.image), spec.command, environment)  # noqa: S606
 
     def _restart(self, why: str) -> None:
         """A probe demands a restart."""
@@ -154,8 +154,12 @@ def wants_restart(policy: str, code: int) -> bool:
     return policy == "Always" or (policy == "OnFailure" and code != 0)
 
 
-def find_program(command: str) -> str:
-    """The path itself if it exists, else the program of that name in PATH: images are not pulled."""
+def find_program(command: str, image: str = "") -> str:
+    """The program of the image, if the cluster's folder of programs has it; else the path itself if it exists, else the
+    program of that name in PATH: images are not pulled."""
+    folder = os.environ.get(programs.VARIABLE)
+    if folder and image and (kept := programs.find_only(Path(folder), image, Path(command).name)):
+        return str(kept)
     if command.startswith("/") and Path(command).exists():
         return command
     name = Path(command).name

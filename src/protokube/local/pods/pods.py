@@ -1,7 +1,7 @@
 """Static pods: the values that this runner supports, and decoding them from a manifest.
 
-A manifest is written for kubelet, which supports more. Fields that can be ignored without harm (resources, ports,
-images) are; a field that would change the meaning of the pod is refused by name.
+A manifest is written for kubelet, which supports more. Fields that can be ignored without harm (resources, ports)
+are; a field that would change the meaning of the pod is refused by name.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ class VolumeMount:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerSpec:
     name: str
+    image: str
+    """Empty if the manifest names none."""
     command: tuple[str, ...]
     """Program and arguments, with every $(VARIABLE) replaced."""
     environment: tuple[tuple[str, str], ...]
@@ -143,6 +145,7 @@ def _read_container(container: Fields, volumes: Mapping[str, tuple[str, str]]) -
     probes = {name: read_probe(container.section(name), ports) for name in PROBES if name in container}
     return ContainerSpec(
         name=container.name("name"),
+        image=container.text("image", default=""),
         command=tuple(expand(word, environment) for word in words),
         environment=tuple(environment.items()),
         working_dir=container.absolute("workingDir", default="/"),

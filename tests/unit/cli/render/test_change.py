@@ -199,6 +199,25 @@ def test_the_same_as_data_has_whole_values() -> None:
         ],
         "refused": [{"path": "podCIDR", "message": "cannot change", "hint": "keep it", "where": "b.yaml:6"}],
         "restarts": ["etcd main"],
+        "stages": [],
+        "oneWay": [],
         "masters": ["master-a"],
         "apiAway": True,
     }
+
+
+def test_an_upgrade_shows_its_stages_and_what_cannot_be_undone() -> None:
+    names = ("etcd main", "kube-apiserver", "kubelet")
+    plan = a_plan(
+        PODS, restarts=names, masters=("a", "b", "c"), stages=(names[:1], names[1:2], names[2:]),
+        one_way=("etcd main 3.5 -> 3.6: once all members run it, 3.5 cannot read the data any more",),
+    )  # fmt: skip
+    lines = render_change(plan, "laptop", 3, 4, 120)
+
+    assert lines[0] == "laptop: revision 3 would change to 6"
+    assert lines[-4:] == [
+        "  stage 1: etcd main",
+        "  stage 2: kube-apiserver",
+        "  stage 3: kubelet",
+        "no way back: etcd main 3.5 -> 3.6: once all members run it, 3.5 cannot read the data any more",
+    ]

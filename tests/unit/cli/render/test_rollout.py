@@ -103,6 +103,7 @@ def test_a_revision_as_data_has_everything_but_its_configuration() -> None:
         "kubernetes": "",
         "etcd": "3.6.1",
         "note": "",
+        "snapshots": {},
         "inForce": True,
     }
 

@@ -26,6 +26,7 @@ from protokube.cli.up.existing import (
 from protokube.errors import ExitCode, Refused
 from protokube.launch.derive import from_config
 from protokube.launch.machine import to_tree
+from protokube.launch.revisions import Revision, create_revision, digest_of, put_in_force
 from protokube.local.base.paths import Paths
 from protokube.spec.parse import Spec
 from protokube.store.configuration import put_config
@@ -191,3 +192,25 @@ def test_an_option_beside_a_spec_that_says_it_is_not_passed_over(
 
     assert answer.code == ExitCode.INVALID
     assert f"error: {named}: the spec of mine sets that" in answer.err
+
+
+def test_versions_are_those_of_the_revision_that_all_masters_ran() -> None:
+    hosts_made_with()
+    store = FileStore(Paths.of("dev").store)
+    wanted = from_config(completed(cloud="local", masters=3, kubernetesVersion="1.35.2", name="dev"))
+    revision = Revision(
+        number=1, digest=digest_of(wanted), author="anna", at=1.0, master=wanted, kubernetes="1.35.2", etcd="3.6.8"
+    )
+    create_revision(store, "dev", lambda number: revision)
+    put_in_force(store, "dev", revision, running=False)
+
+    found = existing_cluster("dev")
+
+    assert found is not None
+    assert (found.kubernetes, found.etcd) == ("1.35.2", "3.6.8"), "not those that a host was launched with"
+
+
+def test_another_version_of_kubernetes_is_the_same_cluster_and_none_is_not() -> None:
+    need_the_same("dev", made("1.35.2"), made("1.36.4"))
+    with pytest.raises(Refused):
+        need_the_same("dev", made("1.35.2"), made("none"))

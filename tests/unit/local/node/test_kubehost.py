@@ -50,7 +50,7 @@ def host_template() -> dict[str, Any]:
         shown=(Path("/cache/images"), Path("/cache/iptables")),
         images={"pause:3": Path("/cache/images/pause.tar")},
     )
-    plain = template("{}", [Path("/cache/etcd")])
+    plain = template("{}", [Path("/cache/etcd")], PATHS)
     return kubehost.with_kubelet(plain, runtime, sandbox_image="pause:3", paths=PATHS, api=("api.x", 443))
 
 
@@ -63,7 +63,8 @@ def test_containerd_runs_from_the_start_and_the_kubelet_when_the_agent_says_so(h
 
 def test_the_hosts_see_all_programs_and_images(host_template: dict[str, Any]) -> None:
     assert host_template["path"].split(":")[:2] == ["/cache/containerd", "/cache/etcd"]
-    assert host_template["shown"] == ["/cache/images", "/cache/iptables", "/state/laptop/images"]
+    shown = ["/state/laptop/programs", "/cache/images", "/cache/iptables", "/state/laptop/images"]
+    assert host_template["shown"] == shown
 
 
 def test_what_the_units_are_told_comes_back_as_it_was(host_template: dict[str, Any], tmp_path: Path) -> None:

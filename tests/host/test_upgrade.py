@@ -1,0 +1,145 @@
+"""Another version of etcd on a real cluster: 3.4 of Debian 12 to 3.5 of Debian 13, while a client writes.
+
+One cluster for all tests here, which go up step by step.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from builders.command import COMMAND, Answer, environment
+from clusters.etcd import etcd_binary
+from clusters.real import RealCluster, until
+from host.debian import unpacked
+from protokube.binaries.etcd import ETCD
+from protokube.launch import revisions
+from protokube.launch.rollout import Rollout, State
+from protokube.local.drill.writer import as_found, lost
+from protokube.store.open import open_store
+
+NEWER = "trixie"
+SECONDS = 120.0
+
+
+@pytest.fixture(scope="module")
+def newer() -> Path:
+    """The folder of a newer etcd than this machine's packages have."""
+    return unpacked("etcd-server", NEWER) / "usr" / "bin"
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[RealCluster]:
+    with RealCluster() as made:
+        answer = up(made, Path(etcd_binary("3.4")).parent, "--output", "json")
+        assert answer.code == 0, answer.err
+        made.told = json.loads(answer.out)
+        yield made
+        (made.state / "spec.yaml").unlink(missing_ok=True)
+
+
+def spec_of(cluster: RealCluster, folder: Path) -> Path:
+    version = ETCD.version(folder / "etcd")
+    return cluster.write_spec(masters=3, etcdClusters=[{"name": "main", "version": version}])
+
+
+def words_of(cluster: RealCluster, folder: Path, *more: str) -> list[str]:
+    spec = str(spec_of(cluster, folder))
+    return ["up", spec, "--kubernetes", "none", "--timeout", f"{SECONDS:g}", *more]
+
+
+def up(cluster: RealCluster, folder: Path, *more: str) -> Answer:
+    """With the etcd of this folder, and its version in the spec."""
+    return cluster.run(*words_of(cluster, folder, *more), seconds=400, **{ETCD.chosen: str(folder)})
+
+
+def record(cluster: RealCluster) -> Rollout:
+    found = revisions.read_rollout(open_store(f"file://{cluster.paths.store}"), cluster.name)
+    assert found is not None
+    return found
+
+
+def versions(cluster: RealCluster) -> list[str]:
+    return sorted(each.version for each in cluster.client().survey(5).values())
+
+
+def backups(cluster: RealCluster) -> list[Path]:
+    return sorted((cluster.paths.store / cluster.name / "backups").rglob("*.db"))
+
+
+def test_the_plan_names_the_step_and_that_there_is_no_way_back(cluster: RealCluster, newer: Path) -> None:
+    shown = up(cluster, newer, "--dry-run")
+
+    assert shown.code == 0, shown.err
+    assert "etcdClusters.main.version  3.4." in shown.out
+    assert "no way back: etcd main 3.4 -> 3.5" in shown.out
+    assert backups(cluster) == []
+
+
+def test_an_etcd_that_does_not_read_a_copy_of_the_data_is_found_out_before_any_member_restarts(
+    cluster: RealCluster, newer: Path, tmp_path: Path
+) -> None:
+    broken = tmp_path / "etcd"
+    program = (
+        f'#!/bin/sh\n[ "$1" = --version ] && exec {newer}/etcd --version\necho "cannot read the data" >&2\nexit 1\n'
+    )
+    broken.write_text(program)
+    broken.chmod(0o755)
+    before = record(cluster)
+
+    ran = up(cluster, tmp_path)
+
+    assert ran.code == 4, ran.err
+    assert "rehearsal failed, and nothing was changed" in ran.err
+    assert "cannot read the data" in ran.err
+    assert record(cluster) == before
+    assert backups(cluster) == []
+    assert {each.partition(".")[2].partition(".")[0] for each in versions(cluster)} == {"4"}
+
+
+def test_members_are_upgraded_one_after_the_other_and_no_write_is_lost_though_command_and_host_are_killed(
+    cluster: RealCluster, newer: Path
+) -> None:
+    command = [*COMMAND, *words_of(cluster, newer)]
+    env = environment(PROTOKUBE_STATE=str(cluster.state), **{ETCD.chosen: str(newer)})
+    with cluster.writing() as writer, subprocess.Popen(command, env=env, stderr=subprocess.DEVNULL) as typed:
+        turn = until(lambda: record(cluster).turn, "the first master takes its turn", every=0.02)
+        typed.send_signal(signal.SIGKILL)
+        os.kill(cluster.agent_of(turn.name), signal.SIGKILL)
+        until(lambda: len(set(versions(cluster))) == 2, "two versions run side by side")
+        cluster.admin.call("kill_host", host=cluster.host_of("c"))
+        typed.wait()
+        ran = up(cluster, newer)
+        log = writer.stop()
+
+    assert ran.code == 0, ran.err
+    assert "restored and started with 3.4." in ran.err
+    assert lost(log, as_found(cluster.client().read(log.prefix))) == ()
+    assert set(versions(cluster)) == {ETCD.version(newer / "etcd")}
+    assert record(cluster).state is State.DONE
+    kept = revisions.read_revision(open_store(f"file://{cluster.paths.store}"), cluster.name, 2).snapshots
+    assert cluster.paths.store / kept["main"] in backups(cluster)
+
+
+def test_after_that_nobody_returns_to_the_old_version(cluster: RealCluster) -> None:
+    undone = cluster.run("rollout", "undo", "--to", "1", "--cluster", cluster.name)
+    typed = up(cluster, Path(etcd_binary("3.4")).parent)
+
+    assert (undone.code, typed.code) == (4, 4)
+    assert "its data is that of 3.5.0, which 3.4 cannot read" in undone.err
+    assert "which is newer" in typed.err
+    assert record(cluster).wanted == 2
+
+
+def test_a_replaced_host_starts_with_the_new_version(cluster: RealCluster, newer: Path) -> None:
+    gone = cluster.host_of("a")
+    cluster.admin.call("kill_host", host=gone)
+
+    until(lambda: cluster.host_of("a") != gone and cluster.healthy() == {"main/a", "main/b", "main/c"}, "it is back")
+    assert set(versions(cluster)) == {ETCD.version(newer / "etcd")}
