@@ -51,18 +51,23 @@ def byhand() -> dict[str, float]:
 
 
 @contextmanager
-def cluster(kubernetes: str = "none") -> Iterator[tuple[Paths, float]]:
-    """A new cluster, and the seconds that `up` took."""
+def cluster(kubernetes: str = "none", spec: str = "", **variables: str) -> Iterator[tuple[Paths, float]]:
+    """A new cluster, of a spec if there is one, and the seconds that `up` took."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         environment = {
             **os.environ,
             "PROTOKUBE_STATE": folder,
             "PROTOKUBE_ISOLATED": "1",
             "PATH": f"{unpacked('etcd-client')}/usr/bin:{unpacked('etcd-server')}/usr/bin:{os.environ['PATH']}",
+            **variables,
         }
+        file = Path(folder) / "spec.yaml"
+        if spec:
+            file.write_text(spec)
+        given = [str(file)] if spec else ["--cluster", "bench"]
         began = time.perf_counter()
         up = subprocess.run(
-            [*COMMAND, "up", "--cluster", "bench", "--kubernetes", kubernetes, "-o", "json"],
+            [*COMMAND, "up", *given, "--kubernetes", kubernetes, "-o", "json"],
             check=True,
             env=environment,
             capture_output=True,

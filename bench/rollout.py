@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import local
 
@@ -27,6 +28,12 @@ RATIO = 1.5
 """A planned restart must not be worse than an unplanned loss by more than this."""
 EVERY = 0.02
 SPEC = "apiVersion: protokube.io/v1alpha1\nkind: Cluster\nmetadata: {name: bench}\nspec: "
+CHANGED = {
+    "cloud": "local",
+    "masters": 3,
+    "etcdClusters": [{"name": "main", "quotaBackendBytes": 600_000_000}],
+    "kubeAPIServer": {"eventTTL": "2h"},
+}
 
 
 def main() -> bool:
@@ -35,31 +42,34 @@ def main() -> bool:
         print("rollout: measured for etcd alone, there is no Kubernetes on this machine")
     with local.cluster(found.version if found else "none") as (paths, _):
         environment = {**os.environ, "PROTOKUBE_STATE": str(paths.root.parent)}
-        rolled = roll_out(paths, environment)
-        command = [*local.COMMAND, "drill", "kill-master", "--timeout", "300s", "-o", "json"]
-        verdict = json.loads(subprocess.run(command, env=environment, capture_output=True, check=True).stdout)
-    good = compare("etcd", rolled[0], verdict["writes"]["longestGap"])
-    return compare("API", rolled[1], verdict["apiWrites"]["longestGap"]) and good if rolled[1] else good
+        rolled = roll_out(paths, environment, SPEC + json.dumps(CHANGED))
+        return compare("rollout to", rolled, kill_master(environment))
 
 
-def compare(what: str, log: WriteLog, killed: float) -> bool:
+def kill_master(environment: dict[str, str]) -> dict[str, Any]:
+    """The verdict of the drill."""
+    command = [*local.COMMAND, "drill", "kill-master", "--timeout", "300s", "-o", "json"]
+    ran = subprocess.run(command, env=environment, capture_output=True, check=True)
+    verdict: dict[str, Any] = json.loads(ran.stdout)
+    return verdict
+
+
+def compare(doing: str, rolled: tuple[WriteLog, WriteLog | None], verdict: dict[str, Any]) -> bool:
+    good = compare_one(doing, "etcd", rolled[0], verdict["writes"]["longestGap"])
+    return compare_one(doing, "API", rolled[1], verdict["apiWrites"]["longestGap"]) and good if rolled[1] else good
+
+
+def compare_one(doing: str, what: str, log: WriteLog, killed: float) -> bool:
     gap = log.longest_gap.seconds
-    print(
-        f"rollout to three masters: longest gap of {what} writes {gap:.2f} s, by a killed master {killed:.2f} s", end=""
-    )
+    print(f"{doing} three masters: longest gap of {what} writes {gap:.2f} s, by a killed master {killed:.2f} s", end="")
     print(f"; ratio {gap / killed:.2f}, budget {RATIO}; {len(log.acknowledged)} acknowledged, none lost")
     return gap <= RATIO * killed
 
 
-def roll_out(paths: Paths, environment: dict[str, str]) -> tuple[WriteLog, WriteLog | None]:
+def roll_out(paths: Paths, environment: dict[str, str], changed: str) -> tuple[WriteLog, WriteLog | None]:
+    """What writers saw while a changed spec was rolled out."""
     spec = paths.root.parent / "changed.yaml"
-    fields = {
-        "cloud": "local",
-        "masters": 3,
-        "etcdClusters": [{"name": "main", "quotaBackendBytes": 600_000_000}],
-        "kubeAPIServer": {"eventTTL": "2h"},
-    }
-    spec.write_text(SPEC + json.dumps(fields))
+    spec.write_text(changed)
     with Writer(client_of(paths), "/bench/rollout/", every=EVERY) as etcd, api_writing.writing(paths, "rollout") as api:
         subprocess.run([*local.COMMAND, "up", str(spec)], check=True, env=environment, capture_output=True)
         log, in_api = etcd.stop(), api.writer.stop() if api else None

@@ -7,10 +7,11 @@ import groups
 import local
 import rollout
 import start
+import upgrade
 
 
 def main() -> int:
-    results = [start.main(), groups.main(), dns_controller.main(), local.main(), rollout.main()]
+    results = [start.main(), groups.main(), dns_controller.main(), local.main(), rollout.main(), upgrade.main()]
     return 0 if all(results) else 1
 
 
