@@ -137,6 +137,10 @@ class MasterConfig:
     def etcd_cluster(self, key: str) -> EtcdCluster | None:
         return next((each for each in self.etcd if each.key == key), None)
 
+    def files_of(self, group: str) -> dict[str, FileText]:
+        """The user's files of the masters of one instance group."""
+        return self.files | self.group_files.get(group, {})
+
 
 def to_tree(wanted: MasterConfig) -> dict[str, Any]:
     """The wire format has only `api_names`, the internal one first: earlier versions refuse fields they do not know."""

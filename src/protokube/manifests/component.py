@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
@@ -18,6 +18,7 @@ from protokube.manifests.path_flags import READ, WRITTEN
 from protokube.manifests.text import as_yaml
 
 PROGRAMS = "/usr/local/bin"
+OWN_FILES = "protokube.io/files"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +78,7 @@ def pod(component: ComponentPod) -> str:
                 "name": component.name,
                 "namespace": "kube-system",
                 "labels": {"k8s-app": component.name},
-                "annotations": {**component.annotations, **_digest(component.files)},
+                "annotations": {**component.annotations, **_own_files(component)},
             },
             "spec": {
                 "hostNetwork": True,
@@ -111,11 +112,13 @@ def _requests(component: ComponentPod) -> dict[str, str]:
     return {name: amount for name, amount in requests.items() if amount}
 
 
-def _digest(files: Mapping[str, str]) -> dict[str, str]:
-    if not files:
-        return {}
-    whole = hashlib.sha256(json.dumps(sorted(files.items())).encode()).hexdigest()
-    return {"protokube.io/files": whole[:16]}
+def digest(files: Iterable[tuple[str, str]]) -> str:
+    """Of paths and contents, in any order: in an annotation, it has kubelet restart the pod when a file changes."""
+    return hashlib.sha256(json.dumps(sorted(files)).encode()).hexdigest()[:16]
+
+
+def _own_files(component: ComponentPod) -> dict[str, str]:
+    return {OWN_FILES: digest(component.files.items())} if component.files else {}
 
 
 def _mounts(component: ComponentPod) -> Iterator[tuple[str, str, bool]]:
