@@ -19,6 +19,9 @@ from protokube.manifests.text import as_yaml
 
 PROGRAMS = "/usr/local/bin"
 OWN_FILES = "protokube.io/files"
+Scalar = str | int | float | bool
+Flags = Mapping[str, Scalar | list[Scalar]]
+"""By name, without the dashes; a list repeats the flag."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +31,7 @@ class ComponentPod:
     name: str
     """`kube-apiserver`: the name of the pod, the container, the manifest and, unless `program` is set, the binary."""
     image: str
-    flags: Mapping[str, Any]
+    flags: Flags
     program: tuple[str, ...] = ()
     """The beginning of its command, if the binary does not have the component's name."""
     cpu_request: str = ""
@@ -94,8 +97,8 @@ def pod(component: ComponentPod) -> str:
     )
 
 
-def words(flags: Mapping[str, Any]) -> list[str]:
-    """Flags as command line arguments: a list repeats the flag."""
+def words(flags: Flags) -> list[str]:
+    """Flags as command line arguments."""
     return [
         f"--{name}={_word(each)}"
         for name, value in sorted(flags.items())
@@ -143,7 +146,7 @@ def reads(component: ComponentPod) -> Iterator[str]:
     return _paths(component.flags, READ)
 
 
-def _paths(flags: Mapping[str, Any], which: Collection[str]) -> Iterator[str]:
+def _paths(flags: Flags, which: Collection[str]) -> Iterator[str]:
     """The files that some flags name; two may share a flag, as `certificate,key` do."""
     for name, value in flags.items():
         if name in which:

@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 
 from protokube.launch.files import KUBELET_ENV, flags_in, kubelet_files
 from protokube.launch.machine import KubeletConfig
-from protokube.manifests.component import words
+from protokube.manifests.component import Flags, Scalar, words
 
 PRINTABLE = st.characters(exclude_categories=("C", "Zl", "Zp"))
 VALUES = st.text(PRINTABLE) | st.integers() | st.booleans()
 FLAGS = st.dictionaries(st.from_regex("[a-z][a-z-]{0,20}", fullmatch=True), VALUES | st.lists(VALUES, max_size=3))
 
 
-def environment(**flags: object) -> str:
+def environment(**flags: Scalar) -> str:
     return kubelet_files(KubeletConfig(flags=flags, files={}))[KUBELET_ENV]
 
 
@@ -35,7 +35,7 @@ def test_a_file_that_sets_no_flags_has_none_and_the_last_assignment_counts() -> 
 
 
 @given(FLAGS)
-def test_flags_are_read_back_as_they_were_written(flags: dict[str, object]) -> None:
+def test_flags_are_read_back_as_they_were_written(flags: Flags) -> None:
     text = kubelet_files(KubeletConfig(flags=flags, files={}))[KUBELET_ENV]
     assert text.count("\n") == 1
     assert flags_in(text) == words(flags)

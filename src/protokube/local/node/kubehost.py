@@ -164,7 +164,7 @@ def as_nodes(wanted: MasterConfig, kubelets: Mapping[str, KubeletConfig], plugin
         wanted,
         components=tuple(_without_modules(each) for each in wanted.components),
         kubelets=dict(kubelets),
-        kubelet_kubeconfig=next(iter(kubelets.values())).flags["kubeconfig"],
+        kubelet_kubeconfig=next(iter(kubelets.values())).kubeconfig,
         kubelet_api=f"https://{PROXY_ADDRESS}",
         pod_network=plugin == "kubenet",
     )
