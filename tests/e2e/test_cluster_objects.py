@@ -25,7 +25,6 @@ from builders.command import process
 from clusters.scenario.edges import HostClock
 from e2e.real_api import RealApi, real_api, until
 from protokube.addons import admit, approve, tokens
-from protokube.addons.choose import all_addons
 from protokube.addons.record import PATH as RECORD
 from protokube.addons.value import Addon, ref
 from protokube.agent.cluster import steps
@@ -35,6 +34,7 @@ from protokube.agent.report import Report
 from protokube.agent.round import Round
 from protokube.kube.client import ApiError, KubeApi
 from protokube.kube.resources import Resources
+from protokube.launch.addons import all_addons
 from protokube.manifests.kubeconfig import by_content
 from protokube.store.addons import put_addons, read_manifest
 

@@ -23,9 +23,9 @@ from clusters.real import RealCluster, until
 from e2e.listening import assert_nothing_without_tls
 from protokube.binaries.kubernetes import find
 from protokube.kube.session import Session, Silent
+from protokube.manifests.certificate import CertificateWanted
 from protokube.pki.authority import make_authority
 from protokube.pki.issue import issue
-from protokube.pki.wanted import CertificateWanted
 from protokube.records.owners import mark_name
 
 COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")

@@ -10,11 +10,11 @@ import pytest
 from e2e.dns_zone import World, full
 from e2e.real_api import real_api
 from fakes.name_servers import bind
-from protokube.addons.choose import all_addons
 from protokube.addons.rbac import DNS_LEASE, DNS_USER, NAMES_LEASE
 from protokube.addons.value import ref
 from protokube.agent.cluster.names_lease import lease
 from protokube.kube.resources import Resources
+from protokube.launch.addons import all_addons
 from protokube.manifests import kubeconfig
 from protokube.store.addons import read_manifest
 

@@ -106,7 +106,7 @@ class Worker:
         """Or start it again: it reads the file with the token only then."""
         server = f"https://{PROXY_ADDRESS}"
         text = kubeconfig.by_token(self.cluster.name, server, "kubelet", ca=f"{PKI}/ca.crt", token=token)
-        self._write(self._flags()["bootstrap-kubeconfig"], text)
+        self._write(str(self.kubelet.flags["bootstrap-kubeconfig"]), text)
         units = LocalUnits(self.folder / "run/protokube/units.sock", seconds=30.0)
         if not units.ensure_started(KUBELET):
             units.restart(KUBELET)
@@ -137,7 +137,7 @@ class Worker:
 
     def kubectl(self, *words: str) -> str:
         """Asked as the kubelet, by what it wrote itself; what is said, be it an error."""
-        who = [f"--kubeconfig={self._flags()['kubeconfig']}", "--request-timeout=30s"]
+        who = [f"--kubeconfig={self.kubelet.kubeconfig}", "--request-timeout=30s"]
         ran = self.cluster.with_path(self.name, "kubectl", *who, *words)
         return ran.stdout + ran.stderr
 
@@ -145,9 +145,6 @@ class Worker:
         file = self.folder / path.lstrip("/")
         file.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(file, text.encode(), 0o600)
-
-    def _flags(self) -> dict[str, Any]:
-        return self.kubelet.flags
 
 
 def template(cluster: WorkerCluster, kubelet: KubeletConfig) -> dict[str, Any]:

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from builders.config import EXAMPLES, ROOT
-from protokube.addons.choose import all_addons
 from protokube.addons.value import Addon, decode, digest, encode
 from protokube.config.complete import complete
 from protokube.config.document import write_yaml
+from protokube.launch.addons import all_addons
 from protokube.spec.parse import parse
 
 GOLDEN = Path(__file__).parent / "addons"

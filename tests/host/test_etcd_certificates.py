@@ -18,10 +18,10 @@ from protokube.etcd.deadline import Deadline
 from protokube.etcd.dial import Target, dial
 from protokube.etcd.tls import Trust
 from protokube.local.drill.writer import Writer, as_found, lost, regressions
+from protokube.manifests.certificate import CertificateWanted
 from protokube.pki.authority import Authority, make_authority
 from protokube.pki.files import sync_certificates
 from protokube.pki.renewal import LIFETIME, Place, look_every
-from protokube.pki.wanted import CertificateWanted
 
 DAY, HOUR = 86400.0, 3600.0
 RENEWALS = 60

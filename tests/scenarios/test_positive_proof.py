@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from clusters.scenario.cluster import Stage
+from protokube.errors import TryLater
 
 MINUTE = 60.0
 
@@ -98,3 +99,27 @@ def test_where_reads_lag_a_volume_is_gone_only_after_a_minute_of_no(formed: Stag
     assert len(formed.cloud.volumes()) == 2
     formed.until(formed.healthy, within=3 * MINUTE)
     assert formed.volume_of("a") != volume
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_list_that_lacks_what_was_just_attached_gives_no_machine_a_second_volume(stage: Stage, answers: bool) -> None:
+    """The volume is not mounted yet, and the record that names it cannot be read."""
+    stage.store.down = True
+    host = stage.boot("master-a")
+    host.disks.seconds = lambda _job: float("inf")
+    stage.round(host)
+    (volume,) = (each.id for each in stage.cloud.volumes() if each.attached_to == host.id)
+    stage.cloud.consistent, stage.cloud.left_out = False, {volume}
+    stage.cloud.unanswered = {} if answers else {volume: TryLater("it does not answer")}
+    stage.run(MINUTE)
+    assert [each.id for each in stage.cloud.volumes() if each.attached_to] == [volume]
+    assert host.round_ is not None
+    assert (host.round_.volume(volume) is not None) is answers, "it is looked up by its id"
+
+    stage.store.down, host.disks.seconds = False, lambda _job: 0.0
+    stage.cloud.tell_the_truth()
+    stage.cloud.unanswered.clear()
+    stage.boot("master-b")
+    stage.boot("master-c")
+    stage.until(stage.healthy)
+    assert stage.holder_of("a") is host

@@ -160,13 +160,13 @@ def public_server(source: Source) -> str:
 
 def make_kubeconfig(source: Source, subject: Subject, server: str) -> tuple[str, dt.datetime]:
     """The kubeconfig, and when its certificate expires."""
+    from protokube.manifests.certificate import CertificateWanted
     from protokube.manifests.kubeconfig import by_content
     from protokube.pki.authority import load_authority
     from protokube.pki.expiry import end_of
     from protokube.pki.issue import issue
     from protokube.pki.keystore import Keystore
     from protokube.pki.shared import CLUSTER_AUTHORITY
-    from protokube.pki.wanted import CertificateWanted
     from protokube.store import layout
 
     authority = load_authority(Keystore(store=source.store, layout=layout, cluster=source.cluster), CLUSTER_AUTHORITY)

@@ -155,8 +155,8 @@ def _member(name: str, field: str, old: Member, new: Member) -> Iterator[FixedVa
 
 
 def _authorities(before: MasterConfig, after: MasterConfig) -> Iterator[FixedValue]:
-    names = [", ".join(sorted({each["authority"] for each in one.certificates.values()})) for one in (before, after)]
+    names = [", ".join(one.authorities) for one in (before, after)]
     yield from _step("the set of certificate authorities", *names, "pki")
     for name in sorted(before.certificates.keys() & after.certificates.keys()):
-        old, new = (one.certificates[name]["authority"] for one in (before, after))
+        old, new = (one.certificates[name].authority for one in (before, after))
         yield from _step(f"the authority of certificate {name}", old, new, "pki")

@@ -14,6 +14,7 @@ from protokube.config.pki import member_dns_name, member_name
 from protokube.config.podranges import pod_ranges
 from protokube.launch import components
 from protokube.launch.machine import EtcdCluster, KubeletConfig, MasterConfig, Member
+from protokube.manifests.certificate import CertificateWanted
 from protokube.manifests.etcd import EtcdPod
 from protokube.manifests.text import as_yaml
 from protokube.spec import version as versions
@@ -38,7 +39,7 @@ def from_config(config: Config, *, kubernetes: bool = True, nodes: bool | None =
     tree = config.cluster
     nodes = tree["cloud"] != "local" if nodes is None else nodes
     etcd = tuple(_etcd_cluster(config, key, fields, kubernetes) for key, fields in tree["etcdClusters"].items())
-    certificates = {name: dict(fields) for name, fields in tree["pki"]["certificates"].items()}
+    certificates = {name: CertificateWanted.read(fields) for name, fields in tree["pki"]["certificates"].items()}
     whole = MasterConfig(
         cluster=config.name,
         api_internal_name=tree["masterInternalName"],

@@ -12,7 +12,8 @@ from typing import Any
 
 from protokube.config.podranges import PodRange
 from protokube.errors import InvalidRequest
-from protokube.manifests.component import ComponentPod
+from protokube.manifests.certificate import CertificateWanted
+from protokube.manifests.component import ComponentPod, Flags
 from protokube.manifests.etcd import EtcdPod
 
 VERSION = 1
@@ -78,11 +79,16 @@ class FileText:
 class KubeletConfig:
     """The kubelet of one instance group."""
 
-    flags: dict[str, Any]
+    flags: Flags
     files: dict[str, str]
     """Content of its configuration files by path."""
     version: str = ""
     """Of its program; empty in launch data of earlier versions of protokube, whose machines have only one."""
+
+    @property
+    def kubeconfig(self) -> str:
+        """The path of the kubeconfig by which it reaches the API."""
+        return str(self.flags["kubeconfig"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,8 +101,8 @@ class MasterConfig:
     api_public_name: str
     """The DNS name of the API for users; may equal the internal one."""
     etcd: tuple[EtcdCluster, ...]
-    certificates: dict[str, dict[str, Any]]
-    """As `pki.certificates` of the configuration: authority, commonName, organizations, names, usages."""
+    certificates: dict[str, CertificateWanted]
+    """By name, as `pki.certificates` of the configuration."""
     certificate_lifetime: float = 365 * 86400.0
     """Seconds for which each is issued."""
     key_pairs: tuple[str, ...] = ()
@@ -142,8 +148,17 @@ class MasterConfig:
         """Both names, the internal one first; a single one if they are equal."""
         return tuple(dict.fromkeys((self.api_internal_name, self.api_public_name)))
 
+    @property
+    def authorities(self) -> tuple[str, ...]:
+        """The authorities that sign the certificates, sorted."""
+        return tuple(sorted({each.authority for each in self.certificates.values()}))
+
     def etcd_cluster(self, key: str) -> EtcdCluster | None:
         return next((each for each in self.etcd if each.key == key), None)
+
+    def files_of(self, group: str) -> dict[str, FileText]:
+        """The user's files of the masters of one instance group."""
+        return self.files | self.group_files.get(group, {})
 
 
 def to_tree(wanted: MasterConfig) -> dict[str, Any]:
@@ -152,7 +167,9 @@ def to_tree(wanted: MasterConfig) -> dict[str, Any]:
     For the same reason, and since revisions have digests of it, versions that are not known are left out.
     """
     ranges = [{"network": str(each.network), "node_mask": each.node_mask} for each in wanted.pod_ranges]
+    certificates = {name: each.to_tree() for name, each in wanted.certificates.items()}
     tree = asdict(wanted) | {"api_names": wanted.api_names, "pod_ranges": ranges, "version": VERSION}
+    tree["certificates"] = certificates
     for each in (tree, *tree["etcd"], *tree["kubelets"].values()):
         for name in VERSIONS:
             if not each.get(name, True):
@@ -179,6 +196,7 @@ def from_tree(tree: dict[str, Any]) -> MasterConfig:
         group_files = {group: _files(paths) for group, paths in tree.get("group_files", {}).items()}
         fields = {"etcd": etcd, "components": components, "files": files, **_api_names(*tree["api_names"])}
         fields["group_files"] = group_files
+        fields["certificates"] = {name: CertificateWanted.read(each) for name, each in tree["certificates"].items()}
         fields["key_pairs"] = tuple(tree.get("key_pairs", ()))
         fields["pod_ranges"] = tuple(_pod_range(**each) for each in tree.get("pod_ranges", ()))
         fields["kubelets"] = {group: KubeletConfig(**each) for group, each in tree.get("kubelets", {}).items()}

@@ -48,7 +48,7 @@ def tsig_key(store: Store, cluster: str) -> TsigKey:
 def ensure_authorities(store: Store, wanted: MasterConfig) -> None:
     """Create every missing CA and key pair. Only done here: an agent never creates one."""
     keystore = Keystore(store=store, layout=layout, cluster=wanted.cluster)
-    for name in sorted({each["authority"] for each in wanted.certificates.values()} | set(wanted.key_pairs)):
+    for name in sorted({*wanted.authorities, *wanted.key_pairs}):
         ensure_authority(keystore, name, time.time())
 
 

@@ -100,6 +100,10 @@ def read_rollout(store: Store, cluster: str) -> Rollout | None:
         data = store.read(layout.rollout(cluster)).data
     except NotThere:
         return None
+    return _decoded(store, cluster, data)
+
+
+def _decoded(store: Store, cluster: str, data: bytes) -> Rollout:
     found = decode(data)
     if found is None:
         raise Refused(
@@ -113,11 +117,7 @@ def read_rollout(store: Store, cluster: str) -> Rollout | None:
 def change_rollout(store: Store, cluster: str, how: Callable[[Rollout], Rollout]) -> Rollout:
     """Write a changed record over the one just read. Changed (a TryLater) if another writer was faster."""
     stored = store.read(layout.rollout(cluster))
-    known = decode(stored.data)
-    if known is None:
-        raise Refused(
-            f"the rollout record of {cluster} cannot be read", hint="restore it from a backup of the state store"
-        )
+    known = _decoded(store, cluster, stored.data)
     wanted = how(known)
     if wanted != known:
         store.replace(stored.path, encode(wanted), stored.version)

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,6 @@ from protokube.manifests.kubeconfig import by_content
 from protokube.pki.authority import Authorities
 from protokube.pki.files import sync_certificates
 from protokube.pki.keystore import Keystore
-from protokube.pki.wanted import CertificateWanted
 from protokube.providers.clients.local import LocalClient
 from protokube.providers.groups import Group, GroupProvider
 from protokube.providers.volumes import Volume, VolumePool
@@ -47,7 +47,7 @@ def write_client(store: Store, paths: Paths, wanted: MasterConfig) -> None:
     """Write an etcd client certificate for the operator."""
     folder = client_files.folder(paths)
     private.make_folder(folder)
-    certificate = CertificateWanted.read({**wanted.certificates[CLIENT], "commonName": "operator"})
+    certificate = replace(wanted.certificates[CLIENT], common_name="operator")
     authorities = Authorities(Keystore(store=store, layout=layout, cluster=wanted.cluster))
     sync_certificates(folder, {"client": certificate}, authorities, time.time())
     (folder / "ca.crt").write_bytes((folder / f"{certificate.authority}.crt").read_bytes())
@@ -191,7 +191,7 @@ def api_server(admin: LocalClient, wanted: MasterConfig) -> str:
 def write_kubeconfig(store: Store, paths: Paths, wanted: MasterConfig, server: str) -> Path:
     """Write a self-contained kubeconfig with full rights for the operator."""
     folder = client_files.folder(paths)
-    wanted_certificate = CertificateWanted.read({**wanted.certificates[AGENT], "commonName": "operator"})
+    wanted_certificate = replace(wanted.certificates[AGENT], common_name="operator")
     authorities = Authorities(Keystore(store=store, layout=layout, cluster=wanted.cluster))
     sync_certificates(folder, {"kubernetes": wanted_certificate}, authorities, time.time())
     names = (f"{wanted_certificate.authority}.crt", "kubernetes.crt", "kubernetes.key")

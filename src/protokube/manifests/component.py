@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
@@ -18,6 +18,10 @@ from protokube.manifests.path_flags import READ, WRITTEN
 from protokube.manifests.text import as_yaml
 
 PROGRAMS = "/usr/local/bin"
+OWN_FILES = "protokube.io/files"
+Scalar = str | int | float | bool
+Flags = Mapping[str, Scalar | list[Scalar]]
+"""By name, without the dashes; a list repeats the flag."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +31,7 @@ class ComponentPod:
     name: str
     """`kube-apiserver`: the name of the pod, the container, the manifest and, unless `program` is set, the binary."""
     image: str
-    flags: Mapping[str, Any]
+    flags: Flags
     program: tuple[str, ...] = ()
     """The beginning of its command, if the binary does not have the component's name."""
     cpu_request: str = ""
@@ -77,7 +81,7 @@ def pod(component: ComponentPod) -> str:
                 "name": component.name,
                 "namespace": "kube-system",
                 "labels": {"k8s-app": component.name},
-                "annotations": {**component.annotations, **_digest(component.files)},
+                "annotations": {**component.annotations, **_own_files(component)},
             },
             "spec": {
                 "hostNetwork": True,
@@ -93,8 +97,8 @@ def pod(component: ComponentPod) -> str:
     )
 
 
-def words(flags: Mapping[str, Any]) -> list[str]:
-    """Flags as command line arguments: a list repeats the flag."""
+def words(flags: Flags) -> list[str]:
+    """Flags as command line arguments."""
     return [
         f"--{name}={_word(each)}"
         for name, value in sorted(flags.items())
@@ -111,11 +115,13 @@ def _requests(component: ComponentPod) -> dict[str, str]:
     return {name: amount for name, amount in requests.items() if amount}
 
 
-def _digest(files: Mapping[str, str]) -> dict[str, str]:
-    if not files:
-        return {}
-    whole = hashlib.sha256(json.dumps(sorted(files.items())).encode()).hexdigest()
-    return {"protokube.io/files": whole[:16]}
+def digest(files: Iterable[tuple[str, str]]) -> str:
+    """Of paths and contents, in any order: in an annotation, it has kubelet restart the pod when a file changes."""
+    return hashlib.sha256(json.dumps(sorted(files)).encode()).hexdigest()[:16]
+
+
+def _own_files(component: ComponentPod) -> dict[str, str]:
+    return {OWN_FILES: digest(component.files.items())} if component.files else {}
 
 
 def _mounts(component: ComponentPod) -> Iterator[tuple[str, str, bool]]:
@@ -140,7 +146,7 @@ def reads(component: ComponentPod) -> Iterator[str]:
     return _paths(component.flags, READ)
 
 
-def _paths(flags: Mapping[str, Any], which: Collection[str]) -> Iterator[str]:
+def _paths(flags: Flags, which: Collection[str]) -> Iterator[str]:
     """The files that some flags name; two may share a flag, as `certificate,key` do."""
     for name, value in flags.items():
         if name in which:

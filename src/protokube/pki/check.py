@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from protokube.manifests.certificate import CertificateWanted
 from protokube.pki.issue import general_name, load_key, usage_id
 from protokube.pki.renewal import LIFETIME, Life, Place, Stage, may_renew, stage
-from protokube.pki.wanted import CertificateWanted
 
 if TYPE_CHECKING:
     from cryptography import x509

@@ -13,11 +13,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from protokube.errors import ProtokubeError, Refused, TryLater
+from protokube.manifests.certificate import CertificateWanted
 from protokube.pki.authority import Authority
 from protokube.pki.check import judge
 from protokube.pki.issue import issue
 from protokube.pki.renewal import ALONE, LIFETIME, Place
-from protokube.pki.wanted import CertificateWanted
 
 PUBLIC, PRIVATE = 0o644, 0o600
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from protokube.errors import Refused
+from protokube.manifests.certificate import CertificateWanted
 from protokube.pki.authority import Authority
 from protokube.pki.renewal import DAY, LIFETIME
-from protokube.pki.wanted import CertificateWanted
 
 if TYPE_CHECKING:
     from cryptography import x509

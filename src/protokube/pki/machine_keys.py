@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from protokube.manifests.certificate import CertificateWanted
 from protokube.pki.authority import Authorities
 from protokube.pki.files import sync_certificates
 from protokube.pki.folders import give
 from protokube.pki.renewal import Place
 from protokube.pki.shared import sync_shared
-from protokube.pki.wanted import CertificateWanted
 
 
 class MachineKeys:
@@ -25,7 +24,7 @@ class MachineKeys:
     def __init__(
         self,
         authorities: Callable[[], Authorities],
-        certificates: Mapping[str, Mapping[str, Any]],
+        certificates: Mapping[str, CertificateWanted],
         *,
         lifetime: float,
         renewal_order: Sequence[Sequence[Sequence[str]]],
@@ -44,7 +43,7 @@ class MachineKeys:
     def sync(self, names: Sequence[str]) -> Sequence[str]:
         authorities, news = self._authorities(), list[str]()
         for name in names:
-            wanted = {name: CertificateWanted.read(self._certificates[name])}
+            wanted = {name: self._certificates[name]}
             place = self.place_of(name)
             news += sync_certificates(self._directory, wanted, authorities, self._now(), place, self._lifetime)
         return news

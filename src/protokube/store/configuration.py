@@ -19,8 +19,13 @@ def put_config(store: Store, config: Config, texts: list[tuple[str, str]]) -> di
     cluster, *groups = documents(config)
     wanted = {layout.instance_group(name, each["metadata"]["name"]): _yaml(each) for each in groups}
     wanted[layout.complete_spec(name)] = _yaml(cluster)
-    wanted[layout.config(name)] = "---\n".join(_whole_lines(text) for _, text in texts).encode()
+    wanted[layout.config(name)] = spec_text(texts).encode()
     return {path: "written" if store.put(path, data) else "unchanged" for path, data in wanted.items()}
+
+
+def spec_text(texts: list[tuple[str, str]]) -> str:
+    """The user's documents of all files, as one text."""
+    return "---\n".join(_whole_lines(text) for _, text in texts)
 
 
 def _yaml(tree: dict[str, object]) -> bytes:

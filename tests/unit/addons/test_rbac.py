@@ -11,10 +11,10 @@ import yaml
 
 from builders.config import completed
 from protokube import __version__
-from protokube.addons.choose import all_addons
 from protokube.addons.rbac import DNS_CONTROLLER, rbac
 from protokube.addons.value import Tree
 from protokube.cli.dns.controller import dns_controller
+from protokube.launch.addons import all_addons
 from protokube.store.addons import read_manifest
 
 FILE = Path(__file__).parents[3] / "deploy" / "dns-controller.yaml"

@@ -174,7 +174,7 @@ def test_each_fixed_value_is_named_with_what_it_was_and_would_be() -> None:
     pod_range = PodRange(network=ip_network("10.0.0.0/8"), node_mask=24)
     certificates = {
         **wanted.certificates,
-        "kube-proxy": {**wanted.certificates["kube-proxy"], "authority": "etcd-peer-ca"},
+        "kube-proxy": replace(wanted.certificates["kube-proxy"], authority="etcd-peer-ca"),
     }
     cases: list[tuple[MasterConfig, str]] = [
         (replace(wanted, cluster="other"), "the cluster name: dev.example.com -> other"),
@@ -221,7 +221,7 @@ def test_what_a_running_cluster_may_change_is_not_fixed() -> None:
 
 def test_an_authority_that_is_added_or_gone_is_fixed() -> None:
     wanted = a_master()
-    fewer = {name: each for name, each in wanted.certificates.items() if each["authority"] != "front-proxy-ca"}
+    fewer = {name: each for name, each in wanted.certificates.items() if each.authority != "front-proxy-ca"}
 
     assert fixed(wanted, replace(wanted, certificates=fewer)) == (
         "the set of certificate authorities: etcd-client-ca, etcd-peer-ca, front-proxy-ca, kubernetes-ca"

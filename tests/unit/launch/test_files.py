@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 
 from protokube.launch.files import KUBELET_ENV, flags_in, kubelet_files, version_in
 from protokube.launch.machine import KubeletConfig
-from protokube.manifests.component import words
+from protokube.manifests.component import Flags, Scalar, words
 
 PRINTABLE = st.characters(exclude_categories=("C", "Zl", "Zp"))
 VALUES = st.text(PRINTABLE) | st.integers() | st.booleans()
 FLAGS = st.dictionaries(st.from_regex("[a-z][a-z-]{0,20}", fullmatch=True), VALUES | st.lists(VALUES, max_size=3))
 
 
-def environment(**flags: object) -> str:
+def environment(**flags: Scalar) -> str:
     return kubelet_files(KubeletConfig(flags=flags, files={}))[KUBELET_ENV]
 
 
@@ -42,7 +42,7 @@ def test_another_version_of_the_kubelet_is_a_changed_file() -> None:
 
 
 @given(FLAGS)
-def test_flags_are_read_back_as_they_were_written(flags: dict[str, object]) -> None:
+def test_flags_are_read_back_as_they_were_written(flags: Flags) -> None:
     text = kubelet_files(KubeletConfig(flags=flags, files={}))[KUBELET_ENV]
     assert text.count("\n") == 1
     assert flags_in(text) == words(flags)

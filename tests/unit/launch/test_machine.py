@@ -78,6 +78,8 @@ def test_events_have_a_manifest_a_file_and_names_of_their_own() -> None:
         to_tree(told_by(LOCAL)) | {"api_names": []},
         to_tree(told_by(LOCAL)) | {"api_names": ["a", "b", "c"]},
         to_tree(told_by(LOCAL)) | {"kubelets": 3},
+        to_tree(told_by(LOCAL)) | {"certificates": {"kube-proxy": {"authority": "kubernetes-ca"}}},
+        to_tree(told_by(LOCAL)) | {"certificates": {"kube-proxy": "kubernetes-ca"}},
     ],
 )
 def test_the_file_of_another_version_is_an_error_in_words(tree: dict[str, Any]) -> None:
@@ -152,6 +154,15 @@ def test_the_names_of_the_api_are_one_list_on_the_wire_as_in_earlier_versions(pu
     assert tree["api_names"] == list(dict.fromkeys(["api.internal.laptop", public]))
     assert not {"api_internal_name", "api_public_name"} & tree.keys()
     assert from_tree(tree) == wanted
+
+
+def test_certificates_are_on_the_wire_as_in_the_configuration() -> None:
+    config = completed(cloud="local", masters=1)
+    tree = json.loads(json.dumps(to_tree(from_config(config))))
+    assert tree["certificates"] == config.cluster["pki"]["certificates"]
+    assert [list(each) for each in tree["certificates"].values()] == [
+        list(each) for each in config.cluster["pki"]["certificates"].values()
+    ]
 
 
 def test_the_revision_of_the_store_is_kept() -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from cryptography import x509
 
+from protokube.manifests.certificate import CertificateWanted
 from protokube.pki.authority import Authority, make_authority
 from protokube.pki.keystore import Keystore, StoreAccess
-from protokube.pki.wanted import CertificateWanted
 from protokube.store import layout
 
 NOW = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC).timestamp()

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from protokube.errors import Refused, TryLater
+from protokube.manifests.certificate import CertificateWanted
 from protokube.pki.authority import Authorities, Authority
 from protokube.pki.files import sync_certificates
 from protokube.pki.issue import issue
 from protokube.pki.renewal import Place
-from protokube.pki.wanted import CertificateWanted
 from protokube.store.file import FileStore
 from unit.pki.builders import DAY, NOW, a_keystore, a_wanted, authorities, parsed
 

@@ -118,5 +118,5 @@ def listed(kube: Kube, signer: str) -> Iterator[Tree]:
 
 def reserved(round_: Round) -> set[str]:
     """Names in serving certificates of the control plane, which no Node may get."""
-    servers = [each for each in round_.wanted.certificates.values() if "server auth" in each["usages"]]
-    return {name for each in servers if GROUP not in each["organizations"] for name in each["names"]}
+    servers = [each for each in round_.wanted.certificates.values() if "server auth" in each.usages]
+    return {name for each in servers if GROUP not in each.organizations for name in each.names}

@@ -6,8 +6,6 @@ delay it. Files that were written stay, whatever happens to the volume: losing e
 
 from __future__ import annotations
 
-import hashlib
-import json
 from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import replace
@@ -21,7 +19,7 @@ from protokube.errors import Refused
 from protokube.host.files import write_atomic
 from protokube.launch.machine import FileText, MasterConfig
 from protokube.manifests import kubeconfig
-from protokube.manifests.component import ComponentPod, pod, reads
+from protokube.manifests.component import ComponentPod, digest, pod, reads
 from protokube.store import NotThere, layout
 
 STEP = "components"
@@ -51,7 +49,7 @@ def sync(round_: Round) -> None:
             round_.waiting(STEP, component.name, f"the store has no secret {wanted.secret_files[lacks[0]]} for it")
             continue
         each = restarts.with_keys(with_advertised_address(component, round_.edges.me.address), pairs)
-        each = with_read_files(each, own_files(round_))
+        each = with_read_files(each, wanted.files_of(round_.edges.me.group))
         place = round_.edges.inside(f"{links.DIRECTORY}/{each.file_name}")
         place.parent.mkdir(parents=True, exist_ok=True)
         text = pod(each)
@@ -69,18 +67,10 @@ def with_advertised_address(component: ComponentPod, address: str) -> ComponentP
     return replace(component, flags={**component.flags, ADVERTISED: address})
 
 
-def own_files(round_: Round) -> dict[str, FileText]:
-    """The user's files of this master."""
-    return round_.wanted.files | round_.wanted.group_files.get(round_.edges.me.group, {})
-
-
 def with_read_files(component: ComponentPod, files: Mapping[str, FileText]) -> ComponentPod:
     """Add a digest of the user's files that its flags name: if one changes, the component restarts."""
-    read = sorted((path, files[path].text) for path in reads(component) if path in files)
-    if not read:
-        return component
-    digest = hashlib.sha256(json.dumps(read).encode()).hexdigest()[:16]
-    return replace(component, annotations={**component.annotations, READS: digest})
+    read = [(path, files[path].text) for path in reads(component) if path in files]
+    return replace(component, annotations={**component.annotations, READS: digest(read)}) if read else component
 
 
 def certificates(round_: Round) -> list[str]:
@@ -106,7 +96,7 @@ def _files(round_: Round) -> set[str]:
             wanted.cluster, server, user, ca=f"{own}/ca.crt", certificate=f"{own}/{user}.crt", key=f"{own}/{user}.key"
         )
         _report_written(round_, path, _write(round_, path, text.encode(), PRIVATE))
-    for path, asset in own_files(round_).items():
+    for path, asset in wanted.files_of(round_.edges.me.group).items():
         _write_user_file(round_, path, asset)
     for path, secret in wanted.secret_files.items():
         if not round_.edges.inside(path).exists():

@@ -30,7 +30,6 @@ def uses(wanted: MasterConfig, component: ComponentPod) -> list[str]:
 
 def _ours(wanted: MasterConfig) -> set[str]:
     """The files that the agent keeps in the master's key folder."""
-    authorities = {each["authority"] for each in wanted.certificates.values()}
     certificates = {f"{name}.{kind}" for name in wanted.certificates for kind in ("crt", "key")}
     pairs = {f"{name}.{kind}" for name in wanted.key_pairs for kind in ("key", "pub")}
-    return {"ca.crt", "ca.key", *(f"{name}.crt" for name in authorities), *certificates, *pairs}
+    return {"ca.crt", "ca.key", *(f"{name}.crt" for name in wanted.authorities), *certificates, *pairs}

@@ -62,7 +62,7 @@ def warn(round_: Round) -> None:
     """Report every authority that expires within a year."""
     edges, cache = round_.edges, round_.edges.cache.of(KeysCache)
     names, now = (
-        tuple(sorted({each["authority"] for each in round_.wanted.certificates.values()})),
+        round_.wanted.authorities,
         edges.clock.monotonic(),
     )
     if not is_fresh(cache.authorities, names, now, CHECK_EVERY):

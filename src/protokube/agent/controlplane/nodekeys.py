@@ -7,13 +7,13 @@ is issued here, for this machine's name. Needed before the kubelet starts, with 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from protokube.agent.controlplane import keys
 from protokube.agent.round import Round
 from protokube.host.files import write_atomic
 from protokube.launch.machine import MasterConfig
 from protokube.manifests import kubeconfig
+from protokube.manifests.certificate import CertificateWanted
 from protokube.manifests.etcd import PKI
 from protokube.pki.shared import CLUSTER_AUTHORITY
 from protokube.providers.machines import Machine
@@ -30,12 +30,15 @@ def with_node(wanted: MasterConfig, me: Machine) -> MasterConfig:
     return replace(wanted, certificates={**wanted.certificates, **certificates(me)})
 
 
-def certificates(me: Machine) -> dict[str, dict[str, Any]]:
-    node = {"authority": CLUSTER_AUTHORITY, "commonName": f"system:node:{me.name}", "organizations": ["system:nodes"]}
-    return {
-        CLIENT: {**node, "names": [], "usages": ["client auth"]},
-        SERVER: {**node, "names": list(dict.fromkeys((me.name, me.address))), "usages": ["server auth"]},
-    }
+def certificates(me: Machine) -> dict[str, CertificateWanted]:
+    client = CertificateWanted(
+        authority=CLUSTER_AUTHORITY,
+        common_name=f"system:node:{me.name}",
+        organizations=("system:nodes",),
+        usages=("client auth",),
+    )
+    names = tuple(dict.fromkeys((me.name, me.address)))
+    return {CLIENT: client, SERVER: replace(client, names=names, usages=("server auth",))}
 
 
 def sync(round_: Round) -> None:

@@ -8,6 +8,7 @@ itself: a restart at any moment is safe anyway, and then nothing of the former r
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from protokube.agent.cache import Confirmed, Missed, StepCache, is_recent
 from protokube.agent.delivery import health, present, withdrawn
@@ -114,7 +115,7 @@ def _record(round_: Round) -> Rollout | None:
 
 
 class Sight:
-    """What this master sees, looked up when it is asked for."""
+    """What this master sees in one round, looked up when it is asked for."""
 
     def __init__(self, round_: Round, record: Rollout) -> None:
         self._round, self._record = round_, record
@@ -134,10 +135,10 @@ class Sight:
         return found.number if found else None
 
     def restarts(self) -> tuple[str, ...]:
-        return restarts(self._present(), wanted_revision(self._round, self._record.wanted).master)
+        return restarts(self._present, wanted_revision(self._round, self._record.wanted).master)
 
     def forbidden(self) -> tuple[str, ...]:
-        before, after = self._present(), wanted_revision(self._round, self._record.wanted).master
+        before, after = self._present, wanted_revision(self._round, self._record.wanted).master
         return (*fixed(before, after), *health.unreadable(self._round, before, after))
 
     def no_way_back(self) -> str:
@@ -147,6 +148,7 @@ class Sight:
         except TryLater:  # no member answers; an older etcd that cannot read the data does not start, and says so
             return ""
 
+    @cached_property
     def _present(self) -> MasterConfig:
         found = present.read(self._round.edges.inside(present.PRESENT))
         if found is None:

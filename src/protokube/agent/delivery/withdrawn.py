@@ -23,7 +23,7 @@ def sync(round_: Round) -> None:
     if former is None or former.number == round_.wanted.revision:
         return
     group = round_.edges.me.group
-    before, now = user_files(former.master, group), user_files(round_.wanted, group)
+    before, now = former.master.files_of(group), round_.wanted.files_of(group)
     for name in components(former.master, round_.wanted):
         path = f"{links.DIRECTORY}/{name}.manifest"
         if path not in now and remove(round_.edges.inside(path)):
@@ -34,10 +34,6 @@ def sync(round_: Round) -> None:
 
 def components(before: MasterConfig, after: MasterConfig) -> list[str]:
     return sorted({each.name for each in before.components} - {each.name for each in after.components})
-
-
-def user_files(wanted: MasterConfig, group: str) -> dict[str, FileText]:
-    return wanted.files | wanted.group_files.get(group, {})
 
 
 def written_paths(wanted: MasterConfig) -> set[str]:

@@ -1,13 +1,14 @@
 """The volumes of this cluster: listed by tags, and looked up by id where the list lacks them.
 
-A list may be stale, partial or empty, and tags get stripped or swapped. So a volume that is mounted here or named by
-the generation record is looked up by id if the list lacks it. It counts as gone only if the provider answers several
-times in a row that this id does not exist. The generation record takes precedence over tags.
+A list may be stale, partial or empty, and tags get stripped or swapped. So a volume that is mounted here, was last seen
+attached here, or is named by the generation record is looked up by id if the list lacks it. It counts as gone only if
+the provider answers several times in a row that this id does not exist. The generation record takes precedence over
+tags.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from protokube.agent.cache import Missed, StepCache
@@ -28,6 +29,9 @@ CONSISTENT_SECONDS, SECONDS = 5.0, 60.0
 class InventoryCache(StepCache):
     gone: dict[str, Missed] = field(default_factory=dict)
     """By volume: how long the provider has answered that it does not exist. If lost, the count restarts at zero."""
+    held: dict[str, str] = field(default_factory=dict)
+    """Volumes that were last seen attached here, with the etcd cluster of each. If lost, those that are mounted or
+    recorded are still looked up."""
 
 
 def refresh(round_: Round) -> None:
@@ -49,9 +53,9 @@ def complete(round_: Round) -> None:
 
 
 def _union(round_: Round, listed: Iterable[Volume]) -> Sequence[Volume]:
-    recorded = _recorded(round_)
+    recorded, held = _recorded(round_), _held(round_)
     found = {each.id: each for each in listed}
-    for volume in sorted({*mounted_volumes.mounted(round_.edges), *recorded} - found.keys()):
+    for volume in sorted({*mounted_volumes.mounted(round_.edges), *recorded, *held} - found.keys()):
         try:
             one = round_.edges.volumes.look_up(volume)
         except TryLater as why:  # it is being created or deleted, or the provider does not answer: unknown
@@ -61,7 +65,22 @@ def _union(round_: Round, listed: Iterable[Volume]) -> Sequence[Volume]:
             round_.gone.add(volume)
         else:
             found[volume] = one
-    return tuple(_as_recorded(found[each], recorded.get(each)) for each in sorted(found))
+    volumes = tuple(_as_recorded(found[each], recorded.get(each)) for each in sorted(found))
+    for each in volumes:
+        if each.attached_to == round_.edges.me.id:
+            held[each.id] = each.etcd_cluster
+        else:
+            held.pop(each.id, None)
+    return volumes
+
+
+def unlisted(round_: Round) -> Iterator[str]:
+    """Etcd clusters of volumes that were last seen attached here, and of which nothing is known in this round."""
+    return (key for volume, key in _held(round_).items() if round_.volume(volume) is None)
+
+
+def _held(round_: Round) -> dict[str, str]:
+    return round_.edges.cache.of(InventoryCache).held
 
 
 def _recorded(round_: Round) -> dict[str, tuple[str, str]]:
@@ -90,6 +109,8 @@ def count_gone(round_: Round) -> None:
     for volume in round_.gone:
         before = counts.get(volume, Missed(0, now))
         counts[volume] = Missed(before.times + 1, before.since)
+        if is_gone(round_, volume):
+            _held(round_).pop(volume, None)
 
 
 def is_gone(round_: Round, volume: str) -> bool:

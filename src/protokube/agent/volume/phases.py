@@ -60,7 +60,7 @@ def claim(round_: Round) -> None:
         edges.me,
         round_.wanted,
         zonal=edges.volumes.zonal,
-        leaving={*round_.leaving.values(), *_mounted_unlisted(round_)},
+        leaving={*round_.leaving.values(), *_mounted_unlisted(round_), *inventory.unlisted(round_)},
         unused=unused.volumes(round_),
     )
     taken: dict[str, Volume] = {}

@@ -20,12 +20,13 @@ def complete_here(spec: Spec, etcd: str, kubernetes: str) -> Config:
     An empty `kubernetes` means a cluster without Kubernetes.
     """
     from protokube.config.complete import complete
+    from protokube.launch.cloud import cloud_config
 
     versions = {"kubernetesVersion": kubernetes} if kubernetes else {}
     clusters = spec.cluster.get("etcdClusters") or {"main": {}}
     here = {"etcdClusters": {name: {"version": etcd, **each} for name, each in clusters.items()}}
     config = complete(replace(spec, cluster={**versions, **spec.cluster, **here}), without_kubernetes=not kubernetes)
-    if (cloud := config.cluster["cloud"]) != "local":
+    if (cloud := cloud_config(config).kind) != "local":
         raise Refused(f"the spec is for {cloud}", want="cloud: local", hint="clouds are not built yet: docs/limits.md")
     return config
 

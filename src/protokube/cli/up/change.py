@@ -103,18 +103,18 @@ def make_revision(
 ) -> Revision:  # fmt: skip
     """The revision for this configuration: the one in force if it is the same, else a new one."""
     from protokube.launch import revisions
+    from protokube.store.configuration import spec_text
 
     digest = revisions.digest_of(wanted)
     known = revisions.in_force(store, config.name)
     if known is not None and known[1].digest == digest:
         return known[1]
-    spec = "---\n".join(text if text.endswith("\n") else f"{text}\n" for _, text in texts)
     return revisions.create_revision(
         store,
         config.name,
         lambda number: revisions.Revision(
             number=number, digest=digest, author=author(), at=time.time(), master=replace(wanted, revision=number),
-            spec=spec, source=str(source.resolve()) if source else "", kubernetes=wanted.kubernetes,
+            spec=spec_text(texts), source=str(source.resolve()) if source else "", kubernetes=wanted.kubernetes,
             etcd=wanted.etcd[0].version, note=note, snapshots=snapshots or {},
         ),
     )  # fmt: skip

@@ -92,15 +92,16 @@ def find_coredns(config: Config, progress: ProgressReporter) -> Path | None:
     from protokube.binaries.coredns import COREDNS
     from protokube.binaries.obtain import download
     from protokube.cli.shared.options import show_warnings
+    from protokube.launch.cloud import images
     from protokube.local.bringup import CACHE
     from protokube.local.image.clusterdns import version_in
 
-    dns = config.cluster["clusterDNS"]
-    if dns["provider"] != "CoreDNS":
+    image = images(config).core_dns
+    if not image:
         return None
     if os.environ.get(COREDNS.chosen) and (own := COREDNS.find(None, CACHE)):
         return own.programs["coredns"]
-    version = version_in(dns["image"]) or COREDNS.example
+    version = version_in(image) or COREDNS.example
     try:
         mirrors = os.environ.get("PROTOKUBE_COREDNS_MIRROR", "").split()
         found = COREDNS.find(version, CACHE) or download(COREDNS, version, CACHE, mirrors, progress)

@@ -109,8 +109,9 @@ def up(
       protokube up examples/local.yaml
       protokube up changed.yaml --dry-run
     """
-    from protokube.addons.choose import all_addons
     from protokube.launch import prepare
+    from protokube.launch.addons import all_addons
+    from protokube.launch.cloud import cloud_config
     from protokube.launch.derive import from_config
     from protokube.local import bringup
     from protokube.local.base import client_files, executables
@@ -183,8 +184,8 @@ def up(
     with progress.step("the local cloud") as step:
         step.text = f"the local cloud {'started' if bringup.start_daemon(paths) else 'runs already'}"
         admin = LocalClient(paths.admin_socket, patience=catalog.OPERATOR_PATIENCE)
-        cloud = catalog.operator({"kind": config.cluster["cloud"], "socket": str(paths.admin_socket)})
-        zone = config.cluster["dnsZone"]
+        asked = cloud_config(config)
+        cloud, zone = catalog.operator({"kind": asked.kind, "socket": str(paths.admin_socket)}), asked.dns_zone
         admin.call("set_dns", zones=[zone], keys=[{"name": key.name, "secret": key.secret}])
     with progress.step("the way outside") as step:
         outside = configure_outside(admin, config, isolated)

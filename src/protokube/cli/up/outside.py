@@ -36,16 +36,17 @@ def configure_outside(admin: LocalClient, config: Config, option: bool | None) -
 
 def outside_arguments(config: Config, *, isolated: bool) -> dict[str, Any]:
     """The arguments of the daemon's `set_outside`."""
+    from protokube.launch.cloud import cloud_config
     from protokube.local.bringup import CACHE
     from protokube.local.outside import slirp
     from protokube.local.outside.config import in_one_line
 
-    tree = config.cluster
+    cloud = cloud_config(config)
     arguments: dict[str, Any] = {
         "isolated": isolated,
-        "pods": ranges(tree.get("podCIDR")),
-        "services": ranges(tree.get("serviceClusterIPRange")),
-        "domains": [tree["clusterDNSDomain"]] if tree.get("clusterDNSDomain") else [],
+        "pods": list(cloud.pod_ranges),
+        "services": list(cloud.service_ranges),
+        "domains": [cloud.service_domain] if cloud.service_domain else [],
     }
     if isolated:
         return arguments
@@ -54,11 +55,6 @@ def outside_arguments(config: Config, *, isolated: bool) -> dict[str, Any]:
     except ProtokubeError as why:
         return {**arguments, "why": in_one_line(why)}
     return {**arguments, "program": program.path, "libraries": list(program.libraries)}
-
-
-def ranges(cidrs: str | None) -> list[str]:
-    """Split a CIDR list: one range, or one per address family."""
-    return [each.strip() for each in (cidrs or "").split(",") if each.strip()]
 
 
 def summary(state: dict[str, Any]) -> str:

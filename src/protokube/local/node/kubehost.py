@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from protokube.config import dnscontroller
 from protokube.config.complete import Config
-from protokube.config.flags import COMPONENTS
-from protokube.launch.components import CONTROL_PLANE, MODULES
+from protokube.errors import Refused
+from protokube.launch import cloud
+from protokube.launch.components import MODULES
 from protokube.launch.derive import master_kubelets
 from protokube.launch.machine import KubeletConfig, MasterConfig
 from protokube.local.base import executables
@@ -39,6 +39,7 @@ PACKAGES = {
 PLUGINS, BUSYBOX = ("containernetworking-plugins", "usr/lib/cni"), ("busybox-static", "bin/busybox")
 CONTAINERD, KUBELET, PROXY = "containerd.service", "kubelet.service", "api-proxy.service"
 PROXY_ADDRESS = "127.0.0.1:3988"
+RUNTIME = "set `containerRuntime: containerd` in the spec, or leave it out"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,27 +78,29 @@ class Nodes:
     @staticmethod
     def of(config: Config, programs: Programs, cache: Path) -> Nodes:
         """Obtain everything they need in the cache."""
-        tree = config.cluster
-        return Nodes(runtime=obtain(tree, programs, cache), sandbox_image=tree["containerd"]["sandboxImage"])
+        names = cloud.images(config)
+        if not names.sandbox:
+            raise Refused("a kubelet of the local cloud has containerd and no other container runtime", hint=RUNTIME)
+        return Nodes(runtime=obtain(names, programs, cache), sandbox_image=names.sandbox)
 
     def template(self, plain: Mapping[str, Any], wanted: MasterConfig, paths: Paths) -> dict[str, Any]:
         api = (wanted.api_internal_name, wanted.api_port)
         return with_kubelet(plain, self.runtime, sandbox_image=self.sandbox_image, paths=paths, api=api)
 
 
-def obtain(cluster: Mapping[str, Any], programs: Programs, cache: Path) -> Runtime:
-    """Obtain programs and images in the cache; `cluster` is the complete configuration."""
+def obtain(names: cloud.Images, programs: Programs, cache: Path) -> Runtime:
+    """Obtain programs and images in the cache."""
     places = {package: executables.unpack(package, cache) for package in PACKAGES}
     kept = cache / "images"
     busybox = places[BUSYBOX[0]] / BUSYBOX[1]
     released = [
-        *wanted_images(cluster, programs.kubernetes, programs.etcd, busybox),
-        *network_images(cluster, programs, busybox, cache),
+        *wanted_images(names, programs.kubernetes, programs.etcd, busybox),
+        *network_images(names, programs, busybox, cache),
     ]
     archives = {image.name: images.keep(image, kept) for image in released}
     # Without our own image, which changes with every change of the code.
     root = imported_images(archives, ctr(cache).parent, kept)
-    archives |= {image.name: images.keep(image, kept) for image in own_images(cluster)}
+    archives |= {image.name: images.keep(image, kept) for image in own_images(names)}
     folders = [places[package] / inside for package, some in PACKAGES.items() for inside in some]
     tools = hosttools.obtain(cache)
     return Runtime(
@@ -122,40 +125,36 @@ def ctr(cache: Path) -> Path:
     return executables.unpack(CONTAINERD_PACKAGE, cache) / PACKAGES[CONTAINERD_PACKAGE][0] / "ctr"
 
 
-def wanted_images(cluster: Mapping[str, Any], kubernetes: Path, etcd: Path, busybox: Path) -> Sequence[Image]:
+def wanted_images(names: cloud.Images, kubernetes: Path, etcd: Path, busybox: Path) -> Sequence[Image]:
     """Images under the names that the manifests use; a missing program gets no image."""
-    found = [images.of_pause(cluster["containerd"]["sandboxImage"], busybox)]
-    found += [images.of_program(name, etcd) for name in sorted({x["image"] for x in cluster["etcdClusters"].values()})]
-    for field in CONTROL_PLANE:
-        name, program = (cluster.get(field) or {}).get("image"), COMPONENTS[field]
-        if name and (kubernetes / program).exists():
-            found.append(images.of_program(name, kubernetes / program))
-    return found
+    found = [images.of_pause(names.sandbox, busybox)]
+    found += [images.of_program(name, etcd) for name in names.etcd]
+    here = {program: name for program, name in names.control_plane.items() if (kubernetes / program).exists()}
+    return [*found, *(images.of_program(name, kubernetes / program) for program, name in here.items())]
 
 
-def network_images(cluster: Mapping[str, Any], programs: Programs, busybox: Path, cache: Path) -> Iterator[Image]:
+def network_images(names: cloud.Images, programs: Programs, busybox: Path, cache: Path) -> Iterator[Image]:
     """The images of kube-proxy and of the cluster DNS, with tools from Debian packages."""
-    proxy, dns = cluster["kubeProxy"], cluster["clusterDNS"]
-    if proxy["enabled"] and (program := programs.kubernetes / "kube-proxy").exists():
-        yield proxyimage.obtain(proxy["image"], program, cache)
-    if dns["provider"] != "CoreDNS":
+    if names.proxy and (program := programs.kubernetes / "kube-proxy").exists():
+        yield proxyimage.obtain(names.proxy, program, cache)
+    if not names.core_dns:
         return
     if programs.coredns:
-        yield clusterdns.image(dns["image"], programs.coredns)
+        yield clusterdns.image(names.core_dns, programs.coredns)
     elif (program := programs.kubernetes / clusterdns.ASKING).exists():
-        yield clusterdns.obtain_stand_in(dns["image"], program, busybox, cache)
+        yield clusterdns.obtain_stand_in(names.core_dns, program, busybox, cache)
 
 
-def own_images(cluster: Mapping[str, Any]) -> Iterator[Image]:
+def own_images(names: cloud.Images) -> Iterator[Image]:
     """The image of protokube itself, if a pod runs it."""
-    if dnscontroller.runs(cluster):
-        controller = cluster["dnsController"]
-        yield pythonimage.image(controller["image"], dnscontroller.EXTRAS[controller["provider"]])
+    if names.dns_controller:
+        yield pythonimage.image(names.dns_controller, names.dns_controller_extras)
 
 
 def with_nodes(wanted: MasterConfig, config: Config) -> MasterConfig:
     """Masters that also run a kubelet, adapted to hosts of the local cloud."""
-    return as_nodes(wanted, master_kubelets(config, kubelet.settings), config.cluster["networking"]["plugin"])
+    kubelets = master_kubelets(config, kubelet.settings)
+    return as_nodes(wanted, kubelets, cloud.cloud_config(config).network_plugin)
 
 
 def as_nodes(wanted: MasterConfig, kubelets: Mapping[str, KubeletConfig], plugin: str) -> MasterConfig:
@@ -164,7 +163,7 @@ def as_nodes(wanted: MasterConfig, kubelets: Mapping[str, KubeletConfig], plugin
         wanted,
         components=tuple(_without_modules(each) for each in wanted.components),
         kubelets=dict(kubelets),
-        kubelet_kubeconfig=next(iter(kubelets.values())).flags["kubeconfig"],
+        kubelet_kubeconfig=next(iter(kubelets.values())).kubeconfig,
         kubelet_api=f"https://{PROXY_ADDRESS}",
         pod_network=plugin == "kubenet",
     )

@@ -9,7 +9,7 @@ import pytest
 
 from builders.config import completed
 from builders.view import FakeCloud
-from protokube.cli.up.outside import configure_outside, is_isolated, outside_arguments, ranges, summary
+from protokube.cli.up.outside import configure_outside, is_isolated, outside_arguments, summary
 from protokube.errors import Refused
 from protokube.local.outside.config import in_one_line
 from protokube.providers.clients.local import LocalClient
@@ -35,8 +35,6 @@ def test_the_daemon_is_told_what_is_the_clusters_own() -> None:
     assert outside_arguments(CONFIG, isolated=True) == {
         "isolated": True, "pods": ["100.96.0.0/11"], "services": ["100.64.0.0/13"], "domains": ["cluster.local"],
     }  # fmt: skip
-    assert ranges("100.96.0.0/11, fd00::/48") == ["100.96.0.0/11", "fd00::/48"]
-    assert ranges(None) == []
 
 
 def test_an_error_fits_into_one_line() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from protokube.config.complete import Config, complete
+from protokube.launch.cloud import images
 from protokube.local.node import kubehost
 from protokube.spec.parse import read
 
@@ -28,7 +30,7 @@ def test_images_bear_the_names_of_the_manifests_and_only_of_programs_that_are_he
 ) -> None:
     for program in ("etcd", "busybox", "kube-apiserver"):
         (tmp_path / program).touch()
-    made = kubehost.wanted_images(config.cluster, tmp_path, tmp_path / "etcd", tmp_path / "busybox")
+    made = kubehost.wanted_images(images(config), tmp_path, tmp_path / "etcd", tmp_path / "busybox")
     tree = config.cluster
     assert [image.name for image in made] == [
         tree["containerd"]["sandboxImage"],
@@ -44,8 +46,8 @@ def test_there_is_an_image_of_every_component_that_a_kubelet_is_to_start(config:
     for program in ("etcd", "busybox", "kube-apiserver", "kube-controller-manager", "kube-scheduler"):
         (tmp_path / program).touch()
     made = [
-        *kubehost.wanted_images(config.cluster, tmp_path, tmp_path / "etcd", tmp_path / "busybox"),
-        *kubehost.own_images(config.cluster),
+        *kubehost.wanted_images(images(config), tmp_path, tmp_path / "etcd", tmp_path / "busybox"),
+        *kubehost.own_images(images(config)),
     ]
     wanted = kubehost.as_nodes(from_config(config), master_kubelets(config), "kubenet")
     assert "dns-controller" in {each.name for each in wanted.components}
@@ -60,8 +62,8 @@ def test_coredns_is_an_image_of_its_own_where_its_program_is_here(config: Config
     shutil.copy(shutil.which("true") or "", coredns)
     programs = kubehost.Programs(kubernetes=tmp_path, etcd=tmp_path / "etcd", coredns=coredns)
 
-    (made,) = kubehost.network_images(config.cluster, programs, tmp_path / "busybox", tmp_path)
+    (made,) = kubehost.network_images(images(config), programs, tmp_path / "busybox", tmp_path)
 
     assert (made.name, made.files["/coredns"]) == (config.cluster["clusterDNS"]["image"], coredns)
-    other = {**config.cluster, "clusterDNS": {**config.cluster["clusterDNS"], "provider": "KubeDNS"}}
+    other = replace(images(config), core_dns="")
     assert list(kubehost.network_images(other, programs, tmp_path / "busybox", tmp_path)) == []

@@ -23,6 +23,7 @@ from protokube.addons.record import from_tree
 from protokube.addons.value import Addon, Tree, label_of, ref
 from protokube.agent.cluster import approvals, nodes, steps
 from protokube.agent.cluster.addons import AGAIN, EVERY
+from protokube.agent.controlplane import nodekeys
 from protokube.agent.round import Round
 from protokube.errors import ProtokubeError, TryLater
 from protokube.kube.client import ApiError
@@ -418,12 +419,9 @@ def test_approvals_end_for_this_round_when_they_take_long(rounds: Rounds, kube: 
 
 
 def test_a_name_is_not_reserved_because_a_certificate_of_the_node_itself_has_it(tmp_path: Path) -> None:
-    own = {"authority": "kubernetes-ca", "commonName": "system:node:m", "organizations": ["system:nodes"]}
     plain = from_config(completed(cloud="local", name="laptop", masters=1))
-    certificate = {**own, "names": ["m", "10.0.0.1"], "usages": ["server auth"]}
-    round_ = a_round(
-        tmp_path, wanted=replace(plain, certificates={**plain.certificates, "kubelet-server": certificate})
-    )
+    own = nodekeys.certificates(a_machine("m"))
+    round_ = a_round(tmp_path, wanted=replace(plain, certificates={**plain.certificates, **own}))
 
     assert "api.internal.laptop" in approvals.reserved(round_)
     assert not {"m", "10.0.0.1"} & approvals.reserved(round_)

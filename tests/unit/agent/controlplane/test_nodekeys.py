@@ -25,10 +25,10 @@ def wanted() -> MasterConfig:
 
 def test_the_kubelet_is_a_node_to_the_api_server_and_a_server_under_its_own_names(wanted: MasterConfig) -> None:
     client, server = wanted.certificates["kubelet"], wanted.certificates["kubelet-server"]
-    assert (client["commonName"], client["organizations"]) == ("system:node:i-1", ["system:nodes"])
-    assert (client["usages"], client["names"]) == (["client auth"], [])
-    assert (server["usages"], server["names"]) == (["server auth"], ["i-1", "10.0.0.1"])
-    assert {client["authority"], server["authority"]} == {"kubernetes-ca"}
+    assert (client.common_name, client.organizations) == ("system:node:i-1", ("system:nodes",))
+    assert (client.usages, client.names) == (("client auth",), ())
+    assert (server.usages, server.names) == (("server auth",), ("i-1", "10.0.0.1"))
+    assert {client.authority, server.authority} == {"kubernetes-ca"}
 
 
 def test_its_kubeconfig_leads_to_this_machine_and_is_nobody_elses_to_read(tmp_path: Path, wanted: MasterConfig) -> None:

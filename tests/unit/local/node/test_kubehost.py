@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import yaml
 
 from clusters.scenario.host import wanted_of
 from protokube.config.complete import Config, complete
+from protokube.errors import Refused
+from protokube.launch import cloud
 from protokube.launch.derive import from_config, master_kubelets
 from protokube.launch.files import KUBELET_ENV, kubelet_files
 from protokube.launch.machine import KubeletConfig, from_tree, to_tree
@@ -136,10 +139,16 @@ def test_a_host_is_asked_for_no_kernel_modules(config: Config, kubelets: dict[st
 
 
 def test_where_no_dns_controller_runs_there_is_no_image_of_ourselves(config: Config) -> None:
-    controller = {**config.cluster["dnsController"], "enabled": False}
-    assert list(kubehost.own_images({**config.cluster, "dnsController": controller})) == []
+    assert list(kubehost.own_images(replace(cloud.images(config), dns_controller=""))) == []
+
+
+def test_another_container_runtime_than_containerd_is_refused_in_words(tmp_path: Path) -> None:
+    config = complete(read([("spec", SPEC.replace("masters: 1", "masters: 1, containerRuntime: docker"))]))
+    programs = kubehost.Programs(kubernetes=tmp_path, etcd=tmp_path / "etcd", coredns=None)
+    with pytest.raises(Refused, match="has containerd and no other container runtime"):
+        kubehost.Nodes.of(config, programs, tmp_path)
 
 
 def test_programs_that_are_not_here_have_no_image_of_the_network(config: Config, tmp_path: Path) -> None:
     programs = kubehost.Programs(kubernetes=tmp_path, etcd=tmp_path / "etcd", coredns=None)
-    assert list(kubehost.network_images(config.cluster, programs, tmp_path / "busybox", tmp_path)) == []
+    assert list(kubehost.network_images(cloud.images(config), programs, tmp_path / "busybox", tmp_path)) == []

@@ -6,8 +6,8 @@ import pytest
 
 from builders.config import completed
 from protokube.errors import Refused
+from protokube.manifests.certificate import CertificateWanted
 from protokube.pki.issue import issue
-from protokube.pki.wanted import CertificateWanted
 from unit.pki.builders import NOW, a_wanted, authorities, parsed
 
 

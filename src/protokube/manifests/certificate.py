@@ -26,6 +26,7 @@ class CertificateWanted:
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> CertificateWanted:
+        """As the complete configuration and launch data write it."""
         return cls(
             authority=document["authority"],
             common_name=document["commonName"],
@@ -33,6 +34,15 @@ class CertificateWanted:
             names=tuple(document["names"]),
             usages=tuple(document["usages"]),
         )
+
+    def to_tree(self) -> dict[str, Any]:
+        return {
+            "authority": self.authority,
+            "commonName": self.common_name,
+            "organizations": list(self.organizations),
+            "names": list(self.names),
+            "usages": list(self.usages),
+        }
 
     @property
     def subject(self) -> str:
