@@ -61,6 +61,7 @@ def _phase(round_: Round, volume: Volume, *, mounted: bool) -> Phase:
         decision=round_.decisions.get(volume.id),
         superseded=superseded,
         spare=not_used and not superseded,
+        between=bool(volume.between),
     )
 
 

@@ -1,7 +1,7 @@
 """The phase of a volume: one enum and one function, shared by the agent, `status` and `explain`. Pure.
 
-Normal order: free → attached → mounted → serving; `taken` means attached to another machine. The other phases name the
-reason why a volume does not get there.
+Normal order: free → attached → mounted → serving; `taken` means attached to another machine, or not free of it yet. The
+other phases name the reason why a volume does not get there.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ class Phase(Enum):
     """The phase of one volume, as one machine sees it."""
 
     FREE = "free"
-    TAKEN = "taken"  # attached to another machine
+    TAKEN = "taken"  # attached to another machine, or not detached completely
     ATTACHED = "attached"
     MOUNTED = "mounted"
     SERVING = "serving"  # its manifest is linked, so etcd may run on it
@@ -53,8 +53,12 @@ def phase_of(
     decision: Decision | None = None,
     superseded: bool = False,
     spare: bool = False,
+    between: bool = False,
 ) -> Phase:
-    """A volume on which etcd may run is SERVING, whatever a record says about it."""
+    """A volume on which etcd may run is SERVING, whatever a record says about it.
+
+    `between`: the provider has not completed a change of its attachment.
+    """
     if attached_to == me and linked:
         return Phase.SERVING
     if superseded:
@@ -62,7 +66,7 @@ def phase_of(
     if spare:
         return Phase.UNUSED
     if attached_to is None:
-        return Phase.FREE
+        return Phase.TAKEN if between else Phase.FREE
     if attached_to != me:
         return Phase.TAKEN
     if isinstance(decision, Refuse) or (isinstance(decision, Wait) and decision.kind is not Kind.OTHER):

@@ -56,7 +56,7 @@ from protokube.members.identity import FILE, Identity
 from protokube.members.identity import decode as decode_identity
 from protokube.members.raftmark import decode as decode_mark
 from protokube.providers.dns.hosts import HostsDns
-from protokube.providers.volumes import Volume
+from protokube.providers.volumes import AttachmentState, Volume
 from protokube.store import NotThere, layout
 from protokube.store.memory import MemoryStore
 
@@ -225,6 +225,14 @@ class Stage:
         for volume in self.hidden.values():
             if volume.attached_to == host.id:
                 self.hidden[volume.id] = replace(volume, attached_to=None)
+        self._cut_off()
+
+    def finish_detaching(self) -> None:
+        """The cloud has detached what it was slow to detach, and is fast again."""
+        self.cloud.finish_detaching()
+        for volume in self.hidden.values():
+            if volume.state is AttachmentState.DETACHING:
+                self.hidden[volume.id] = replace(volume, attached_to=None, state=AttachmentState.SETTLED)
         self._cut_off()
 
     def replace_machine(self, host: Host, group: str = "") -> Host:

@@ -20,7 +20,7 @@ WEIGHTS = {
     "dns": 3, "dns lost": 3, "store": 2, "store lost": 3, "etcd lost": 3, "repair": 8, "delete": 5, "wipe": 2,
     "strip": 4, "jobs": 4, "full": 2, "write": 8, "forget": 2, "hide": 3, "show": 3, "disaster": 1,
     "silence inside": 6, "raise": 2, "copy": 6, "put back": 6, "clone": 1, "untag": 3, "swap": 2, "lie": 6, "linger": 4,
-    "restart": 8, "break": 8, "wear": 4, "remove": 8,
+    "restart": 8, "break": 8, "wear": 4, "remove": 8, "slow": 5,
 }  # fmt: skip
 REJOIN_AFTER = "20s"
 """A member that was removed by hand; five minutes would be most of the rounds of a history."""

@@ -200,6 +200,10 @@ class Player:
     def do_cloud_lost(self, first: int, second: int) -> None:
         self.stage.cloud.answers_lost = not self.stage.cloud.answers_lost
 
+    def do_slow(self, first: int, second: int) -> None:
+        """The cloud takes its time to detach a volume, until a repair."""
+        self.stage.cloud.detaches_slowly = True
+
     def do_dns(self, first: int, second: int) -> None:
         self.stage.dns.unreachable = not self.stage.dns.unreachable
 
@@ -221,6 +225,7 @@ class Player:
         stage.cloud.down = stage.cloud.answers_lost = stage.dns.unreachable = stage.dns.answers_lost = False
         stage.store.down = stage.store.answers_lost = False
         stage.cloud.tell_the_truth()
+        stage.finish_detaching()
         for model in stage.etcd.values():
             model.answers_lost = False
             model.lingering.clear()

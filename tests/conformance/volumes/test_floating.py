@@ -11,7 +11,7 @@ import pytest
 from builders.volumes import SIZE, a_volume, all_at_once
 from conformance.volumes.worlds import FloatingWorld
 from protokube.errors import InvalidRequest, Refused, TryLater
-from protokube.providers.volumes import Lock, VolumeTaken, epoch_key
+from protokube.providers.volumes import AttachmentState, Lock, VolumeTaken, epoch_key
 
 
 def test_the_attachment_is_the_lock(floating: FloatingWorld) -> None:
@@ -208,6 +208,30 @@ def test_what_a_dead_machine_held_is_free_and_remembers_its_past(floating: Float
     ]
     seen.attach(volume.id)
     assert seen.list_volumes()[0].attached_to == successor
+
+
+def test_a_volume_that_is_being_detached_is_listed_so_and_nobody_gets_it_before_it_is_free(
+    floating: FloatingWorld,
+) -> None:
+    volume, dead, other = floating.one_volume(), floating.add_machine(), floating.add_machine()
+    floating.seen_from(dead).attach(volume.id)
+    floating.begin_detaching(dead)
+    view = floating.seen_from(other)
+
+    leaving = replace(volume, attached_to=dead, state=AttachmentState.DETACHING)
+    assert (view.list_volumes(), view.look_up(volume.id)) == ([leaving], leaving)
+    assert (leaving.is_free, leaving.between) == (False, f"it is being detached from {dead}")
+    for machine in (other, dead):
+        with pytest.raises((TryLater, Refused)):
+            floating.seen_from(machine).attach(volume.id)
+    with pytest.raises(TryLater, match="being detached"):
+        view.attach(volume.id)
+    assert view.list_volumes() == [leaving]
+
+    floating.declare_dead(dead)
+    assert view.list_volumes() == [volume]
+    view.attach(volume.id)
+    assert view.list_volumes() == [replace(volume, attached_to=other)]
 
 
 def test_a_machine_that_was_declared_dead_may_look_but_change_nothing(floating: FloatingWorld) -> None:

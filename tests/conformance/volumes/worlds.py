@@ -56,6 +56,10 @@ class FloatingWorld(ABC):
     @abstractmethod
     def declare_dead(self, machine: str) -> None: ...
     @abstractmethod
+    def begin_detaching(self, machine: str) -> None:
+        """Declare it dead, and detach nothing from it until it is declared dead again."""
+
+    @abstractmethod
     def go_down(self, down: bool) -> None: ...
 
     def settled(self) -> FloatingWorld:
@@ -108,6 +112,11 @@ class MemoryWorld(FloatingWorld):
     def declare_dead(self, machine: str) -> None:
         self.cloud.declare_dead(machine)
 
+    def begin_detaching(self, machine: str) -> None:
+        self.cloud.detaches_slowly = True
+        self.cloud.declare_dead(machine)
+        self.cloud.detaches_slowly = False
+
     def go_down(self, down: bool) -> None:
         self.cloud.down = down
 
@@ -144,6 +153,9 @@ class LocalWorld(FloatingWorld):
 
     def declare_dead(self, machine: str) -> None:
         self.local.admin.call("declare_dead", host=machine)
+
+    def begin_detaching(self, machine: str) -> None:
+        self.local.cloud.registry.mark_dead(machine)  # as a daemon that is killed just then leaves it
 
     def go_down(self, down: bool) -> None:
         self.local.admin.call("api_down", seconds=1000 if down else 0)

@@ -13,15 +13,20 @@ from dataclasses import dataclass
 
 from protokube.launch.machine import MasterConfig
 from protokube.providers.machines import Machine
-from protokube.providers.volumes import Volume
+from protokube.providers.volumes import AttachmentState, Volume
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimPlan:
-    """Volumes to attach, each tried until one of its etcd cluster is ours; and the others, each with the reason."""
+    """Volumes to attach, each tried until one of its etcd cluster is ours; and the others, each with the reason.
+
+    `wait` has volumes that would be attached here, but their provider has not detached them yet: attaching one would
+    fail, or be a second attachment.
+    """
 
     attach: tuple[Volume, ...]
     leave: tuple[tuple[Volume, str], ...]
+    wait: tuple[tuple[Volume, str], ...] = ()
 
 
 def plan_claims(
@@ -44,13 +49,16 @@ def plan_claims(
     groups = {(etcd.key, member.short): member.group for etcd in wanted.etcd for member in etcd.members}
     attach: list[Volume] = []
     leave: list[tuple[Volume, str]] = []
+    wait: list[tuple[Volume, str]] = []
     for volume in sorted(observed, key=lambda each: _order(each, me, groups)):
         why = (unused or {}).get(volume.id) or _why_leave(volume, me, wanted, held, zonal=zonal)
         if why:
             leave.append((volume, why))
-        else:
+        elif volume.is_free:
             attach.append(volume)
-    return ClaimPlan(tuple(attach), tuple(leave))
+        else:
+            wait.append((volume, volume.between))
+    return ClaimPlan(tuple(attach), tuple(leave), tuple(wait))
 
 
 def _order(volume: Volume, me: Machine, groups: dict[tuple[str, str], str]) -> tuple[bool, str, bool, bool, str]:
@@ -67,7 +75,9 @@ def _why_leave(volume: Volume, me: Machine, wanted: MasterConfig, held: set[str]
         return f"{volume.etcd_cluster} has no member {volume.member!r}"
     if volume.attached_to == me.id:
         return "already ours"
-    if volume.attached_to is not None:
+    if volume.state is AttachmentState.ATTACHING:
+        return volume.between
+    if volume.attached_to is not None and volume.state is AttachmentState.SETTLED:
         return f"attached to {volume.attached_to}"
     if volume.etcd_cluster in held:
         return f"this machine already holds a member of {volume.etcd_cluster}"

@@ -1,4 +1,4 @@
-"""Bring volumes to being mounted: attach, find the device, check it, format it if the proof allows, mount it.
+"""Bring volumes to being mounted: attach (`attaching`), find the device, check it, format it if proven, mount it.
 
 Each volume proceeds on its own; none blocks another. Disk work runs in child processes: a round starts it, a later one
 collects it.
@@ -6,22 +6,19 @@ collects it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from protokube.agent import links
 from protokube.agent.cache import Confirmed, StepCache, is_recent
 from protokube.agent.etcd import generations
 from protokube.agent.round import Round
-from protokube.agent.volume import diskfaults, inventory, mounted_volumes, ownership, unused, verified
-from protokube.agent.volume.claims import plan_claims
+from protokube.agent.volume import attaching, diskfaults, inventory, mounted_volumes, ownership, unused, verified
 from protokube.agent.volume.formatgate import FormatIt, MarkIt, MountIt, next_step, wrong_device
 from protokube.errors import Refused, TryLater
 from protokube.host import Block, Content, Device, Done, Failed, Format, MountVolume, Probe, Probed, Unwritable
 from protokube.members.generation import FORMATTING
-from protokube.members.identity import Identity
 from protokube.members.start_values import Kind, Refuse, Wait
-from protokube.providers.volumes import Volume, VolumeTaken
+from protokube.providers.volumes import AttachmentState, Volume
 
 STEP = "volumes"
 PROBE_AGAIN = 30.0
@@ -39,9 +36,9 @@ class VolumesCache(StepCache):
 def sync(round_: Round) -> None:
     inventory.complete(round_)
     if round_.volumes is not None:
-        if any(each.attached_to is None for each in round_.volumes):
+        if any(each.attached_to is None or each.between for each in round_.volumes):
             with round_.reported(STEP, ""):
-                claim(round_)
+                attaching.claim(round_)
         round_.kept = _kept(round_)
         for volume in round_.volumes or ():
             if volume.attached_to == round_.edges.me.id:
@@ -52,87 +49,13 @@ def sync(round_: Round) -> None:
     ownership.sync(round_)
 
 
-def claim(round_: Round) -> None:
-    """Attach free volumes; an attachment counts only once a fresh list shows it."""
-    edges, report = round_.edges, round_.report
-    chosen = plan_claims(
-        round_.volumes or (),
-        edges.me,
-        round_.wanted,
-        zonal=edges.volumes.zonal,
-        leaving={*round_.leaving.values(), *_mounted_unlisted(round_), *inventory.unlisted(round_)},
-        unused=unused.volumes(round_),
-    )
-    taken: dict[str, Volume] = {}
-    for volume in chosen.attach:
-        if volume.etcd_cluster in taken:
-            continue
-        name = f"{volume.etcd_cluster}/{volume.member}"
-        try:
-            if held := _held_after_all(round_, volume.etcd_cluster):
-                round_.waiting(STEP, name, f"the list is old: {held} is attached here, and is not shown so")
-                continue
-            if why_not := diskfaults.why_leave_to_others(round_, volume):
-                round_.waiting(STEP, name, why_not)
-                continue
-            edges.volumes.attach(volume.id)
-        except VolumeTaken as lost:  # every master races for it; losing is normal
-            report.done(STEP, f"went to another master ({lost.message})", name)
-        except TryLater as why:
-            round_.waiting(STEP, name, f"cannot be attached: {why.message}")
-            break  # the attach may have succeeded: trying another volume could give us two
-        except Refused as why:
-            report.needs_a_person(STEP, why, name)
-        else:
-            taken[volume.etcd_cluster] = volume
-    if taken:
-        _look_again(round_, taken.values())
-
-
-def _look_again(round_: Round, taken: Iterable[Volume]) -> None:
-    inventory.refresh(round_)
-    for volume in taken:
-        name, listed = f"{volume.etcd_cluster}/{volume.member}", round_.volume(volume.id)
-        if listed is not None and listed.attached_to == round_.edges.me.id:
-            round_.report.done(STEP, f"attached {volume.id}", name)
-        else:  # a stale list: the next round lists again
-            round_.waiting(STEP, name, f"{volume.id} was attached, and is not listed as ours yet")
-
-
-def _mounted_unlisted(round_: Round) -> Iterator[str]:
-    """Etcd clusters of volumes that are mounted here but not listed as attached here; "" where that is unknown.
-
-    The fence keeps them for now. Meanwhile no other volume of that etcd cluster is attached, nor are they attached
-    again: the mounted device belongs to an earlier attachment.
-    """
-    for volume, mount in mounted_volumes.mounted(round_.edges).items():
-        listed = round_.volume(volume)
-        if listed is None or listed.attached_to != round_.edges.me.id:
-            source = listed or mounted_volumes.identity_or_why_not(mount.point)
-            yield source.etcd_cluster if isinstance(source, Volume | Identity) else ""
-
-
-def _held_after_all(round_: Round, key: str) -> str:
-    """A volume of this etcd cluster that is attached here although the list does not show it; "" if there is none.
-
-    Where lists may be stale, each volume is looked up by id before anything is attached: a machine that holds two
-    members of one etcd cluster would take down both when it fails.
-    """
-    if round_.edges.volumes.consistent:
-        return ""
-    for each in round_.volumes or ():
-        if each.etcd_cluster == key:
-            found = round_.edges.volumes.look_up(each.id)
-            if found is not None and found.attached_to == round_.edges.me.id:
-                return each.id
-    return ""
-
-
 def _one(round_: Round, volume: Volume) -> None:
     name = f"{volume.etcd_cluster}/{volume.member}"
     if volume.id in round_.leaving:
         return  # reported by the step that unmounts it
     try:
+        if volume.state is AttachmentState.DETACHING and volume.id not in mounted_volumes.mounted(round_.edges):
+            raise TryLater(f"{volume.id} is being detached from this machine")
         if why := unused.volumes(round_).get(volume.id):
             unused.give_away(round_, volume, why)
         elif second := ownership.refuse_second_volume(round_, volume.id, volume.etcd_cluster):

@@ -29,16 +29,16 @@ def host_calls(cloud: Cloud, host: str) -> Mapping[str, Call]:
         return {"path": str(found.path), "serial": found.serial}
 
     def create_volume(like: dict[str, Any], request: str) -> dict[str, Any]:
-        return asdict(cloud.create_volume(host, read_volume(like), request))
+        return volume_document(cloud.create_volume(host, read_volume(like), request))
 
     def look_up(volume: str) -> dict[str, Any] | None:
         found = cloud.look_up(volume)
-        return asdict(found) if found else None
+        return volume_document(found) if found else None
 
     return {
         "me": lambda: machine_document(cloud.me(host)),
         "list_machines": lambda: [machine_document(machine) for machine in cloud.list_machines()],
-        "list_volumes": lambda: [asdict(volume) for volume in cloud.list_volumes()],
+        "list_volumes": lambda: [volume_document(volume) for volume in cloud.list_volumes()],
         "look_up": look_up,
         "write_tags": lambda volume, like: cloud.write_tags(host, volume, read_volume(like)),
         "attach": lambda volume: cloud.attach(host, volume),
@@ -100,7 +100,8 @@ class Operator:
         network.cut(self.cloud.paths.switch, host, down=down)
 
     def create_founders(self, volumes: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return [asdict(made) for made in self.cloud.create_founders([read_volume(document) for document in volumes])]
+        made = self.cloud.create_founders([read_volume(document) for document in volumes])
+        return [volume_document(each) for each in made]
 
     def calls(self) -> Mapping[str, Call]:
         names = [name for name in vars(type(self)) if not name.startswith("_") and name not in ("calls", "cloud")]
@@ -109,12 +110,17 @@ class Operator:
     def _volume(self, volume: Volume) -> dict[str, Any]:
         image = self.cloud.paths.image(volume.id)
         number = disks.find(image)
-        return {**asdict(volume), "image": str(image), "device": f"/dev/loop{number[1]}" if number else None}
+        return {**volume_document(volume), "image": str(image), "device": f"/dev/loop{number[1]}" if number else None}
 
 
 def machine_document(machine: Machine) -> dict[str, Any]:
     """Without an empty `external`: agents of before that field refuse a document that has it."""
     return {name: value for name, value in asdict(machine).items() if name != "external" or value}
+
+
+def volume_document(volume: Volume) -> dict[str, Any]:
+    """Without a settled `state`, for the same reason."""
+    return {name: value for name, value in asdict(volume).items() if name != "state" or volume.between}
 
 
 def read_volume(document: Any) -> Volume:

@@ -10,13 +10,16 @@ import json
 import secrets
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import replace
 
-from protokube.errors import Refused
+from protokube.errors import Refused, TryLater
 from protokube.local.base.db import Database
-from protokube.providers.volumes import Volume, VolumeTaken, epoch_key, need_holder
+from protokube.providers.volumes import AttachmentState, Volume, VolumeTaken, epoch_key, need_holder
 
-ONE = "SELECT * FROM volumes WHERE id = ? AND NOT deleted"
+ALL = """
+SELECT *, EXISTS (SELECT 1 FROM hosts WHERE name = attached_to AND dead) AS detaching FROM volumes WHERE NOT deleted
+"""
+"""A volume of a host that was declared dead is being detached: only then can another host have it."""
+ONE = f"{ALL} AND id = ?"
 
 
 class Volumes:
@@ -26,7 +29,7 @@ class Volumes:
         self.database = database
 
     def everything(self) -> Sequence[Volume]:
-        return [_volume(row) for row in self.database.rows("SELECT * FROM volumes WHERE NOT deleted ORDER BY id")]
+        return [_volume(row) for row in self.database.rows(f"{ALL} ORDER BY id")]
 
     def look_up(self, volume: str) -> Volume | None:
         found = self.database.rows(ONE, (volume,))
@@ -50,9 +53,9 @@ class Volumes:
 
     def made_for(self, request: str, *, founder: bool) -> Volume | None:
         """The volume created for this request, as it was then, whatever has happened to it since."""
-        query = "SELECT * FROM volumes WHERE request = ? AND founder = ?"
+        query = "SELECT *, FALSE AS detaching FROM volumes WHERE request = ? AND founder = ?"
         found = self.database.rows(query, (request, founder))
-        return _as_made(_volume(found[0])) if found else None
+        return _volume(found[0]).as_made() if found else None
 
     def new_id(self) -> str:
         while self.database.rows("SELECT id FROM volumes WHERE id = ?", (made := f"vol-{secrets.token_hex(4)}",)):
@@ -70,15 +73,17 @@ class Volumes:
         return self.find(volume)
 
     def claim(self, volume: str, host: str) -> bool:
-        """Attach it to this host, or raise VolumeTaken; return whether that is new."""
+        """Attach it to this host; return whether that is new. VolumeTaken, or TryLater while it is being detached."""
         with self.database.transaction() as connection:
-            holder = _one(connection.execute(ONE, (volume,)).fetchall(), volume).attached_to
+            found = _one(connection.execute(ONE, (volume,)).fetchall(), volume)
             if not _living_master(connection, host):
                 raise Refused(f"{host} takes no volume", want="a master that was not declared dead")
-            if holder == host:
+            if found.attached_to == host:
                 return False
-            if holder is not None:
-                raise VolumeTaken(f"attached to {holder}")
+            if found.between:
+                raise TryLater(found.between)
+            if found.attached_to is not None:
+                raise VolumeTaken(f"attached to {found.attached_to}")
             connection.execute("UPDATE volumes SET attached_to = ? WHERE id = ?", (host, volume))
             return True
 
@@ -91,7 +96,7 @@ class Volumes:
             return freed.rowcount > 0
 
     def held_by(self, host: str) -> Sequence[Volume]:
-        found = self.database.rows("SELECT * FROM volumes WHERE attached_to = ? AND NOT deleted ORDER BY id", (host,))
+        found = self.database.rows(f"{ALL} AND attached_to = ? ORDER BY id", (host,))
         return [_volume(row) for row in found]
 
     def write_mark(self, volume: str, mark: str, host: str) -> bool:
@@ -154,13 +159,9 @@ def _volume(row: sqlite3.Row) -> Volume:
         last_holder=row["last_holder"],
         tagged=bool(row["etcd_cluster"]),
         request=_request(row),
+        state=AttachmentState.DETACHING if row["detaching"] else AttachmentState.SETTLED,
     )
 
 
 def _request(row: sqlite3.Row) -> str:
     return "" if row["founder"] else row["request"]
-
-
-def _as_made(volume: Volume) -> Volume:
-    """The volume as it was created, never attached."""
-    return replace(volume, attached_to=None, mark="", epoch=0, epoch_of="", last_holder="")

@@ -2,7 +2,7 @@
 
 It follows the strictest rules of real clouds, so that code that passes here passes there: only declaring a machine dead
 frees its volumes, ids are never reused, and a machine that was declared dead may read but not write.
-Thread-safe. Tests inject faults with `down`, `answers_lost` and `freeze`.
+Thread-safe. Tests inject faults with `down`, `answers_lost`, `detaches_slowly` and `freeze`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import replace
 from protokube.providers.clients.memory_calls import Life, MemoryCalls
 from protokube.providers.machines import Machine
 from protokube.providers.machines.memory import MemoryMachines
+from protokube.providers.volumes import AttachmentState
 from protokube.providers.volumes.memory import MemoryVolumes
 
 
@@ -72,8 +73,16 @@ class MemoryCloud(MemoryCalls):
             self._life(machine).declared_dead = True
             for volume in self.volumes():
                 if volume.attached_to == machine:
-                    self._keep(replace(volume, attached_to=None))
+                    self._detach(volume)
             self.changes += 1
+
+    def finish_detaching(self) -> None:
+        """Complete what `detaches_slowly` has begun; from now on, detaching takes no time again."""
+        with self._lock:
+            self.detaches_slowly = False
+            for volume in self.volumes():
+                if volume.state is AttachmentState.DETACHING:
+                    self._detach(volume)
 
     def delete_volume(self, volume: str) -> None:
         """Delete a volume with its data, attached or not."""

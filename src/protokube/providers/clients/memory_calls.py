@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from protokube.errors import InvalidRequest, Refused, TryLater
 from protokube.providers.groups import Group
 from protokube.providers.machines import Machine
-from protokube.providers.volumes import Volume, VolumeTaken, epoch_key, need_free, need_holder
+from protokube.providers.volumes import AttachmentState, Volume, VolumeTaken, epoch_key, need_free, need_holder
 
 
 @dataclass(slots=True)
@@ -36,6 +36,8 @@ class MemoryCalls:
         """The cloud is unreachable: every call raises TryLater and does nothing."""
         self.answers_lost = False
         """Replies get lost: every call is carried out, and then raises TryLater."""
+        self.detaches_slowly = False
+        """A volume that is detached stays `detaching`, and attached, until MemoryCloud.finish_detaching."""
         self.calls: Counter[str] = Counter()
         """Number of calls by name, successful or not."""
         self.changes = 0
@@ -104,12 +106,14 @@ class MemoryCalls:
         with self._lock:
             found = self._find(volume)
             _need_master(machine)
-            if found.attached_to == machine.id:
+            if found.attached_to == machine.id and found.state is not AttachmentState.DETACHING:
                 return
             if self.zonal and found.zone != machine.zone:
                 raise Refused(f"{volume} is in zone {found.zone}, {machine.id} in {machine.zone}")
-            if found.attached_to is not None:
-                raise VolumeTaken(f"attached to {found.attached_to}")
+            if found.state in (AttachmentState.DETACHING, AttachmentState.BUSY):
+                raise TryLater(found.between)
+            if not found.is_free:
+                raise VolumeTaken(found.between or f"attached to {found.attached_to}")
             self._keep(replace(found, attached_to=machine.id))
 
     def find(self, volume: str) -> Volume:
@@ -134,7 +138,7 @@ class MemoryCalls:
         with self._lock:
             found = self._find(volume)
             if found.attached_to == machine:
-                self._keep(replace(found, attached_to=None))
+                self._detach(found)
 
     def create_volume(self, like: Volume, request: str, machine: Machine) -> Volume:
         _need_master(machine)
@@ -156,6 +160,12 @@ class MemoryCalls:
                 del self._volumes[volume]
                 self.changes += 1
 
+    def _detach(self, volume: Volume) -> None:
+        if self.detaches_slowly:
+            self._keep(replace(volume, state=AttachmentState.DETACHING))
+        else:
+            self._keep(replace(volume, attached_to=None, state=AttachmentState.SETTLED))
+
     def _lose_answer(self) -> None:
         if self.answers_lost:
             raise TryLater("the answer of the memory cloud was lost")
@@ -163,8 +173,7 @@ class MemoryCalls:
     def _create(self, like: Volume, key: tuple[str, str], request: str) -> Volume:
         if key not in self._requests:
             made = self._never_used(f"vol-{next(self._numbers):08x}")
-            untouched = replace(like, attached_to=None, mark="", epoch=0, epoch_of="", last_holder="")
-            self._requests[key] = replace(untouched, id=made, made_empty=True, request=request)
+            self._requests[key] = replace(like.as_made(), id=made, made_empty=True, request=request)
             self._keep(self._requests[key])
         return self._requests[key]
 

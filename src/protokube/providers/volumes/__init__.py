@@ -3,14 +3,15 @@
 Tags and vendor errors are translated in the vendor's file and stop there. The attach call is the lock between masters:
 losing the race for it is normal. No volume is taken from another machine here: whatever declares machines dead does so.
 
-An agent sees volumes from one machine (VolumeProvider); a command creates and deletes them (VolumePool).
+An agent sees volumes from one machine (VolumeProvider), and changes only what is attached to it (VolumeAttachments);
+a command creates and deletes them (VolumePool).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import dataclass, replace
+from enum import Enum, StrEnum
 from typing import Protocol
 
 from protokube.errors import Refused, TryLater
@@ -22,6 +23,15 @@ class Lock(Enum):
 
     ATTACHMENT = "attachment"  # attached to at most one machine; while the provider is unreachable, keep serving
     PIN = "pin"  # built into one machine; it never moves
+
+
+class AttachmentState(StrEnum):
+    """Whether an attachment is complete. A cloud takes seconds, or longer, to attach or detach a volume."""
+
+    SETTLED = "settled"  # attached to `attached_to`, or to nobody
+    ATTACHING = "attaching"  # to `attached_to`; its device may not be there yet
+    DETACHING = "detaching"  # from `attached_to`, if the provider still names it
+    BUSY = "busy"  # the provider changes it otherwise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +63,31 @@ class Volume:
     """Whether its tags are there. Without them, `etcd_cluster` and `member` are "" unless a record names them."""
     request: str = ""
     """The idempotency token given to `create_volume`; "" for a volume that it did not make."""
+    state: AttachmentState = AttachmentState.SETTLED
+
+    @property
+    def is_free(self) -> bool:
+        """Whether a machine may attach it now."""
+        return self.attached_to is None and self.state is AttachmentState.SETTLED
+
+    @property
+    def between(self) -> str:
+        """In words, the change that the provider has not completed; "" if there is none."""
+        match self.state:
+            case AttachmentState.SETTLED:
+                return ""
+            case AttachmentState.ATTACHING:
+                return f"it is being attached to {self.attached_to or 'a machine'}"
+            case AttachmentState.DETACHING:
+                return f"it is being detached from {self.attached_to or 'a machine'}"
+            case AttachmentState.BUSY:
+                return "it is busy"
+
+    def as_made(self) -> Volume:
+        """The volume as it was created: never attached, and without a past."""
+        return replace(
+            self, attached_to=None, mark="", epoch=0, epoch_of="", last_holder="", state=AttachmentState.SETTLED
+        )
 
     def epoch_for(self, generation: str) -> int:
         """The recorded epoch of this volume; 0 if its tags were copied from another volume."""
@@ -68,8 +103,8 @@ class VolumeTaken(TryLater):
     """Another machine attached it first; every master races for a free volume."""
 
 
-class VolumeProvider(Protocol):
-    """The tagged volumes of one cluster, seen from one machine.
+class VolumeAttachments(Protocol):
+    """What one machine may do to volumes: attach one, and change those that are attached to it.
 
     Every call is bounded in time. A provider that does not answer raises TryLater; one that turns us away raises
     Refused.
@@ -86,13 +121,10 @@ class VolumeProvider(Protocol):
     def consistent(self) -> bool:
         """Whether reads are consistent with all earlier writes. Most clouds answer from replicas that lag."""
 
-    def list_volumes(self) -> Sequence[Volume]:
-        """Every tagged volume, in any zone, held or free, sorted by id: the complete list or an error."""
-
     def look_up(self, volume: str) -> Volume | None:
         """This volume, tagged or not; None if the provider says that it does not exist.
 
-        TryLater in a state between, such as while it is being deleted.
+        TryLater while it neither exists nor is gone, such as while it is being deleted.
         """
 
     def write_tags(self, volume: Volume) -> None:
@@ -101,7 +133,8 @@ class VolumeProvider(Protocol):
     def attach(self, volume: str) -> None:
         """Attach to this machine; no effect if we hold it already. Raises VolumeTaken.
 
-        Refused where volumes can move and this machine is not a master.
+        TryLater while it is being detached, also from this machine, and while it is busy. Refused where volumes can
+        move and this machine is not a master.
         """
 
     def device(self, volume: str) -> Device:
@@ -122,6 +155,13 @@ class VolumeProvider(Protocol):
 
         TryLater while the volume is in use; Refused where volumes cannot move.
         """
+
+
+class VolumeProvider(VolumeAttachments, Protocol):
+    """The tagged volumes of one cluster, seen from one machine."""
+
+    def list_volumes(self) -> Sequence[Volume]:
+        """Every tagged volume, in any zone, in any state, sorted by id: the complete list or an error."""
 
     def create_volume(self, like: Volume, *, request: str) -> Volume:
         """Create an empty volume for the member, zone and size of `like`; the provider chooses its id.
@@ -151,13 +191,13 @@ class VolumePool(Protocol):
     def delete(self, volume: str) -> None:
         """Delete a volume of this cluster with its data, for good; no effect if there is none with this id.
 
-        Refused while it is attached to a machine, and where it belongs to another cluster. TryLater while a process
-        still uses a volume that was detached.
+        Refused while it is attached to a machine, and where it belongs to another cluster. TryLater while it is being
+        detached, or a process still uses it after that.
         """
 
 
 def need_free(volume: Volume) -> None:
-    """Refused while the volume is attached.
+    """Refused while the volume is attached, TryLater while it is in a state between.
 
     Providers call this inside their lock or transaction: no machine may attach it between this check and its deletion.
     """
@@ -167,6 +207,8 @@ def need_free(volume: Volume) -> None:
             saw=f"attached to {volume.attached_to}",
             want="a volume that no machine holds",
         )
+    if not volume.is_free:
+        raise TryLater(f"{volume.id} is not deleted yet: {volume.between}")
 
 
 def need_holder(volume: Volume, machine: str, holder: str | None = None) -> None:

@@ -9,11 +9,14 @@ from typing import Any
 
 from protokube.host import Device
 from protokube.providers.clients.local import LocalClient
-from protokube.providers.volumes import Lock, Volume
+from protokube.providers.volumes import AttachmentState, Lock, Volume
 
 
 def decode_volume(document: dict[str, Any]) -> Volume:
-    return Volume(**{**document, "members": tuple(document["members"])})
+    """A state that only a newer daemon knows is one in which the volume is not free."""
+    text = document.get("state", AttachmentState.SETTLED)
+    state = AttachmentState(text) if text in set(AttachmentState) else AttachmentState.BUSY
+    return Volume(**{**document, "members": tuple(document["members"]), "state": state})
 
 
 class LocalVolumes:

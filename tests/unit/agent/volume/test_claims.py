@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,7 +12,7 @@ from builders.agent import a_machine, a_volume
 from clusters.scenario.host import wanted_of
 from protokube.agent.volume.claims import ClaimPlan, plan_claims
 from protokube.providers.machines import Machine
-from protokube.providers.volumes import Volume
+from protokube.providers.volumes import AttachmentState, Volume
 
 MAIN, BOTH = wanted_of(), wanted_of("main events")
 ME = a_machine()
@@ -38,6 +41,33 @@ def test_a_volume_that_is_ours_already_is_not_reached_for_and_keeps_others_of_it
 
 def test_a_volume_of_another_machine_is_left_and_the_machine_is_named() -> None:
     assert why(a_volume(attached_to="i-2")) == {"vol-a": "attached to i-2"}
+
+
+@pytest.mark.parametrize("holder", ["i-2", None])
+@pytest.mark.parametrize("state", [AttachmentState.DETACHING, AttachmentState.BUSY])
+def test_a_volume_that_its_provider_has_not_let_go_yet_is_waited_for(
+    state: AttachmentState, holder: str | None
+) -> None:
+    volume = a_volume(attached_to=holder, state=state)
+    assert plan(volume) == ClaimPlan((), (), ((volume, volume.between),))
+    assert volume.between in ("it is busy", f"it is being detached from {holder or 'a machine'}")
+
+
+def test_a_volume_on_its_way_to_another_machine_is_left() -> None:
+    assert why(a_volume(attached_to="i-2", state=AttachmentState.ATTACHING)) == {"vol-a": "it is being attached to i-2"}
+    assert why(a_volume(state=AttachmentState.ATTACHING)) == {"vol-a": "it is being attached to a machine"}
+
+
+@pytest.mark.parametrize("state", AttachmentState)
+def test_a_volume_that_is_not_detached_from_us_yet_keeps_others_of_its_cluster_away(state: AttachmentState) -> None:
+    reasons = why(a_volume(attached_to="i-1", state=state), a_volume("vol-b", member="b"))
+    assert reasons == {"vol-a": "already ours", "vol-b": "this machine already holds a member of main"}
+
+
+def test_one_who_would_not_take_a_volume_does_not_wait_for_it() -> None:
+    leaving = a_volume("vol-b", member="b", attached_to="i-2", state=AttachmentState.DETACHING)
+    assert why(a_volume(attached_to="i-1"), leaving)["vol-b"] == "this machine already holds a member of main"
+    assert why(replace(leaving, zone="far"), zonal=True) == {"vol-b": "in zone far, this machine is in local"}
 
 
 def test_main_comes_before_events() -> None:
@@ -82,11 +112,11 @@ def test_while_a_volume_that_nobody_can_place_is_being_let_go_none_is_taken() ->
 
 
 volumes = st.builds(
-    lambda number, member, key, holder, zone: a_volume(
-        f"vol-{number}", member=member, etcd_cluster=key, attached_to=holder, zone=zone
+    lambda number, member, key, holder, zone, state: a_volume(
+        f"vol-{number}", member=member, etcd_cluster=key, attached_to=holder, zone=zone, state=state
     ),
     st.integers(0, 99), st.sampled_from("abcz"), st.sampled_from(["main", "events", "x"]),
-    st.sampled_from([None, "i-1", "i-2"]), st.sampled_from(["local", "far"]),
+    st.sampled_from([None, "i-1", "i-2"]), st.sampled_from(["local", "far"]), st.sampled_from(AttachmentState),
 )  # fmt: skip
 
 
@@ -95,11 +125,12 @@ def test_every_volume_is_either_reached_for_or_left_with_a_reason_whatever_the_o
     observed: list[Volume], zonal: bool, random: object
 ) -> None:
     found = plan_claims(observed, ME, MAIN, zonal=zonal)
-    assert sorted(each.id for each in (*found.attach, *(one for one, _ in found.leave))) == sorted(
+    others = (*found.leave, *found.wait)
+    assert sorted(each.id for each in (*found.attach, *(one for one, _ in others))) == sorted(
         each.id for each in observed
     )
-    assert all(text for _, text in found.leave)
-    assert all(each.attached_to is None for each in found.attach)
+    assert all(text for _, text in others)
+    assert all(each.is_free for each in found.attach)
     held = {each.etcd_cluster for each in observed if each.attached_to == ME.id}
     assert not held & {each.etcd_cluster for each in found.attach}
     shuffled = list(observed)

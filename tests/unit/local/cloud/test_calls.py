@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from builders.volumes import a_volume
 from protokube.errors import InvalidRequest
-from protokube.local.cloud.calls import answer, machine_document, read_volume
+from protokube.local.cloud.calls import answer, machine_document, read_volume, volume_document
 from protokube.providers.machines import Machine
 from protokube.providers.machines.local import decode_machine
+from protokube.providers.volumes import AttachmentState
+from protokube.providers.volumes.local import decode_volume
 
 A_VOLUME = {"zone": "local", "etcd_cluster": "main", "member": "a", "members": ["a", "b"], "size": 4096}
 
@@ -61,6 +65,18 @@ def test_an_agent_of_before_external_addresses_gets_no_field_that_it_does_not_kn
     assert machine_document(plain).keys() == {"id", "name", "zone", "address", "group", "master"}
     for machine in (plain, replace(plain, external="203.0.113.1")):
         assert decode_machine(machine_document(machine)) == machine
+
+
+def test_an_agent_of_before_states_of_an_attachment_gets_one_only_while_it_is_not_settled() -> None:
+    plain = a_volume("vol-1")
+
+    assert "state" not in volume_document(plain)
+    for volume in (plain, *(replace(plain, attached_to="m-1", state=each) for each in AttachmentState)):
+        assert decode_volume(json.loads(json.dumps(volume_document(volume)))) == volume
+
+
+def test_a_volume_in_a_state_that_only_a_newer_daemon_knows_is_not_free() -> None:
+    assert not decode_volume({**volume_document(a_volume("vol-1")), "state": "being moved"}).is_free
 
 
 def test_something_that_is_no_volume_at_all_is_refused() -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from builders.volumes import a_volume
 from protokube.errors import Refused, TryLater
 from protokube.providers.clients.memory import MemoryCloud
 from protokube.providers.machines import Machine
-from protokube.providers.volumes import VolumeTaken
+from protokube.providers.volumes import AttachmentState, VolumeTaken
+from protokube.providers.volumes.memory import MemoryVolumePool
 
 
 def a_machine(name: str, zone: str = "local") -> Machine:
@@ -139,6 +142,39 @@ def test_every_call_is_counted_and_only_changes_count_as_changes() -> None:
 
     assert cloud.calls["list_volumes"] == cloud.calls["attach"] == 3
     assert cloud.changes == before + 3
+
+
+def test_a_volume_that_is_detached_slowly_is_nobody_elses_until_that_is_finished() -> None:
+    cloud = MemoryCloud(a_volume("vol-1"), machines=[a_machine("i-left"), a_machine("i-right")])
+    left, right = cloud.seen_from("i-left"), cloud.seen_from("i-right")
+    left.attach("vol-1")
+    cloud.detaches_slowly = True
+    left.release("vol-1")
+
+    for each in (left, right):
+        with pytest.raises(TryLater, match="it is being detached from i-left"):
+            each.attach("vol-1")
+    with pytest.raises(Refused, match="is attached, so it is not deleted"):
+        MemoryVolumePool(cloud).delete("vol-1")
+    cloud.finish_detaching()
+    assert left.list_volumes() == [a_volume("vol-1")]
+    right.attach("vol-1")
+    right.release("vol-1")
+    assert left.list_volumes() == [a_volume("vol-1")]
+
+
+@pytest.mark.parametrize(
+    ("state", "why"),
+    [(AttachmentState.DETACHING, "it is being detached from a machine"), (AttachmentState.BUSY, "it is busy"),
+     (AttachmentState.ATTACHING, "it is being attached to a machine")],
+)  # fmt: skip
+def test_a_volume_that_is_attached_to_nobody_and_not_settled_is_not_free(state: AttachmentState, why: str) -> None:
+    cloud = MemoryCloud(replace(a_volume("vol-1"), state=state), machines=[a_machine("i-1")])
+
+    with pytest.raises(TryLater, match=why):
+        cloud.seen_from("i-1").attach("vol-1")
+    with pytest.raises(TryLater, match=f"vol-1 is not deleted yet: {why}"):
+        MemoryVolumePool(cloud).delete("vol-1")
 
 
 def test_a_machine_nobody_added_is_refused() -> None:
