@@ -15,6 +15,7 @@ import pytest
 from hypothesis import settings
 
 from builders.examples import FAST
+from leaks import pytest_runtest_setup, pytest_runtest_teardown  # noqa: F401  hooks
 from protokube.host.mounts import mounts
 from protokube.store import memory
 
