@@ -15,6 +15,7 @@ import pytest
 from hypothesis import settings
 
 from builders.examples import FAST
+from leaks import pytest_runtest_setup, pytest_runtest_teardown  # noqa: F401  hooks
 from protokube.host.mounts import mounts
 from protokube.store import memory
 
@@ -65,7 +66,13 @@ def unmeasured() -> Iterator[None]:
 
 
 TESTS = Path(__file__).parent
-LONG = [f"test_{name}.py" for name in ("wiped", "failover", "faults", "etcd_certificates", "dns_faults", "split_brain")]
+LONG = [
+    f"test_{name}.py"
+    for name in (
+        "wiped", "failover", "faults", "etcd_certificates", "dns_faults", "rollout", "full_etcd", "etcd_fatal_messages",
+        "older_copies", "split_brain",
+    )
+]  # fmt: skip
 """They begin first, in this order: a long file that begins last is waited for by everybody."""
 TIERS = ("scenarios", "conformance", "process", "unit", "golden")
 LIMITS = {"unit": 120, "golden": 120, "process": 300, "scenarios": 600, "conformance": 600, "host": 600, "e2e": 1800}

@@ -31,6 +31,17 @@ def is_silent(connection: socket.socket) -> None:
     """It has the request and never answers."""
 
 
+class Late:
+    """It answers, but not before it is told to."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer, self.go_on = answer, threading.Event()
+
+    def __call__(self, connection: socket.socket) -> None:
+        self.go_on.wait()
+        self._answer(connection)
+
+
 def drips(connection: socket.socket) -> None:
     """A byte now and then, for ever."""
     try:
@@ -57,6 +68,11 @@ class Gateway:
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self._server.getsockname()[1]}"
+
+    @property
+    def connected(self) -> int:
+        """Connections that neither side has closed."""
+        return sum(each.is_alive() for each in self._threads)
 
     def hang_up(self) -> None:
         """Drop every connection, as a restart does, and go on listening."""

@@ -122,12 +122,15 @@ def serving(mirror: Mirror) -> Iterator[Mirror]:
         thread.join()
 
 
-_taken: list[socket.socket] = []
-
-
-def dead_url() -> str:
-    """Where nobody listens: a port that is taken, so that nobody else can."""
+def _taken() -> socket.socket:
     taken = socket.socket()
     taken.bind(("127.0.0.1", 0))
-    _taken.append(taken)
-    return f"http://127.0.0.1:{taken.getsockname()[1]}"
+    return taken
+
+
+_TAKEN = (_taken(), _taken())
+
+
+def dead_url(number: int = 0) -> str:
+    """Where nobody listens, one of two: a port that is taken for as long as this process lives, so that nobody can."""
+    return f"http://127.0.0.1:{_TAKEN[number].getsockname()[1]}"

@@ -39,6 +39,15 @@ def machine(empty_root: Path, pyz: Path, tmp_path: Path) -> EmptyMachine:
     return EmptyMachine.boot(empty_root, tmp_path / "machine", pyz)
 
 
+@pytest.fixture(scope="session")
+def whole_machine(empty_root: Path, pyz: Path, tmp_path_factory: pytest.TempPathFactory) -> EmptyMachine:
+    """A machine on which the whole protokube was unpacked once, for tests that only start it again."""
+    machine = EmptyMachine.boot(empty_root, tmp_path_factory.mktemp("whole") / "machine", pyz)
+    ran = machine.run(PYZ, "--version", HOME="/root")
+    assert ran.returncode == 0, ran.stderr
+    return machine
+
+
 @pytest.fixture
 def new_machine(empty_root: Path, small_pyz: Path, tmp_path: Path) -> EmptyMachine:
     """A machine nobody has used yet."""

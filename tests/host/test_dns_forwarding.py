@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fakes.event_loops import end_tasks, settle
 from fakes.name_servers import ZONE, Kept
 from protokube.local.dns import forward
 from protokube.local.dns.forward import Forwarder, answers, question_end
@@ -136,9 +137,16 @@ def test_silence_of_all_is_logged_once_and_so_is_their_return(tmp_path: Path, ca
 def test_only_so_many_questions_are_under_way_at_once(tmp_path: Path) -> None:
     async def story() -> None:
         async with servers(tmp_path, lambda _: None) as (forwarder, (server,)):
-            asking = [forwarder.ask(QUERY.to_wire(), tcp=False) for _ in range(forward.MOST + 20)]
-            assert set(await asyncio.gather(*asking)) == {None}
+            forwarder.seconds = 60.0  # none gives up before the last one was sent
+            asking = [asyncio.create_task(forwarder.ask(QUERY.to_wire(), tcp=False)) for _ in range(forward.MOST + 20)]
+            async with asyncio.timeout(60):
+                while len(server.asked) < forward.MOST:
+                    await asyncio.sleep(0.01)
+            await settle()
+            assert [each.done() for each in asking] == [False] * forward.MOST + [True] * 20
+            assert {each.result() for each in asking[forward.MOST :]} == {None}
             assert len(server.asked) == forward.MOST
+            await end_tasks(cancel=True)
 
     asyncio.run(story())
 

@@ -238,6 +238,7 @@ def test_of_a_holder_that_runs_while_it_is_cut_off_every_acknowledged_write_is_t
     kept = new.do("read_numbers", "numbers").split()
     assert kept[: last + 1] == [f"{number:08d}" for number in range(last + 1)]
     assert len(kept) <= last + 2  # the one under way may be there, nothing beyond it
+    old.end()  # its device stays bound for as long as it has the file open
     new.end()
     disks.detach(anywhere, patience=10)
     assert check_file_system(anywhere) == ""

@@ -82,17 +82,17 @@ class TestOneFile:
         assert "Usage: " in out
         assert err == ""
 
-    def test_it_completes_a_spec_there_as_the_installed_command_does_here(self, machine: EmptyMachine) -> None:
+    def test_it_completes_a_spec_there_as_the_installed_command_does_here(self, whole_machine: EmptyMachine) -> None:
         example = REPOSITORY / "examples" / "minimal.yaml"
-        shutil.copy(example, machine.seen_from_outside("/root"))
+        shutil.copy(example, whole_machine.seen_from_outside("/root"))
         here = [sys.executable, "-m", "protokube", "complete", str(example)]
 
-        out, _ = protokube(machine, "complete", "/root/minimal.yaml")
+        out, _ = protokube(whole_machine, "complete", "/root/minimal.yaml")
 
         assert out == subprocess.run(here, capture_output=True, text=True, check=True).stdout
 
-    def test_the_exit_code_is_the_one_of_the_command(self, machine: EmptyMachine) -> None:
-        assert machine.run(PYZ, "no-such-command", HOME="/root").returncode == 2
+    def test_the_exit_code_is_the_one_of_the_command(self, whole_machine: EmptyMachine) -> None:
+        assert whole_machine.run(PYZ, "no-such-command", HOME="/root").returncode == 2
 
     def test_it_brings_the_compiled_yaml_reader(self, used_machine: EmptyMachine) -> None:
         inside = f"{CACHE}/{unpacked(used_machine).name}"

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from protokube.agent.round import Round
 from protokube.host import metrics
 
 
-def serve(address: str) -> Callable[[Round, float], None]:
-    """Serve metrics at HOST:PORT; returns the function to call after each round."""
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Metrics that can be read."""
+
+    after: Callable[[Round, float], None]
+    """To be called after each round."""
+    close: Callable[[], None]
+
+
+def serve(address: str) -> Served:
+    """Serve metrics at HOST:PORT."""
     from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
     registry = CollectorRegistry()
@@ -36,5 +46,4 @@ def serve(address: str) -> Callable[[Round, float], None]:
                 epoch.labels(disk.name, disk.volume).set(disk.listed.epoch)
         elected.set(round_.edges.presence.elected())
 
-    metrics.serve(registry, address)
-    return after
+    return Served(after, metrics.serve(registry, address))

@@ -149,7 +149,7 @@ def serve_metrics(place: str) -> Callable[[Round, float], None] | None:
     from protokube.errors import Refused
 
     try:
-        return serve(place)
+        return serve(place).after
     except Refused as why:
         logging.getLogger("protokube.agent").warning("going on without metrics: %s", why.message)
         return None

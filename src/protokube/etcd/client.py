@@ -20,6 +20,7 @@ from protokube.etcd.deadline import Deadline
 from protokube.etcd.dial import Target
 from protokube.etcd.faults import Cause, Code, Fault, fault_in, unanswered
 from protokube.etcd.hashkv import hash_at
+from protokube.etcd.idle import IdleWires
 from protokube.etcd.messages import to_wire
 from protokube.etcd.tls import Contexts, TlsFiles, Trust
 from protokube.etcd.wire import NoAnswer, Wire
@@ -29,8 +30,6 @@ log = logging.getLogger("protokube.etcd")
 T = TypeVar("T")
 Ask = Callable[[str, Mapping[str, Any] | None], Any]
 """Post a JSON document to a path of one member; without one, get."""
-MOST_IDLE = 4
-"""Idle connections kept for each member."""
 REACHED = 0.5
 """Connect timeout in seconds, for a member on this machine."""
 LEAST, MORE = 0.1, 3.0
@@ -49,7 +48,7 @@ class GatewayEtcd:
         self._trust = Trust(tls) if tls else None
         self._timeout = timeout
         self._order = list(self._targets)
-        self._idle: dict[str, list[Wire]] = {name: [] for name in self._targets}
+        self._idle = IdleWires(self._targets)
 
     def members(self) -> Sequence[Listed]:
         def read(ask: Ask) -> Sequence[Listed]:
@@ -74,7 +73,7 @@ class GatewayEtcd:
             wire = self._wire(endpoint, Deadline.after(REACHED))
         except NoAnswer:
             return False
-        self._idle[endpoint].append(wire)
+        self._idle.give(endpoint, wire)
         return True
 
     def survey(self, seconds: float, unlikely: str = "") -> Mapping[str, Status]:
@@ -178,10 +177,8 @@ class GatewayEtcd:
         return tuple(messages.key_value(each) for each in reply.get("kvs", ()))
 
     def close(self) -> None:
-        """Close the idle connections. The client may be used again afterwards."""
-        for idle in self._idle.values():
-            while idle:
-                idle.pop().close()
+        """Close the idle connections. A call after this, or one still under way, closes its own."""
+        self._idle.close()
 
     def _anywhere(self, doing: str, work: Callable[[Ask], T], timeout: float | None = None) -> T:
         """Try one member after the other until one answers; for idempotent requests."""
@@ -259,10 +256,7 @@ class GatewayEtcd:
         except BaseException:
             wire.close()
             raise
-        if len(self._idle[name]) < MOST_IDLE:
-            self._idle[name].append(wire)
-        else:
-            wire.close()
+        self._idle.give(name, wire)
         if fault := fault_in(status, document):
             raise fault
         return document
@@ -271,14 +265,7 @@ class GatewayEtcd:
         """An idle connection that is still open and uses the current certificates, or a new one."""
         contexts = self._contexts()
         context = contexts.gateway if contexts else None
-        while True:
-            try:
-                wire = self._idle[name].pop()
-            except IndexError:
-                return Wire(self._targets[name], context, deadline)
-            if wire.context is context and wire.idle():
-                return wire
-            wire.close()
+        return self._idle.take(name, context) or Wire(self._targets[name], context, deadline)
 
     def _contexts(self) -> Contexts | None:
         return self._trust.contexts() if self._trust else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from clusters.scenario.cluster import Stage
 from clusters.scenario.copies import DiskCopy
 from clusters.scenario.host import Host
@@ -69,7 +71,7 @@ def refusals(stage: Stage) -> set[str]:
 def asides(stage: Stage, member: str) -> list[str]:
     folder = stage.platters[stage.volume_of(member)].folder
     assert folder is not None
-    return sorted(each.name for each in folder.glob("**/*.aside-*"))
+    return sorted(name for _, folders, files in os.walk(folder) for name in (*folders, *files) if ".aside-" in name)
 
 
 def started_old(stage: Stage) -> list[str]:

@@ -45,9 +45,9 @@ class Zone:
         return [record for record in self.provider.list_records() if record not in self.always_there]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Running]]:
-    """Servers that run until the tests are over, started when first asked for."""
+    """Servers that run until the tests of a file are over, started when first asked for."""
     running: dict[str, Running] = {}
     with ExitStack() as stack:
 
@@ -61,7 +61,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str]
         yield get
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def route53() -> Iterator[Route53Server]:
     with pytest.MonkeyPatch.context() as settings:
         for name in list(os.environ):

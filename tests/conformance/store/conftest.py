@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from fsspec.asyn import get_loop
 
 from conformance.store.bad_server import BadServer
 from conformance.store.crew import Crew
@@ -29,6 +30,8 @@ SHARED = ("file", "s3", "gs")
 
 _NUMBERS = itertools.count(1)
 
+get_loop()  # one for the whole process, whoever asks for it first
+
 
 @pytest.fixture(autouse=True)
 def calm_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,14 +43,14 @@ def calm_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def moto() -> Iterator[MotoS3]:
     with pytest.MonkeyPatch.context() as settings, MotoS3("bucket") as server:
         settings.setenv("MOTO_S3_DEFAULT_MAX_KEYS", str(PAGE))
         yield server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def gcs() -> Iterator[FakeGcs]:
     with FakeGcs("bucket") as server:
         yield server
@@ -85,7 +88,7 @@ def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Pl
     return found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def connections() -> Iterator[dict[tuple[str, str], Bucket]]:
     """Buckets that stay connected from test to test: setting a client up takes longer than most tests."""
     made: dict[tuple[str, str], Bucket] = {}

@@ -31,12 +31,12 @@ def test_rounds_waits_epochs_and_the_office_are_told(stage: Stage) -> None:
     stage.run(15)
     host = next(each for each in stage.hosts.values() if each.presence.elected())
     port = free_port()
-    after = serve(f"127.0.0.1:{port}")
+    served = serve(f"127.0.0.1:{port}")
     stage.cloud.down = True
     for _ in range(2):
         round_ = stage.round(host)
         assert round_ is not None
-        after(round_, 0.002)
+        served.after(round_, 0.002)
     with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
         text = answer.read().decode()
     assert "protokube_rounds_total 2.0" in text
@@ -45,12 +45,13 @@ def test_rounds_waits_epochs_and_the_office_are_told(stage: Stage) -> None:
     stage.cloud.down = False
     round_ = stage.round(host)
     assert round_ is not None
-    after(round_, 0.002)
+    served.after(round_, 0.002)
     with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
         text = answer.read().decode()
     member = stage.volume_of("a")
     assert f'protokube_volume_epoch{{member="main/a",volume="{member}"}} 1.0' in text
     assert "protokube_waiting{" not in text
+    served.close()
 
 
 @pytest.mark.parametrize("address", ["3990", "localhost", "host:port", ":", "127.0.0.1:99999", "127.0.0.1:²"])

@@ -206,7 +206,7 @@ def test_a_dead_mirror_is_left_for_the_next_and_asked_no_more(tmp_path: Path, se
 
 
 def test_without_any_mirror_that_answers_the_other_ways_are_told(tmp_path: Path) -> None:
-    one, two = dead_url(), dead_url()
+    one, two = dead_url(0), dead_url(1)
     error = refused(tmp_path, one, two)
 
     assert isinstance(error, TryLater)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from clusters.daemon import until
-from fakes.etcd_gateways import Answer, Gateway, drips, fails, hangs_up, is_silent, says
+from fakes.etcd_gateways import Answer, Gateway, Late, drips, fails, hangs_up, is_silent, says
 from fakes.ports import kept_port
 from protokube.errors import Refused, TryLater
 from protokube.etcd.client import GatewayEtcd
@@ -255,6 +255,26 @@ def test_a_survey_waits_its_time_for_the_others(far: Far) -> None:
     assert client.survey(1.0, unlikely="a").keys() == {"a", "b"}
 
     assert time.monotonic() - started >= 1.0
+
+
+def test_a_call_that_ends_after_the_client_was_closed_leaves_no_connection_open(far: Far) -> None:
+    late = Late(STATUS)
+    client = far.client(STATUS, late)
+    assert list(client.survey(60, unlikely="b")) == ["a"]
+    until(lambda: far.request_counts() == [1, 1])
+
+    client.close()
+    late.go_on.set()
+
+    until(lambda: not sum(each.connected for each in far.gateways.values()))
+
+
+def test_a_closed_client_may_be_used_again_and_keeps_nothing_open(far: Far) -> None:
+    client = far.client(KEYS)
+    client.close()
+
+    assert [each.value for each in client.read("k")] == ["v"]
+    until(lambda: not far.gateways["a"].connected)
 
 
 def test_after_a_survey_calls_begin_with_a_member_that_answered(far: Far) -> None:

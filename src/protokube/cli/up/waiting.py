@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from protokube.cli.shared.cluster_view import waits
@@ -86,17 +87,18 @@ def await_nodes(progress: Progress, paths: Paths, count: int, timeout: float) ->
     api, end = kube_api(paths, patience=5.0), time.monotonic() + timeout
     assert api is not None
     ready = 0
-    while ready < count:
-        try:
-            nodes = api.get("/api/v1/nodes")["items"]
-            ready = sum(is_ready(each) for each in nodes)
-            saw = f"{ready} of {count} nodes ready"
-        except (TryLater, Refused) as why:
-            saw = why.message
-        if time.monotonic() > end:
-            raise TryLater(f"not all nodes are ready after {timeout:.0f} s", saw=saw, hint="kubectl describe nodes")
-        progress.say(saw)
-        time.sleep(0.2)
+    with closing(api):
+        while ready < count:
+            try:
+                nodes = api.get("/api/v1/nodes")["items"]
+                ready = sum(is_ready(each) for each in nodes)
+                saw = f"{ready} of {count} nodes ready"
+            except (TryLater, Refused) as why:
+                saw = why.message
+            if time.monotonic() > end:
+                raise TryLater(f"not all nodes are ready after {timeout:.0f} s", saw=saw, hint="kubectl describe nodes")
+            progress.say(saw)
+            time.sleep(0.2)
     return ready
 
 

@@ -45,22 +45,24 @@ def who_has(numbers: Collection[tuple[int, int]]) -> Sequence[MountedAt]:
     """Every mount of these devices, once for each mount namespace."""
     if not numbers:
         return []
+    wanted = [f" {major}:{minor} " for major, minor in numbers]
     found: list[MountedAt] = []
     for pid in one_process_of_each_namespace():
         with suppress(OSError):  # it ended meanwhile
             table = Path(f"/proc/{pid}/mountinfo").read_text()
-            found += [mount for mount in read_table(pid, table) if mount.number in numbers]
+            if any(each in table for each in wanted):  # most tables have none: asked while a host is waited for
+                found += [mount for mount in read_table(pid, table) if mount.number in numbers]
     return found
 
 
 def one_process_of_each_namespace() -> Iterator[int]:
-    seen: set[Path] = set()
-    for process in Path("/proc").glob("[0-9]*"):
+    seen: set[str] = set()
+    for process in filter(str.isdecimal, os.listdir("/proc")):  # noqa: PTH208  there may be thousands
         with suppress(OSError):
-            namespace = (process / "ns/mnt").readlink()
+            namespace = os.readlink(f"/proc/{process}/ns/mnt")  # noqa: PTH115
             if namespace not in seen:
                 seen.add(namespace)
-                yield int(process.name)
+                yield int(process)
 
 
 def read_table(pid: int, table: str) -> Iterator[MountedAt]:

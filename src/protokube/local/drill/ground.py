@@ -10,7 +10,7 @@ import os
 import secrets
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -112,20 +112,20 @@ class LocalGround:
     def writing(self, view: ClusterView, key: str) -> Iterator[WriteSession]:
         endpoints = {each.name: each.url for each in view.members if each.key == key}
         files = client_files.etcd_tls(self.paths)
-        etcd = GatewayEtcd(endpoints, files, timeout=WRITE_SECONDS)
-        reader = GatewayEtcd(endpoints, files, timeout=READ_SECONDS)
-        lease, drill = reader.grant(LEASE), secrets.token_hex(4)
-        try:
-            with (
-                Writer(etcd, f"{PREFIX}{drill}/", lease=lease) as writer,
-                api_writing.writing(self.paths, drill) as api,
-            ):
-                yield _WriteSession(writer, reader, api)
-        finally:
-            with suppress(ProtokubeError):  # the lease expires by itself; a failed drill is reported elsewhere
-                reader.revoke(lease)
-            etcd.close()
-            reader.close()
+        with (
+            closing(GatewayEtcd(endpoints, files, timeout=WRITE_SECONDS)) as etcd,
+            closing(GatewayEtcd(endpoints, files, timeout=READ_SECONDS)) as reader,
+        ):
+            lease, drill = reader.grant(LEASE), secrets.token_hex(4)
+            try:
+                with (
+                    Writer(etcd, f"{PREFIX}{drill}/", lease=lease) as writer,
+                    api_writing.writing(self.paths, drill) as api,
+                ):
+                    yield _WriteSession(writer, reader, api)
+            finally:
+                with suppress(ProtokubeError):  # the lease expires by itself; a failed drill is reported elsewhere
+                    reader.revoke(lease)
 
     def old_host(self, host: HostView, client_port: int) -> OldHost:
         return _LocalOldHost(host, client_port, self.paths)

@@ -6,6 +6,7 @@ bound, so a look takes two seconds at the most, however broken the cluster is.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -48,6 +49,7 @@ class Looker:
         self.paths = paths
         self.cloud = LocalClient(paths.admin_socket, patience=sources.PATIENCE)
         self._clients: dict[tuple[str, str], GatewayEtcd] = {}
+        self._closed, self._lock = False, threading.Lock()
         self._pool = ThreadPoolExecutor(MOST_AT_ONCE)
         self._asked: dict[MemberView, Future[MemberView]] = {}
         """Members that have not answered yet."""
@@ -60,8 +62,10 @@ class Looker:
 
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
-        for client in self._clients.values():
-            client.close()
+        with self._lock:  # members are still being asked, in threads that nobody waits for
+            self._closed = True
+            for client in self._clients.values():
+                client.close()
 
     def look(self, patience: float = PATIENCE) -> ClusterView:
         """One look; a member that does not answer within `patience` is asked on, for the next one."""
@@ -133,9 +137,12 @@ class Looker:
         return replace(member, healthy=True, listed=listed)
 
     def _client(self, name: str, url: str) -> GatewayEtcd:
-        if (name, url) not in self._clients:
-            self._clients[name, url] = GatewayEtcd({name: url}, client_files.etcd_tls(self.paths), timeout=SECONDS)
-        return self._clients[name, url]
+        with self._lock:
+            if (name, url) not in self._clients:
+                self._clients[name, url] = GatewayEtcd({name: url}, client_files.etcd_tls(self.paths), timeout=SECONDS)
+                if self._closed:
+                    self._clients[name, url].close()  # it keeps no connection
+            return self._clients[name, url]
 
 
 def unasked(member: MemberView) -> MemberView:

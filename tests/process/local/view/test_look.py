@@ -5,12 +5,14 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from builders.certificates import write_certificates
 from builders.view import (
     CLUSTER,
     FakeCloud,
@@ -22,6 +24,8 @@ from builders.view import (
     cloud_rows,
     write_state,
 )
+from clusters.daemon import until
+from fakes.etcd_gateways import Gateway, Late, says
 from protokube.local.base.db import Database, KeptRecords
 from protokube.local.base.paths import Paths
 from protokube.local.cloud.host_registry import HostRegistry
@@ -147,6 +151,20 @@ def test_a_host_began_when_its_first_process_did() -> None:
 def member(**changes: Any) -> MemberView:
     told = MemberView(member="main/a", name="etcd-a", dns_name="etcd-a.internal.dev", volume="vol-1", host="master-0")
     return replace(told, **changes)
+
+
+def test_a_member_that_answers_after_the_look_has_ended_leaves_no_connection_open(state: Path) -> None:
+    paths = write_state(state, a_view())
+    told = {"authority": "ca", "organizations": [], "commonName": "operator", "names": [], "usages": ["client auth"]}
+    write_certificates(paths.client, {"client": told})
+    late = Late(says({"header": {"cluster_id": "1", "member_id": "2", "revision": "7"}, "leader": "2"}))
+    with closing(Gateway(late)) as etcd:
+        with Looker(paths) as looker:
+            looker.answers([member(url=etcd.url)], patience=0.05)
+            until(lambda: etcd.requests)
+        late.go_on.set()
+
+        until(lambda: not etcd.connected)
 
 
 def test_a_member_that_cannot_be_asked_says_why(state: Path) -> None:
