@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from protokube.local.accepting import OlderCopy, RepairedDisk
-    from protokube.local.view.cluster import ClusterView
-    from protokube.local.view.values import DiskView, MemberView
+    from protokube.view.cluster import ClusterView
+    from protokube.view.values import DiskView, MemberView
 
 
 @click.group()

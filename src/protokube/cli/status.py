@@ -14,7 +14,7 @@ from protokube.errors import ExitCode
 
 if TYPE_CHECKING:
     from protokube.cli.shared.screen import Screen
-    from protokube.local.view.cluster import ClusterView
+    from protokube.view.cluster import ClusterView
 
 PATIENCE = 5.0
 """Seconds for which the same need for a person must last before `--wait` gives up; others pass by themselves."""
@@ -64,7 +64,7 @@ def status(cluster: str | None, wait: bool, timeout: float, output: str) -> int:
 def stay(views: Iterable[ClusterView], screen: Screen) -> ClusterView:
     """Show changes until the cluster is ready, or a person has been needed for PATIENCE; return the last view."""
     from protokube.cli.render.status import outcome, render_changes, render_status
-    from protokube.local.view.cluster import Standing
+    from protokube.view.cluster import Standing
 
     before: ClusterView | None = None
     standing = Standing()

@@ -7,11 +7,11 @@ from protokube.config.dnscontroller import KEY_SECRET
 from protokube.errors import TryLater
 from protokube.local.base import client_files
 from protokube.local.base.paths import Paths
-from protokube.local.view.cluster import ClusterView
 from protokube.providers import catalog
 from protokube.providers.clients.local import LocalClient
 from protokube.providers.dns.keyfile import read_key
 from protokube.store import layout
+from protokube.view.cluster import ClusterView
 
 LOOPBACK = "127.0.0.1"
 

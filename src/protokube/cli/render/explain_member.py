@@ -5,8 +5,8 @@ from __future__ import annotations
 from protokube.cli.render.facts import Explanation, about, find, for_a_person, names_of, sentences
 from protokube.cli.render.status import host_state, member_state, phase_state
 from protokube.cli.render.table import size
-from protokube.local.view.cluster import ClusterView
-from protokube.local.view.next import next_for_member
+from protokube.view.cluster import ClusterView
+from protokube.view.next import next_for_member
 
 
 def explain_member(view: ClusterView, name: str) -> Explanation:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from protokube.cli.render.facts import Explanation, about, find, for_a_person, names_of, sentences
-from protokube.local.view.cluster import ClusterView
-from protokube.local.view.next import next_for_record
-from protokube.local.view.values import MemberView
 from protokube.records.member import read_claim
+from protokube.view.cluster import ClusterView
+from protokube.view.next import next_for_record
+from protokube.view.values import MemberView
 
 
 def explain_record(view: ClusterView, name: str) -> Explanation:

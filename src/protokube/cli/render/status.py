@@ -6,14 +6,14 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from protokube.agent.report import Note
 from protokube.cli.render.table import lasting, several, size, table
 from protokube.errors import ExitCode
 from protokube.launch.rollout import State
-from protokube.local.view.cluster import ClusterView
-from protokube.local.view.seen import AgentNote
-from protokube.local.view.values import AgentView, DiskView, HostView, MemberView
 from protokube.members import alarms
+from protokube.notes import Note
+from protokube.view.cluster import ClusterView
+from protokube.view.seen import AgentNote
+from protokube.view.values import AgentView, DiskView, HostView, MemberView
 
 T = TypeVar("T")
 PERSON = "needs a person:"

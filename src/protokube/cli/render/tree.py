@@ -8,10 +8,10 @@ from typing import Any
 
 from protokube.cli.render.status import outcome, state
 from protokube.launch.rollout import Rollout
-from protokube.local.view.cluster import ClusterView
-from protokube.local.view.seen import AgentNote
-from protokube.local.view.values import AgentView, DiskView, HostView, MemberView
 from protokube.records import Record
+from protokube.view.cluster import ClusterView
+from protokube.view.seen import AgentNote
+from protokube.view.values import AgentView, DiskView, HostView, MemberView
 
 Tree = dict[str, Any]
 

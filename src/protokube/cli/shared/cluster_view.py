@@ -16,7 +16,7 @@ from protokube.errors import Refused
 
 if TYPE_CHECKING:
     from protokube.local.base.paths import Paths
-    from protokube.local.view.cluster import ClusterView
+    from protokube.view.cluster import ClusterView
 
 Decorated = Callable[..., Any]
 EVERY = 0.25

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from protokube.local.drill.values import Milestone
-from protokube.local.view.cluster import ClusterView
-from protokube.local.view.values import DiskView, HostView, MemberView
+from protokube.view.cluster import ClusterView
+from protokube.view.values import DiskView, HostView, MemberView
 
 API = "api"
 

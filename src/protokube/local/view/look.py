@@ -20,13 +20,13 @@ from protokube.launch.machine import MasterConfig
 from protokube.local.base import client_files
 from protokube.local.base.paths import Paths
 from protokube.local.view import sources
-from protokube.local.view.cluster import ClusterView
-from protokube.local.view.values import AgentView, DiskView, HostView, MemberView
 from protokube.members.alarms import meaning
 from protokube.members.generation import Generation
 from protokube.members.phases import OWN, Phase, from_text, phase_of
 from protokube.members.unused import TaggedVolume, spares
 from protokube.providers.clients.local import LocalClient
+from protokube.view.cluster import ClusterView
+from protokube.view.values import AgentView, DiskView, HostView, MemberView
 
 SECONDS = 0.8
 """For each of the two questions a member is asked."""

@@ -16,7 +16,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from protokube.agent.report import Note
 from protokube.errors import ProtokubeError
 from protokube.launch.machine import MasterConfig, from_tree
 from protokube.launch.revisions import read_rollout
@@ -27,13 +26,14 @@ from protokube.local.cloud.host_registry import HostRegistry
 from protokube.local.cloud.volumes import Volumes
 from protokube.local.host import hosts
 from protokube.local.outside.config import SETTING
-from protokube.local.view.values import ROUNDS_EVERY, AgentView, DaemonView, HostView, MountedVolumeView, OutsideView
 from protokube.members.generation import Generation, decode
 from protokube.members.older_copy import Figures, Older
+from protokube.notes import Note
 from protokube.providers.clients.local import LocalClient
 from protokube.records import Record
 from protokube.store import layout
 from protokube.store.file import FileStore
+from protokube.view.values import ROUNDS_EVERY, AgentView, DaemonView, HostView, MountedVolumeView, OutsideView
 
 PATIENCE = 1.0
 """Seconds for one answer of the cloud."""

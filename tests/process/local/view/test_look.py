@@ -27,12 +27,12 @@ from protokube.local.base.paths import Paths
 from protokube.local.cloud.host_registry import HostRegistry
 from protokube.local.cloud.volumes import Volumes
 from protokube.local.view import sources
-from protokube.local.view.cluster import ClusterView
 from protokube.local.view.look import Looker, look
-from protokube.local.view.values import AgentView, DaemonView, MemberView
 from protokube.providers.clients.local import LocalClient
 from protokube.providers.volumes import Volume
 from protokube.records import Change, Record
+from protokube.view.cluster import ClusterView
+from protokube.view.values import AgentView, DaemonView, MemberView
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from protokube.local.drill.run_drill import choose, run_drill
 from protokube.local.drill.scripts import SCRIPTS
 from protokube.local.drill.values import DRILLS, OldHolder, Promises, Reached, Step, Timeline
 from protokube.local.drill.writer import Write, WriteLog, key_of, value_of
-from protokube.local.view.cluster import ClusterView
+from protokube.view.cluster import ClusterView
 
 BEFORE = a_view()
 AFTER = taken_over("a", 3)(dead(0)(BEFORE))

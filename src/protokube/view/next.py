@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from protokube.local.view.cluster import ClusterView
-from protokube.local.view.contradictions import contradictions
-from protokube.local.view.needs import keys
-from protokube.local.view.values import DiskView, HostView, MemberView, MountedVolumeView
 from protokube.members import alarms
 from protokube.members.alarms import AlarmKind
 from protokube.members.generation import FORMED
 from protokube.members.phases import Phase, from_text
+from protokube.view.cluster import ClusterView
+from protokube.view.contradictions import contradictions
+from protokube.view.needs import keys
+from protokube.view.values import DiskView, HostView, MemberView, MountedVolumeView
 
 
 class Way(Enum):

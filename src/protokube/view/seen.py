@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from protokube.agent.report import Note
 from protokube.launch.rollout import Rollout
-from protokube.local.view.values import AgentView, DaemonView, DiskView, HostView, MemberView, OutsideView
 from protokube.members.generation import Generation
 from protokube.members.lostquorum import quorum_of
 from protokube.members.start_values import Listed
+from protokube.notes import Note
 from protokube.records import Record
+from protokube.view.values import AgentView, DaemonView, DiskView, HostView, MemberView, OutsideView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

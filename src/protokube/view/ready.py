@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from protokube.agent.etcd import agreement
 from protokube.launch.rollout import State
-from protokube.local.view.contradictions import contradictions
-from protokube.local.view.seen import SeenCluster
-from protokube.local.view.values import MemberView
 from protokube.members.generation import FORMED
 from protokube.members.phases import Phase
+from protokube.notes import AGREEMENT
+from protokube.view.contradictions import contradictions
+from protokube.view.seen import SeenCluster
+from protokube.view.values import MemberView
 
 
 def lacks(view: SeenCluster) -> Iterator[str]:
@@ -58,7 +58,7 @@ def _silent(view: SeenCluster) -> Iterator[str]:
 
 def _alarms(view: SeenCluster) -> Iterator[str]:
     """The agents compare what the members hold: members that differ are not ready, however healthy each of them is."""
-    noted = [each.note for each in view.reported_needs if each.note.step == agreement.STEP]
+    noted = [each.note for each in view.reported_needs if each.note.step == AGREEMENT]
     yield from dict.fromkeys(f"{note.about}: {note.text}" for note in noted)
 
 

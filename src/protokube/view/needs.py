@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from protokube.agent.report import Note
-from protokube.local.view.seen import AgentNote, SeenCluster
 from protokube.members.lostquorum import quorum_lost
+from protokube.notes import Note
+from protokube.view.seen import AgentNote, SeenCluster
 
 NO_RECORD = "restore it from a backup of the state store; nothing is founded or replaced without it"
 

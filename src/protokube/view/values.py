@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from protokube.agent.report import Note
 from protokube.members.alarms import Alarm
 from protokube.members.older_copy import Older
 from protokube.members.start_values import Listed
+from protokube.notes import Note
 
 ROUNDS_EVERY = 10.0
 """Seconds between two rounds of an agent at the most, for a report that says nothing about the next one."""
