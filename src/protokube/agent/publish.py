@@ -28,6 +28,8 @@ EVERY = 1.0
 """Seconds between two looks at what is to be written."""
 ASKING = 1.0
 """Seconds that members have to answer."""
+FIRST = 10.0
+"""Seconds after the agent's start before it is heard: until then it may not have met the others, although they live."""
 HANGS = 180.0
 """Seconds after which a hanging write is reported."""
 PASSING = frozenset({"at", "round", "took", "nextWithin", "seconds", "since", "did", "jobs"})
@@ -61,21 +63,26 @@ class Publisher:
     def __init__(self, store: Store, etcd: Mapping[str, MaintainedEtcd], clock: Clock) -> None:
         self._store, self._etcd, self._clock = store, etcd, clock
         self._newest: Tree | None = None
+        self._began = clock.monotonic()
         self._recalled = False
         self._written: float | None = None
         """When the last write was tried, by the monotonic clock."""
         self._digest = ""
         """Of what the store holds; "" if that is not certain."""
         self._trouble = ""
+        self._without_quorum: float | None = None
+        """Since when no round saw a quorum, in seconds since 1970."""
 
     def offer(self, status: Tree) -> None:
         """The status of the round that just ended; nothing may change it any more."""
+        since = self._without_quorum if self._without_quorum is not None else status["at"]
+        self._without_quorum = since if status["live"] is None else None
         self._newest = status
 
     def work(self) -> float:
         """Write the newest status if that is due; returns the seconds until the next look."""
         status = self._newest
-        if status is not None:
+        if status is not None and self._clock.monotonic() - self._began >= FIRST:
             self._publish(status, layout.agent(status["cluster"], status["machine"]["id"]))
         return EVERY
 
@@ -109,7 +116,8 @@ class Publisher:
 
     def _record(self, status: Tree, digest: str) -> dict[str, Any]:
         answers = {key: to_tree(survey(each)) for key, each in self._etcd.items()}
-        return {**redacted(status), "digest": digest, "publishedWithin": MOST + LEAST, "etcd": answers}
+        more = {"digest": digest, "publishedWithin": MOST + LEAST, "withoutQuorumSince": self._without_quorum}
+        return {**redacted(status), **more, "etcd": answers}
 
 
 def encode(record: Tree) -> bytes:

@@ -42,6 +42,7 @@ def snapshot(round_: Round, *, number: int, took: float, pause: float) -> dict[s
         "jobs": [{"job": type(job).__name__, "seconds": round(took, 1)} for job, took in edges.disks.running()],
         "live": None if live is None else dict(sorted(live.items())),
         "names": names(round_),
+        "zone": edges.dns is not None and edges.zone_mode,
         "watched": {etcd.key: _watched(round_, etcd.key) for etcd in round_.wanted.etcd},
         "elected": edges.presence.elected(),
         "serving": me.id in (edges.presence.serving() or ()) if round_.wanted.components else None,

@@ -1,4 +1,4 @@
-"""A local cluster as one look saw it, with what follows from that: whether it is ready, and what needs a person."""
+"""A cluster as one look saw it, with what follows from that: whether it is ready, and what needs a person."""
 
 from __future__ import annotations
 

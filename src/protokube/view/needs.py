@@ -18,7 +18,7 @@ NO_RECORD = "restore it from a backup of the state store; nothing is founded or 
 
 def needs(view: SeenCluster) -> Iterator[AgentNote]:
     """In the order in which a person has to act."""
-    if not view.daemon.alive and not view.daemon.timed_out:
+    if view.daemon and not view.daemon.alive and not view.daemon.timed_out:
         yield _seen("cloud", "", "the local cloud does not run", "`protokube up` starts it and goes on with what runs")
     for key in keys(view):
         if view.generations.get(key) is None and has_begun(view, key):

@@ -18,7 +18,7 @@ from protokube.view.values import MemberView
 
 def lacks(view: SeenCluster) -> Iterator[str]:
     """In the order in which things come up."""
-    if not view.daemon.alive:
+    if view.daemon and not view.daemon.alive:
         state = "does not answer" if view.daemon.timed_out else "does not run"
         yield f"the local cloud {state}{f': {view.daemon.why}' if view.daemon.why else ''}"
     yield from _silent(view)
@@ -67,7 +67,9 @@ def _lacks_of_the_api(view: SeenCluster) -> Iterator[str]:
     living = {each.address for each in view.hosts if each.alive and not each.dead}
     for name in view.api_names[:1]:
         addresses = view.addresses(name)
-        if not addresses:
+        if not view.knows(name):
+            yield f"nothing is known of {name}: no elected master has reported it"
+        elif not addresses:
             yield f"{name} has no address yet"
         elif not living.intersection(addresses):
             yield f"{name} points at {', '.join(addresses)}, where no master lives"
@@ -88,7 +90,9 @@ def _lacks_of(view: SeenCluster, member: MemberView) -> Iterator[str]:
         yield f"{member.name} on {member.host} is still a learner"
     host = view.host(member.host)
     points_at = view.addresses(member.dns_name)
-    if host is not None and points_at != (host.address,):
+    if host is not None and not view.knows(member.dns_name):
+        yield f"nothing is known of {member.dns_name}: {host.name} has not confirmed it"
+    elif host is not None and points_at != (host.address,):
         yield f"{member.dns_name} points at {', '.join(points_at) or 'nothing'}, not at {host.name} ({host.address})"
 
 

@@ -15,7 +15,8 @@ def explain_record(view: ClusterView, name: str) -> Explanation:
     member = next((each for each in view.members if each.dns_name == found), None)
     addresses = view.addresses(found)
     ttl = next((each.ttl for each in view.records if each.name == found), None)
-    facts = [("value", ", ".join(addresses) or "none yet"), ("ttl", f"{ttl} s" if ttl is not None else "-")]
+    nothing = "none yet" if view.knows(found) else "not known"
+    facts = [("value", ", ".join(addresses) or nothing), ("ttl", f"{ttl} s" if ttl is not None else "-")]
     facts.append(("wanted by", _wanted_by(view, found, member)))
     claim = read_claim(view.records, found)
     if claim is not None:

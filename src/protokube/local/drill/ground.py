@@ -110,7 +110,7 @@ class LocalGround:
 
     @contextmanager
     def writing(self, view: ClusterView, key: str) -> Iterator[WriteSession]:
-        endpoints = {each.name: each.url for each in view.members if each.key == key}
+        endpoints = {each.name: each.url or "" for each in view.members if each.key == key}
         files = client_files.etcd_tls(self.paths)
         etcd = GatewayEtcd(endpoints, files, timeout=WRITE_SECONDS)
         reader = GatewayEtcd(endpoints, files, timeout=READ_SECONDS)
