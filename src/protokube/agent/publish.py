@@ -3,7 +3,7 @@
 It must cost a round nothing. A round leaves its status here and goes on; a thread of its own decides whether it is
 written, asks etcd for what the members answer, and writes it. A store that hangs or fails keeps only that thread: the
 status of a later round replaces the one that waits. Written at least every five minutes and at most once a minute, also
-across restarts of the agent.
+across restarts of the agent; and never into a store that holds nothing of the cluster, which may be the wrong one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from protokube.agent.redact import redacted
 from protokube.errors import Refused, TryLater
 from protokube.etcd import MaintainedEtcd, Status
 from protokube.members.survey.answers import Answer, Answers, to_tree
-from protokube.store import Store, layout
+from protokube.store import NotThere, Store, layout
 
 log = logging.getLogger("protokube.agent")
 LEAST, MOST = 60.0, 300.0
@@ -38,12 +38,12 @@ PASSING = frozenset({"at", "round", "took", "nextWithin", "seconds", "since", "d
 Tree = Mapping[str, Any]
 
 
-def due(now: float, last_written: float | None, last_digest: str, digest: str) -> bool:
+def due(now: float, last_written: float | None, last_digest: str, digest: str, *, least: float = LEAST) -> bool:
     """Whether to write a status with this digest now; all times by one monotonic clock."""
     if last_written is None:
         return True
     age = now - last_written
-    return age >= MOST or (age >= LEAST and digest != last_digest)
+    return age >= MOST or (age >= least and digest != last_digest)
 
 
 def digest_of(status: Tree) -> str:
@@ -58,10 +58,13 @@ def _lasting(tree: Any) -> Any:
 
 
 class Publisher:
-    """Writes the newest status that it was offered. `work` runs in a thread of its own; `offer` never waits."""
+    """Writes the newest status that it was offered. `work` runs in a thread of its own; `offer` never waits.
 
-    def __init__(self, store: Store, etcd: Mapping[str, MaintainedEtcd], clock: Clock) -> None:
-        self._store, self._etcd, self._clock = store, etcd, clock
+    `least`: seconds between two writes, at least.
+    """
+
+    def __init__(self, store: Store, etcd: Mapping[str, MaintainedEtcd], clock: Clock, *, least: float = LEAST) -> None:
+        self._store, self._etcd, self._clock, self._least = store, etcd, clock, least
         self._newest: Tree | None = None
         self._began = clock.monotonic()
         self._recalled = False
@@ -83,23 +86,35 @@ class Publisher:
         """Write the newest status if that is due; returns the seconds until the next look."""
         status = self._newest
         if status is not None and self._clock.monotonic() - self._began >= FIRST:
-            self._publish(status, layout.agent(status["cluster"], status["machine"]["id"]))
+            self._publish(status)
         return EVERY
 
-    def _publish(self, status: Tree, path: str) -> None:
-        self._recall(path)
+    def _publish(self, status: Tree) -> None:
+        cluster, machine = status["cluster"], status["machine"]["id"]
+        self._recall(layout.agent(cluster, machine))
         now, digest = self._clock.monotonic(), digest_of(status)
-        if not due(now, self._written, self._digest, digest):
+        if not due(now, self._written, self._digest, digest, least=self._least):
             return
         self._written, self._digest = now, ""  # an attempt counts: a store that fails is asked once a minute, too
         try:
-            self._store.put(path, encode(self._record(status, digest)))
+            self._write(cluster, machine, encode(self._record(status, digest)))
         except (TryLater, Refused) as why:
             if why.message != self._trouble:
                 log.warning("cannot publish the status of this master: %s", why.message)
             self._trouble = why.message
             return
         self._digest, self._trouble = digest, ""
+
+    def _write(self, cluster: str, machine: str, data: bytes) -> None:
+        path = layout.agent(cluster, machine)
+        try:
+            known = self._store.read(path)
+        except NotThere:
+            if not self._store.list_paths(cluster):
+                raise TryLater(f"{self._store.url} holds nothing of {cluster}") from None
+            self._store.create(path, data)
+        else:
+            self._store.replace(path, data, known.version)
 
     def _recall(self, path: str) -> None:
         """Once: when was this last written? An agent that ends and starts again must not write each time."""
@@ -116,7 +131,7 @@ class Publisher:
 
     def _record(self, status: Tree, digest: str) -> dict[str, Any]:
         answers = {key: to_tree(survey(each)) for key, each in self._etcd.items()}
-        more = {"digest": digest, "publishedWithin": MOST + LEAST, "withoutQuorumSince": self._without_quorum}
+        more = {"digest": digest, "publishedWithin": MOST + self._least, "withoutQuorumSince": self._without_quorum}
         return {**redacted(status), **more, "etcd": answers}
 
 

@@ -87,7 +87,7 @@ def build(launch: dict[str, Any], status: Path) -> Any:
     from protokube.agent.etcd.presence import LeasePresence
     from protokube.agent.etcd.spacewatch import SpaceWatch
     from protokube.agent.loop import Loop
-    from protokube.agent.publish import Publisher
+    from protokube.agent.publish import LEAST, Publisher
     from protokube.agent.threads import workers
     from protokube.cli import wiring
     from protokube.host.clock import SystemClock
@@ -115,7 +115,8 @@ def build(launch: dict[str, Any], status: Path) -> Any:
         etcd, {each.key: [member.name for member in each.members] for each in wanted.etcd}, wake.set
     )
     space = SpaceWatch(etcd, clock, wake.set)
-    publisher = Publisher(open_store(launch["store"]), etcd, clock)  # own connection, for the same reason
+    least = float(launch.get("publishEvery", LEAST))
+    publisher = Publisher(open_store(launch["store"]), etcd, clock, least=least)  # own connection, for the same reason
     edges = Edges(
         me=me, clock=clock, volumes=cloud.volumes, machines=cloud.machines, dns=names.provider, zone_mode=names.zone,
         disks=HostDisks(on_done=wake.set), units=wiring.units(launch["units"]), store=store, etcd=etcd,

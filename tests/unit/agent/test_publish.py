@@ -19,7 +19,7 @@ from protokube.etcd import MaintainedEtcd, Status
 from protokube.host.supervised import Supervised
 from protokube.members.start_values import Listed
 from protokube.members.survey.answers import from_tree
-from protokube.store import NotThere, layout
+from protokube.store import NotThere, Version, layout
 from protokube.store.memory import MemoryStore
 
 STORES = count(1)
@@ -63,6 +63,7 @@ class Setting:
         self.common = FakeClock()
         self.clock = HostClock(self.common)
         self.store = ShakyStore(MemoryStore(f"publish-{next(STORES)}"))
+        self.store.inner.put(layout.config("dev"), b"kind: Cluster")
         self.etcd = AnsweringEtcd()
         self.restart()
 
@@ -196,7 +197,7 @@ def test_an_agent_that_ends_and_starts_again_does_not_write_each_time(setting: S
 
 def test_an_agent_that_has_just_started_is_not_heard_before_it_can_know_the_others() -> None:
     common = FakeClock()
-    store = ShakyStore(MemoryStore(f"publish-{next(STORES)}"))
+    store = Setting().store
     publisher = Publisher(store, {}, HostClock(common))
     publisher.offer(a_status(live=None))
     for _ in range(int(FIRST)):
@@ -210,19 +211,10 @@ def test_an_agent_that_has_just_started_is_not_heard_before_it_can_know_the_othe
 
 def test_a_store_that_fails_is_asked_once_a_minute_and_gets_the_newest_when_it_is_back(setting: Setting) -> None:
     setting.store.down = True
-    tried = 0
-    put = setting.store.put
-
-    def counted(path: str, data: bytes) -> bool:
-        nonlocal tried
-        tried += 1
-        return put(path, data)
-
-    setting.store.put = counted  # type: ignore[method-assign]
     for number in range(600):
         setting.offer(revision=number)
         setting.after(1)
-    assert 9 <= tried <= 11
+    assert 9 <= setting.etcd.asked <= 11  # members are asked for what is to be written
     with pytest.raises(NotThere):
         setting.store.inner.read(PATH)
 
@@ -241,11 +233,32 @@ def test_a_write_that_failed_is_tried_again_after_a_minute_although_nothing_chan
     assert setting.record["revision"] == 1
 
 
+def test_nothing_is_written_into_a_store_that_holds_nothing_of_the_cluster(setting: Setting) -> None:
+    empty = ShakyStore(MemoryStore(f"publish-{next(STORES)}"))
+    publisher = Publisher(empty, {}, setting.clock)
+    setting.common.advance(FIRST)
+    publisher.offer(a_status())
+    publisher.work()
+
+    assert empty.inner.list_paths() == ()
+
+
+def test_a_shorter_time_between_two_writes_can_be_chosen(setting: Setting) -> None:
+    publisher = Publisher(setting.store, {}, setting.clock, least=2)
+    setting.common.advance(FIRST)
+    for revision in range(6):
+        publisher.offer(a_status(revision=revision, at=setting.clock.now()))
+        publisher.work()
+        setting.common.advance(1)
+
+    assert setting.store.writes == 3
+
+
 def test_a_store_that_hangs_keeps_only_its_own_thread_which_is_reported() -> None:
     setting, hanging, seconds = Setting(), threading.Event(), [0.0]
 
     class HangingStore(ShakyStore):
-        def put(self, path: str, data: bytes) -> bool:
+        def create(self, path: str, data: bytes) -> Version:
             hanging.wait(60)
             raise TryLater("no answer")
 
