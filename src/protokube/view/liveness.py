@@ -16,9 +16,10 @@ HEARD = 90.0
 """Seconds within which a master that lives has published that etcd lost its quorum: a minute, a round and a write."""
 HIDDEN = 3600.0
 """Seconds after which the report of a master that is not among the live ones is no longer shown."""
-LIVE, NO_LEASE, SILENT, NO_QUORUM, UNKNOWN = (
+LIVE, NO_LEASE, CUT_OFF, SILENT, NO_QUORUM, UNKNOWN = (
     "live",
     "no live lease",
+    "reports, no live lease",
     "silent since etcd lost its quorum",
     "reports, no quorum",
     "unknown",
@@ -36,7 +37,10 @@ class Liveness:
 
     def state(self, report: Published) -> str:
         if self.leases is not None:
-            return LIVE if report.machine in (self.leases.live or ()) else NO_LEASE
+            if report.machine in (self.leases.live or ()):
+                return LIVE
+            # who says itself that it sees no quorum was heard after it lost its lease, or before it ever had one
+            return CUT_OFF if report.live is None and not report.stale else NO_LEASE
         if report.stale:
             return UNKNOWN
         if report.live is None:

@@ -21,7 +21,7 @@ from protokube.records.names import address_type, make_record
 from protokube.store import NotThere, Store, layout
 from protokube.view.answered import answered
 from protokube.view.cluster import ClusterView
-from protokube.view.liveness import LIVE, Liveness, is_shown, judge
+from protokube.view.liveness import LIVE, NO_QUORUM, UNKNOWN, Liveness, is_shown, judge
 from protokube.view.parts import disk_views, expect
 from protokube.view.published import Published, read_published
 from protokube.view.values import AgentView, DiskView, HostView, MemberView
@@ -198,8 +198,8 @@ def _records(shown: Sequence[Published], expected: Sequence[MemberView]) -> Iter
 
 
 def _witnesses(shown: Sequence[Published], liveness: Liveness) -> list[Published]:
-    """Whose survey of etcd counts, the newest first: masters that live, and reported lately."""
-    living = [each for each in shown if liveness.is_alive(each) and not each.stale]
+    """Whose survey of etcd counts, the newest first: masters with a lease, or, if nobody knows of leases, all."""
+    living = [each for each in shown if liveness.state(each) in (LIVE, NO_QUORUM, UNKNOWN) and not each.stale]
     return sorted(living, key=lambda each: each.at, reverse=True)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from builders.published import LIVE as ALL
 from builders.published import a_report
 from builders.view import NOW
-from protokube.view.liveness import HEARD, HIDDEN, LIVE, NO_LEASE, NO_QUORUM, SILENT, UNKNOWN, is_shown, judge
+from protokube.view.liveness import CUT_OFF, HEARD, HIDDEN, LIVE, NO_LEASE, NO_QUORUM, SILENT, UNKNOWN, is_shown, judge
 
 TWO: dict[str, str] = {machine: ALL[machine] for machine in ("i-1", "i-2")}
 
@@ -39,7 +39,14 @@ def test_the_newest_report_with_a_quorum_says_who_is_gone() -> None:
 def test_a_master_that_is_cut_off_and_not_listed_does_not_speak_for_the_others() -> None:
     alone = without_quorum(0, age=1, lost_for=30)
 
-    assert states(alone, a_report(1, age=20, live=TWO), a_report(2, age=25, live=TWO)) == [NO_LEASE, LIVE, LIVE]
+    assert states(alone, a_report(1, age=20, live=TWO), a_report(2, age=25, live=TWO)) == [CUT_OFF, LIVE, LIVE]
+    assert judge([alone, a_report(1, age=20, live=TWO)]).is_alive(alone), "what it waits for is shown"
+
+
+def test_a_master_that_was_cut_off_and_is_not_heard_any_more_is_gone() -> None:
+    alone = without_quorum(0, age=500, lost_for=600)
+
+    assert states(alone, a_report(1, age=20, live=TWO)) == [NO_LEASE, LIVE]
 
 
 def test_a_list_from_before_the_quorum_was_lost_does_not_count() -> None:
