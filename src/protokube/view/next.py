@@ -53,6 +53,12 @@ def next_for_volume(view: ClusterView, disk: DiskView) -> Next:
     if disk.attached_to is None:
         return _free(view, disk)
     host = view.host(disk.attached_to)
+    if host is not None and host.state and not host.alive:  # nobody sees its processes: it may be gone or cut off
+        return Next(
+            Way.WAITS,
+            f"nothing, until {host.name} has a live lease again, or the cloud ends it and another master attaches the"
+            " volume",
+        )
     if host is None or host.dead or not host.alive:
         return Next(
             Way.BY_ITSELF,

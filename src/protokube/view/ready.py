@@ -47,6 +47,10 @@ def lacks(view: SeenCluster) -> Iterator[str]:
 def _silent(view: SeenCluster) -> Iterator[str]:
     """Masters that run and do not report, or no longer: their last report may be out of date."""
     for host in view.hosts:
+        if host.state and not host.alive:
+            # its etcd may well run: without its agent, nobody fences it, renews its keys or reports what it lacks
+            held = ", ".join(each.id for each in view.disks if each.attached_to == host.name)
+            yield from [f"{host.name} holds {held}, and gives no sign of life: {host.state}"] if held else []
         if not host.master or not host.alive or host.dead:
             continue
         report = view.report(host.name)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
-from protokube.errors import InvalidRequest, ProtokubeError, TryLater
+from protokube.errors import InvalidRequest, ProtokubeError, Refused, TryLater
 from protokube.launch.machine import MasterConfig
 from protokube.launch.revisions import read_revision, read_rollout
 from protokube.launch.rollout import Rollout
@@ -61,13 +62,18 @@ class StoredSource:
                 yield found
 
     def _nothing_yet(self) -> ProtokubeError:
-        if not self._store.list_paths(self._cluster):
+        if self._is_missing():
             return no_such_cluster(self._store, self._cluster)
         return TryLater(
             f"no agent of {self._cluster} has reported yet",
             saw=f"nothing in {layout.agents(self._cluster)} of {self._store.url}",
             hint="masters report about ten seconds after their start; those of an older version never do",
         )
+
+    def _is_missing(self) -> bool:
+        with suppress(Refused):  # keys are private: to be turned away from them is to know that there are some
+            return not self._store.list_paths(self._cluster)
+        return False
 
     def _rollout(self, notes: list[str]) -> Rollout | None:
         try:
@@ -91,10 +97,12 @@ class StoredSource:
 
 
 def no_such_cluster(store: Store, cluster: str) -> InvalidRequest:
-    known = layout.clusters(store)
+    known: Sequence[str] = ()
+    with suppress(Refused):
+        known = layout.clusters(store)
     return InvalidRequest(
         f"there is no cluster {cluster!r} in {store.url}",
-        saw=", ".join(known) or "none at all",
+        saw=", ".join(known) or "none that can be listed",
         hint="check the name and the store's URL",
     )
 

@@ -69,7 +69,7 @@ def test_a_master_that_was_killed_is_gone_and_its_successor_is_seen(formed: Stag
     assert {each.id: each.alive for each in view.hosts}[host.id] is False
     assert any(f"etcd-a on {host.id} is not healthy" in each for each in view.lacks)
     assert view.elected != host.id
-    assert f"the cloud takes it from {host.id}" in explain_volume(view, formed.volume_of("a")).next
+    assert f"until {host.id} has a live lease again" in explain_volume(view, formed.volume_of("a")).next
 
     new = formed.replace_machine(host)
     formed.until(formed.healthy)

@@ -58,7 +58,14 @@ def test_a_master_that_was_killed_is_known_by_what_the_others_report() -> None:
     assert view.elected == "master-1"
     member = view.member("main/a")
     assert member is not None
-    assert str(next_for_member(view, member)).startswith("the cloud takes it from master-0, which is gone")
+    assert str(next_for_member(view, member)).startswith("nothing, until master-0 has a live lease again, or the cloud")
+
+
+def test_a_master_whose_agent_does_not_run_keeps_the_cluster_from_being_ready_although_its_etcd_runs() -> None:
+    view = seen(a_record(0, age=80), *(a_record(number, age=5, live=TWO, elected=number == 1) for number in (1, 2)))
+
+    assert [each.healthy for each in view.members] == [True] * 3
+    assert view.lacks == ("master-0 holds vol-aaaa, and gives no sign of life: no live lease",)
 
 
 def test_of_two_claims_to_be_elected_the_newer_one_counts() -> None:

@@ -109,7 +109,12 @@ def stored_cluster(store: Store, name: str | None) -> str:
 
     if name is not None:
         return name
-    found = layout.clusters(store)
+    try:
+        found = layout.clusters(store)
+    except Refused as why:  # keys below it are private; what agents publish is not
+        raise InvalidRequest(
+            f"the clusters in {store.url} cannot be listed", saw=why.saw or why.message, hint="--cluster NAME"
+        ) from why
     if not found:
         raise InvalidRequest(f"there is no cluster in {store.url}", hint="check the store's URL")
     if len(found) > 1:
