@@ -96,8 +96,11 @@ class Publisher:
         if not due(now, self._written, self._digest, digest, least=self._least):
             return
         self._written, self._digest = now, ""  # an attempt counts: a store that fails is asked once a minute, too
+        answers = {key: survey(each) for key, each in self._etcd.items()}
+        if not all(map(is_settled, answers.values())):
+            digest = ""  # no round may notice when that member is back: look again in a minute
         try:
-            self._write(cluster, machine, encode(self._record(status, digest)))
+            self._write(cluster, machine, encode(self._record(status, digest, answers)))
         except (TryLater, Refused) as why:
             if why.message != self._trouble:
                 log.warning("cannot publish the status of this master: %s", why.message)
@@ -129,10 +132,9 @@ class Publisher:
         if age >= 0:  # otherwise a clock was set back since, and its age is unknown
             self._written, self._digest = self._clock.monotonic() - age, digest
 
-    def _record(self, status: Tree, digest: str) -> dict[str, Any]:
-        answers = {key: to_tree(survey(each)) for key, each in self._etcd.items()}
+    def _record(self, status: Tree, digest: str, answers: Mapping[str, Answers]) -> dict[str, Any]:
         more = {"digest": digest, "publishedWithin": MOST + self._least, "withoutQuorumSince": self._without_quorum}
-        return {**redacted(status), **more, "etcd": answers}
+        return {**redacted(status), **more, "etcd": {key: to_tree(each) for key, each in answers.items()}}
 
 
 def encode(record: Tree) -> bytes:
@@ -149,6 +151,12 @@ def survey(etcd: MaintainedEtcd) -> Answers:
     except (TryLater, Refused):
         return Answers(members=members)
     return Answers(members=members, listed=listed, alarms=alarms)
+
+
+def is_settled(answers: Answers) -> bool:
+    """Whether each listed member answered, follows a leader and reports no error."""
+    whole = answers.listed is not None and len(answers.members) >= len(answers.listed)
+    return whole and all(each.leader_id and not each.errors for each in answers.members.values())
 
 
 def _answer(status: Status) -> Answer:

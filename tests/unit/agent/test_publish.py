@@ -180,6 +180,24 @@ def test_etcd_is_asked_only_for_what_is_written(setting: Setting) -> None:
     assert (setting.etcd.asked, setting.store.writes) == (1, 1)
 
 
+def test_while_a_member_does_not_answer_the_store_is_told_each_minute_although_no_round_sees_a_change(
+    setting: Setting,
+) -> None:
+    setting.etcd.leader = 0
+    for _ in range(200):
+        setting.offer()
+        setting.after(1)
+    assert setting.store.writes == 4
+
+    setting.etcd.leader = 7  # it is back, and no round noticed that it was away
+    setting.after(LEAST)
+    assert from_tree(setting.record["etcd"]["main"]).listed is not None
+    for _ in range(200):
+        setting.offer()
+        setting.after(1)
+    assert setting.store.writes == 5
+
+
 def test_an_agent_that_ends_and_starts_again_does_not_write_each_time(setting: Setting) -> None:
     for number in range(12):
         setting.restart()
