@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 from clusters.real import RealCluster
 from protokube.errors import ProtokubeError
-from protokube.local.view.cluster import ClusterView
 from protokube.local.view.look import Looker
+from protokube.view.cluster import ClusterView
 from soak.budget import Budget, say
 from soak.chaos.catalog import KINDS, OF_THE_MACHINE
 from soak.chaos.clients import KEYS, Clients

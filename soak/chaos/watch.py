@@ -14,9 +14,9 @@ from typing import Any, Self
 from protokube.errors import ProtokubeError
 from protokube.local.base.processes import processes, started_at
 from protokube.local.disk import loops, mounts
-from protokube.local.view.cluster import ClusterView
 from protokube.local.view.look import Looker
-from protokube.local.view.values import AgentView
+from protokube.view.cluster import ClusterView
+from protokube.view.values import AgentView
 from soak.chaos.clients import Clients
 from soak.chaos.field import Field, program
 from soak.chaos.invariants import Etcd, Judge, Look, Process

@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import Any, Self
 
 from fakes.event_loops import close_server, end_tasks
-from protokube.agent.report import Note
 from protokube.local.base.paths import Paths
-from protokube.local.view.cluster import ClusterView
-from protokube.local.view.values import AgentView, DaemonView, DiskView, HostView, MemberView, MountedVolumeView
 from protokube.members.generation import Generation, encode
 from protokube.members.start_values import Listed
+from protokube.notes import Note
 from protokube.records import Record
 from protokube.store import layout
 from protokube.store.file import FileStore
+from protokube.view.cluster import ClusterView
+from protokube.view.values import AgentView, DaemonView, DiskView, HostView, MemberView, MountedVolumeView
 
 CLUSTER = "dev.local"
 NOW = 1_800_000_000.0

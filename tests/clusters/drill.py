@@ -13,10 +13,10 @@ from builders.view import CLUSTER, SHORTS, a_host, a_view, an_agent
 from protokube.errors import TryLater
 from protokube.etcd import Hash, KeyValue, Status
 from protokube.local.drill.writer import Writer, as_found
-from protokube.local.view.cluster import ClusterView
-from protokube.local.view.values import HostView
 from protokube.members.start_values import Listed
 from protokube.records import Record
+from protokube.view.cluster import ClusterView
+from protokube.view.values import HostView
 
 Transform = Callable[[ClusterView], ClusterView]
 

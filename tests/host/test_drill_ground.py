@@ -152,4 +152,6 @@ def test_a_cloud_that_is_not_there_cannot_be_told_anything(ground: LocalGround) 
     with pytest.raises(TryLater, match="does not answer kill_host"):
         ground.call("kill_host", host="master-0")
     assert not ground.look().ready
-    assert not ground.glance().daemon.alive
+    daemon = ground.glance().daemon
+    assert daemon
+    assert not daemon.alive

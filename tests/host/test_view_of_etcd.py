@@ -16,9 +16,9 @@ from protokube.etcd.client import GatewayEtcd
 from protokube.local.base.paths import Paths
 from protokube.local.drill.ground import PREFIX, LocalGround
 from protokube.local.drill.writer import lost
-from protokube.local.view.cluster import ClusterView
 from protokube.local.view.look import Looker
-from protokube.local.view.values import DaemonView, MemberView
+from protokube.view.cluster import ClusterView
+from protokube.view.values import DaemonView, MemberView
 
 
 @pytest.fixture(scope="module")

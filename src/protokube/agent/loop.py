@@ -49,7 +49,7 @@ class Loop:
     """Runs rounds until `stop`.
 
     `at_end` runs on shutdown. `on_summary` gets the one-line report of each round, `after` each round with the seconds
-    it took.
+    it took, `publish` its status; none of them may wait for anything.
     """
 
     def __init__(self, edges: Edges, wanted: MasterConfig, *, status: Path, wake: threading.Event) -> None:
@@ -58,6 +58,7 @@ class Loop:
         self.at_end: list[Callable[[], None]] = []
         self.on_summary: Callable[[str], None] = lambda _summary: None
         self.after: Callable[[Round, float], None] = lambda _round, _took: None
+        self.publish: Callable[[dict[str, Any]], None] = lambda _status: None
         self._status = status
         self._wake, self._stop = wake, threading.Event()
         self._pace, self._summary = Pace(), ""
@@ -90,7 +91,9 @@ class Loop:
             log.info("round %d, %.2fs: %s", self.rounds, took, sentence)
         self._summary = timeless
         pause = self._pace.after(round_)
-        self._write(snapshot(round_, number=self.rounds, took=took, pause=pause))
+        status = snapshot(round_, number=self.rounds, took=took, pause=pause)
+        self._write(status)
+        self.publish(status)
         self.on_summary(sentence or "settled")
         self.after(round_, took)
         self.restart = round_.restart_agent

@@ -6,20 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from protokube.errors import ProtokubeError
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
-    """One entry of the report, about one part of the cluster."""
-
-    step: str
-    about: str
-    """`main/a`, `vol-1`, `api.internal.dev`; "" for the step as a whole."""
-    text: str
-    hint: str = ""
-    saw: str = ""
-    since: float | None = None
-    """When a wait began, in seconds since 1970 by the clock of this machine; None if the time was not taken."""
+from protokube.notes import Note
 
 
 @dataclass(slots=True)

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from protokube.agent.links import is_linked
+from protokube.agent.names.api_names import ApiCache
 from protokube.agent.round import MountedVolume, Round
 from protokube.agent.volume import mounted_volumes, unused
 from protokube.members.identity import Identity
@@ -21,7 +22,14 @@ def snapshot(round_: Round, *, number: int, took: float, pause: float) -> dict[s
     live = edges.presence.live()
     mounted = mounted_volumes.mounted(edges)
     return {
-        "machine": {"id": me.id, "name": me.name, "address": me.address, "zone": me.zone, "group": me.group},
+        "machine": {
+            "id": me.id,
+            "name": me.name,
+            "address": me.address,
+            "external": me.external,
+            "zone": me.zone,
+            "group": me.group,
+        },
         "cluster": round_.wanted.cluster,
         "revision": round_.wanted.revision or None,
         "round": number,
@@ -33,9 +41,29 @@ def snapshot(round_: Round, *, number: int, took: float, pause: float) -> dict[s
         "members": [_mounted_volume(round_, each) for each in round_.mounted],
         "jobs": [{"job": type(job).__name__, "seconds": round(took, 1)} for job, took in edges.disks.running()],
         "live": None if live is None else dict(sorted(live.items())),
+        "names": names(round_),
+        "zone": edges.dns is not None and edges.zone_mode,
+        "watched": {etcd.key: _watched(round_, etcd.key) for etcd in round_.wanted.etcd},
         "elected": edges.presence.elected(),
         "serving": me.id in (edges.presence.serving() or ()) if round_.wanted.components else None,
     }
+
+
+def names(round_: Round) -> dict[str, list[str]]:
+    """Addresses of the names that this master knows without asking: of its own members, and, if elected, of the API."""
+    found = {name: [round_.edges.me.address] for name in round_.named}
+    api = {name: list(addresses) for name, addresses in round_.edges.cache.of(ApiCache).names.items() if addresses}
+    return dict(sorted((found | api).items()))
+
+
+def _watched(round_: Round, key: str) -> dict[str, Any] | None:
+    """Whether the own member answered lately, and its alarms; None where nothing watches it."""
+    space = round_.edges.space
+    if space is None:
+        return None
+    seen = space.sight(key)
+    alarms = sorted({each.name for each in seen.alarms}) if seen else []
+    return {"answers": seen is not None, "leader": bool(seen and seen.own.leader), "alarms": alarms}
 
 
 def _volume(round_: Round, volume: Volume, mounted: Collection[str]) -> dict[str, Any]:
@@ -43,6 +71,8 @@ def _volume(round_: Round, volume: Volume, mounted: Collection[str]) -> dict[str
         "id": volume.id,
         "member": f"{volume.etcd_cluster}/{volume.member}",
         "attachedTo": volume.attached_to,
+        "size": volume.size,
+        "lastHolder": volume.last_holder,
         "epoch": volume.epoch,
         "mark": volume.mark,
         "phase": _phase(round_, volume, mounted=volume.id in mounted).value,

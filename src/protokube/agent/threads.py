@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from protokube.agent import publish
 from protokube.agent.controlplane import apiserver
 from protokube.agent.etcd import agreement, presence, spacewatch
 from protokube.agent.round import Round
@@ -24,6 +25,7 @@ def workers(
     api: apiserver.ApiWatch | None,
     cloud: Callable[[Callable[[], None]], None] | None,
     wake: Callable[[], None],
+    publisher: publish.Publisher | None = None,
 ) -> Workers:
     """Each with its name and time limit. Cheap and urgent ones retry soon after any failure."""
     made = partial(Supervised, changed=wake)
@@ -36,6 +38,8 @@ def workers(
         found.append(made("api server", api.work, silent_after=apiserver.HANGS, longest=presence.TTL))
     if cloud is not None:
         found.append(made("cloud", lambda: _watch(cloud, wake)))  # blocks for hours where nothing changes
+    if publisher is not None:
+        found.append(made("publisher", publisher.work, silent_after=publish.HANGS))
     return Workers(found)
 
 

@@ -87,6 +87,7 @@ def build(launch: dict[str, Any], status: Path) -> Any:
     from protokube.agent.etcd.presence import LeasePresence
     from protokube.agent.etcd.spacewatch import SpaceWatch
     from protokube.agent.loop import Loop
+    from protokube.agent.publish import LEAST, Publisher
     from protokube.agent.threads import workers
     from protokube.cli import wiring
     from protokube.host.clock import SystemClock
@@ -114,15 +115,20 @@ def build(launch: dict[str, Any], status: Path) -> Any:
         etcd, {each.key: [member.name for member in each.members] for each in wanted.etcd}, wake.set
     )
     space = SpaceWatch(etcd, clock, wake.set)
+    least = float(launch.get("publishEvery", LEAST))
+    publisher = Publisher(open_store(launch["store"]), etcd, clock, least=least)  # own connection, for the same reason
     edges = Edges(
         me=me, clock=clock, volumes=cloud.volumes, machines=cloud.machines, dns=names.provider, zone_mode=names.zone,
         disks=HostDisks(on_done=wake.set), units=wiring.units(launch["units"]), store=store, etcd=etcd,
         keys=wiring.machine_keys(store, wanted, keys, clock), presence=presence, agreement=agreement, space=space,
         root=root, uuid_of=lambda block: ext4_uuid(block.number), new_nonce=lambda: str(uuid.uuid4()),
         routes=HostRoutes() if wanted.pod_network else None, kube=kube if wanted.components else None,
-        workers=workers(presence, agreement, space, api if wanted.components else None, cloud.watch, wake.set),
+        workers=workers(
+            presence, agreement, space, api if wanted.components else None, cloud.watch, wake.set, publisher
+        ),
     )  # fmt: skip
     loop = Loop(edges, wanted, status=status, wake=wake)
+    loop.publish = publisher.offer
     loop.at_end = [edges.workers.stop, presence.retire]
     return loop
 

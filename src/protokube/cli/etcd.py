@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from protokube.cli.shared.cluster_view import cluster_option
+from protokube.cli.shared.cluster_view import cluster_option, seen_option
 from protokube.cli.shared.options import output_option
 from protokube.errors import ExitCode, InvalidRequest, TryLater
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from protokube.local.accepting import OlderCopy, RepairedDisk
-    from protokube.local.view.cluster import ClusterView
-    from protokube.local.view.values import DiskView, MemberView
+    from protokube.view.cluster import ClusterView
+    from protokube.view.values import DiskView, MemberView
 
 
 @click.group()
@@ -27,6 +27,7 @@ def etcd() -> None:
 
     \b
       protokube etcd members
+      protokube etcd members --store s3://bucket/clusters
       protokube etcd adopt vol-1
       protokube etcd accept vol-1 --older --epoch 1 --term 2 --commit 31
       protokube etcd accept vol-2 --repaired
@@ -35,20 +36,24 @@ def etcd() -> None:
 
 @etcd.command()
 @cluster_option
+@seen_option
 @output_option(default="text", choices=("text", "json", "yaml"))
-def members(cluster: str | None, output: str) -> int:
+def members(cluster: str | None, store_url: str | None, output: str) -> int:
     """List the members of each etcd cluster, with the host and volume of each.
 
-    The list is a linearizable read, as of `etcdctl member list`; exit code 3 if there is no quorum.
+    The list is a linearizable read, as of `etcdctl member list`; exit code 3 if there is no quorum. With --store, it is
+    the list that a master last read and published there.
     """
     from protokube.cli.render.members import members_tree, render_members
-    from protokube.cli.shared.cluster_view import find_cluster
+    from protokube.cli.render.status import source as source_lines
+    from protokube.cli.shared.cluster_view import cluster_source
     from protokube.cli.shared.screen import show_data, show_painted
-    from protokube.local.view.look import look
 
-    view = look(find_cluster(cluster))
+    with cluster_source(cluster, store_url) as source:
+        view = source.look()
     tree = members_tree(view)
     if output == "text":
+        show_painted(source_lines(view))
         show_painted(render_members(view) or ["nothing is known of its members yet"])
     else:
         show_data(tree, output)

@@ -10,7 +10,7 @@ from click.core import ParameterSource
 
 from protokube.cli.dns.options import object_options, ttl_option
 from protokube.cli.dns.zones import dns_options
-from protokube.cli.shared.cluster_view import cluster_option
+from protokube.cli.shared.cluster_view import cluster_option, seen_option
 from protokube.cli.shared.options import output_option
 from protokube.errors import InvalidRequest
 
@@ -22,31 +22,36 @@ if TYPE_CHECKING:
 @click.argument("kind", type=click.Choice(["volume", "member", "record"]))
 @click.argument("name")
 @cluster_option
+@seen_option
 @dns_options
 @object_options
 @ttl_option
 @output_option(default="text", choices=("text", "json", "yaml"))
 def explain(
-    kind: str, name: str, cluster: str | None, provider: str | None, zones: tuple[str, ...], server: str | None,
-    key_file: Path | None, hosts_file: Path, endpoint: str | None, kubeconfig: Path | None, context: str | None,
-    watch_namespace: str, watch_ingress: bool, owner: str | None, ttl: int, output: str,
+    kind: str, name: str, cluster: str | None, store_url: str | None, provider: str | None, zones: tuple[str, ...],
+    server: str | None, key_file: Path | None, hosts_file: Path, endpoint: str | None, kubeconfig: Path | None,
+    context: str | None, watch_namespace: str, watch_ingress: bool, owner: str | None, ttl: int, output: str,
 ) -> None:  # fmt: skip
     """Explain the state of a volume, etcd member or DNS record.
 
     Shows what the cloud, the state store, the agents and etcd report about it, why it waits, and what happens next.
     Needs no Kubernetes API. With --dns, a record is explained as the dns-controller sees it: which objects request it,
     which zone it belongs to, what the zone holds now and who owns that. Pass the same options as to the dns-controller.
+    With --store, everything is taken from what the masters last published there.
 
     \b
       protokube explain volume vol-1f2e3d4c
       protokube explain member etcd-a
       protokube explain record api.internal.dev.example.com
+      protokube explain member etcd-a --store s3://bucket/clusters
       protokube explain record web.example.com --dns aws-route53 --kubeconfig admin.conf
     """
     exported = click.get_current_context().get_parameter_source("provider") is ParameterSource.ENVIRONMENT
-    if kind != "record" and exported:
+    if (kind != "record" or store_url) and exported:
         provider = None  # PROTOKUBE_DNS is exported for other commands
     dns_requested = provider or kubeconfig or context or zones or server or key_file
+    if dns_requested and store_url:
+        raise InvalidRequest("--store does not go with --dns and --kubeconfig", hint="give one of them")
     if dns_requested and cluster is None:
         if kind != "record":
             raise InvalidRequest(f"--dns and --kubeconfig do not apply to a {kind}", want="explain record NAME")
@@ -64,17 +69,23 @@ def explain(
     from protokube.cli.render.explain_member import explain_member
     from protokube.cli.render.explain_record import explain_record
     from protokube.cli.render.explain_volume import explain_volume
-    from protokube.cli.shared.cluster_view import find_cluster
+    from protokube.cli.shared.cluster_view import cluster_source, find_cluster
     from protokube.cli.shared.screen import show_data, show_painted
-    from protokube.local.view.look import look
 
-    paths = find_cluster(cluster)
-    view = look(paths)
-    if kind == "record":
+    with cluster_source(cluster, store_url) as source:
+        view = source.look()
+    if kind == "record" and store_url is None:
         from protokube.cli.dns.explain_local import explain_by_objects
 
         if explain_by_objects(
-            paths, view, name, namespace=watch_namespace, ingresses=watch_ingress, owner=owner, ttl=ttl, output=output
+            find_cluster(cluster),
+            view,
+            name,
+            namespace=watch_namespace,
+            ingresses=watch_ingress,
+            owner=owner,
+            ttl=ttl,
+            output=output,
         ):
             return
     explainers = {"volume": explain_volume, "member": explain_member, "record": explain_record}

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
-from protokube.cli.shared.cluster_view import Duration, cluster_option, find_cluster
+from protokube.cli.shared.cluster_view import (
+    Duration,
+    cluster_option,
+    cluster_source,
+    find_cluster,
+    opened_store,
+    seen_option,
+    stored_cluster,
+)
 from protokube.cli.shared.options import output_option
 from protokube.errors import ExitCode, InvalidRequest, Refused
 
@@ -31,6 +41,7 @@ def rollout() -> None:
 
     \b
       protokube rollout status
+      protokube rollout status --store s3://bucket/clusters
       protokube rollout history
       protokube rollout undo
       protokube rollout undo --to 2
@@ -43,19 +54,31 @@ def _store(paths: Paths) -> Store:
     return open_store(f"file://{paths.store}")
 
 
-def _record(store: Store, paths: Paths) -> Rollout:
+@contextmanager
+def _opened(cluster: str | None, store_url: str | None) -> Iterator[tuple[Store, str]]:
+    """The store and the name of the cluster in it."""
+    if store_url is None:
+        paths = find_cluster(cluster)
+        yield _store(paths), paths.cluster
+        return
+    with opened_store(store_url) as store:
+        yield store, stored_cluster(store, cluster)
+
+
+def _record(store: Store, cluster: str) -> Rollout:
     from protokube.launch.revisions import read_rollout
 
-    record = read_rollout(store, paths.cluster)
+    record = read_rollout(store, cluster)
     if record is None:
-        raise Refused(f"{paths.cluster} has no revisions yet", hint="`protokube up` puts the first one in force")
+        raise Refused(f"{cluster} has no revisions yet", hint="`protokube up` puts the first one in force")
     return record
 
 
 @rollout.command()
 @cluster_option
+@seen_option
 @output_option(default="text", choices=("text", "json", "yaml"))
-def status(cluster: str | None, output: str) -> int:
+def status(cluster: str | None, store_url: str | None, output: str) -> int:
     """Show how far the newest revision has come, with its timeline.
 
     Exit code 0: all masters run it; 3: it is being rolled out; 4: it stopped.
@@ -64,13 +87,13 @@ def status(cluster: str | None, output: str) -> int:
     from protokube.cli.render.tree import rollout_tree
     from protokube.cli.shared.screen import show_data, show_painted
     from protokube.launch.rollout import State
-    from protokube.local.view.look import look
 
-    paths = find_cluster(cluster)
-    record = _record(_store(paths), paths)
-    present = {each.host: each.revision or 0 for each in look(paths).agents}
+    with _opened(cluster, store_url) as (store, name):
+        record = _record(store, name)
+    with cluster_source(name, store_url) as source:
+        present = {each.host: each.revision or 0 for each in source.look().agents}
     if output == "text":
-        show_painted(render_rollout(paths.cluster, record, present, time.time()))
+        show_painted(render_rollout(name, record, present, time.time()))
     else:
         show_data({**rollout_tree(record), "hosts": present}, output)
     codes = {State.DONE: ExitCode.OK, State.ROLLING: ExitCode.TRY_LATER, State.STOPPED: ExitCode.REFUSED}
@@ -79,16 +102,16 @@ def status(cluster: str | None, output: str) -> int:
 
 @rollout.command()
 @cluster_option
+@seen_option
 @output_option(default="text", choices=("text", "json", "yaml"))
-def history(cluster: str | None, output: str) -> None:
+def history(cluster: str | None, store_url: str | None, output: str) -> None:
     """List all revisions; the one in force is marked with *."""
     from protokube.cli.render.rollout import render_history, revision_tree
     from protokube.cli.shared.screen import show_data, show_painted
     from protokube.launch.revisions import by_number
 
-    paths = find_cluster(cluster)
-    store = _store(paths)
-    record, found = _record(store, paths), by_number(store, paths.cluster)
+    with _opened(cluster, store_url) as (store, name):
+        record, found = _record(store, name), by_number(store, name)
     if output == "text":
         show_painted(render_history(record, found, time.time()))
     else:
@@ -117,7 +140,7 @@ def undo(cluster: str | None, number: int | None, dry_run: bool, yes: bool, time
 
     paths = find_cluster(cluster)
     store = _store(paths)
-    record = _record(store, paths)
+    record = _record(store, paths.cluster)
     target = earlier(store, paths.cluster, record, number)
     present = read_revision(store, paths.cluster, record.wanted)
     was, now = complete_revision(present), complete_revision(target)

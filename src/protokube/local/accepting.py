@@ -11,13 +11,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from protokube.errors import InvalidRequest, Refused, TryLater
-from protokube.local.view.cluster import ClusterView
-from protokube.local.view.values import DiskView
 from protokube.members import diskfaults
 from protokube.members.diskfaults import FaultRecord
 from protokube.members.generation import Accepted, decode, encode
 from protokube.members.older_copy import Older
 from protokube.store import NotThere, Store, layout
+from protokube.view.cluster import ClusterView
+from protokube.view.values import DiskView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

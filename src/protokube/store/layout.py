@@ -125,6 +125,16 @@ def rollout(cluster: str) -> str:
     return _below(cluster, "rollout.json")
 
 
+def agent(cluster: str, machine: str) -> str:
+    """The status of one master, as its agent last published it."""
+    return _below(cluster, "agents", f"{machine}.json")
+
+
+def agents(cluster: str) -> str:
+    """The folder of what the agents published, to list."""
+    return _below(cluster, "agents")
+
+
 def clusters(store: Store) -> Sequence[str]:
     """The names of the clusters in a store: every top-level folder with a config."""
     tops = (path.split("/") for path in store.list_paths())

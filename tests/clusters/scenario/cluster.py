@@ -42,6 +42,7 @@ from protokube.agent.edges import Edges
 from protokube.agent.etcd.presence import EVERY, ROLLOUT, LeasePresence
 from protokube.agent.etcd.spacewatch import SpaceWatch
 from protokube.agent.loop import Loop
+from protokube.agent.publish import Publisher
 from protokube.agent.round import Round
 from protokube.agent.sync import run_round
 from protokube.errors import Refused
@@ -140,7 +141,8 @@ class Stage:
         )
         host = Host(
             self, machine, root, clock, disks, MemoryUnits(), MemoryKeys(), Fuse(), cast(Edges, None), cast(Loop, None),
-            cast(LeasePresence, None), self.wanted, due=self.clock.seconds, beat_due=self.clock.seconds,
+            cast(LeasePresence, None), cast(Publisher, None), self.wanted, due=self.clock.seconds,
+            beat_due=self.clock.seconds,
         )  # fmt: skip
         self.start_agent(host)
         self.hosts[machine.id] = host
@@ -179,6 +181,9 @@ class Stage:
         host.loop = Loop(
             host.edges, host.wanted, status=host.root / "run/protokube/status.json", wake=threading.Event()
         )
+
+        host.publisher = Publisher(self.store, clients, host.clock)
+        host.loop.publish = host.publisher.offer
 
         def after(round_: Round, _took: float) -> None:
             host.round_ = round_
@@ -403,6 +408,7 @@ class Stage:
                 host.beside.pop(0)()
             if isinstance(host.edges.space, SpaceWatch):
                 host.edges.space.tick()
+            host.publisher.work()
 
     def round(self, host: Host, *, kubelet: bool = True) -> Round | None:
         """One round of a machine's agent, whatever its pace; None if it died in the middle or does not run.

@@ -175,6 +175,8 @@ class EtcdModel:
         self.acknowledged: set[int] = set()
         self.rejected: dict[str, Any] = {}
         """Settings with which etcd does not start."""
+        self.alarm_when_raised = ""
+        """The alarm that a member raises at the moment in which the members agree on a newer version."""
         self.dbs: dict[Path, Db] = {}
         self.starts = 0
         self.answers_lost = False
@@ -397,7 +399,10 @@ class EtcdModel:
                 state = self.carry_out(found, partial(with_member, before=me, after=started))
         oldest = min(series(each.version) for each in group)
         if len(group) == len(state.members) and oldest > state.version:
-            state = self.carry_out(found, lambda known: replace(known, version=oldest))
+            alarms = {Alarm(leader.db.member, self.alarm_when_raised)} if self.alarm_when_raised else set()
+            state = self.carry_out(
+                found, lambda known: replace(known, version=oldest, alarms=known.alarms | frozenset(alarms))
+            )
         over = {lease for lease, (_, ends) in state.leases.items() if ends <= self.clock.seconds}
         if over:
             self.carry_out(found, partial(without_leases, over=over))
@@ -476,12 +481,6 @@ class EtcdModel:
     def _note_acknowledged(self, leader: Process, process: Process) -> None:
         if self._acknowledged[0] is leader:
             self._acknowledged[1][process.db.member] = process.db.state.sequence
-
-    def raise_alarm(self, name: str) -> None:
-        """One member raises an alarm, which every member reports from then on."""
-        found = self.led()
-        alarm = Alarm(found[0].db.member, name)
-        self.carry_out(found, lambda state: replace(state, alarms=state.alarms | {alarm}))
 
     def fill(self, *, live: int = 0, old: int = 0) -> None:
         """Somebody writes so many bytes more, of which `old` are replaced at once; the quota stops it."""

@@ -20,6 +20,7 @@ from clusters.scenario.etcd import read_yaml
 from protokube.agent.edges import Edges
 from protokube.agent.etcd.presence import LeasePresence
 from protokube.agent.loop import Loop
+from protokube.agent.publish import Publisher
 from protokube.agent.round import Round
 from protokube.config.complete import complete
 from protokube.errors import TryLater
@@ -116,6 +117,7 @@ class Host:
     edges: Edges
     loop: Loop
     presence: LeasePresence
+    publisher: Publisher
     wanted: MasterConfig
     """What its agent runs with: the revision on its own disk."""
     alive: bool = True

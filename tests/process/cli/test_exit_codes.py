@@ -13,7 +13,7 @@ from builders.view import FakeCloud, ShortFolder, a_note, a_view, an_agent, but,
 from protokube.cli.shared.progress import Progress
 from protokube.cli.up.waiting import await_ready, for_a_person
 from protokube.errors import ExitCode, Refused, TryLater
-from protokube.local.view.cluster import ClusterView
+from protokube.view.cluster import ClusterView
 
 ROOT = Path(__file__).parents[3]
 VIEW = a_view()

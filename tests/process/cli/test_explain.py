@@ -18,7 +18,7 @@ from builders.view import (
     write_state,
 )
 from protokube.errors import ExitCode
-from protokube.local.view.cluster import ClusterView
+from protokube.view.cluster import ClusterView
 
 VIEW = a_view()
 

@@ -10,8 +10,8 @@ from protokube.local.base.db import Database
 from protokube.local.base.paths import Paths
 from protokube.local.outside.config import SETTING
 from protokube.local.view import sources
-from protokube.local.view.values import OutsideView
 from protokube.providers.clients.local import LocalClient
+from protokube.view.values import OutsideView
 
 OPEN = OutsideView(reached=True, isolated=False)
 

@@ -94,7 +94,7 @@ def test_every_round_leaves_its_status_whole(stage: Stage) -> None:
     host.loop.once()
     status = host.status
     assert status["machine"] == {
-        "id": host.id, "name": host.id, "address": host.address, "zone": "local", "group": "master-a",
+        "id": host.id, "name": host.id, "address": host.address, "external": "", "zone": "local", "group": "master-a",
     }  # fmt: skip
     assert status["round"] == 1
     assert status["volumes"][0]["phase"] == "attached"

@@ -10,9 +10,9 @@ from protokube.cli.render.members import members_tree, render_members
 from protokube.cli.render.status import outcome, render_status
 from protokube.cli.render.tree import member_tree
 from protokube.errors import ExitCode
-from protokube.local.view.cluster import ClusterView
-from protokube.local.view.values import AgentView
 from protokube.members.alarms import Alarm, AlarmKind, meaning, state
+from protokube.view.cluster import ClusterView
+from protokube.view.values import AgentView
 
 MB = 2**20
 NAMES = {0xA0: "etcd-a", 0xA1: "etcd-b", 0xA2: "etcd-c"}

@@ -27,9 +27,9 @@ from protokube.cli.render.explain_member import explain_member
 from protokube.cli.render.explain_record import explain_record
 from protokube.cli.render.explain_volume import explain_volume
 from protokube.errors import ExitCode, InvalidRequest
-from protokube.local.view.cluster import ClusterView
-from protokube.local.view.next import next_for_volume
 from protokube.records import Record
+from protokube.view.cluster import ClusterView
+from protokube.view.next import next_for_volume
 
 VIEW = a_view()
 REFUSED = a_note("vol-aaaa is not blank", about="main/a", hint="check the tags of vol-aaaa")

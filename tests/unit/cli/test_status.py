@@ -31,9 +31,9 @@ from protokube.cli.shared.cluster_view import Duration, follow
 from protokube.cli.shared.screen import Screen, fit, paint
 from protokube.cli.status import stay
 from protokube.errors import ExitCode
-from protokube.local.drill.listing import list_tree
-from protokube.local.view.cluster import ClusterView
-from protokube.local.view.values import DaemonView
+from protokube.members.survey.listing import list_tree
+from protokube.view.cluster import ClusterView
+from protokube.view.values import DaemonView
 
 VIEW = a_view()
 REFUSED = a_note(

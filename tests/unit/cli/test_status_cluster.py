@@ -13,7 +13,7 @@ from builders.command import Call
 from builders.view import ShortFolder, a_view, write_state
 from protokube.cli.shared.cluster_view import find_cluster, follow, known_clusters
 from protokube.errors import ExitCode, InvalidRequest, Refused
-from protokube.local.view.cluster import ClusterView
+from protokube.view.cluster import ClusterView
 
 COMMANDS = (
     ("status",),

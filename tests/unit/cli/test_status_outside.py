@@ -9,7 +9,7 @@ import pytest
 from builders.view import a_view
 from protokube.cli.render.status import render_changes, render_status
 from protokube.cli.render.tree import view_tree
-from protokube.local.view.values import OutsideView
+from protokube.view.values import OutsideView
 
 OPEN = OutsideView(reached=True, isolated=False)
 CLOSED = OutsideView(reached=False, isolated=False, why="this machine has no /dev/net/tun")

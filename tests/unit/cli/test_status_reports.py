@@ -11,7 +11,7 @@ from protokube.cli.render.tree import view_tree
 from protokube.cli.shared.screen import Screen
 from protokube.cli.status import stay
 from protokube.errors import ExitCode
-from protokube.local.view.cluster import ClusterView
+from protokube.view.cluster import ClusterView
 
 VIEW = a_view()
 REFUSED = a_note(

@@ -12,7 +12,7 @@ from protokube.cli.render.status import outcome, render_changes, render_status
 from protokube.cli.render.tree import view_tree
 from protokube.errors import ExitCode
 from protokube.launch.rollout import Failure, Rollout, State, Turn
-from protokube.local.view.cluster import ClusterView
+from protokube.view.cluster import ClusterView
 
 TURN = Turn(machine="i-1", name="master-1", at=5.0)
 FAILURE = Failure(machine="i-1", name="master-1", revision=2, text="main/b: it does not run")

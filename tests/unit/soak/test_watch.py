@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from protokube.agent.report import Note
-from protokube.local.view.cluster import ClusterView
-from protokube.local.view.values import AgentView, DaemonView, DiskView, HostView
+from protokube.notes import Note
+from protokube.view.cluster import ClusterView
+from protokube.view.values import AgentView, DaemonView, DiskView, HostView
 from soak.chaos.watch import last_line_of_traceback, unexplained
 
 

@@ -15,8 +15,9 @@ from protokube.agent.round import Round
 from protokube.etcd import Etcd
 from protokube.etcd.compare import compare
 from protokube.members.agreement import Disagree, Suspicion
+from protokube.notes import AGREEMENT
 
-STEP = "agreement"
+STEP = AGREEMENT
 EVERY, SUSPICIOUS = 30.0, 2.0
 """Seconds between two comparisons; the second after a difference, and before the first comparison."""
 RECENT = 120.0

@@ -9,7 +9,7 @@ of live masters are written: a machine that the provider declared dead does not 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from protokube.agent.cache import Confirmed, StepCache, is_fresh
 from protokube.agent.edges import MasterAddresses
@@ -29,6 +29,8 @@ READ_EVERY = 300.0
 class ApiCache(StepCache):
     published: Confirmed[tuple[tuple[str, MasterAddresses], ...]] | None = None
     """Machines and addresses that were last published, while we were elected."""
+    names: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The addresses of each name, as they were then."""
 
 
 def sync(round_: Round) -> None:
@@ -41,7 +43,7 @@ def sync(round_: Round) -> None:
         round_.waiting(STEP, "", f"{why}, so nobody writes the names of the API")
         return
     if not edges.presence.elected():
-        cache.published = None  # another elected master may write other addresses
+        cache.published, cache.names = None, {}  # another elected master may write other addresses
         return
     generation = generations.recent(round_, round_.wanted.etcd[0].key)
     if generation is None or generation.open:
@@ -62,12 +64,16 @@ def sync(round_: Round) -> None:
         return
     known = living(round_)
     masters = [addresses for machine, addresses in claimed if machine in known]
-    plan = plan_api(edges.dns.read(round_.wanted.api_names), addresses_by_name(round_.wanted, masters))
+    desired = addresses_by_name(round_.wanted, masters)
+    observed = edges.dns.read(round_.wanted.api_names)
+    plan = plan_api(observed, desired)
     if plan.changes:
         edges.dns.apply(plan.changes)
         for change in plan.changes:
             round_.report.done(STEP, str(change))
     cache.published = Confirmed(claimed, now)
+    stays = {each.name: each.values for each in observed if each.type in ("A", "AAAA")}  # if no master lives
+    cache.names = {name: tuple(sorted(found)) or stays.get(name, ()) for name, found in desired.items()}
 
 
 def addresses_by_name(wanted: MasterConfig, masters: Sequence[MasterAddresses]) -> dict[str, list[str]]:

@@ -7,11 +7,11 @@ from protokube.config.dnscontroller import KEY_SECRET
 from protokube.errors import TryLater
 from protokube.local.base import client_files
 from protokube.local.base.paths import Paths
-from protokube.local.view.cluster import ClusterView
 from protokube.providers import catalog
 from protokube.providers.clients.local import LocalClient
 from protokube.providers.dns.keyfile import read_key
 from protokube.store import layout
+from protokube.view.cluster import ClusterView
 
 LOOPBACK = "127.0.0.1"
 
@@ -29,7 +29,7 @@ def explain_by_objects(
     """Explain the name from the objects that ask for it; return whether that was possible. It is not without
     Kubernetes, nor for a name of the agents, nor for a name with records while the API does not answer."""
     kubeconfig, key = client_files.folder(paths) / "kubeconfig", paths.store / layout.secret(paths.cluster, KEY_SECRET)
-    if not (view.daemon.alive and kubeconfig.is_file() and key.is_file()) or is_of_agents(view, name):
+    if not (view.daemon and view.daemon.alive and kubeconfig.is_file() and key.is_file()) or is_of_agents(view, name):
         return False
     try:
         about = LocalClient(paths.admin_socket).call("about")

@@ -8,9 +8,9 @@ from typing import Any
 
 from protokube.controllers.dns.tell.explain import Asking
 from protokube.controllers.dns.tell.explain_zone import AtZone, Leaving, Standing
-from protokube.local.view.next import IN_ORDER
 from protokube.records.api import LEASE
 from protokube.records.zones import Zone
+from protokube.view.next import IN_ORDER
 
 PREFIX = "dns.alpha.kubernetes.io/"
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from protokube.cli.render.facts import Explanation, about, find, for_a_person, names_of, sentences
-from protokube.local.view.cluster import ClusterView
-from protokube.local.view.next import next_for_record
-from protokube.local.view.values import MemberView
 from protokube.records.member import read_claim
+from protokube.view.cluster import ClusterView
+from protokube.view.next import next_for_record
+from protokube.view.values import MemberView
 
 
 def explain_record(view: ClusterView, name: str) -> Explanation:
@@ -15,7 +15,8 @@ def explain_record(view: ClusterView, name: str) -> Explanation:
     member = next((each for each in view.members if each.dns_name == found), None)
     addresses = view.addresses(found)
     ttl = next((each.ttl for each in view.records if each.name == found), None)
-    facts = [("value", ", ".join(addresses) or "none yet"), ("ttl", f"{ttl} s" if ttl is not None else "-")]
+    nothing = "none yet" if view.knows(found) else "not known"
+    facts = [("value", ", ".join(addresses) or nothing), ("ttl", f"{ttl} s" if ttl is not None else "-")]
     facts.append(("wanted by", _wanted_by(view, found, member)))
     claim = read_claim(view.records, found)
     if claim is not None:

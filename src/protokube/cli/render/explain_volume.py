@@ -5,10 +5,10 @@ from __future__ import annotations
 from protokube.cli.render.facts import Explanation, about, find, for_a_person, names_of, sentences
 from protokube.cli.render.status import host_state, phase_state
 from protokube.cli.render.table import size
-from protokube.local.view.cluster import ClusterView
-from protokube.local.view.next import mounted_volume, next_for_volume
-from protokube.local.view.values import DiskView
 from protokube.members.generation import FORMED, FORMING
+from protokube.view.cluster import ClusterView
+from protokube.view.next import mounted_volume, next_for_volume
+from protokube.view.values import DiskView
 
 MARKS = {
     "": "none: nothing of ours was on it yet",

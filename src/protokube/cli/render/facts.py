@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 
 from protokube.cli.render.table import lasting
 from protokube.errors import InvalidRequest
-from protokube.local.view.cluster import ClusterView
-from protokube.local.view.seen import AgentNote
-from protokube.local.view.values import MemberView
 from protokube.spec.decode import near
+from protokube.view.cluster import ClusterView
+from protokube.view.seen import AgentNote
+from protokube.view.values import MemberView
 
 T = TypeVar("T")
 

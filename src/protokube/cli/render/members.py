@@ -7,13 +7,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from protokube.cli.render.table import several, size, table
-from protokube.local.drill.listing import list_tree
-from protokube.local.view.cluster import ClusterView
-from protokube.local.view.values import MemberView
 from protokube.members import alarms
 from protokube.members.adopt import Adopt, AdoptDecision, Adopted, Layout, data_folder, manifest_file, read_manifest
 from protokube.members.alarms import Alarm
 from protokube.members.start_values import Refuse
+from protokube.members.survey.listing import list_tree
+from protokube.view.cluster import ClusterView
+from protokube.view.values import MemberView
 
 HEADER = ("ID", "NAME", "STATUS", "ROLE", "REVISION", "HOST", "VOLUME", "PEER URLS", "CLIENT URLS")
 

@@ -6,14 +6,14 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from protokube.agent.report import Note
 from protokube.cli.render.table import lasting, several, size, table
 from protokube.errors import ExitCode
 from protokube.launch.rollout import State
-from protokube.local.view.cluster import ClusterView
-from protokube.local.view.seen import AgentNote
-from protokube.local.view.values import AgentView, DiskView, HostView, MemberView
 from protokube.members import alarms
+from protokube.notes import Note
+from protokube.view.cluster import ClusterView
+from protokube.view.seen import AgentNote
+from protokube.view.values import AgentView, DiskView, HostView, MemberView
 
 T = TypeVar("T")
 PERSON = "needs a person:"
@@ -33,7 +33,7 @@ def state(view: ClusterView) -> str:
 
 
 def render_status(view: ClusterView) -> list[str]:
-    top = [headline(view), *revision(view), *outside(view)]
+    top = [headline(view), *source(view), *revision(view), *outside(view)]
     parts = [top, hosts(view), disks(view), members(view), records(view), troubles(view)]
     return [line for number, part in enumerate(filter(None, parts)) for line in ([""] if number else []) + part]
 
@@ -43,6 +43,15 @@ def headline(view: ClusterView) -> str:
     healthy = sum(each.healthy and not each.learner for each in view.members)
     counts = f"{several(living, 'host')}, {healthy} of {several(len(view.members), 'member')} healthy"
     return f"{view.cluster}: {state(view)} ({counts})"
+
+
+def source(view: ClusterView) -> list[str]:
+    """How old the reports are from which this is concluded: what happened since is not in them."""
+    if not view.source:
+        return []
+    ages = sorted({lasting(each.age): each.age for each in view.agents}.items(), key=lambda each: each[1])
+    span = " to ".join(dict.fromkeys((ages[0][0], ages[-1][0]))) + " ago" if ages else "never"
+    return [f"as the agents reported it to {view.source} {span}"]
 
 
 def revision(view: ClusterView) -> list[str]:
@@ -111,6 +120,8 @@ def _api(view: ClusterView, report: AgentView | None) -> str:
 
 
 def host_state(host: HostView, now: float) -> str:
+    if host.state:
+        return host.state
     if host.dead:
         return "declared dead, still runs" if host.alive else "dead"
     if not host.alive:
@@ -216,9 +227,9 @@ def render_changes(before: ClusterView | None, after: ClusterView) -> list[str]:
     if before is None:
         needed = [f"{PERSON} {line}" for each in together(after.person) for line in note_lines(each)]
         return [headline(after), *(f"  {line}" for line in (*after.lacks, *needed))]
-    lines = [f"the local cloud {'runs' if after.daemon.alive else 'does not run'}"] * (
-        before.daemon.alive != after.daemon.alive
-    )
+    lines = []
+    if before.daemon and after.daemon and before.daemon.alive != after.daemon.alive:
+        lines.append(f"the local cloud {'runs' if after.daemon.alive else 'does not run'}")
     lines += outside(after) if before.outside != after.outside else []
     lines += revision(after) if revision(before) != revision(after) else []
     lines += _changed(before.hosts, after.hosts, lambda each: each.name, _host_line)
@@ -254,7 +265,7 @@ def _addresses(view: ClusterView) -> dict[str, str]:
 
 
 def _host_line(host: HostView) -> str:
-    state = "declared dead" if host.dead else "up" if host.alive else "not running"
+    state = host.state or ("declared dead" if host.dead else "up" if host.alive else "not running")
     return f"{host.name} ({host.address}) is {state}"
 
 

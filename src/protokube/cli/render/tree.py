@@ -8,10 +8,10 @@ from typing import Any
 
 from protokube.cli.render.status import outcome, state
 from protokube.launch.rollout import Rollout
-from protokube.local.view.cluster import ClusterView
-from protokube.local.view.seen import AgentNote
-from protokube.local.view.values import AgentView, DiskView, HostView, MemberView
 from protokube.records import Record
+from protokube.view.cluster import ClusterView
+from protokube.view.seen import AgentNote
+from protokube.view.values import AgentView, DaemonView, DiskView, HostView, MemberView
 
 Tree = dict[str, Any]
 
@@ -25,7 +25,8 @@ def view_tree(view: ClusterView) -> Tree:
         "exitCode": int(outcome(view)),
         "lacks": list(view.lacks),
         "contradictions": list(view.contradictions),
-        "daemon": {"alive": view.daemon.alive, "pid": view.daemon.pid, "why": view.daemon.why},
+        "source": view.source or None,
+        "daemon": daemon_tree(view.daemon) if view.daemon else None,
         "outside": asdict(view.outside) if view.outside else None,
         "rollout": rollout_tree(view.rollout) if view.rollout else None,
         "hosts": [host_tree(each) for each in view.hosts],
@@ -39,6 +40,10 @@ def view_tree(view: ClusterView) -> Tree:
         "broken": report_trees(view.bugs),
         "notSeen": list(view.notes),
     }
+
+
+def daemon_tree(daemon: DaemonView) -> Tree:
+    return {"alive": daemon.alive, "pid": daemon.pid, "why": daemon.why}
 
 
 def rollout_tree(record: Rollout) -> Tree:
@@ -55,7 +60,7 @@ def host_tree(host: HostView) -> Tree:
         "declaredDead": host.dead,
         "since": round(host.since, 2) if host.since is not None else None,
         "pid": host.pid,
-        "connectedTo": list(host.peers),
+        "connectedTo": None if host.peers is None else list(host.peers),
     }
 
 

@@ -1,4 +1,4 @@
-"""Choose the local cluster of a command, and poll its state."""
+"""Choose the cluster of a command, on this machine or in a store, and poll its state."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from protokube.errors import Refused
+from protokube.errors import InvalidRequest, Refused
 
 if TYPE_CHECKING:
     from protokube.local.base.paths import Paths
-    from protokube.local.view.cluster import ClusterView
+    from protokube.store import Store
+    from protokube.view.cluster import ClusterView
+    from protokube.view.source import Source
 
 Decorated = Callable[..., Any]
 EVERY = 0.25
@@ -25,8 +28,17 @@ UNITS = {"": 1.0, "s": 1.0, "ms": 0.001, "m": 60.0, "min": 60.0, "h": 3600.0, "d
 
 
 def cluster_option(function: Decorated) -> Decorated:
-    text = "Name of the local cluster.  [default: the only one]"
+    text = "Name of the cluster.  [default: the only one]"
     return click.option("--cluster", metavar="NAME", shell_complete=known_clusters, help=text)(function)
+
+
+def seen_option(function: Decorated) -> Decorated:
+    """Not from the environment: PROTOKUBE_STORE is exported for other commands, and must not hide a local cluster."""
+    text = (
+        "Read what the agents published in this state store instead of looking at a local cluster: file:///path, "
+        "s3://bucket/prefix, gs://bucket/prefix."
+    )
+    return click.option("--store", "store_url", metavar="URL", help=text)(function)
 
 
 def known_clusters(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
@@ -63,6 +75,53 @@ def find_cluster(name: str | None) -> Paths:
             f"no permission to read {paths.cluster}", saw=f"{paths.admin_socket} may not be opened", hint="sudo"
         )
     return paths
+
+
+@contextmanager
+def cluster_source(cluster: str | None, store_url: str | None) -> Iterator[Source]:
+    """The cluster as this machine sees it, or as its agents report it to a store."""
+    if store_url is None:
+        from protokube.local.view.look import Looker
+
+        with Looker(find_cluster(cluster)) as looker:
+            yield looker
+        return
+    from protokube.view.stored import StoredSource
+
+    with opened_store(store_url) as store:
+        yield StoredSource(store, stored_cluster(store, cluster))
+
+
+@contextmanager
+def opened_store(url: str) -> Iterator[Store]:
+    from protokube.store.open import open_store
+
+    store = open_store(url)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def stored_cluster(store: Store, name: str | None) -> str:
+    """The named cluster, or the only one in the store."""
+    from protokube.store import layout
+
+    if name is not None:
+        return name
+    try:
+        found = layout.clusters(store)
+    except Refused as why:  # keys below it are private; what agents publish is not
+        raise InvalidRequest(
+            f"the clusters in {store.url} cannot be listed", saw=why.saw or why.message, hint="--cluster NAME"
+        ) from why
+    if not found:
+        raise InvalidRequest(f"there is no cluster in {store.url}", hint="check the store's URL")
+    if len(found) > 1:
+        raise InvalidRequest(
+            f"there are several clusters in {store.url}: {', '.join(found)}", hint=f"--cluster {found[0]}"
+        )
+    return found[0]
 
 
 def waits(paths: Paths, *kinds: str) -> list[str]:

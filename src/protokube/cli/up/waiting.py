@@ -13,9 +13,9 @@ from protokube.errors import ExitCode, Refused, TryLater
 if TYPE_CHECKING:
     from protokube.launch.machine import MasterConfig
     from protokube.local.base.paths import Paths
-    from protokube.local.view.cluster import ClusterView
     from protokube.providers.clients.local import LocalClient
     from protokube.store import Store
+    from protokube.view.cluster import ClusterView
 
 ENOUGH = 15.0
 """Seconds after which a request for a person ends the wait. Longer than for `status --wait`: after a power loss, a
@@ -48,8 +48,8 @@ def await_ready(progress: Progress, paths: Paths, timeout: float) -> ClusterView
     """Wait until the cluster is ready, or serves but needs a person. Refused if only a person can make it ready."""
     from protokube.cli.render.status import outcome
     from protokube.cli.status import PATIENCE
-    from protokube.local.view.cluster import Standing
     from protokube.local.view.look import Looker
+    from protokube.view.cluster import Standing
 
     end = time.monotonic() + timeout
     standing = Standing()

@@ -23,10 +23,10 @@ from protokube.local.drill import api_writing
 from protokube.local.drill.api_writing import ApiWriteSession
 from protokube.local.drill.writer import Writer, as_found
 from protokube.local.host import network
-from protokube.local.view.cluster import ClusterView
 from protokube.local.view.look import Looker
-from protokube.local.view.values import HostView
 from protokube.providers.clients.local import LocalClient
+from protokube.view.cluster import ClusterView
+from protokube.view.values import HostView
 
 PREFIX = "/protokube/drills/"
 LEASE = 3600
@@ -110,7 +110,7 @@ class LocalGround:
 
     @contextmanager
     def writing(self, view: ClusterView, key: str) -> Iterator[WriteSession]:
-        endpoints = {each.name: each.url for each in view.members if each.key == key}
+        endpoints = {each.name: each.url or "" for each in view.members if each.key == key}
         files = client_files.etcd_tls(self.paths)
         with (
             closing(GatewayEtcd(endpoints, files, timeout=WRITE_SECONDS)) as etcd,

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from protokube.local.drill.listing import list_bytes
 from protokube.local.drill.values import ApiWrites, Timeline, Verdict
 from protokube.local.drill.writer import key_of, lost, regressions, unexplained
-from protokube.local.view.cluster import ClusterView
 from protokube.members.start_values import Listed
+from protokube.members.survey.listing import list_bytes
+from protokube.view.cluster import ClusterView
 
 ONE_ROUND = 12.0
 """Seconds within which a host that wakes up after a takeover must have stopped its etcd."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from protokube.local.drill.values import Milestone
-from protokube.local.view.cluster import ClusterView
-from protokube.local.view.values import DiskView, HostView, MemberView
+from protokube.view.cluster import ClusterView
+from protokube.view.values import DiskView, HostView, MemberView
 
 API = "api"
 
@@ -98,7 +98,7 @@ def has_peers(member: str, name: str, *, not_on: Collection[str] = (), not_with:
         others = _hosts_of_others(view, member)
         if host is None or not found or not found.healthy or host.name in not_on or found.volume == not_with:
             return ""
-        called = all(other.address in host.peers and host.address in other.peers for other in others)
+        called = all(other.address in (host.peers or ()) and host.address in (other.peers or ()) for other in others)
         return f"{name} and its peers are connected" if called else ""
 
     return Milestone(f"{name} and its peers to be connected", reached)

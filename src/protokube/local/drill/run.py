@@ -7,8 +7,8 @@ from typing import Any
 
 from protokube.local.drill.ground import Ground, WriteSession
 from protokube.local.drill.values import Milestone, OldHolder, Promises, Reached, Step
-from protokube.local.view.cluster import ClusterView
-from protokube.local.view.values import DiskView, HostView, MemberView
+from protokube.view.cluster import ClusterView
+from protokube.view.values import DiskView, HostView, MemberView
 
 EVERY = 0.05
 """Seconds between two observations; shorter states are missed."""

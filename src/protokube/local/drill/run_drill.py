@@ -15,9 +15,9 @@ from protokube.local.drill.judge import judge
 from protokube.local.drill.run import Overdue, Run
 from protokube.local.drill.scripts import SCRIPTS
 from protokube.local.drill.values import Step, Timeline, Verdict
-from protokube.local.view.cluster import ClusterView
-from protokube.local.view.values import MemberView
 from protokube.spec.decode import near
+from protokube.view.cluster import ClusterView
+from protokube.view.values import MemberView
 
 WARM_UP, COOL_DOWN = 0.5, 0.5
 """Seconds of writing before the first fault and after the last milestone."""

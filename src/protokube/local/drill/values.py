@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from protokube.local.drill.writer import WriteLog
-from protokube.local.view.cluster import ClusterView
+from protokube.view.cluster import ClusterView
 
 DRILLS = {
     "kill-master": "kill the host that holds a member; its volume goes to a successor",

@@ -1,4 +1,4 @@
-"""One look at a local cluster from outside, as values, and what follows from it.
+"""Look at a local cluster from outside: its cloud, its hosts' files, its store and etcd itself.
 
-Not here: how it is shown (`cli.render`), and anything that changes the cluster.
+Not here: the values of a view and what follows from it (`view`), and anything that changes the cluster.
 """

@@ -8,32 +8,28 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
-from types import MappingProxyType, TracebackType
+from types import TracebackType
 from typing import Self
 
-from protokube.config.pki import member_name
 from protokube.errors import ProtokubeError
 from protokube.etcd.client import GatewayEtcd
 from protokube.launch.machine import MasterConfig
 from protokube.local.base import client_files
 from protokube.local.base.paths import Paths
 from protokube.local.view import sources
-from protokube.local.view.cluster import ClusterView
-from protokube.local.view.values import AgentView, DiskView, HostView, MemberView
 from protokube.members.alarms import meaning
-from protokube.members.generation import Generation
-from protokube.members.phases import OWN, Phase, from_text, phase_of
-from protokube.members.unused import TaggedVolume, spares
 from protokube.providers.clients.local import LocalClient
+from protokube.view.cluster import ClusterView
+from protokube.view.parts import disk_views, expect
+from protokube.view.values import HostView, MemberView
 
 SECONDS = 0.8
 """For each of the two questions a member is asked."""
 PATIENCE = 2 * SECONDS
 MOST_AT_ONCE = 16
-NOT_IN_USE = (Phase.SUPERSEDED.value, Phase.UNUSED.value)
 
 
 def look(paths: Paths) -> ClusterView:
@@ -159,75 +155,9 @@ def reason(why: ProtokubeError, member: MemberView) -> str:
     return f"{member.dns_name} does not answer in time" if "timed out" in text else text
 
 
-def disk_views(
-    volumes: Iterable[sources.Row],
-    agents: Sequence[AgentView],
-    records: Mapping[str, Generation | None] = MappingProxyType({}),
-) -> tuple[DiskView, ...]:
-    """Volumes in the order of their members; the phase is the holder's own word, and of a free one the record's."""
-    reported = {agent.host: agent.phases for agent in agents}
-    volumes = tuple(volumes)
-    superseded = {volume for record in records.values() if record is not None for volume in record.superseded}
-    tagged = (TaggedVolume(x["id"], (x["etcd_cluster"], x["member"]), x["epoch"], x["mark"]) for x in volumes)
-    unused = spares(tagged, superseded)
-    found = [
-        DiskView(
-            id=each["id"],
-            member=f"{each['etcd_cluster']}/{each['member']}",
-            size=each["size"],
-            attached_to=each["attached_to"],
-            mark=each["mark"],
-            epoch=each["epoch"],
-            last_holder=each["last_holder"],
-            phase=phase(reported.get(each["attached_to"], {}).get(each["id"], ""))
-            if each["attached_to"]
-            else phase_of(None, "", superseded=each["id"] in superseded, spare=each["id"] in unused).value,
-        )
-        for each in volumes
-    ]
-    return tuple(sorted(found, key=lambda disk: (not disk.member.startswith("main/"), disk.member, disk.id)))
-
-
-def phase(text: str) -> str:
-    """What a holder says of its own volume; a word from before it held it says nothing."""
-    return text if from_text(text) in OWN else ""
-
-
 def client_ports(wanted: MasterConfig) -> list[tuple[str, int]]:
     """Where clients reach each member, by its name."""
     return [(each.dns_name, etcd.pod.client_port) for etcd in wanted.etcd for each in etcd.members]
-
-
-def expect(
-    wanted: MasterConfig | None, disks: Sequence[DiskView], cluster: str, ports: Mapping[tuple[str, int], int]
-) -> list[MemberView]:
-    """The fixed set of members, and where each is now; before masters have a configuration, by volume tags."""
-    if wanted is None:
-        return [_placed(each, member_name(*each.split("/")), cluster, disks) for each in _tagged(disks)]
-    found = []
-    for etcd in wanted.etcd:
-        for configured in etcd.members:
-            port = ports.get((configured.dns_name, etcd.pod.client_port))
-            member = _placed(f"{etcd.key}/{configured.short}", configured.name, cluster, disks)
-            found.append(replace(member, dns_name=configured.dns_name, url=f"https://127.0.0.1:{port}" if port else ""))
-    return found
-
-
-def _tagged(disks: Sequence[DiskView]) -> list[str]:
-    return list(dict.fromkeys(each.member for each in disks))
-
-
-def _placed(member: str, name: str, cluster: str, disks: Sequence[DiskView]) -> MemberView:
-    current = (each for each in disks if each.member == member and each.phase not in NOT_IN_USE)
-    volumes = sorted(current, key=lambda disk: disk.attached_to is None)
-    volume = volumes[0] if volumes else None
-    return MemberView(
-        member=member,
-        name=name,
-        dns_name=f"{name}.internal.{cluster}",
-        volume=volume.id if volume else None,
-        host=volume.attached_to if volume else None,
-    )
 
 
 __all__ = ["ClusterView", "HostView", "Looker", "look"]

@@ -16,7 +16,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from protokube.agent.report import Note
 from protokube.errors import ProtokubeError
 from protokube.launch.machine import MasterConfig, from_tree
 from protokube.launch.revisions import read_rollout
@@ -27,13 +26,13 @@ from protokube.local.cloud.host_registry import HostRegistry
 from protokube.local.cloud.volumes import Volumes
 from protokube.local.host import hosts
 from protokube.local.outside.config import SETTING
-from protokube.local.view.values import ROUNDS_EVERY, AgentView, DaemonView, HostView, MountedVolumeView, OutsideView
 from protokube.members.generation import Generation, decode
-from protokube.members.older_copy import Figures, Older
 from protokube.providers.clients.local import LocalClient
 from protokube.records import Record
 from protokube.store import layout
 from protokube.store.file import FileStore
+from protokube.view.reports import read_agent
+from protokube.view.values import AgentView, DaemonView, HostView, OutsideView
 
 PATIENCE = 1.0
 """Seconds for one answer of the cloud."""
@@ -216,44 +215,3 @@ def agent_view(paths: Paths, host: str) -> AgentView | None:
         return read_agent(host, status, age=max(time.time() - written, 0.0))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-
-
-def read_agent(host: str, status: Row, *, age: float = 0.0) -> AgentView:
-    report = status["report"]
-    return AgentView(
-        host=host,
-        at=float(status["at"]),
-        round=int(status["round"]),
-        elected=bool(status["elected"]),
-        revision=status.get("revision"),
-        age=age,
-        next_within=float(status.get("nextWithin", ROUNDS_EVERY)),
-        took=float(status.get("took", 0.0)),
-        serving=status.get("serving"),
-        did=_notes(report["did"]),
-        waits=_notes(report["waiting"]),
-        person=_notes(report["needsAPerson"]),
-        bugs=_notes(report["broken"]),
-        warnings=_notes(report.get("warnings", ())),
-        mounted=tuple(_mounted_volume(each) for each in status["members"]),
-        phases={each["id"]: each["phase"] for each in status["volumes"] or ()},
-    )
-
-
-def _notes(rows: Sequence[Row]) -> tuple[Note, ...]:
-    return tuple(
-        Note(step=each["step"], about=each.get("about", ""), text=each["text"], hint=each.get("hint", ""),
-             saw=each.get("saw", ""), since=each.get("since"))
-        for each in rows
-    )  # fmt: skip
-
-
-def _mounted_volume(row: Row) -> MountedVolumeView:
-    names = ("member", "volume", "epoch", "holder", "generation", "data", "doing", "why", "linked")
-    return MountedVolumeView(**{name: row[name] for name in names}, older=_older(row.get("older")))
-
-
-def _older(document: Row | None) -> Older | None:
-    if document is None:
-        return None
-    return Older(disk=Figures(**document["disk"]), recorded=Figures(**document["recorded"]))

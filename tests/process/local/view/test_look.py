@@ -31,12 +31,12 @@ from protokube.local.base.paths import Paths
 from protokube.local.cloud.host_registry import HostRegistry
 from protokube.local.cloud.volumes import Volumes
 from protokube.local.view import sources
-from protokube.local.view.cluster import ClusterView
 from protokube.local.view.look import Looker, look
-from protokube.local.view.values import AgentView, DaemonView, MemberView
 from protokube.providers.clients.local import LocalClient
 from protokube.providers.volumes import Volume
 from protokube.records import Change, Record
+from protokube.view.cluster import ClusterView
+from protokube.view.values import AgentView, DaemonView, MemberView
 
 
 @pytest.fixture
@@ -67,6 +67,7 @@ def test_a_state_that_holds_nothing_is_seen_as_that(state: Path) -> None:
     view = look(paths)
 
     assert (view.cluster, view.hosts, view.disks, view.members) == (CLUSTER, (), (), ())
+    assert view.daemon
     assert not view.daemon.alive
     assert view.lacks[0].startswith("the local cloud does not run: ")
     assert view.notes == (f"{paths.database} is not there",)
@@ -106,6 +107,7 @@ def test_while_the_cloud_is_silent_its_database_tells_of_hosts_disks_and_names(s
 
     view = look(paths)
 
+    assert view.daemon
     assert not view.daemon.alive
     assert [(each.name, each.address, each.alive) for each in view.hosts] == [(host.name, "10.77.0.11", False)]
     assert [(each.id, each.attached_to, each.phase) for each in view.disks] == [("vol-1", host.name, "")]
@@ -133,6 +135,7 @@ def test_a_cloud_that_hangs_costs_no_more_than_two_seconds(state: Path) -> None:
         began = time.monotonic()
         view = look(paths)
 
+    assert view.daemon
     assert not view.daemon.alive
     assert view.lacks[0].startswith("the local cloud does not answer: ")
     assert sources.PATIENCE < 2.0

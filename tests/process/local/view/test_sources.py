@@ -38,10 +38,10 @@ from protokube.local.base.processes import started_at
 from protokube.local.cloud.host_registry import HostRegistry
 from protokube.local.view import sources
 from protokube.local.view.look import Looker, client_ports
-from protokube.local.view.values import DaemonView
 from protokube.providers.clients.local import LocalClient
 from protokube.store import layout
 from protokube.store.file import FileStore
+from protokube.view.values import DaemonView
 
 VIEW = a_view()
 

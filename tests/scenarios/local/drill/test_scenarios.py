@@ -25,9 +25,9 @@ from clusters.drill import (
 from protokube.local.drill.run_drill import run_drill
 from protokube.local.drill.scripts import API_LIMIT, CUT_SECONDS, LONGEST_GAP
 from protokube.local.drill.values import DRILLS, Step, Verdict
-from protokube.local.view.cluster import ClusterView
-from protokube.local.view.values import HostView
 from protokube.records import Record
+from protokube.view.cluster import ClusterView
+from protokube.view.values import HostView
 
 FEW = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 BLOWS = {

@@ -15,12 +15,12 @@ from protokube.cli.render.drill import render_verdict, verdict_tree
 from protokube.errors import InvalidRequest, Refused, TryLater
 from protokube.local.drill import milestones as miles
 from protokube.local.drill.judge import ONE_ROUND, judge
-from protokube.local.drill.listing import list_bytes
 from protokube.local.drill.run_drill import choose, run_drill
 from protokube.local.drill.scripts import SCRIPTS
 from protokube.local.drill.values import DRILLS, OldHolder, Promises, Reached, Step, Timeline
 from protokube.local.drill.writer import Write, WriteLog, key_of, value_of
-from protokube.local.view.cluster import ClusterView
+from protokube.members.survey.listing import list_bytes
+from protokube.view.cluster import ClusterView
 
 BEFORE = a_view()
 AFTER = taken_over("a", 3)(dead(0)(BEFORE))

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from protokube.agent.etcd import agreement
 from protokube.launch.rollout import State
-from protokube.local.view.contradictions import contradictions
-from protokube.local.view.seen import SeenCluster
-from protokube.local.view.values import MemberView
 from protokube.members.generation import FORMED
 from protokube.members.phases import Phase
+from protokube.notes import AGREEMENT
+from protokube.view.contradictions import contradictions
+from protokube.view.seen import SeenCluster
+from protokube.view.values import MemberView
 
 
 def lacks(view: SeenCluster) -> Iterator[str]:
     """In the order in which things come up."""
-    if not view.daemon.alive:
+    if view.daemon and not view.daemon.alive:
         state = "does not answer" if view.daemon.timed_out else "does not run"
         yield f"the local cloud {state}{f': {view.daemon.why}' if view.daemon.why else ''}"
     yield from _silent(view)
@@ -47,6 +47,10 @@ def lacks(view: SeenCluster) -> Iterator[str]:
 def _silent(view: SeenCluster) -> Iterator[str]:
     """Masters that run and do not report, or no longer: their last report may be out of date."""
     for host in view.hosts:
+        if host.state and not host.alive:
+            # its etcd may well run: without its agent, nobody fences it, renews its keys or reports what it lacks
+            held = ", ".join(each.id for each in view.disks if each.attached_to == host.name)
+            yield from [f"{host.name} holds {held}, and gives no sign of life: {host.state}"] if held else []
         if not host.master or not host.alive or host.dead:
             continue
         report = view.report(host.name)
@@ -58,7 +62,7 @@ def _silent(view: SeenCluster) -> Iterator[str]:
 
 def _alarms(view: SeenCluster) -> Iterator[str]:
     """The agents compare what the members hold: members that differ are not ready, however healthy each of them is."""
-    noted = [each.note for each in view.reported_needs if each.note.step == agreement.STEP]
+    noted = [each.note for each in view.reported_needs if each.note.step == AGREEMENT]
     yield from dict.fromkeys(f"{note.about}: {note.text}" for note in noted)
 
 
@@ -67,7 +71,9 @@ def _lacks_of_the_api(view: SeenCluster) -> Iterator[str]:
     living = {each.address for each in view.hosts if each.alive and not each.dead}
     for name in view.api_names[:1]:
         addresses = view.addresses(name)
-        if not addresses:
+        if not view.knows(name):
+            yield f"nothing is known of {name}: no elected master has reported it"
+        elif not addresses:
             yield f"{name} has no address yet"
         elif not living.intersection(addresses):
             yield f"{name} points at {', '.join(addresses)}, where no master lives"
@@ -88,7 +94,9 @@ def _lacks_of(view: SeenCluster, member: MemberView) -> Iterator[str]:
         yield f"{member.name} on {member.host} is still a learner"
     host = view.host(member.host)
     points_at = view.addresses(member.dns_name)
-    if host is not None and points_at != (host.address,):
+    if host is not None and not view.knows(member.dns_name):
+        yield f"nothing is known of {member.dns_name}: {host.name} has not confirmed it"
+    elif host is not None and points_at != (host.address,):
         yield f"{member.dns_name} points at {', '.join(points_at) or 'nothing'}, not at {host.name} ({host.address})"
 
 

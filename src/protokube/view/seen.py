@@ -1,17 +1,17 @@
-"""What one look at a local cluster saw, and the questions that its parts answer by themselves."""
+"""What one look at a cluster saw, and the questions that its parts answer by themselves."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from protokube.agent.report import Note
 from protokube.launch.rollout import Rollout
-from protokube.local.view.values import AgentView, DaemonView, DiskView, HostView, MemberView, OutsideView
 from protokube.members.generation import Generation
 from protokube.members.lostquorum import quorum_of
 from protokube.members.start_values import Listed
+from protokube.notes import Note
 from protokube.records import Record
+from protokube.view.values import AgentView, DaemonView, DiskView, HostView, MemberView, OutsideView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,10 @@ class SeenCluster:
 
     cluster: str
     at: float
-    daemon: DaemonView
+    daemon: DaemonView | None = None
+    """None where there is no local cloud."""
+    source: str = ""
+    """The store that it was read from; "" for a look at the cluster itself."""
     outside: OutsideView | None = None
     """None where the local cloud says nothing of it."""
     hosts: tuple[HostView, ...] = ()
@@ -46,6 +49,8 @@ class SeenCluster:
     rollout: Rollout | None = None
     """Which revision the masters should run; None without a record."""
     api_names: tuple[str, ...] = ()
+    known_names: frozenset[str] | None = None
+    """DNS names of which something is known, whether they have an address or not; None: of all."""
     notes: tuple[str, ...] = ()
     """What could not be seen, and why."""
 
@@ -110,6 +115,10 @@ class SeenCluster:
 
     def addresses(self, name: str) -> tuple[str, ...]:
         return tuple(value for each in self.records if (each.name, each.type) == (name, "A") for value in each.values)
+
+    def knows(self, name: str) -> bool:
+        """Whether anything is known of this DNS name: without that, the absence of an address means nothing."""
+        return self.known_names is None or name in self.known_names
 
     def listed(self, key: str) -> tuple[Listed, ...]:
         """The members of one etcd cluster, as a quorum lists them."""

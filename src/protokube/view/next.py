@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from protokube.local.view.cluster import ClusterView
-from protokube.local.view.contradictions import contradictions
-from protokube.local.view.needs import keys
-from protokube.local.view.values import DiskView, HostView, MemberView, MountedVolumeView
 from protokube.members import alarms
 from protokube.members.alarms import AlarmKind
 from protokube.members.generation import FORMED
 from protokube.members.phases import Phase, from_text
+from protokube.view.cluster import ClusterView
+from protokube.view.contradictions import contradictions
+from protokube.view.needs import keys
+from protokube.view.values import DiskView, HostView, MemberView, MountedVolumeView
 
 
 class Way(Enum):
@@ -53,6 +53,12 @@ def next_for_volume(view: ClusterView, disk: DiskView) -> Next:
     if disk.attached_to is None:
         return _free(view, disk)
     host = view.host(disk.attached_to)
+    if host is not None and host.state and not host.alive:  # nobody sees its processes: it may be gone or cut off
+        return Next(
+            Way.WAITS,
+            f"nothing, until {host.name} has a live lease again, or the cloud ends it and another master attaches the"
+            " volume",
+        )
     if host is None or host.dead or not host.alive:
         return Next(
             Way.BY_ITSELF,

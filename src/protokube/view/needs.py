@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from protokube.agent.report import Note
-from protokube.local.view.seen import AgentNote, SeenCluster
 from protokube.members.lostquorum import quorum_lost
+from protokube.notes import Note
+from protokube.view.seen import AgentNote, SeenCluster
 
 NO_RECORD = "restore it from a backup of the state store; nothing is founded or replaced without it"
 
 
 def needs(view: SeenCluster) -> Iterator[AgentNote]:
     """In the order in which a person has to act."""
-    if not view.daemon.alive and not view.daemon.timed_out:
+    if view.daemon and not view.daemon.alive and not view.daemon.timed_out:
         yield _seen("cloud", "", "the local cloud does not run", "`protokube up` starts it and goes on with what runs")
     for key in keys(view):
         if view.generations.get(key) is None and has_begun(view, key):

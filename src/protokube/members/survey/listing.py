@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from protokube.members.start_values import Listed
@@ -21,6 +21,20 @@ def list_tree(listed: Sequence[Listed]) -> list[dict[str, Any]]:
         }
         for each in sorted(listed, key=lambda one: one.id)
     ]
+
+
+def read_list(rows: Sequence[Mapping[str, Any]]) -> tuple[Listed, ...]:
+    """The list that `list_tree` wrote. KeyError, TypeError or ValueError if it is none."""
+    return tuple(
+        Listed(
+            id=int(each["id"], 16),
+            name=str(each["name"]),
+            peer_urls=tuple(map(str, each["peerURLs"])),
+            client_urls=tuple(map(str, each["clientURLs"])),
+            learner=each["learner"] is True,
+        )
+        for each in rows
+    )
 
 
 def list_bytes(listed: Sequence[Listed]) -> bytes:

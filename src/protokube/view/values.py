@@ -1,6 +1,7 @@
-"""The parts of a view of a local cluster: hosts, disks, members and the reports of agents.
+"""The parts of a view of a cluster: hosts, disks, members and the reports of agents.
 
-Every part may be absent: a host that is gone has no report, a member that does not answer has no state.
+Every part may be absent: a host that is gone has no report, a member that does not answer has no state, and what only a
+look at the local cloud sees is None in a view that was read from a store.
 """
 
 from __future__ import annotations
@@ -8,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from protokube.agent.report import Note
 from protokube.members.alarms import Alarm
 from protokube.members.older_copy import Older
 from protokube.members.start_values import Listed
+from protokube.notes import Note
 
 ROUNDS_EVERY = 10.0
 """Seconds between two rounds of an agent at the most, for a report that says nothing about the next one."""
@@ -51,7 +52,7 @@ class HostView:
     group: str
     address: str
     alive: bool
-    """Its processes are there."""
+    """Its processes are there; in a view from a store, nothing says that they are not."""
     dead: bool = False
     """Declared dead by the cloud, for good."""
     since: float | None = None
@@ -59,8 +60,10 @@ class HostView:
     pid: int | None = None
     master: bool = True
     """It runs an agent, whose reports are awaited."""
-    peers: tuple[str, ...] = ()
-    """Addresses at which it has a standing connection to a peer port of etcd."""
+    peers: tuple[str, ...] | None = ()
+    """Addresses at which it has a standing connection to a peer port of etcd; None where nobody looks."""
+    state: str = ""
+    """What is known of it, in words, where nobody sees its processes: `live`, `no live lease`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +93,8 @@ class MemberView:
     dns_name: str
     volume: str | None
     host: str | None
-    url: str = ""
-    """Where this machine reaches it."""
+    url: str | None = ""
+    """Where this machine reaches it; None if it need not."""
     asked: bool = True
     """False if nobody could ask it, so that nothing is known of its health."""
     healthy: bool = False

@@ -13,11 +13,11 @@ from builders.examples import examples
 from builders.view import CLUSTER, a_generation, a_host, a_note, a_view, an_agent, but
 from protokube.cli.render.explain_member import explain_member
 from protokube.cli.render.explain_volume import explain_volume
-from protokube.local.view.cluster import ClusterView
-from protokube.local.view.needs import needs
-from protokube.local.view.next import Next, Way, mounted_volume, next_for_member, next_for_record, next_for_volume
-from protokube.local.view.values import DaemonView
 from protokube.members.phases import Phase
+from protokube.view.cluster import ClusterView
+from protokube.view.needs import needs
+from protokube.view.next import Next, Way, mounted_volume, next_for_member, next_for_record, next_for_volume
+from protokube.view.values import DaemonView
 
 VIEW = a_view()
 OLD = 75.0

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from protokube.local.view.seen import SeenCluster
-from protokube.local.view.values import AgentView
 from protokube.members.phases import OWN, Phase, from_text
+from protokube.view.seen import SeenCluster
+from protokube.view.values import AgentView
 
 CLAIMS = OWN - {Phase.SUPERSEDED, Phase.UNUSED}
 """What an agent says of volumes that it holds and of no others."""

@@ -1,13 +1,13 @@
-"""A local cluster as one look saw it, with what follows from that: whether it is ready, and what needs a person."""
+"""A cluster as one look saw it, with what follows from that: whether it is ready, and what needs a person."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from protokube.local.view.contradictions import contradictions
-from protokube.local.view.needs import needs
-from protokube.local.view.ready import lacks
-from protokube.local.view.seen import AgentNote, SeenCluster
+from protokube.view.contradictions import contradictions
+from protokube.view.needs import needs
+from protokube.view.ready import lacks
+from protokube.view.seen import AgentNote, SeenCluster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

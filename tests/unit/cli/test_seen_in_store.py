@@ -1,0 +1,150 @@
+"""`--store`: status, explain, members and revisions of a cluster, from its store and nothing else."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builders.command import Answer, Call
+from builders.published import a_record, a_store, noted
+from builders.view import CLUSTER, NOW
+from protokube.store.file import FileStore
+
+
+def fresh(number: int, *, age: float = 2.0, **changes: Any) -> dict[str, Any]:
+    """As of now: commands look at the clock of this machine."""
+    return a_record(number, age=age + NOW - time.time(), **changes)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return fill(tmp_path / "store", *(fresh(number) for number in range(3)))
+
+
+def fill(folder: Path, *records: dict[str, Any], cluster: str = CLUSTER) -> Path:
+    known = a_store(*records)
+    store = FileStore(folder)
+    for path in known.list_paths():
+        store.put(path.replace(CLUSTER, cluster, 1), known.read(path).data)
+    return folder
+
+
+def run(call: Call, folder: Path, *arguments: str) -> Answer:
+    return call(*arguments, "--store", f"file://{folder}")
+
+
+def test_status_shows_a_cluster_that_is_nowhere_near(call: Call, folder: Path) -> None:
+    result = run(call, folder, "status")
+
+    assert result.code == 0
+    assert result.out.splitlines()[0] == f"{CLUSTER}: ready (3 hosts, 3 of 3 members healthy)"
+    assert f"as the agents reported it to file://{folder}" in result.out
+    assert "live" in result.out
+
+
+def test_the_data_have_the_parts_of_a_local_cluster_with_null_for_what_only_it_has(call: Call, folder: Path) -> None:
+    tree = json.loads(run(call, folder, "status", "-o", "json").out)
+
+    assert (tree["ready"], tree["daemon"], tree["outside"]) == (True, None, None)
+    assert tree["source"] == f"file://{folder}"
+    assert {(each["pid"], each["since"], each["connectedTo"]) for each in tree["hosts"]} == {(None, None, None)}
+    assert {each["url"] for each in tree["members"]} == {None}
+
+
+def test_status_ends_with_the_same_codes_as_for_a_local_cluster(call: Call, tmp_path: Path) -> None:
+    person = noted(fresh(0), "needsAPerson", "vol-aaaa is not blank", about="main/a")
+    assert run(call, fill(tmp_path / "a", person, fresh(1), fresh(2)), "status").code == 4
+    assert run(call, fill(tmp_path / "b", fresh(0), fresh(1)), "status").code == 3
+
+
+def test_waiting_for_a_cluster_in_a_store_ends_once_it_is_ready(call: Call, folder: Path) -> None:
+    assert run(call, folder, "status", "--wait", "--timeout", "1s").code == 0
+
+
+def test_old_reports_are_shown_as_old(call: Call, tmp_path: Path) -> None:
+    folder = fill(tmp_path / "store", *(fresh(number, age=720) for number in range(3)))
+    result = run(call, folder, "status")
+
+    assert result.code == 3
+    assert "12 min ago, overdue" in result.out
+    assert "the agent of master-0 has reported nothing for 72" in result.out
+
+
+@pytest.mark.parametrize(
+    ("what", "sentence"),
+    [
+        (("volume", "vol-aaaa"), "master-0 (10.77.0.11), live"),
+        (("member", "etcd-b"), "etcd-b.internal.dev.local -> 10.77.0.12"),
+        (("record", "api.internal.dev.local"), "10.77.0.11, 10.77.0.12, 10.77.0.13"),
+    ],
+)
+def test_explain_has_everything_from_the_store(call: Call, folder: Path, what: tuple[str, str], sentence: str) -> None:
+    result = run(call, folder, "explain", *what)
+
+    assert result.code == 0
+    assert sentence in result.out
+    assert "next: nothing: it is in order" in result.out
+    assert "reached at" not in result.out
+
+
+def test_explain_does_not_mix_a_store_with_a_zone(call: Call, folder: Path) -> None:
+    result = run(call, folder, "explain", "record", "web.example.com", "--dns", "aws-route53")
+
+    assert (result.code, "--store does not go with --dns" in result.err) == (2, True)
+
+
+def test_members_are_listed_as_a_master_last_read_them(call: Call, folder: Path) -> None:
+    tree = json.loads(run(call, folder, "etcd", "members", "-o", "json").out)
+
+    assert [(each["id"], each["name"], each["healthy"], each["host"]) for each in tree["main"]] == [
+        ("a0", "etcd-a", True, "master-0"), ("a1", "etcd-b", True, "master-1"), ("a2", "etcd-c", True, "master-2"),
+    ]  # fmt: skip
+    assert run(call, folder, "etcd", "members").out.startswith("as the agents reported it to ")
+
+
+def test_revisions_and_their_rollout_are_in_the_store(call: Call, folder: Path) -> None:
+    status = run(call, folder, "rollout", "status")
+    assert (status.code, f"{CLUSTER}: revision 1, done" in status.out, "master-2" in status.out) == (0, True, True)
+    assert "operator" in run(call, folder, "rollout", "history").out
+
+
+def test_with_several_clusters_one_is_named(call: Call, folder: Path) -> None:
+    fill(folder, fresh(0), cluster="other.local")
+    result = run(call, folder, "status")
+    assert result.code == 2
+    assert f"there are several clusters in file://{folder}: {CLUSTER}, other.local" in result.err
+
+    assert run(call, folder, "status", "--cluster", CLUSTER).code == 0
+
+
+@pytest.mark.parametrize("name", ["nobody.local", "../etc"])
+def test_a_cluster_that_is_not_there_is_bad_input(call: Call, folder: Path, name: str) -> None:
+    result = run(call, folder, "status", "--cluster", name)
+
+    assert result.code in (2, 4)
+    assert name in result.err
+
+
+def test_a_store_that_is_not_there_holds_no_cluster(call: Call, tmp_path: Path) -> None:
+    result = run(call, tmp_path / "nothing", "status")
+
+    assert (result.code, "there is no cluster in file://" in result.err) == (2, True)
+
+
+def test_before_the_first_report_the_answer_is_to_wait(call: Call, tmp_path: Path) -> None:
+    result = run(call, fill(tmp_path / "store"), "status")
+
+    assert (result.code, f"no agent of {CLUSTER} has reported yet" in result.err) == (3, True)
+
+
+def test_a_store_for_other_commands_does_not_hide_a_local_cluster(
+    call: Call, folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PROTOKUBE_STORE", f"file://{folder}")
+    monkeypatch.setenv("PROTOKUBE_STATE", str(tmp_path / "empty"))
+
+    assert "there is no local cluster" in call("status").err
