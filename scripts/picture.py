@@ -17,7 +17,7 @@ WIDTH, ROW, BOX, MARGIN, GAP = 1180, 92, 52, 20, 12
 BY_ALL = "errors"
 """Imported by everything: arrows to it would tell nothing."""
 PURE = frozenset({"spec", "config", "members", "records", "manifests", "addons", "errors"})
-EDGES = frozenset({"providers", "host", "etcd", "store", "pki", "kube", "apiproxy", "binaries"})
+EDGES = frozenset({"providers", "host", "etcd", "store", "pki", "kube", "apiproxy", "binaries", "images"})
 
 Imports = frozenset[tuple[str, str]]
 

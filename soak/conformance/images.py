@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from protokube.binaries import executables
 from protokube.binaries.etcd import ETCD
 from protokube.binaries.product import Release
-from protokube.local.base import executables
-from protokube.local.image import images
-from protokube.local.image.images import Image
-from protokube.local.image.packages import unpack_whole
+from protokube.images import build
+from protokube.images.build import Image
+from protokube.images.packages import unpack_whole
 from soak.conformance.certificate import self_signed
 
 TOOLS = {
@@ -85,7 +85,7 @@ def tools(parts: Parts, *packages: str) -> dict[str, Path]:
         package = unpack_whole(name, parts.cache)
         programs = [package.root / inside for inside in TOOLS[name]]
         found |= {f"/usr/bin/{CALLED.get(each.name, each.name)}": each for each in programs}
-        found |= images.libraries(*programs, roots=package.libraries)
+        found |= build.libraries(*programs, roots=package.libraries)
     return found
 
 
@@ -114,11 +114,11 @@ def of_busybox(name: str, parts: Parts) -> Image:
 
 
 def of_pause(name: str, parts: Parts) -> Image:
-    return images.of_pause(name, parts.busybox)
+    return build.of_pause(name, parts.busybox)
 
 
 def of_etcd(name: str, parts: Parts) -> Image:
-    return images.of_program(name, parts.etcd)
+    return build.of_program(name, parts.etcd)
 
 
 def of_agnhost(name: str, parts: Parts) -> Image:
@@ -153,7 +153,7 @@ def of_nonroot(name: str, parts: Parts) -> Image:
 
 
 def of_nonewprivs(name: str, parts: Parts) -> Image:
-    plain, place = base(name, parts), f"{images.PROGRAMS}/nnp"
+    plain, place = base(name, parts), f"{build.PROGRAMS}/nnp"
     more = {place: parts.suite.programs["nnp"]}
     return replace(with_tools(plain, more), modes={place: 0o4755}, command=("nnp",))
 
@@ -203,4 +203,4 @@ def can_be_made(names: Iterable[str]) -> list[str]:
 
 def keep(name: str, parts: Parts) -> Path:
     """The archive of an image, built if it does not exist yet."""
-    return images.keep(MAKERS[short(name)](name, parts), parts.cache / "images")
+    return build.keep(MAKERS[short(name)](name, parts), parts.cache / "images")

@@ -19,8 +19,8 @@ from e2e.listening import assert_nothing_without_tls, listeners
 from e2e.pods import one_on_each
 from e2e.served import served
 from protokube.launch.derive import KUBELET_RELOADS
+from protokube.local.base.paths import RUNTIME_CONFIG
 from protokube.local.host import cgroups
-from protokube.local.image.ctr import RUNTIME_CONFIG
 from protokube.local.node.kubelet import TUNABLES
 from protokube.spec.version import parse
 from protokube.store.open import open_store

@@ -14,11 +14,11 @@ import pytest
 from clusters.kubelet import KubeletCluster
 from clusters.real import RealCluster, until
 from e2e.pods import apply
+from protokube.binaries import executables
 from protokube.errors import ExitCode
-from protokube.local.base import executables
+from protokube.images import build
+from protokube.images.build import Image
 from protokube.local.bringup import CACHE
-from protokube.local.image import images
-from protokube.local.image.images import Image
 
 SECONDS = 300.0
 NAME, WHOLE = "example/made-up:1", "docker.io/example/made-up:1"
@@ -38,7 +38,7 @@ def an_archive(folder: Path, content: str) -> Path:
     command = ("/busybox", "sleep", "2147483647")
     made = Image(name=NAME, files={"/busybox": busybox}, texts={"/content": content}, command=command)
     file = folder / f"{content}.tar"
-    file.write_bytes(images.archive(made))
+    file.write_bytes(build.archive(made))
     return file
 
 

@@ -17,9 +17,9 @@ from clusters.real import until
 from e2e.pods import LABELS, SECONDS, apply, fetched, from_inside, one_on_each, web_process
 from fakes.outside_world import LAPTOP, WEB, WEB_NAME, World, a_world
 from fakes.registry import image_pages
-from protokube.local.base import executables
+from protokube.binaries import executables
+from protokube.images import packages, proxyimage
 from protokube.local.bringup import CACHE
-from protokube.local.image import packages, proxyimage
 from protokube.local.node import hosttools, kubehost
 from protokube.local.node.kubehost import BUSYBOX
 

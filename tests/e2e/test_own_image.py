@@ -11,7 +11,7 @@ import pytest
 
 from builders.command import process
 from protokube import __version__
-from protokube.local.image.pythonimage import MODULES, interpreter
+from protokube.images.pythonimage import MODULES, interpreter
 
 NOBODY = "65534:65534"
 UNCOMPILED = f"""

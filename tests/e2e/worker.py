@@ -21,8 +21,9 @@ from protokube.launch.derive import kubelet_of
 from protokube.launch.files import kubelet_files
 from protokube.launch.machine import KubeletConfig
 from protokube.local.base import client_files
+from protokube.local.base.paths import RUNTIME_CONFIG
 from protokube.local.host.units import LocalUnits
-from protokube.local.node.containerd import RUNTIME_CONFIG, RuntimeConfig
+from protokube.local.node.containerd import RuntimeConfig
 from protokube.local.node.kubehost import KUBELET, PROXY_ADDRESS
 from protokube.local.node.kubelet import settings
 from protokube.manifests import cni, kubeconfig

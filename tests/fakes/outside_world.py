@@ -24,10 +24,10 @@ import dns.rdatatype
 import dns.rrset
 
 from fakes.registry import DIGEST, Page, digest
+from protokube.images import packages
+from protokube.images.build import FOLDERS
 from protokube.local.bringup import CACHE
 from protokube.local.host import network
-from protokube.local.image import packages
-from protokube.local.image.images import FOLDERS
 from protokube.local.outside import slirp
 
 LAPTOP, WEB, RESOLVER = "198.51.100.1", "198.51.100.2", "198.51.100.53"

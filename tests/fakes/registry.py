@@ -9,7 +9,7 @@ import os
 import tarfile
 from pathlib import Path
 
-from protokube.local.image.images import ARCHITECTURES
+from protokube.images.build import ARCHITECTURES
 
 DIGEST = "Docker-Content-Digest"
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"

@@ -16,19 +16,19 @@ import pytest
 from clusters.daemon import RealCloud, kill, until
 from host.debian import unpacked
 from protokube.errors import Refused
+from protokube.images import build
+from protokube.images.archive import CONTAINERD_NAME, REF_NAME, judge
+from protokube.images.build import Image
+from protokube.images.reading import read_archive
 from protokube.local.cloud.template import Template
 from protokube.local.host import cgroups, hosts
-from protokube.local.image import images
-from protokube.local.image.images import Image
 from protokube.local.loading import image_store
-from protokube.local.loading.archive import CONTAINERD_NAME, REF_NAME, judge
 from protokube.local.loading.delivery import Delivery, Outcome
 from protokube.local.loading.image_store import Kept
 from protokube.local.loading.load import machine
-from protokube.local.loading.reading import read_archive
 from protokube.local.node import containerd
 from protokube.local.node.containerd import RuntimeConfig
-from unit.local.loading.archives import OCI, Layout, a_config, packed
+from unit.images.archives import OCI, Layout, a_config, packed
 
 SECONDS = 120.0
 GROUP = "nodes"
@@ -70,7 +70,7 @@ def template(cloud: RealCloud) -> dict[str, Any]:
 
 
 def an_archive(name: str, content: str) -> bytes:
-    return images.archive(Image(name=name, files={}, texts={"/content": content}))
+    return build.archive(Image(name=name, files={}, texts={"/content": content}))
 
 
 def load(cloud: RealCloud, data: bytes, *, deliver: bool = True, seconds: float = SECONDS) -> list[Outcome]:

@@ -9,10 +9,10 @@ import pytest
 
 from clusters.hosts import PATH, Cloud, Host, a_cloud, eventually
 from host.debian import unpacked
+from protokube.images import build
 from protokube.local.base.paths import Paths
 from protokube.local.cloud import cleanup
 from protokube.local.host import cgroups, hosts, leftovers
-from protokube.local.image import images
 from protokube.local.node import containerd
 from protokube.local.node.containerd import RuntimeConfig
 
@@ -39,12 +39,12 @@ def a_host(cloud: Cloud, name: str, number: int) -> Host:
     """With containerd, and two images of programs of this machine."""
     kept = cloud.root / "images"
     made = [
-        images.of_pause(PAUSE, unpacked("busybox-static") / "bin/busybox"),
-        images.of_program(ETCD, unpacked("etcd-server") / "usr/bin/etcd"),
+        build.of_pause(PAUSE, unpacked("busybox-static") / "bin/busybox"),
+        build.of_program(ETCD, unpacked("etcd-server") / "usr/bin/etcd"),
     ]
     config = RuntimeConfig(
         cgroup=cgroups.name(cloud.switch),
-        images={image.name: str(images.keep(image, kept)) for image in made},
+        images={image.name: str(build.keep(image, kept)) for image in made},
         sandbox_image=PAUSE,
         plugins=str(unpacked("containernetworking-plugins") / "usr/lib/cni"),
     )

@@ -56,9 +56,9 @@ def image(images: tuple[str, ...], cluster: str | None, timeout: float, output: 
     from protokube.cli.shared.cluster_view import find_cluster
     from protokube.cli.shared.progress import Progress
     from protokube.cli.shared.root import need_root
+    from protokube.images.contents import ImageProblem
     from protokube.local.bringup import CACHE
     from protokube.local.loading import image_store
-    from protokube.local.loading.contents import ImageProblem
     from protokube.local.loading.load import changes, deliver, found, need_kubelet, need_room
     from protokube.local.node.kubehost import ctr
     from protokube.providers.clients.local import LocalClient

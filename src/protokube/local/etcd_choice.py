@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from protokube.binaries.etcd import ETCD
+from protokube.binaries.executables import unpack, which
 from protokube.binaries.product import Release
 from protokube.config.etcd_versions import etcd_for, too_old
 from protokube.errors import ProtokubeError, Refused, TryLater
-from protokube.local.base.executables import unpack, which
 from protokube.spec.version import DEFAULT, Version, parse
 
 PACKAGES = {"etcd": "etcd-server", "etcdctl": "etcd-client"}

@@ -30,7 +30,7 @@ def image(file: Path, output: str) -> None:
     from protokube.config import dnscontroller
     from protokube.errors import Refused
     from protokube.host.files import write_atomic
-    from protokube.local.image import images, pythonimage
+    from protokube.images import build, pythonimage
 
     try:
         if file.exists():
@@ -44,7 +44,7 @@ def image(file: Path, output: str) -> None:
     with Progress(quiet=output == "json").step(f"the image {dnscontroller.IMAGE}"):
         providers = [name for name, extras in dnscontroller.EXTRAS.items() if pythonimage.installed(extras)]
         extras = {extra for name in providers or [dnscontroller.RFC2136] for extra in dnscontroller.EXTRAS[name]}
-        data = images.archive(pythonimage.image(dnscontroller.IMAGE, sorted(extras)))
+        data = build.archive(pythonimage.image(dnscontroller.IMAGE, sorted(extras)))
         write_atomic(file, data)
     if output == "json":
         result = {"image": dnscontroller.IMAGE, "file": str(file), "bytes": len(data), "providers": providers}

@@ -92,9 +92,9 @@ def find_coredns(config: Config, progress: ProgressReporter) -> Path | None:
     from protokube.binaries.coredns import COREDNS
     from protokube.binaries.obtain import download
     from protokube.cli.shared.options import show_warnings
+    from protokube.images.clusterdns import version_in
     from protokube.launch.cloud import images
     from protokube.local.bringup import CACHE
-    from protokube.local.image.clusterdns import version_in
 
     image = images(config).core_dns
     if not image:

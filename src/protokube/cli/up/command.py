@@ -114,7 +114,7 @@ def up(
     from protokube.launch.cloud import cloud_config
     from protokube.launch.derive import from_config
     from protokube.local import bringup
-    from protokube.local.base import client_files, executables
+    from protokube.local.base import client_files, tools
     from protokube.local.base.paths import Paths
     from protokube.local.node import inotify
     from protokube.local.node.kubehost import Nodes, Programs, with_nodes
@@ -127,7 +127,7 @@ def up(
     progress = Progress(quiet=output == "json")
     with progress.step("this machine has what it takes"):
         need_root()
-        need_tools(executables.missing_tools())
+        need_tools(tools.missing_tools())
     with progress.step("Kubernetes") as step:
         given = read_spec(spec) if spec else kept_spec(name)
         parsed = given[0] if given else None

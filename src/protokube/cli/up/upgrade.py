@@ -103,11 +103,12 @@ def bring_images(paths: Paths, admin: LocalClient, images: Mapping[str, Path]) -
     A host that is replaced in the middle needs both.
     """
     from protokube.cli.render.table import several
+    from protokube.local.base.paths import RUNTIME_CONFIG
     from protokube.local.bringup import CACHE
     from protokube.local.loading import image_store
     from protokube.local.loading.delivery import living
     from protokube.local.loading.load import deliver, found
-    from protokube.local.node.containerd import RUNTIME_CONFIG, RuntimeConfig
+    from protokube.local.node.containerd import RuntimeConfig
     from protokube.local.node.kubehost import ctr
 
     configs = [paths.host(row["name"]) / str(RUNTIME_CONFIG).lstrip("/") for row in living(admin)]
@@ -129,7 +130,7 @@ def bring_images(paths: Paths, admin: LocalClient, images: Mapping[str, Path]) -
 
 def _full_names(images: Mapping[str, Path] | Mapping[str, str]) -> dict[str, str]:
     """Archives by the names under which the kubelet asks for their images."""
-    from protokube.local.loading.names import BadName, normalise
+    from protokube.images.names import BadName, normalise
 
     try:
         return {normalise(name): str(file) for name, file in images.items()}

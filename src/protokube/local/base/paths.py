@@ -19,6 +19,10 @@ MARK = "protokube-local-cloud"
 """The file that marks the folder as the state of a local cloud."""
 BEFORE_US = ("daemon.log", "store", "client")
 """What `up` may write before the daemon creates the rest."""
+RUNTIME_CONFIG = Path("/etc/protokube/containers.json")
+"""In a host: the configuration of its containerd and kubelet units; only hosts with containerd have it."""
+LOADED = Path("/run/containerd/images-loaded")
+"""In a host: exists once the import of images that a user loaded has finished, even if it failed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Images that a user loads into a local cluster: validated, stored for future hosts, imported on running hosts.
+"""Images that a user loads into a local cluster: stored for future hosts, imported on running hosts.
 
-Not here: images that are built here (`local.image`).
+Not here: how archives are read and validated (`images`).
 """

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from protokube.errors import Refused, TryLater
-from protokube.local.base.paths import Paths
+from protokube.images.ctr import Ctr, await_notice, digests, import_archive
+from protokube.local.base.paths import LOADED, RUNTIME_CONFIG, Paths
 from protokube.local.host import hosts
-from protokube.local.image.ctr import LOADED, RUNTIME_CONFIG, Ctr, await_notice, digests, import_archive
 from protokube.local.loading.image_store import Kept
 from protokube.providers.clients.local import LocalClient
 

@@ -21,9 +21,9 @@ from pathlib import Path
 
 from protokube.errors import Refused, TryLater
 from protokube.host.files import draft, flush_folder, write_atomic
+from protokube.images.contents import ImageProblem
+from protokube.images.reading import CHUNK, uncompressed
 from protokube.local.base import private
-from protokube.local.loading.contents import ImageProblem
-from protokube.local.loading.reading import CHUNK, uncompressed
 
 INDEX, LOCK = "index.json", ".lock"
 SPARE = 256 * 1024 * 1024

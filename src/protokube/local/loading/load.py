@@ -16,14 +16,15 @@ from pathlib import Path
 from typing import Literal
 
 from protokube.errors import InvalidRequest, Problem
+from protokube.images import exports
+from protokube.images.archive import judge
+from protokube.images.build import ARCHITECTURES
+from protokube.images.contents import ImageProblem
+from protokube.images.reading import read_archive
 from protokube.local.base.paths import Paths
-from protokube.local.image.images import ARCHITECTURES
-from protokube.local.loading import exports, image_store
-from protokube.local.loading.archive import judge
-from protokube.local.loading.contents import ImageProblem
+from protokube.local.loading import image_store
 from protokube.local.loading.delivery import Delivery, Outcome, living, with_kubelet
 from protokube.local.loading.image_store import Kept
-from protokube.local.loading.reading import read_archive
 from protokube.providers.clients.local import LocalClient
 
 Change = Literal["loaded", "replaced", "already there"]

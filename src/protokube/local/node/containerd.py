@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from protokube.errors import ProtokubeError
+from protokube.images.contents import ImageProblem
+from protokube.images.ctr import NAMESPACE, SOCKET, Ctr, import_archive
+from protokube.local.base.paths import LOADED, RUNTIME_CONFIG
 from protokube.local.host import cgroups
-from protokube.local.image.ctr import LOADED, NAMESPACE, RUNTIME_CONFIG, SOCKET, Ctr, import_archive
 from protokube.local.loading import image_store
-from protokube.local.loading.contents import ImageProblem
 from protokube.local.node import imported
 
 __all__ = [

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from protokube.host.files import write_atomic
-from protokube.local.image.packages import Package, unpack_whole
-from protokube.local.image.proxyimage import MULTI, NAMES, TABLES
+from protokube.images.packages import Package, unpack_whole
+from protokube.images.proxyimage import MULTI, NAMES, TABLES
 
 FOLDER = "host-tools"
 

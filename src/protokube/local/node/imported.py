@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from protokube.local.image.ctr import Ctr
+from protokube.images.ctr import Ctr
 
 FOLDER = "imported"
 KEPT = 3

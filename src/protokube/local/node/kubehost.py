@@ -13,17 +13,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from protokube.binaries import executables
 from protokube.config.complete import Config
 from protokube.errors import Refused
+from protokube.images import build, clusterdns, proxyimage, pythonimage
+from protokube.images.build import Image
 from protokube.launch import cloud
 from protokube.launch.components import MODULES
 from protokube.launch.derive import master_kubelets
 from protokube.launch.machine import KubeletConfig, MasterConfig
-from protokube.local.base import executables
 from protokube.local.base.paths import Paths
 from protokube.local.host import cgroups, hosts
-from protokube.local.image import clusterdns, images, proxyimage, pythonimage
-from protokube.local.image.images import Image
 from protokube.local.node import containerd, hosttools, imported, kubelet
 from protokube.local.node.containerd import RuntimeConfig
 from protokube.manifests.component import ComponentPod
@@ -97,10 +97,10 @@ def obtain(names: cloud.Images, programs: Programs, cache: Path) -> Runtime:
         *wanted_images(names, programs.kubernetes, programs.etcd, busybox),
         *network_images(names, programs, busybox, cache),
     ]
-    archives = {image.name: images.keep(image, kept) for image in released}
+    archives = {image.name: build.keep(image, kept) for image in released}
     # Without our own image, which changes with every change of the code.
     root = imported_images(archives, ctr(cache).parent, kept)
-    archives |= {image.name: images.keep(image, kept) for image in own_images(names)}
+    archives |= {image.name: build.keep(image, kept) for image in own_images(names)}
     folders = [places[package] / inside for package, some in PACKAGES.items() for inside in some]
     tools = hosttools.obtain(cache)
     return Runtime(
@@ -127,10 +127,10 @@ def ctr(cache: Path) -> Path:
 
 def wanted_images(names: cloud.Images, kubernetes: Path, etcd: Path, busybox: Path) -> Sequence[Image]:
     """Images under the names that the manifests use; a missing program gets no image."""
-    found = [images.of_pause(names.sandbox, busybox)]
-    found += [images.of_program(name, etcd) for name in names.etcd]
+    found = [build.of_pause(names.sandbox, busybox)]
+    found += [build.of_program(name, etcd) for name in names.etcd]
     here = {program: name for program, name in names.control_plane.items() if (kubernetes / program).exists()}
-    return [*found, *(images.of_program(name, kubernetes / program) for program, name in here.items())]
+    return [*found, *(build.of_program(name, kubernetes / program) for program, name in here.items())]
 
 
 def network_images(names: cloud.Images, programs: Programs, busybox: Path, cache: Path) -> Iterator[Image]:

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from protokube.binaries.executables import which
 from protokube.errors import Refused
-from protokube.local.base.executables import which
 from protokube.local.host import network
 from protokube.local.outside.routes import TAP, TAP_NETWORK
 
@@ -38,7 +38,7 @@ class Program:
 
 def obtain(cache: Path, tun: Path = TUN) -> Program:
     """Find it, or unpack its package into the cache; raises Refused or TryLater with the reason."""
-    from protokube.local.image.packages import unpack_whole  # only `up` needs it
+    from protokube.images.packages import unpack_whole  # only `up` needs it
 
     need_tun(tun)
     if own := which(PROGRAM):

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from protokube.local.image import clusterdns, proxyimage
-from protokube.local.image.images import libraries
-from protokube.local.image.packages import Package, libraries_of, unpack_whole
+from protokube.images import clusterdns, proxyimage
+from protokube.images.build import libraries
+from protokube.images.packages import Package, libraries_of, unpack_whole
 
 SIMULATED = """Reading package lists...
 The following NEW packages will be installed:

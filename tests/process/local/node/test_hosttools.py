@@ -6,7 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from protokube.local.image.proxyimage import MULTI, NAMES
+from protokube.images.proxyimage import MULTI, NAMES
 from protokube.local.node import hosttools
 
 

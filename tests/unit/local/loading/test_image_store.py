@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protokube.errors import Refused, TryLater
-from protokube.local.loading.contents import ImageProblem
+from protokube.images.contents import ImageProblem
 from protokube.local.loading.image_store import INDEX, LOCK, Kept, keep, locked, need_room, owners, plan, read_index
-from unit.local.loading.archives import digest
+from unit.images.archives import digest
 
 NAMES = st.frozensets(st.sampled_from("abcd"), min_size=1, max_size=3)
 

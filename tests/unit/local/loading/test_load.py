@@ -9,7 +9,7 @@ import pytest
 from protokube.errors import ExitCode
 from protokube.local.loading.image_store import Kept
 from protokube.local.loading.load import BadImages, Found, changes, contradictions, found, machine
-from unit.local.loading.archives import packed, saved
+from unit.images.archives import packed, saved
 
 
 def an_archive(folder: Path, content: str, *names: str, architecture: str = "") -> str:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from protokube.local.image import images
-from protokube.local.image.images import PROGRAMS, Image
-from protokube.local.image.packages import Package, unpack_whole
+from protokube.images import build
+from protokube.images.build import PROGRAMS, Image
+from protokube.images.packages import Package, unpack_whole
 
 TAG = re.compile(r":v?(\d+\.\d+\.\d+)$")
 SERVER, ASKING, SHELL, ENTRY = "dnsmasq", "kubectl", "/busybox", "/cluster-dns"
@@ -84,7 +84,7 @@ def version_in(name: str) -> str:
 
 def image(name: str, coredns: Path) -> Image:
     """As in the official image: only the program."""
-    return Image(name=name, files={"/coredns": coredns, **images.libraries(coredns)}, entry=("/coredns",))
+    return Image(name=name, files={"/coredns": coredns, **build.libraries(coredns)}, entry=("/coredns",))
 
 
 def obtain_stand_in(name: str, kubectl: Path, busybox: Path, cache: Path) -> Image:
@@ -99,7 +99,7 @@ def stand_in(name: str, kubectl: Path, busybox: Path, server: Package) -> Image:
             SHELL: busybox,
             f"{PROGRAMS}/{ASKING}": kubectl,
             f"{PROGRAMS}/{SERVER}": program,
-            **images.libraries(kubectl, program, roots=server.libraries),
+            **build.libraries(kubectl, program, roots=server.libraries),
         },
         texts={ENTRY: SCRIPT, "/etc/passwd": PEOPLE},
         entry=(ENTRY,),

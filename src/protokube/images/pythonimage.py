@@ -16,8 +16,8 @@ from pathlib import Path
 
 import protokube
 from protokube.errors import Refused
-from protokube.local.image import images
-from protokube.local.image.images import PROGRAMS, Image
+from protokube.images import build
+from protokube.images.build import PROGRAMS, Image
 
 MODULES = "/usr/local/lib/protokube"
 LAUNCHER = f"""#!{{python}} -I
@@ -47,7 +47,7 @@ def image(name: str, extras: Sequence[str]) -> Image:
     loaded = [file for file in (*modules.values(), *library.values()) if ".so" in file.suffixes]
     return Image(
         name=name,
-        files={**modules, **library, str(python): python, **images.libraries(python, *loaded)},
+        files={**modules, **library, str(python): python, **build.libraries(python, *loaded)},
         texts={f"{PROGRAMS}/protokube": LAUNCHER.format(python=python)},
         entry=(f"{PROGRAMS}/protokube",),
         bytecode=True,

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from protokube.local.loading.contents import Contents
-from protokube.local.loading.reading import read_archive
+from protokube.images.contents import Contents
+from protokube.images.reading import read_archive
 
 MACHINE, ELSEWHERE = "amd64", "arm64"
 OCI = "application/vnd.oci.image"

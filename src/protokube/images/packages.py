@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from protokube.local.base import executables
-from protokube.local.image.images import FOLDERS
+from protokube.binaries import executables
+from protokube.images.build import FOLDERS
 
 NEW = re.compile(r"^Inst (lib\S+|\S+-libs) ", re.MULTILINE)
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from protokube.local.image import pythonimage
-from protokube.local.image.bytecode import compiled
+from protokube.images import pythonimage
+from protokube.images.bytecode import compiled
 
 
 class Asking(Distribution):
@@ -93,7 +93,7 @@ for name, text in metadata.items():
     folder = Path(sys.argv[1], f"{{name.replace('-', '_')}}-1.dist-info")
     folder.mkdir()
     (folder / "METADATA").write_text(text or "Name: " + name)
-import protokube.errors, protokube.local.image.pythonimage as asked, protokube.local.image.images
+import protokube.errors, protokube.images.pythonimage as asked, protokube.images.build
 sys.path[:] = [sys.argv[1]]
 try:
     asked.image("ours:1", ("dns",))

@@ -18,9 +18,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from protokube.binaries.executables import which
 from protokube.errors import Refused
-from protokube.local.base.executables import which
-from protokube.local.image.bytecode import compiled
+from protokube.images.bytecode import compiled
 
 PROGRAMS = "/usr/local/bin"
 """The folder from which our manifests run programs."""

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from protokube.local.loading.contents import Contents, ImageProblem
-from protokube.local.loading.names import BadName, normalise
+from protokube.images.contents import Contents, ImageProblem
+from protokube.images.names import BadName, normalise
 
 LAYOUT, INDEX, MANIFEST = "oci-layout", "index.json", "manifest.json"
 CONTAINERD_NAME, REF_NAME = "io.containerd.image.name", "org.opencontainers.image.ref.name"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from protokube.local.loading.names import BadName, normalise
+from protokube.images.names import BadName, normalise
 
 DIGEST = f"sha256:{'a' * 64}"
 PART = st.from_regex(r"[a-z0-9]{1,6}([._-][a-z0-9]{1,6})?", fullmatch=True)

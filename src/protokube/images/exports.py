@@ -6,9 +6,9 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from protokube.local.base.executables import which
-from protokube.local.loading.contents import ImageProblem
-from protokube.local.loading.names import BadName, normalise
+from protokube.binaries.executables import which
+from protokube.images.contents import ImageProblem
+from protokube.images.names import BadName, normalise
 
 SECONDS = 900.0
 """For an image of gigabytes on a slow disk."""

@@ -1,4 +1,4 @@
-"""Find the tools of this machine that a local cloud runs, and unpack Debian packages.
+"""Find programs of this machine, and unpack Debian packages.
 
 A missing tool is unpacked from its package into our cache: nothing is installed, no service starts.
 """
@@ -14,20 +14,7 @@ from pathlib import Path
 
 from protokube.errors import Refused, TryLater
 
-TOOLS = (
-    ("ip", "iproute2"),
-    ("nsenter", "util-linux"),
-    ("mount", "mount"),
-    ("losetup", "mount"),
-    ("mkfs.ext4", "e2fsprogs"),
-    ("e2fsck", "e2fsprogs"),
-)
 SECONDS_TO_DOWNLOAD = 180.0
-
-
-def missing_tools() -> list[tuple[str, str]]:
-    """Programs that the local cloud needs and this machine lacks, each with its Debian package."""
-    return [(program, package) for program, package in TOOLS if which(program) is None]
 
 
 def which(program: str) -> str | None:

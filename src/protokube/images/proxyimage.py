@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from protokube.local.image import images
-from protokube.local.image.images import PROGRAMS, Image
-from protokube.local.image.packages import Package, unpack_whole
+from protokube.images import build
+from protokube.images.build import PROGRAMS, Image
+from protokube.images.packages import Package, unpack_whole
 
 TABLES, TRACKING = "iptables", "conntrack"
 MULTI = "usr/sbin/xtables-nft-multi"
@@ -27,8 +27,8 @@ def image(name: str, program: Path, tables: Package, tracking: Package) -> Image
     files = {
         **{f"{PROGRAMS}/{called}": multi for called in NAMES},
         **{f"/{plugin.relative_to(tables.root)}": plugin for plugin in plugins},
-        **images.libraries(multi, *plugins, roots=tables.libraries),
+        **build.libraries(multi, *plugins, roots=tables.libraries),
         f"{PROGRAMS}/{TRACKING}": conntrack,
-        **images.libraries(conntrack, roots=tracking.libraries),
+        **build.libraries(conntrack, roots=tracking.libraries),
     }
-    return Image(name=name, files={**files, **images.of_program(name, program).files})
+    return Image(name=name, files={**files, **build.of_program(name, program).files})

@@ -13,10 +13,6 @@ NAMESPACE = "k8s.io"
 """Where the kubelet's images and containers are kept in containerd."""
 MANAGED = "io.cri-containerd.image"
 """The label that containerd's CRI plugin puts on images that it manages."""
-RUNTIME_CONFIG = Path("/etc/protokube/containers.json")
-"""The configuration of the containerd and kubelet units; only hosts with containerd have it."""
-LOADED = Path("/run/containerd/images-loaded")
-"""Exists once the import of images that a user loaded has finished, even if it failed."""
 SECONDS_TO_NOTICE = 15.0
 
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protokube.local.image.images import Image, archive
-from protokube.local.loading.archive import CONTAINERD_NAME, REF_NAME, Verdict, judge
-from protokube.local.loading.contents import ImageProblem
-from protokube.local.loading.reading import read_archive
-from unit.local.loading.archives import ELSEWHERE, LAYER, MACHINE, Layout, contents, digest, packed, saved
+from protokube.images.archive import CONTAINERD_NAME, REF_NAME, Verdict, judge
+from protokube.images.build import Image, archive
+from protokube.images.contents import ImageProblem
+from protokube.images.reading import read_archive
+from unit.images.archives import ELSEWHERE, LAYER, MACHINE, Layout, contents, digest, packed, saved
 
 WHOLE = "docker.io/library/web:1"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from fakes.programs import a_debian
+from protokube.binaries import executables
 from protokube.errors import Refused, TryLater
-from protokube.local.base import executables
 
 
 @pytest.fixture
@@ -44,11 +44,3 @@ def test_a_package_that_cannot_be_fetched_is_for_later(cache: Path, only_path: P
         executables.unpack("etcd-server", cache)
     assert later.value.saw == "Temporary failure resolving"
     assert list(cache.iterdir()) == []
-
-
-def test_missing_tools_are_told_with_their_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert executables.missing_tools() == []
-    monkeypatch.setenv("PATH", str(tmp_path))
-    missing = dict(executables.missing_tools())
-    assert missing.get("nsenter") == "util-linux"  # it lies in /usr/bin, which no longer counts
-    assert set(missing) <= {program for program, _ in executables.TOOLS}

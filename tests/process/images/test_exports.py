@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from protokube.local.loading.contents import ImageProblem
-from protokube.local.loading.exports import TOOLS, export, is_file
+from protokube.images.contents import ImageProblem
+from protokube.images.exports import TOOLS, export, is_file
 
 HAS_IT = """#!/bin/sh
 echo "$0 $*" > "$TOLD"

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from protokube.local.loading.contents import Contents, ImageProblem, Member
+from protokube.images.contents import Contents, ImageProblem, Member
 
 GZIP, ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 COMPRESSIONS = {ZSTANDARD: "zstd", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
