@@ -75,7 +75,7 @@ class Place:
         member = replace(etcd.members[0], size=SIZE)
         own = replace(etcd, key=f"main-{next(self.numbers)}", members=(member,))
         wanted = replace(self.wanted, etcd=(own,))
-        (volume,) = bringup.create_founders(LocalVolumePool(self.cloud.admin), wanted)
+        (volume,) = prepare.create_founders(LocalVolumePool(self.cloud.admin), wanted, bringup.ZONE)
         if recorded:
             prepare.record_generation(self.store, wanted.cluster, own, [volume])
         return Task(self, self.cloud.add_machine(), own, wanted, volume)

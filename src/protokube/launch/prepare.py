@@ -1,4 +1,4 @@
-"""What must exist in the state store before a machine boots: authorities, the DNS key, generation records.
+"""What must exist before a machine boots: authorities, the DNS key, founding volumes, generation records, groups.
 
 Only an operator's command calls this, never an agent. Each step is idempotent: it creates what is missing, and an
 existing record is never replaced.
@@ -11,6 +11,7 @@ import json
 import time
 import uuid
 from collections.abc import Sequence
+from typing import Any
 
 from protokube.config.dnscontroller import KEY_SECRET
 from protokube.errors import Refused
@@ -21,7 +22,8 @@ from protokube.members.generation import Generation, decode, encode
 from protokube.pki.authority import ensure_authority
 from protokube.pki.keystore import Keystore
 from protokube.providers.dns.keys import TsigKey, new_key
-from protokube.providers.volumes import Volume
+from protokube.providers.groups import Group, GroupProvider
+from protokube.providers.volumes import Volume, VolumePool
 from protokube.store import AlreadyThere, NotThere, Store, layout
 from protokube.store.guard import prove_guard
 
@@ -50,6 +52,19 @@ def ensure_authorities(store: Store, wanted: MasterConfig) -> None:
     keystore = Keystore(store=store, layout=layout, cluster=wanted.cluster)
     for name in sorted({*wanted.authorities, *wanted.key_pairs}):
         ensure_authority(keystore, name, time.time())
+
+
+def create_founders(pool: VolumePool, wanted: MasterConfig, zone: str) -> Sequence[Volume]:
+    """Create one blank disk for each member, in `zone` if it names none. Idempotent: existing ones are returned."""
+    likes = [
+        Volume(
+            id="", zone=member.zone or zone, etcd_cluster=etcd.key, member=member.short,
+            members=tuple(each.short for each in etcd.members), size=member.size, made_empty=True,
+        )
+        for etcd in wanted.etcd
+        for member in etcd.members
+    ]  # fmt: skip
+    return pool.create_founders(likes)
 
 
 def record_generation(store: Store, cluster: str, etcd: EtcdCluster, volumes: Sequence[Volume]) -> Generation:
@@ -83,3 +98,9 @@ def is_closed(store: Store, wanted: MasterConfig) -> bool:
         if record is None or record.open:
             return False
     return True
+
+
+def ensure_groups(groups: GroupProvider, wanted: MasterConfig, template: dict[str, Any]) -> None:
+    """Create one group of size 1 for each master: a killed master is replaced in its own group."""
+    for name in sorted({member.group or "masters" for etcd in wanted.etcd for member in etcd.members}):
+        groups.ensure(Group(name=name, size=1, template=template))

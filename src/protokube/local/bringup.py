@@ -31,12 +31,12 @@ from protokube.pki.authority import Authorities
 from protokube.pki.files import sync_certificates
 from protokube.pki.keystore import Keystore
 from protokube.providers.clients.local import LocalClient
-from protokube.providers.groups import Group, GroupProvider
-from protokube.providers.volumes import Volume, VolumePool
 from protokube.store import Store, layout
 
 AGENT = "protokube"
 """The certificate by which the agent and the operator authenticate to the API server."""
+ZONE = "local"
+"""The zone of disks and hosts, where the spec names none."""
 STORE_INSIDE = "/srv/protokube/store"
 CACHE = Path("/var/cache/protokube")
 """Downloaded binaries, shared by all clusters."""
@@ -78,19 +78,6 @@ def answers(client: LocalClient) -> bool:
     except TryLater:
         return False
     return True
-
-
-def create_founders(pool: VolumePool, wanted: MasterConfig) -> Sequence[Volume]:
-    """Create one blank disk for each member. Idempotent: the cloud returns the existing ones."""
-    likes = [
-        Volume(
-            id="", zone=member.zone or "local", etcd_cluster=etcd.key, member=member.short,
-            members=tuple(each.short for each in etcd.members), size=member.size, made_empty=True,
-        )
-        for etcd in wanted.etcd
-        for member in etcd.members
-    ]  # fmt: skip
-    return pool.create_founders(likes)
 
 
 def launch_data(wanted: MasterConfig, zone: str) -> str:
@@ -160,12 +147,6 @@ def _has_programs(pid: int) -> bool:
         return f"{programs.VARIABLE}=".encode() in Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:  # it has ended; its replacement has them
         return True
-
-
-def set_groups(groups: GroupProvider, wanted: MasterConfig, template: dict[str, Any]) -> None:
-    """Create one group of size 1 for each master: a killed master is replaced in its own group."""
-    for name in sorted({member.group or "masters" for etcd in wanted.etcd for member in etcd.members}):
-        groups.ensure(Group(name=name, size=1, template=template))
 
 
 def endpoints(admin: LocalClient, etcd: EtcdCluster) -> dict[str, str]:

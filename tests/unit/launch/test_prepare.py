@@ -14,7 +14,10 @@ from protokube.launch.machine import MasterConfig
 from protokube.members.generation import decode, encode
 from protokube.pki.authority import load_authority
 from protokube.pki.keystore import Keystore
+from protokube.providers.clients.memory import MemoryCloud
+from protokube.providers.groups.memory import MemoryGroups
 from protokube.providers.volumes import Volume
+from protokube.providers.volumes.memory import MemoryVolumePool
 from protokube.store import Store, layout
 from protokube.store.memory import MemoryStore
 
@@ -103,3 +106,34 @@ def test_the_key_of_service_accounts_is_made_once_beside_every_authority(store: 
     prepare.ensure_authorities(store, wanted)
 
     assert {name: load_authority(keystore, name) for name in names} == before
+
+
+def test_each_member_gets_one_founder_that_its_generation_record_names(store: Store, wanted: MasterConfig) -> None:
+    pool = MemoryVolumePool(MemoryCloud())
+
+    founders = prepare.create_founders(pool, wanted, "local")
+    records = [prepare.record_generation(store, wanted.cluster, etcd, founders) for etcd in wanted.etcd]
+    again = prepare.create_founders(pool, wanted, "local")
+
+    sizes = {(etcd.key, member.short): member.size for etcd in wanted.etcd for member in etcd.members}
+    assert {(each.etcd_cluster, each.member): each.size for each in founders} == sizes
+    assert {volume for record in records for volume in record.founders.values()} == {each.id for each in founders}
+    assert list(again) == list(founders)
+    assert [prepare.record_generation(store, wanted.cluster, etcd, again) for etcd in wanted.etcd] == records
+
+
+def test_each_master_is_a_group_of_one_and_a_second_up_changes_none(wanted: MasterConfig) -> None:
+    cloud = MemoryCloud()
+    groups = MemoryGroups(cloud)
+    prepare.ensure_groups(groups, wanted, {})
+    before = cloud.machines()
+
+    prepare.ensure_groups(groups, wanted, {})
+
+    assert [(group.name, group.size) for group in groups.list_groups()] == [
+        ("master-a", 1),
+        ("master-b", 1),
+        ("master-c", 1),
+    ]
+    assert cloud.machines() == before
+    assert sorted(machine.group for machine in before) == ["master-a", "master-b", "master-c"]

@@ -20,9 +20,6 @@ from protokube.local.cloud.template import Template
 from protokube.local.node.kubehost import Nodes, Runtime, with_nodes
 from protokube.pki.authority import load_authority
 from protokube.pki.keystore import Keystore
-from protokube.providers.clients.memory import MemoryCloud
-from protokube.providers.groups.memory import MemoryGroups
-from protokube.providers.volumes.memory import MemoryVolumePool
 from protokube.store import Store, layout
 from protokube.store.memory import MemoryStore
 
@@ -98,37 +95,6 @@ def test_the_template_of_a_master_can_be_carried_out(wanted: MasterConfig) -> No
     assert made.units["protokube.service"][-1] == "agent"
     assert "kubelet.service" in made.startable
     assert list(made.files) == ["/etc/protokube/agent.json"]
-
-
-def test_each_member_gets_one_founder_that_its_generation_record_names(store: Store, wanted: MasterConfig) -> None:
-    pool = MemoryVolumePool(MemoryCloud())
-
-    founders = bringup.create_founders(pool, wanted)
-    records = [prepare.record_generation(store, wanted.cluster, etcd, founders) for etcd in wanted.etcd]
-    again = bringup.create_founders(pool, wanted)
-
-    sizes = {(etcd.key, member.short): member.size for etcd in wanted.etcd for member in etcd.members}
-    assert {(each.etcd_cluster, each.member): each.size for each in founders} == sizes
-    assert {volume for record in records for volume in record.founders.values()} == {each.id for each in founders}
-    assert list(again) == list(founders)
-    assert [prepare.record_generation(store, wanted.cluster, etcd, again) for etcd in wanted.etcd] == records
-
-
-def test_each_master_is_a_group_of_one_and_a_second_up_changes_none(wanted: MasterConfig) -> None:
-    cloud = MemoryCloud()
-    groups = MemoryGroups(cloud)
-    bringup.set_groups(groups, wanted, {})
-    before = cloud.machines()
-
-    bringup.set_groups(groups, wanted, {})
-
-    assert [(group.name, group.size) for group in groups.list_groups()] == [
-        ("master-a", 1),
-        ("master-b", 1),
-        ("master-c", 1),
-    ]
-    assert cloud.machines() == before
-    assert sorted(machine.group for machine in before) == ["master-a", "master-b", "master-c"]
 
 
 def test_the_environment_of_etcdctl_lists_members_in_order(tmp_path: Path) -> None:

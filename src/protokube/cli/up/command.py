@@ -191,7 +191,7 @@ def up(
         outside = configure_outside(admin, config, isolated)
         step.text = summary(outside)
     with progress.step("disks") as step:
-        volumes = bringup.create_founders(cloud.volumes, wanted)
+        volumes = prepare.create_founders(cloud.volumes, wanted, bringup.ZONE)
         for each in wanted.etcd:
             prepare.record_generation(store, wanted.cluster, each, volumes)
         step.text = f"{len(volumes)} disks, and the generation records"
@@ -204,7 +204,7 @@ def up(
         launch = bringup.launch_data(wanted, zone)
         folders = [bringup.write_launcher(paths), etcd.etcd.parent, *([kubernetes.folder] if kubernetes else [])]
         plain = bringup.template(launch, folders, paths)
-        bringup.set_groups(cloud.groups, wanted, nodes.template(plain, wanted, paths) if nodes else plain)
+        prepare.ensure_groups(cloud.groups, wanted, nodes.template(plain, wanted, paths) if nodes else plain)
         step.text = f"{len(wanted.etcd[0].members)} hosts"
     with progress.step("quorum") as step:
         await_quorum(progress, paths, admin, store, wanted, timeout)
