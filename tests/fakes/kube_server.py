@@ -103,6 +103,13 @@ def kube_server(work: Path) -> Iterator[KubeServer]:
     told = {"authority": "ca", "organizations": [], "names": ["127.0.0.1"], "usages": ["server auth", "client auth"]}
     pki = work / "pki"
     write_certificates(pki, {name: {**told, "commonName": name} for name in ("server", "client")})
+    with serving(pki) as server:
+        yield server
+
+
+@contextmanager
+def serving(pki: Path) -> Iterator[KubeServer]:
+    """With the server.crt, server.key and ca.crt of this folder."""
     server = KubeServer(pki)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()

@@ -6,32 +6,77 @@ import datetime as dt
 import json
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from protokube.cli.shared.cluster_view import Duration, cluster_option
+from protokube.cli.shared.credentials import keys_option, server_option
 from protokube.cli.shared.options import output_option
 from protokube.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from protokube.addons.tokens import Token
+    from protokube.kube.client import KubeApi
 
 Decorated = Callable[..., Any]
 TEXT_OR_JSON = ("text", "json")
 SHORTEST, LONGEST = 60.0, 72 * 3600.0
 """Seconds. A token is for one machine that is being set up, and somebody may find it there later."""
+SECONDS_FOR_ACCESS = 300.0
+"""Lifetime of the certificate with which a command reaches the API of a cluster in a store."""
 
 
-def kubeconfig_option(function: Decorated) -> Decorated:
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How a command reaches the API, as its options say."""
+
+    kubeconfig: Path | None
+    cluster: str | None
+    store_url: str | None
+    server: str | None
+
+    @contextmanager
+    def opened(self) -> Iterator[KubeApi]:
+        """By a kubeconfig; with `--store`, by a certificate of a few minutes, which is kept nowhere."""
+        from protokube.cli.shared.credentials import MASTERS, Subject, cluster_keys, make_kubeconfig
+        from protokube.kube import kubeconfig
+
+        if self.store_url is None:
+            if self.server is not None:
+                raise InvalidRequest("--server needs --store: a kubeconfig names its server", hint="leave it out")
+            with kubeconfig.opened(_chosen(self.kubeconfig, self.cluster)) as api:
+                yield api
+            return
+        if self.kubeconfig is not None:
+            raise InvalidRequest("--kubeconfig and --store are two ways to the API", hint="give one of them")
+        with cluster_keys(self.cluster, self.store_url) as keys:
+            text, _ = make_kubeconfig(keys, Subject("token-admin", (MASTERS,), SECONDS_FOR_ACCESS), self.server)
+        with kubeconfig.opened_text(text, Path(f"kubeconfig-of-{keys.cluster}")) as api:
+            yield api
+
+
+def access_options(function: Decorated) -> Decorated:
+    """Passed to the command as one `access`."""
+
+    @wraps(function)
+    def command(
+        *, kubeconfig: Path | None, cluster: str | None, store_url: str | None, server: str | None, **others: Any
+    ) -> Any:
+        return function(access=Access(kubeconfig, cluster, store_url, server), **others)
+
     text = "Kubeconfig of the cluster.  [default: KUBECONFIG, then the local cluster's, then ~/.kube/config]"
     kind = click.Path(dir_okay=False, path_type=Path)
-    return click.option("--kubeconfig", type=kind, metavar="FILE", help=text)(function)
+    option = click.option("--kubeconfig", type=kind, metavar="FILE", help=text)
+    return option(cluster_option(keys_option(server_option(command))))
 
 
-def chosen(kubeconfig: Path | None, cluster: str | None) -> Path:
+def _chosen(kubeconfig: Path | None, cluster: str | None) -> Path:
     """The kubeconfig to use: `--kubeconfig`, that of `--cluster`, or the default."""
     from protokube.kube.kubeconfig import VARIABLE, find
     from protokube.local.base import client_files
@@ -55,6 +100,7 @@ def token() -> None:
       protokube token create worker-7 --ttl 1h --description "rack 7"
       protokube token list
       protokube token delete abcdef
+      protokube token create worker-7 --store s3://bucket/clusters --cluster dev.example.com
     """
 
 
@@ -62,16 +108,14 @@ def token() -> None:
 @click.argument("node")
 @click.option("--ttl", type=Duration(), default="24h", show_default=True, help="Lifetime of the token: 72h at most.")
 @click.option("--description", default="", help="Text that `token list` shows.")
-@kubeconfig_option
-@cluster_option
+@access_options
 @output_option(default="text", choices=TEXT_OR_JSON)
-def create(node: str, ttl: float, description: str, kubeconfig: Path | None, cluster: str | None, output: str) -> None:
+def create(node: str, ttl: float, description: str, access: Access, output: str) -> None:
     """Create a token for one node and print it. It cannot be shown again.
 
     NODE is the name under which its kubelet registers: the machine's host name, in lower case.
     """
     from protokube.addons.tokens import PATH, new_token, to_secret
-    from protokube.kube.kubeconfig import opened
 
     if ttl < SHORTEST:
         raise InvalidRequest("--ttl is too short for a token", want="--ttl of a minute or more")
@@ -79,22 +123,20 @@ def create(node: str, ttl: float, description: str, kubeconfig: Path | None, clu
         raise InvalidRequest("--ttl is too long for a token", want=f"--ttl of at most {LONGEST / 3600:g}h")
     expires = dt.datetime.now(dt.UTC) + dt.timedelta(seconds=ttl)
     made = new_token(secrets.choice, node, expires, description)
-    with opened(chosen(kubeconfig, cluster)) as api:
+    with access.opened() as api:
         api.create(PATH, to_secret(made))
     click.echo(json.dumps({**as_data(made), "token": str(made)}, indent=2) if output == "json" else str(made))
 
 
 @token.command("list")
-@kubeconfig_option
-@cluster_option
+@access_options
 @output_option(default="text", choices=TEXT_OR_JSON)
-def list_tokens(kubeconfig: Path | None, cluster: str | None, output: str) -> None:
+def list_tokens(access: Access, output: str) -> None:
     """List tokens, without their secrets."""
     from protokube.addons.tokens import PATH, TYPE, from_secret
     from protokube.cli.render.table import table
-    from protokube.kube.kubeconfig import opened
 
-    with opened(chosen(kubeconfig, cluster)) as api:
+    with access.opened() as api:
         found = api.get(PATH, fieldSelector=f"type={TYPE}").get("items") or []
     # items of a list have no type
     tokens = sorted((each for tree in found if (each := from_secret({"type": TYPE, **tree}))), key=lambda each: each.id)
@@ -108,16 +150,14 @@ def list_tokens(kubeconfig: Path | None, cluster: str | None, output: str) -> No
 
 @token.command()
 @click.argument("token_id", metavar="ID")
-@kubeconfig_option
-@cluster_option
-def delete(token_id: str, kubeconfig: Path | None, cluster: str | None) -> None:
+@access_options
+def delete(token_id: str, access: Access) -> None:
     """Delete a token before it expires. Nodes that already have a certificate keep it."""
     from protokube.addons.tokens import secret_path
     from protokube.kube.client import ApiError
-    from protokube.kube.kubeconfig import opened
 
     path = secret_path(token_id)
-    with opened(chosen(kubeconfig, cluster)) as api:
+    with access.opened() as api:
         try:
             api.delete(path)
         except ApiError as error:

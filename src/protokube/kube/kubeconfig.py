@@ -34,7 +34,14 @@ def find(asked: Path | None) -> Path:
 @contextmanager
 def opened(path: Path) -> Iterator[KubeApi]:
     """The API server of the file's current context."""
-    cluster, user = _current(_read(path), path)
+    with opened_text(_read(path), path) as api:
+        yield api
+
+
+@contextmanager
+def opened_text(text: str, path: Path) -> Iterator[KubeApi]:
+    """The same with a kubeconfig that need not be a file; `path` is its name in errors, and where it would be."""
+    cluster, user = _current(_parsed(text, path), path)
     server = str(cluster.get("server", ""))
     if not server.startswith("https://"):
         raise _cannot(path, f"its server is {server or 'not set'}", "https://")
@@ -96,18 +103,29 @@ def _token(user: Mapping[str, Any], path: Path) -> str:
     return ""
 
 
-def _read(path: Path) -> Mapping[str, Any]:
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError as error:
+        raise InvalidRequest(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise _no_kubeconfig(path, str(error)) from error
+
+
+def _parsed(text: str, path: Path) -> Mapping[str, Any]:
     import yaml
 
     try:
-        tree = yaml.safe_load(path.read_text())
-    except OSError as error:
-        raise InvalidRequest(f"cannot read {path}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InvalidRequest(f"{path} is no kubeconfig", saw=str(error).splitlines()[0]) from error
+        tree = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise _no_kubeconfig(path, str(error)) from error
     if not isinstance(tree, Mapping) or tree.get("kind", "Config") != "Config":
         raise InvalidRequest(f"{path} is no kubeconfig", want="kind: Config")
     return tree
+
+
+def _no_kubeconfig(path: Path, saw: str) -> InvalidRequest:
+    return InvalidRequest(f"{path} is no kubeconfig", saw=saw.splitlines()[0])
 
 
 def _current(tree: Mapping[str, Any], path: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:

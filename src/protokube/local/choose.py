@@ -7,6 +7,7 @@ from pathlib import Path
 
 from protokube.errors import InvalidRequest
 from protokube.local.base.paths import PARENT, Paths
+from protokube.spec.decode import near
 
 
 def clusters() -> list[str]:
@@ -30,7 +31,9 @@ def one_cluster(name: str | None) -> str:
     if name is not None:
         if name not in found:
             raise InvalidRequest(
-                f"there is no local cluster {name!r}", saw=", ".join(found) or "none at all", hint="protokube up"
+                f"there is no local cluster {name!r}",
+                saw=", ".join(found) or "none at all",
+                hint=near(name, found) or "protokube up",
             )
         return name
     if not found:

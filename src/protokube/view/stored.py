@@ -19,6 +19,7 @@ from protokube.launch.rollout import Rollout
 from protokube.members.generation import Generation, decode
 from protokube.records import Record, api, member
 from protokube.records.names import address_type, make_record
+from protokube.spec.decode import near
 from protokube.store import NotThere, Store, layout
 from protokube.view.answered import answered
 from protokube.view.cluster import ClusterView
@@ -62,18 +63,13 @@ class StoredSource:
                 yield found
 
     def _nothing_yet(self) -> ProtokubeError:
-        if self._is_missing():
+        if is_missing(self._store, self._cluster):
             return no_such_cluster(self._store, self._cluster)
         return TryLater(
             f"no agent of {self._cluster} has reported yet",
             saw=f"nothing in {layout.agents(self._cluster)} of {self._store.url}",
             hint="masters report about ten seconds after their start; those of an older version never do",
         )
-
-    def _is_missing(self) -> bool:
-        with suppress(Refused):  # keys are private: to be turned away from them is to know that there are some
-            return not self._store.list_paths(self._cluster)
-        return False
 
     def _rollout(self, notes: list[str]) -> Rollout | None:
         try:
@@ -96,6 +92,13 @@ class StoredSource:
             return None
 
 
+def is_missing(store: Store, cluster: str) -> bool:
+    """Whether a store certainly has nothing of a cluster."""
+    with suppress(Refused):  # keys are private: to be turned away from them is to know that there are some
+        return not store.list_paths(cluster)
+    return False
+
+
 def no_such_cluster(store: Store, cluster: str) -> InvalidRequest:
     known: Sequence[str] = ()
     with suppress(Refused):
@@ -103,7 +106,7 @@ def no_such_cluster(store: Store, cluster: str) -> InvalidRequest:
     return InvalidRequest(
         f"there is no cluster {cluster!r} in {store.url}",
         saw=", ".join(known) or "none that can be listed",
-        hint="check the name and the store's URL",
+        hint=near(cluster, known) or "check the name and the store's URL",
     )
 
 

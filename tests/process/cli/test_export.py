@@ -156,8 +156,6 @@ def test_a_file_that_holds_something_else_is_left_alone(export: Export, here: Pa
         (["--user", ""], "no certificate can name the user ''"),
         (["--groups", "x" * 65], "no certificate can name the group 'xxx"),
         (["--cluster", "prod"], "there is no local cluster 'prod'"),
-        (["--cluster", "laptop", "--name", "laptop"], "--cluster is for a local cluster"),
-        (["--name", "dev.example.com"], "--name dev.example.com needs a store"),
     ],
 )
 def test_what_cannot_be_is_one_error_in_words(export: Export, arguments: list[str], says: str) -> None:
@@ -169,22 +167,35 @@ def test_what_cannot_be_is_one_error_in_words(export: Export, arguments: list[st
     assert answer.out == ""
 
 
-def test_a_cluster_in_a_store_is_asked_for_by_its_name(call: Call, tmp_path: Path) -> None:
-    url = f"file://{tmp_path}/store"
+def test_a_cluster_in_a_store_is_found_by_its_name_or_as_the_only_one(call: Call, tmp_path: Path) -> None:
+    url, store = f"file://{tmp_path}/store", FileStore(tmp_path / "store")
     assert call("complete", MINIMAL, "--store", url).code == ExitCode.OK
-    (name,) = layout.clusters(FileStore(tmp_path / "store"))
-    without = call("export", "kubeconfig", "--store", url, "--name", name)
+    (name,) = layout.clusters(store)
+    without = call("export", "kubeconfig", "--store", url, "--cluster", name)
     assert without.code == ExitCode.REFUSED
     assert "there is no authority 'kubernetes-ca'" in without.err
-    config = completed(cloud="local", name=name)
-    prepare.ensure_authorities(FileStore(tmp_path / "store"), from_config(config))
+    prepare.ensure_authorities(store, from_config(completed(cloud="local", name=name)))
 
-    answer = call("export", "kubeconfig", "--store", url, "--name", name)
+    named = call("export", "kubeconfig", "--store", url, "--cluster", name)
+    only = call("export", "kubeconfig", "--store", url)
+    put_config(store, completed(cloud="local", name="other"), [("spec.yaml", "")])
+    several = call("export", "kubeconfig", "--store", url)
+    wrong = call("export", "kubeconfig", "--store", url, "--cluster", "othr")
 
-    assert answer.code == ExitCode.OK
-    assert read(answer.out)[0]["server"] == f"https://api.{name}"
-    nobody = call("export", "kubeconfig", "--store", url)
-    assert (nobody.code, f"saw:  {name}" in nobody.err) == (ExitCode.INVALID, True)
+    assert [answer.code for answer in (named, only)] == [ExitCode.OK, ExitCode.OK]
+    assert {read(answer.out)[0]["server"] for answer in (named, only)} == {f"https://api.{name}"}
+    assert (several.code, wrong.code) == (ExitCode.INVALID, ExitCode.INVALID)
+    assert "there are several clusters in" in several.err
+    assert "there is no cluster 'othr'" in wrong.err
+    assert "did you mean `other`?" in wrong.err
+
+
+def test_a_store_for_other_commands_does_not_hide_the_local_cluster(
+    export: Export, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PROTOKUBE_STORE", f"file://{tmp_path}/elsewhere")
+
+    assert read(export().out)[0]["server"] == "https://api.laptop"
 
 
 def test_a_link_stays_and_the_file_behind_it_is_written(export: Export, here: Path) -> None:

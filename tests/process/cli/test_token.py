@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,9 +12,20 @@ from pathlib import Path
 import pytest
 
 from builders.command import Call
-from fakes.kube_server import KubeServer, kube_server
+from builders.config import completed
+from fakes.kube_server import KubeServer, kube_server, serving
 from protokube.addons.tokens import PATH
 from protokube.errors import ExitCode
+from protokube.launch import prepare
+from protokube.launch.derive import from_config
+from protokube.manifests.certificate import CertificateWanted
+from protokube.pki.authority import load_authority
+from protokube.pki.issue import issue
+from protokube.pki.keystore import Keystore
+from protokube.pki.shared import CLUSTER_AUTHORITY
+from protokube.store import layout
+from protokube.store.configuration import put_config
+from protokube.store.file import FileStore
 
 TOKEN = re.compile(r"[a-z0-9]{6}\.[a-z0-9]{16}\n")
 
@@ -110,3 +122,67 @@ def test_a_refusal_is_told_in_the_servers_words(call: Call, server: KubeServer) 
     answer = call("token", "list")
 
     assert (answer.code, answer.err) == (ExitCode.REFUSED, f"error: GET {PATH}: secrets is forbidden\n")
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileStore:
+    """The store of a cluster with keys; no kubeconfig leads there."""
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.setenv("PROTOKUBE_STATE", str(tmp_path / "clusters"))
+    found, config = FileStore(tmp_path / "store"), completed(cloud="local", name="far")
+    put_config(found, config, [("spec.yaml", "")])
+    prepare.ensure_authorities(found, from_config(config))
+    return found
+
+
+@pytest.fixture
+def far(store: FileStore, tmp_path: Path) -> Iterator[KubeServer]:
+    """The API server of that cluster: only its own authority signed it."""
+    authority = load_authority(Keystore(store=store, layout=layout, cluster="far"), CLUSTER_AUTHORITY)
+    wanted = CertificateWanted(
+        authority=authority.name, common_name="kube-apiserver", names=("127.0.0.1",), usages=("server auth",)
+    )
+    issued = issue(wanted, authority, time.time(), 3600.0)
+    pki = tmp_path / "far-pki"
+    pki.mkdir()
+    for name, data in (
+        ("ca.crt", authority.certificate),
+        ("server.crt", issued.certificate),
+        ("server.key", issued.key),
+    ):
+        (pki / name).write_bytes(data)
+    with serving(pki) as found:
+        yield found
+
+
+def test_with_a_store_the_api_is_reached_by_its_own_authority(call: Call, far: KubeServer, store: FileStore) -> None:
+    made = call("token", "create", "worker-7", "--store", store.url, "--server", far.url)
+
+    assert (made.code, bool(TOKEN.fullmatch(made.out))) == (ExitCode.OK, True), made.err
+    assert [method for method, *_ in far.seen] == ["POST"]
+
+
+def test_with_a_store_the_api_is_asked_for_at_its_public_name(call: Call, store: FileStore) -> None:
+    answer = call("token", "list", "--store", store.url, "--cluster", "far")
+
+    assert answer.code == ExitCode.TRY_LATER
+    assert "api.far" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--server", "https://127.0.0.1"], "--server needs --store"),
+        (["--store", "URL", "--kubeconfig", "config"], "--kubeconfig and --store are two ways to the API"),
+        (["--store", "URL", "--cluster", "fra"], "did you mean `far`?"),
+        (["--store", "URL", "--server", "http://127.0.0.1"], "is not the URL of an API server"),
+    ],
+)
+def test_options_that_do_not_go_together_ask_nobody(
+    call: Call, far: KubeServer, store: FileStore, arguments: list[str], says: str
+) -> None:
+    answer = call("token", "list", *[store.url if each == "URL" else each for each in arguments])
+
+    assert answer.code == ExitCode.INVALID
+    assert says in answer.err
+    assert far.seen == []

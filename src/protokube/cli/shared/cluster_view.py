@@ -106,8 +106,11 @@ def opened_store(url: str) -> Iterator[Store]:
 def stored_cluster(store: Store, name: str | None) -> str:
     """The named cluster, or the only one in the store."""
     from protokube.store import layout
+    from protokube.view.stored import is_missing, no_such_cluster
 
     if name is not None:
+        if is_missing(store, name):
+            raise no_such_cluster(store, name)
         return name
     try:
         found = layout.clusters(store)
