@@ -248,7 +248,7 @@ def test_a_folder_whose_removal_was_cut_short_anywhere_is_removed_by_asking_agai
         assert not paths.root.exists()
         if ran.returncode == 0:
             break
-    assert steps == 14, "each file, each folder, the mark, and the folder of all"
+    assert steps == 15, "each file, each folder, the mark, and the folder of all"
 
 
 def test_nobody_holds_the_lock_of_a_cloud_that_never_ran(tmp_path: Path) -> None:

@@ -125,14 +125,16 @@ def test_every_member_is_found_by_its_name_where_its_disk_is(both: SideBySide) -
 
 
 def all_that_is(cluster: RealCluster) -> dict[str, Any]:
-    """Everything that a second `up` could have changed; not what changes by itself: the leader, raft marks."""
+    """Everything that a second `up` could have changed; not what changes by itself: the leader, raft marks, reports."""
     told = cluster.until_ready()
     members = [
         {name: each[name] for name in ("member", "host", "volume", "url", "id", "clusterId")}
         for each in told["members"]
     ]
-    files = (path for path in cluster.paths.store.rglob("*") if path.is_file() and path.parent.name != "raft")
-    store = {str(path): path.read_bytes() for path in files}
+    files = (
+        path for path in cluster.paths.store.rglob("*") if path.is_file() and path.parent.name not in ("agents", "raft")
+    )
+    store = {str(path): path.read_bytes() for path in files if path.parent.name not in ("agents", "raft")}
     environment_file = Path(cluster.told["envFile"]).read_text()
     rounds = {name: agent["members"] for name, agent in cluster.agents().items()}
     inside = {host["name"]: (host["pid"], host["started"]) for host in cluster.hosts()}

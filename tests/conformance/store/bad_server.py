@@ -69,7 +69,9 @@ class BadServer:
                     )
                 elif reply is not HANG_UP:
                     self.send_response(reply.status)
-                    for name, value in {**reply.headers, "Content-Length": str(len(reply.body))}.items():
+                    # without a word, a client may send its next request into the connection that closes
+                    length = {"Content-Length": str(len(reply.body)), "Connection": "close"}
+                    for name, value in {**reply.headers, **length}.items():
                         self.send_header(name, value)
                     self.end_headers()
                     self.wfile.write(reply.body)
