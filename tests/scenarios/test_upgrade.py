@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from clusters.scenario.acts import refusals
+import pytest
+
+from clusters.scenario.acts import refusals, waits
 from clusters.scenario.cluster import Stage
 from protokube.launch.machine import EtcdCluster, MasterConfig
 from protokube.launch.rollout import State
+from protokube.store import layout
 from scenarios.test_rollout import done, watched
 
 OLD, NEW = "3.6.8", "3.7.1"
@@ -109,3 +112,60 @@ def test_the_last_master_keeps_the_new_etcd_if_something_else_fails_there(formed
     assert running(formed) == [NEW] * 3, formed.story()
     assert any("stays on revision" in each.text for each in formed.rollout().events), formed.story()
     assert formed.hosts[last.id].wanted.revision == number
+
+
+def stopped_with_raised_data(stage: Stage) -> int:
+    """All members run the new etcd, and the rollout stopped at the last master, for another reason."""
+    stage.etcd["main"].alarm_when_raised = "CORRUPT"
+    number = put(stage, on_etcd(stage.wanted, NEW))
+    stage.until(lambda: stage.rollout().state is State.STOPPED and stage.rollout().turn is None, within=500)
+    assert running(stage) == [NEW] * 3
+    assert agreed(stage) == (3, 7)
+    found = stage.etcd["main"].leader()
+    assert found is not None
+    stage.etcd["main"].carry_out(found, lambda state: replace(state, alarms=frozenset()))
+    stage.until(stage.healthy, within=60)
+    return number
+
+
+@pytest.mark.parametrize("count", [1, 2, 3], ids=["one machine", "two machines", "all machines"])
+def test_machines_replaced_after_a_stop_run_the_new_etcd_whose_data_they_hold(formed: Stage, count: int) -> None:
+    number = stopped_with_raised_data(formed)
+    for member in "abc"[:count]:
+        formed.kill(host := formed.holder_of(member))
+        formed.run(5)
+        formed.replace_machine(host)
+
+    formed.until(lambda: running(formed) == [NEW] * 3 and formed.healthy(), within=400)
+
+    assert {each.wanted.revision for each in formed.hosts.values() if each.alive} == {number}
+    assert formed.rollout().state is State.STOPPED
+
+
+def test_two_machines_replaced_while_it_is_rolled_out_return_to_a_quorum(formed: Stage) -> None:
+    number = put(formed, on_etcd(formed.wanted, NEW))
+    formed.until(lambda: agreed(formed) == (3, 7), within=300)
+    assert formed.rollout().state is State.ROLLING, "the last master is still to be seen healthy"
+    for member in "ab":
+        formed.kill(host := formed.holder_of(member))
+        formed.replace_machine(host)
+
+    formed.until(lambda: done(formed, number), within=500)
+
+    assert running(formed) == [NEW] * 3
+    assert formed.healthy()
+
+
+def test_a_master_that_cannot_start_its_old_etcd_says_why_until_it_can_read_the_new_revision(formed: Stage) -> None:
+    path = layout.revision(formed.wanted.cluster, stopped_with_raised_data(formed))
+    kept = formed.store.inner.read(path).data
+    formed.store.inner.put(path, b"{}")
+    formed.kill(host := formed.holder_of("a"))
+    formed.replace_machine(host)
+    sentence = f"etcd {OLD} does not start with its data, which is newer"
+
+    formed.until(lambda: any(sentence in each for each in waits(formed)), within=120)
+    formed.store.inner.put(path, kept)
+
+    formed.until(formed.healthy, within=200)
+    assert running(formed) == [NEW] * 3

@@ -135,6 +135,14 @@ FATAL_MESSAGES = (
     # 3.4 does not check what a page says of itself; it depends on the damage where bbolt then goes wrong
     Last(re.compile(r"runtime error: [^\n]* \(in go\.etcd\.io/bbolt\.[^\n]*\)"), Ending.CORRUPT),
     Last(re.compile(r"the member has been permanently removed from the cluster"), Ending.REMOVED),
+    Last(re.compile(r"invalid downgrade; server version is lower than determined cluster version"), Ending.TOO_NEW),
+    Last(  # capnslog
+        re.compile(
+            r"cluster cannot be downgraded"
+            r" \(current version: [0-9a-z.+-]+ is lower than determined cluster version: [0-9.]+\)\."
+        ),
+        Ending.TOO_NEW,
+    ),
 )
 """The same in 3.4, 3.5 and 3.6 unless noted, except for the log format around them.
 

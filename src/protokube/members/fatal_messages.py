@@ -25,6 +25,7 @@ class Ending(Enum):
     LACKS_ACKNOWLEDGED = "lacks what its member acknowledged"
     CORRUPT = "corrupt"
     REMOVED = "removed"  # its member is no longer in etcd's list
+    TOO_NEW = "too new"  # its members agreed on a newer version than that of this program
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,12 +62,24 @@ def proof_of_a_copy(messages: Sequence[FatalMessage], position: LogPosition, sin
     return max(proofs, key=lambda each: each.acknowledged, default=None)
 
 
+def too_new_message(messages: Sequence[FatalMessage], since: float) -> FatalMessage | None:
+    """The last message, if it was logged after `since` and says that a newer program wrote the data; else None.
+
+    etcd looks at the version before it changes anything, so that to have started it did no harm.
+    """
+    return _last(messages, Ending.TOO_NEW, since)
+
+
 def corrupt_message(messages: Sequence[FatalMessage], since: float) -> FatalMessage | None:
     """The last message, if it was logged after `since` and says that the data is corrupt; else None.
 
     The raft log itself may be corrupt, so no position is compared. The caller checks whether etcd runs nevertheless.
     """
+    return _last(messages, Ending.CORRUPT, since)
+
+
+def _last(messages: Sequence[FatalMessage], ending: Ending, since: float) -> FatalMessage | None:
     last = messages[-1] if messages else None
-    if last is None or last.ending is not Ending.CORRUPT or last.at is None or last.at < since:
+    if last is None or last.ending is not ending or last.at is None or last.at < since:
         return None
     return last

@@ -31,6 +31,7 @@ from protokube.members.start_values import Listed
 
 STEPS_DOWN = 2.0
 """Seconds after which a leader without a majority is none any more, and forgets what others acknowledged to it."""
+DOWNGRADE = "invalid downgrade; server version is lower than determined cluster version"
 Lease = tuple[int, float]
 """Its seconds, and when it ends."""
 
@@ -259,7 +260,7 @@ class EtcdModel:
         version = spec["containers"][0]["image"].rpartition(":")[2].partition("-")[0]
         if series(version) < db.state.version:
             self.exits[machine.id] = "cluster cannot be downgraded"
-            self._write_output(machine, {"level": "fatal", "msg": "invalid downgrade; server version is lower"})
+            self._write_output(machine, {"level": "fatal", "msg": DOWNGRADE})
             return
         self._carried(pod.volume)
         if db.old_copy:

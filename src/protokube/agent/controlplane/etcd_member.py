@@ -16,7 +16,7 @@ from protokube.agent.cache import StepCache
 from protokube.agent.controlplane import keys, manifest_files
 from protokube.agent.etcd import generations, quorum
 from protokube.agent.round import MountedVolume, Round
-from protokube.agent.volume import mounted_volumes, stopped
+from protokube.agent.volume import fatal_messages, mounted_volumes, stopped
 from protokube.errors import TryLater
 from protokube.host.files import link_atomic, write_atomic
 from protokube.launch.machine import EtcdCluster
@@ -45,6 +45,8 @@ def _one(round_: Round, disk: MountedVolume) -> None:
     match round_.decisions.get(disk.volume):
         case Start(fresh=fresh):
             serve(round_, disk, _founding(round_, disk) if fresh else _going_on(disk))
+            if why := fatal_messages.too_new(round_, disk):
+                raise TryLater(f"etcd {disk.etcd.version} does not start with its data, which is newer: {why}")
             if not fresh:
                 _promote(round_, disk)
         case Join() as how:

@@ -97,6 +97,9 @@ class Sight(Protocol):
     def forbidden(self) -> tuple[str, ...]:
         """What the wanted revision changes and no living cluster can change."""
 
+    def outdated(self) -> str:
+        """What does not start here, because its data is too new for the present revision and not for the wanted one."""
+
     def no_way_back(self) -> str:
         """Why the revision that it ran before cannot run here any more; "" if it can."""
 
@@ -122,11 +125,27 @@ HINT = "correct the spec and run `up` again, or return with `protokube rollout u
 
 
 def decide(record: Rollout, sight: Sight) -> Action:
+    if sight.mine != record.wanted and (what := sight.outdated()):
+        return _catch_up(record, sight, what)
     if record.turn is None:
         return _without_turn(record, sight)
     if record.turn.machine == sight.machine:
         return _in_turn(record, sight)
     return _in_anothers_turn(record, sight)
+
+
+def _catch_up(record: Rollout, sight: Sight, what: str) -> Action:
+    """Without a turn, and also if the rollout stopped: nothing that a turn would protect runs here.
+
+    Such a machine was replaced, or returned, after all members had run a newer etcd. Others may be waiting for it: with
+    two of them there is no quorum.
+    """
+    if record.state is State.STOPPED and record.turn and record.turn.machine == sight.machine:
+        return EndTurn(f"cannot stay on revision {sight.mine}: the data of {what} is newer")
+    if forbidden := sight.forbidden():
+        return Person(f"revision {record.wanted} cannot be taken: {'; '.join(forbidden)}", HINT)
+    why = sight.others()
+    return Wait(f"revision {record.wanted}: {why}") if why else Switch(record.wanted)
 
 
 def _in_turn(record: Rollout, sight: Sight) -> Action:

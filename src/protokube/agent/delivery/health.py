@@ -15,7 +15,7 @@ from protokube.agent.cache import StepCache
 from protokube.agent.controlplane import components, kubelet, kubelet_files, restarts
 from protokube.agent.delivery import present
 from protokube.agent.round import MountedVolume, Round
-from protokube.agent.volume import mounted_volumes
+from protokube.agent.volume import fatal_messages, mounted_volumes
 from protokube.errors import ProtokubeError, Refused, TryLater
 from protokube.etcd import Status
 from protokube.host import podlogs
@@ -130,6 +130,13 @@ def unreadable(round_: Round, before: MasterConfig, after: MasterConfig) -> Iter
         if wanted and not may_run(wanted, agreed):
             series = agreed.rpartition(".")[0]
             yield f"all members of etcd {key} have run {series}, and {wanted.version} cannot read its data"
+
+
+def outdated(round_: Round, before: MasterConfig, after: MasterConfig) -> tuple[str, ...]:
+    """The etcd clusters whose member here does not start, because only the newer program of `after` reads its data."""
+    newer = lowered(after, before)
+    mounted = (disk for disk in round_.mounted if disk.etcd.key in newer)
+    return tuple(f"etcd {disk.etcd.key}" for disk in mounted if fatal_messages.too_new(round_, disk))
 
 
 def troubles(round_: Round) -> Iterator[Trouble]:

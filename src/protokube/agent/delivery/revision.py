@@ -155,8 +155,16 @@ class Sight:
             raise Refused("the present revision of this master cannot be read", hint=f"see /{present.PRESENT}")
         return found.master
 
+    @cached_property
+    def _outdated(self) -> tuple[str, ...]:
+        return health.outdated(self._round, self._present, wanted_revision(self._round, self._record.wanted).master)
+
+    def outdated(self) -> str:
+        return ", ".join(self._outdated)
+
     def others(self) -> str:
-        return health.others(self._round, self.restarts())
+        working = tuple(each for each in self.restarts() if each not in self._outdated)
+        return health.others(self._round, working)
 
     def own(self) -> str:
         self._trouble = next(health.troubles(self._round), None)

@@ -24,7 +24,7 @@ from protokube.etcd.wal import UnreadableLog
 from protokube.host import Mount, podlogs
 from protokube.host.bounded import bounded
 from protokube.launch.machine import EtcdCluster
-from protokube.members.fatal_messages import FatalMessage, corrupt_message, proof_of_a_copy
+from protokube.members.fatal_messages import FatalMessage, corrupt_message, proof_of_a_copy, too_new_message
 from protokube.members.identity import Identity
 from protokube.members.raftmark import LogPosition
 
@@ -132,6 +132,13 @@ def corrupt(round_: Round, disk: MountedVolume) -> str:
         return ""
     NOTES.write_document(edges, disk.volume, {"sentence": message.sentence, "corrupt": True})
     return message.sentence
+
+
+def too_new(round_: Round, disk: MountedVolume) -> str:
+    """etcd's message that its data is too new for its program; "" if it runs, or logged no such message."""
+    since = verified.since(round_.edges, disk.volume, disk.mount) if disk.mount else None
+    message = too_new_message(_messages(round_, disk.etcd), since) if since is not None else None
+    return "" if message is None or _answers(round_, disk) else message.sentence
 
 
 def forget(edges: Edges, volume: str) -> None:
