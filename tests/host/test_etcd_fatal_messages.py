@@ -12,14 +12,15 @@ from random import Random
 
 import pytest
 
-from clusters.etcd import SERIES, EtcdCluster, Member, eventually, make_cluster
+from clusters.etcd import SERIES, EtcdCluster, Member, etcd_binary, eventually, make_cluster
 from protokube.errors import TryLater
 from protokube.etcd.fatal_messages import find
 from protokube.etcd.faults import FATAL_MESSAGES
 from protokube.etcd.wal import read_position
-from protokube.members.fatal_messages import Ending, FatalMessage, corrupt_message, proof_of_a_copy
+from protokube.members.fatal_messages import Ending, FatalMessage, corrupt_message, proof_of_a_copy, too_new_message
 
 KINDS = [("3.4", "capnslog"), *((series, "zap") for series in SERIES)]
+DOWNGRADES = [("3.4", "capnslog", "3.5"), ("3.4", "zap", "3.5"), *([("3.5", "zap", "3.6")] if "3.6" in SERIES else [])]
 ONLY_IN_3_6 = ("cannot use none", "assertion failed")
 """How the rows begin that only 3.6 says, and later releases of 3.5 than the one that we test."""
 SEEN: set[str] = set()
@@ -203,6 +204,33 @@ def test_a_removed_member(cluster: EtcdCluster) -> None:
     assert found(member)[-1].member_id == own
 
 
+def refuse_newer_data(cluster: EtcdCluster, older: str, logger: str) -> None:
+    """Start one member with an older program, and again with its own: to have tried did no harm."""
+    member, agreed = follower(cluster), cluster.client().cluster_version
+    assert eventually(lambda: "" if not agreed().startswith(older) else "not raised yet", seconds=60) == ""
+    member.stop()
+    checked, own = time.time(), list(member.command)
+    member.command = [etcd_binary(older), *(word for word in own[1:] if not word.startswith("--logger"))]
+    member.command.append(f"--logger={logger}")
+
+    words = ended(member)
+
+    assert [each.ending for each in words] == [Ending.TOO_NEW], member.log[-3000:]
+    assert too_new_message(words, checked - 1) == words[-1]
+    assert too_new_message(words, time.time() + 1) is None
+    member.command = own
+    member.start()
+    cluster.wait(member.name)
+    assert too_new_message(found(member), checked - 1) is None
+
+
+@pytest.mark.parametrize(("older", "logger", "newer"), DOWNGRADES)
+def test_data_of_a_newer_version_is_refused_unchanged(tmp_path: Path, older: str, logger: str, newer: str) -> None:
+    with running(tmp_path, newer, "zap") as cluster:
+        write(cluster, 5)
+        refuse_newer_data(cluster, older, logger)
+
+
 def test_every_row_of_the_table_was_brought_about(tmp_path: Path) -> None:
     """By the tests above; if not all of them ran before, here."""
     if missing():
@@ -215,6 +243,9 @@ def test_every_row_of_the_table_was_brought_about(tmp_path: Path) -> None:
                     for case in each:
                         case(cluster)
                 shutil.rmtree(folder)
+        for older, logger, newer in DOWNGRADES:
+            (folder := tmp_path / f"{older}-{logger}").mkdir()
+            test_data_of_a_newer_version_is_refused_unchanged(folder, older, logger, newer)
     assert missing() == []
 
 
