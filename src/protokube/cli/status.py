@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from protokube.cli.shared.cluster_view import EVERY, Duration, cluster_option, seen_option
+from protokube.cli.shared.cluster_view import EVERY, STORE_EVERY, Duration, cluster_option, seen_option
 from protokube.cli.shared.options import output_option
 from protokube.errors import ExitCode
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from protokube.cli.shared.screen import Screen
     from protokube.view.cluster import ClusterView
 
-STORE_EVERY = 5.0
-"""Seconds between two looks at a store, whose requests may be paid for."""
 PATIENCE = 5.0
 """Seconds for which the same need for a person must last before `--wait` gives up; others pass by themselves."""
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 Decorated = Callable[..., Any]
 EVERY = 0.25
 """Seconds between two polls."""
+STORE_EVERY = 5.0
+"""The same for a store, whose requests may be paid for."""
 UNITS = {"": 1.0, "s": 1.0, "ms": 0.001, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
 

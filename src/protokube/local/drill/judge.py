@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from protokube.local.drill.values import ApiWrites, Timeline, Verdict
 from protokube.local.drill.writer import key_of, lost, regressions, unexplained
-from protokube.members.start_values import Listed
 from protokube.members.survey.listing import list_bytes
+from protokube.view import promises
 from protokube.view.cluster import ClusterView
 
 ONE_ROUND = 12.0
@@ -66,10 +66,7 @@ def _writes(timeline: Timeline) -> Iterator[str]:
 def _history(timeline: Timeline) -> Iterator[str]:
     if numbers := regressions(timeline.log):
         yield f"the revision went back at write {_some(numbers)}: a second history answered"
-    ids = {each.cluster_id for each in timeline.before.members if each.key == timeline.key and each.healthy}
-    later = {each.cluster_id for each in timeline.after.members if each.key == timeline.key and each.healthy}
-    if later and later != ids:
-        yield f"the members are of another cluster than before: {', '.join(f'{each:x}' for each in sorted(later))}"
+    yield from promises.other_history(timeline.before, timeline.after, timeline.key)
 
 
 def _gap(timeline: Timeline) -> Iterator[str]:
@@ -85,29 +82,18 @@ def _membership(timeline: Timeline) -> Iterator[str]:
     for key in dict.fromkeys(each.key for each in timeline.before.members):
         before, after = timeline.before.listed(key), timeline.after.listed(key)
         if key == timeline.key and not timeline.promises.same_list:
-            yield from _replaced(before, after, timeline.promises.replaced)
+            yield from promises.wrong_members(
+                before, after, (replaced,) if (replaced := timeline.promises.replaced) else ()
+            )
         elif list_bytes(before) != list_bytes(after):
             yield f"the member list of {key} is not the same as before"
 
 
-def _replaced(before: Sequence[Listed], after: Sequence[Listed], name: str | None) -> Iterator[str]:
-    """The names are the same; the replaced member has a new id, and no other member changed."""
-    was, now = {each.name: each for each in before}, {each.name: each for each in after}
-    if set(was) != set(now):
-        yield f"the members are {', '.join(sorted(now))}, not {', '.join(sorted(was))} as before"
-    elif name in was and was[name].id == now[name].id:
-        yield f"{name} has its old id on a new volume: it must have joined as a new member"
-    changed = sorted(each for each in was if each != name and each in now and now[each] != was[each])
-    if changed:
-        yield f"{', '.join(changed)} changed in the member list, though only {name} was replaced"
-
-
 def _homes(timeline: Timeline) -> Iterator[str]:
     before, after = timeline.before, timeline.after
+    yield from promises.lower_epochs(before, after)
     for disk in after.disks:
         was = before.disk(disk.id)
-        if was is not None and disk.epoch < was.epoch:
-            yield f"the epoch of {disk.id} went down from {was.epoch} to {disk.epoch}"
         moved = was is not None and (disk.attached_to, disk.epoch) != (was.attached_to, was.epoch)
         if timeline.promises.same_homes and moved:
             yield f"{disk.id} was taken over by {disk.attached_to}, though no host was dead"
