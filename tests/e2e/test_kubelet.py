@@ -81,15 +81,24 @@ def test_a_host_begins_with_a_copy_of_the_images_that_were_imported_once(cluster
     kept = blobs(Path(runtime["imported"]))
     own = blobs(cluster.paths.host(host) / "var/lib/containerd")
 
-    assert len(kept) > 10
-    assert kept.items() <= own.items(), "an import would have written them later"
+    copied = kept.keys() & own.keys()
+    assert len(copied) > 10
+    assert {each for each in copied if own[each] != kept[each]} == set(), "an import would have written them later"
+    collected = [json.loads(blob(Path(runtime["imported"]), each)) for each in kept.keys() - own.keys()]
+    assert all("manifests" in each for each in collected), "an archive's index, which no image needs once it is read"
     assert own.items() - kept.items(), "our own image is imported: it is another one with each change of the code"
+
+
+BLOBS = "io.containerd.content.v1.content/blobs/sha256"
 
 
 def blobs(root: Path) -> dict[str, int]:
     """When each content of containerd was written."""
-    folder = root / "io.containerd.content.v1.content/blobs/sha256"
-    return {each.name: each.stat().st_mtime_ns for each in folder.iterdir()}
+    return {each.name: each.stat().st_mtime_ns for each in (root / BLOBS).iterdir()}
+
+
+def blob(root: Path, name: str) -> bytes:
+    return (root / BLOBS / name).read_bytes()
 
 
 def test_nothing_listens_without_tls_but_on_loopback(cluster: KubeletCluster, host: str) -> None:
