@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import gc
+import itertools
 import socket
 import ssl
 import sys
@@ -40,6 +41,8 @@ Frame = tuple[CodeType, int]
 class Made:
     """One socket, and who made it."""
 
+    id: int
+    """That of the socket; as garbage, it has no reference any more. A later one may have the same."""
     socket: weakref.ref[socket.socket]
     test: str
     thread: str
@@ -57,11 +60,12 @@ class Made:
 
 
 class Sockets:
-    """The audit hook, which cannot be removed: every socket of this process by its id."""
+    """The audit hook, which cannot be removed: every socket of this process, by a number that is used once."""
 
     def __init__(self) -> None:
         self.test = "no test"
         self._made: dict[int, Made] = {}
+        self._numbers = itertools.count()
 
     def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
         if event != "socket.__new__":
@@ -69,15 +73,18 @@ class Sockets:
         with suppress(TypeError):  # the class of the interpreter itself takes no weak references
             reference = weakref.ref(arguments[0])
             thread = threading.current_thread().name
-            self._made[id(arguments[0])] = Made(reference, self.test, thread, _stack())
+            self._made[next(self._numbers)] = Made(id(arguments[0]), reference, self.test, thread, _stack())
 
     def open(self, file: str) -> list[Made]:
         """Those of the tests of a file."""
-        self._made = {key: each for key, each in list(self._made.items()) if each.is_open()}
-        return [each for each in self._made.values() if each.test.startswith(file)]
+        found = self._made.copy()  # other threads add to it meanwhile
+        for key, each in found.items():
+            if not each.is_open():
+                self._made.pop(key, None)
+        return [each for each in found.values() if each.is_open() and each.test.startswith(file)]
 
     def maker(self, found: object) -> str:
-        made = self._made.get(id(found))
+        made = next((each for each in reversed(self._made.copy().values()) if each.id == id(found)), None)
         return f"; made by {made}" if made else ""
 
 

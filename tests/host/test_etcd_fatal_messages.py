@@ -169,18 +169,21 @@ def test_corrupt_data(shared: EtcdCluster, damage: Callable[[Member], None]) -> 
     (member.directory / "log").unlink()  # of the damage before this one
     checked = time.time()
     whole = shutil.copytree(member.data, member.directory / "whole")
-    damage(member)
+    try:
+        damage(member)
 
-    words = ended(member)
+        words = ended(member)
 
-    last = corrupt_message(words, checked - 1)
-    assert last is not None, member.log[-2000:]
-    assert last.sentence
-    assert proof_of_a_copy(words, read_position(whole / "member" / "wal"), checked) is None
-    shutil.rmtree(member.data)
-    whole.rename(member.data)
-    member.start()
-    shared.wait("a")
+        last = corrupt_message(words, checked - 1)
+        assert last is not None, member.log[-2000:]
+        assert last.sentence
+        assert proof_of_a_copy(words, read_position(whole / "member" / "wal"), checked) is None
+    finally:  # the next damage is done to the same member
+        member.stop()
+        shutil.rmtree(member.data)
+        whole.rename(member.data)
+        member.start()
+        shared.wait("a")
     assert corrupt_message(found(member), checked - 1) is None, "it runs again, and its former words are over"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,26 +65,78 @@ def zone(given: "Config | None", spec: Spec) -> str:
 def role(former: Former) -> str:
     now = complete_here(spec)
     return former.config.groups["a"], now.rendered[""]
+
+def size(spec: Spec) -> int:
+    return complete_here(spec).cluster["size"]
+
+class Former:
+    before: Config | None = None
+
+    def zone(self) -> str:
+        return self.before.cluster["zone"]
+
+def zones(given: list[Config], named: dict[str, Config]) -> list[str]:
+    first, (other, rest) = given[0], (complete(spec), spec)
+    for each in given:
+        each.groups["a"]
+    for name, value in named.items():
+        value.groups[name]
+    return [one.cluster for one in given if first.cluster == other.cluster and rest.cluster]
 """
 
-    assert sorted(tree_reads(source)) == [3, 6, 11, 11]
+    assert sorted(tree_reads(source)) == [3, 6, 11, 11, 14, 20, 25, 27, 28, 28, 28]
 
 
 def tree_reads(source: str) -> Iterator[int]:
-    """The lines in which a tree of a configuration is taken: of a parameter of that type, of what a function that
-    completes a spec returns, or of an attribute `config`."""
+    """The lines in which a tree of a configuration is taken: of a parameter or field of that type, of an item of a
+    collection of them, of what a function that completes a spec returns, or of an attribute `config`."""
     nodes = list(ast.walk(ast.parse(source)))
-    known = {"config"}
+    known, many = {"config"}, set[str]()
     for node in nodes:
-        if isinstance(node, ast.arg) and node.annotation is not None:
-            words = ast.unparse(node.annotation).strip("'").split(" | ")
-            known |= {node.arg} if CONFIG in words else set()
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            called = ast.unparse(node.value.func).rpartition(".")[2]
-            known |= {ast.unparse(each) for each in node.targets} if called.startswith("complete") else set()
+        if isinstance(node, ast.arg | ast.AnnAssign) and node.annotation is not None:
+            name = node.arg if isinstance(node, ast.arg) else _last(node.target)
+            whole = re.sub(r"[\"' ]", "", ast.unparse(node.annotation))
+            known |= {name} if CONFIG in whole.split("|") else set()
+            many |= {name} if re.search(rf"\[(.*\W)?{CONFIG}\W", whole) else set()
+
+    def is_config(value: ast.expr) -> bool:
+        if isinstance(value, ast.Call):
+            return _last(value.func).startswith("complete")
+        if isinstance(value, ast.Subscript):
+            return _last(value.value) in many
+        return _last(value) in known
+
+    for node in nodes:
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                known |= {_last(name) for name, value in _pairs(target, node.value) if is_config(value)}
+        if isinstance(node, ast.For | ast.comprehension) and _collection(node.iter) in many:
+            known |= {_last(name) for name, _ in _pairs(node.target, node.iter)}
     for node in nodes:
         if isinstance(node, ast.Attribute) and node.attr in TREES:
-            yield from [node.lineno] if ast.unparse(node.value).rpartition(".")[2] in known else []
+            yield from [node.lineno] if is_config(node.value) else []
+
+
+def _last(value: ast.expr) -> str:
+    return ast.unparse(value).rpartition(".")[2]
+
+
+def _collection(value: ast.expr) -> str:
+    """The name of what is iterated over: also by `items`, `values`, `sorted` and the like."""
+    while isinstance(value, ast.Call):
+        inner = value.func.value if isinstance(value.func, ast.Attribute) else (value.args or [value.func])[0]
+        value = inner
+    return _last(value)
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Names that are assigned, each with its value; with the whole value where that cannot be taken apart."""
+    if not isinstance(target, ast.Tuple | ast.List):
+        yield target, value
+        return
+    apart = isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts)
+    for number, each in enumerate(target.elts):
+        yield from _pairs(each, value.elts[number] if apart else value)  # type: ignore[attr-defined]
 
 
 def test_modules_that_import_each_other_are_shown_as_one_short_cycle() -> None:

@@ -71,6 +71,7 @@ def _volume(round_: Round, volume: Volume, mounted: Collection[str]) -> dict[str
         "id": volume.id,
         "member": f"{volume.etcd_cluster}/{volume.member}",
         "attachedTo": volume.attached_to,
+        "state": volume.state.value,
         "size": volume.size,
         "lastHolder": volume.last_holder,
         "epoch": volume.epoch,

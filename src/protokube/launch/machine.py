@@ -16,8 +16,11 @@ from protokube.manifests.certificate import CertificateWanted
 from protokube.manifests.component import ComponentPod, Flags
 from protokube.manifests.etcd import EtcdPod
 
-VERSION = 1
-"""Of the wire format; greater after a change that earlier versions of protokube would misread."""
+FIRST, VERSION = 1, 2
+"""Of the wire format; greater after a change that earlier versions of protokube would misread or refuse.
+
+2 has the versions of programs. Launch data without any are still written as 1, which earlier versions read.
+"""
 
 API_NAMES = ("api_internal_name", "api_public_name")
 """Fields that the wire format holds as one list, `api_names`."""
@@ -168,12 +171,16 @@ def to_tree(wanted: MasterConfig) -> dict[str, Any]:
     """
     ranges = [{"network": str(each.network), "node_mask": each.node_mask} for each in wanted.pod_ranges]
     certificates = {name: each.to_tree() for name, each in wanted.certificates.items()}
-    tree = asdict(wanted) | {"api_names": wanted.api_names, "pod_ranges": ranges, "version": VERSION}
+    tree = asdict(wanted) | {"api_names": wanted.api_names, "pod_ranges": ranges}
     tree["certificates"] = certificates
+    wire = FIRST
     for each in (tree, *tree["etcd"], *tree["kubelets"].values()):
         for name in VERSIONS:
-            if not each.get(name, True):
-                del each[name]
+            if each.get(name):
+                wire = VERSION
+            else:
+                each.pop(name, None)
+    tree["version"] = wire
     return {name: value for name, value in tree.items() if name not in API_NAMES}
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from protokube.errors import InvalidRequest, Refused, TryLater
-from protokube.launch.machine import MasterConfig, from_tree, to_tree
+from protokube.launch.machine import FIRST, MasterConfig, from_tree, to_tree
 from protokube.launch.rollout import Rollout, State, decode, encode
 from protokube.store import AlreadyThere, Changed, NotThere, Store, Unsure, layout
 
@@ -46,8 +46,11 @@ class Revision:
 
 
 def digest_of(master: MasterConfig) -> str:
-    """Independent of the revision's number, and of the add-ons, which have a record of their own."""
-    tree = to_tree(replace(master, revision=0, addons=""))
+    """Independent of the revision's number, and of the add-ons, which have a record of their own.
+
+    Nor does it depend on the version of the wire format: revisions written in an earlier one are not damaged.
+    """
+    tree = to_tree(replace(master, revision=0, addons="")) | {"version": FIRST}
     return hashlib.sha256(json.dumps(tree, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 

@@ -10,6 +10,7 @@ from protokube.errors import Refused
 
 LONGEST_COMMON_NAME = 64
 """X.520 allows no more; a DNS name may have 253."""
+FIELDS = frozenset({"authority", "commonName", "organizations", "names", "usages"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +27,9 @@ class CertificateWanted:
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> CertificateWanted:
-        """As the complete configuration and launch data write it."""
+        """As the complete configuration and launch data write it; TypeError for an unknown field."""
+        if unknown := document.keys() - FIELDS:
+            raise TypeError(f"a certificate has no field {', '.join(map(repr, sorted(unknown)))}")
         return cls(
             authority=document["authority"],
             common_name=document["commonName"],

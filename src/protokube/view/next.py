@@ -50,6 +50,8 @@ def next_for_volume(view: ClusterView, disk: DiskView) -> Next:
     if phase is Phase.SUPERSEDED or phase is Phase.UNUSED:
         gives = "; its holder gives it away" if view.current(disk.attached_to) else ""
         return Next(Way.KEPT, f"nothing: it is kept, and neither claimed, served nor deleted{gives}")
+    if disk.attached_to is None and disk.state:
+        return Next(Way.WAITS, f"nothing, until its cloud has completed what it does: the volume is {disk.state}")
     if disk.attached_to is None:
         return _free(view, disk)
     host = view.host(disk.attached_to)

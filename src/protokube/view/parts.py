@@ -19,6 +19,8 @@ from protokube.view.values import AgentView, DiskView, MemberView
 
 Row = Mapping[str, Any]
 """A volume as the local cloud lists it, by the names of `providers.volumes.Volume`."""
+SETTLED = "settled"
+"""The state of a volume without an unfinished change, by the values of `providers.volumes.AttachmentState`."""
 NOT_IN_USE = (Phase.SUPERSEDED.value, Phase.UNUSED.value)
 
 
@@ -44,11 +46,19 @@ def disk_views(
             last_holder=each["last_holder"],
             phase=phase(reported.get(each["attached_to"], {}).get(each["id"], ""))
             if each["attached_to"]
-            else phase_of(None, "", superseded=each["id"] in superseded, spare=each["id"] in unused).value,
+            else phase_of(
+                None, "", superseded=each["id"] in superseded, spare=each["id"] in unused, between=bool(_between(each))
+            ).value,
+            state=_between(each),
         )
         for each in volumes
     ]
     return tuple(sorted(found, key=lambda disk: (not disk.member.startswith("main/"), disk.member, disk.id)))
+
+
+def _between(volume: Row) -> str:
+    state = volume.get("state", "")
+    return "" if state == SETTLED else str(state)
 
 
 def phase(text: str) -> str:

@@ -82,6 +82,7 @@ def _row(volume: Mapping[str, Any]) -> dict[str, Any]:
         "member": short,
         "size": int(volume["size"]),
         "attached_to": volume["attachedTo"],
+        "state": str(volume.get("state", "")),  # agents of former versions do not publish it
         "mark": str(volume["mark"]),
         "epoch": int(volume["epoch"]),
         "last_holder": str(volume["lastHolder"]),

@@ -80,6 +80,8 @@ class DiskView:
     last_holder: str
     phase: str
     """A value of `members.phases.Phase`; "" while its holder says nothing."""
+    state: str = ""
+    """The change that its provider has not completed: `attaching`, `detaching` or `busy`; "" if there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

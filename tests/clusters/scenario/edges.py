@@ -170,6 +170,8 @@ class ShakyCloud(MemoryCloud):
         """What lists say, whatever happened since."""
         self.unanswered: dict[str, ProtokubeError] = {}
         """By volume: what comes of asking for exactly this one."""
+        self.attach_answers_lost = False
+        """Volumes are attached, and who asked for it does not learn so."""
 
     def listed(self) -> list[Volume]:
         found = super().listed() if self.stale is None else self.stale
@@ -188,6 +190,8 @@ class ShakyCloud(MemoryCloud):
         if volume in self.refused:
             raise Refused(self.refused[volume])
         super().attach(volume, machine)
+        if self.attach_answers_lost:
+            raise TryLater(f"the answer to attaching {volume} was lost")
 
 
 class ShakyDns(MemoryDns):

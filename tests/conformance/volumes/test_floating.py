@@ -226,7 +226,10 @@ def test_a_volume_that_is_being_detached_is_listed_so_and_nobody_gets_it_before_
             floating.seen_from(machine).attach(volume.id)
     with pytest.raises(TryLater, match="being detached"):
         view.attach(volume.id)
+    with pytest.raises(TryLater, match=f"{volume.id} is not deleted yet: it is being detached from {dead}"):
+        floating.pool().delete(volume.id)
     assert view.list_volumes() == [leaving]
+    assert floating.pool().list_volumes() == [leaving]
 
     floating.declare_dead(dead)
     assert view.list_volumes() == [volume]

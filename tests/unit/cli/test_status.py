@@ -24,9 +24,9 @@ from builders.view import (
     but,
     write_state,
 )
-from protokube.cli.render.status import host_state, outcome, render_changes, render_status
+from protokube.cli.render.status import disks, host_state, outcome, render_changes, render_status
 from protokube.cli.render.table import lasting, several, size, table
-from protokube.cli.render.tree import view_tree
+from protokube.cli.render.tree import disk_tree, view_tree
 from protokube.cli.shared.cluster_view import Duration, follow
 from protokube.cli.shared.screen import Screen, fit, paint
 from protokube.cli.status import stay
@@ -223,6 +223,16 @@ def test_a_volume_that_moves_is_told_with_its_new_holder_and_epoch() -> None:
     )
 
     assert render_changes(VIEW, later) == ["vol-aaaa (main/a) is on master-3, attached, marked formed, epoch 2"]
+
+
+def test_a_volume_that_is_being_detached_is_told_so_in_the_table_the_changes_and_the_data() -> None:
+    served = a_view(disks=but(VIEW.disks, 0, state="detaching"))
+    nobodys = a_view(disks=but(VIEW.disks, 0, attached_to=None, phase="taken", state="detaching"))
+
+    assert any("serving, detaching" in line for line in disks(served))
+    assert any("taken, detaching" in line for line in disks(nobodys))
+    assert "vol-aaaa (main/a) is held by nobody, detaching, marked formed, epoch 1" in render_changes(VIEW, nobodys)
+    assert [disk_tree(view, view.disks[0])["state"] for view in (VIEW, served)] == ["settled", "detaching"]
 
 
 # Waiting.

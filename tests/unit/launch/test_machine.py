@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,10 +13,16 @@ from builders.config import EXAMPLES, completed
 from protokube.config.complete import complete
 from protokube.errors import InvalidRequest
 from protokube.launch.derive import from_config
-from protokube.launch.machine import VERSION, MasterConfig, from_tree, to_tree
+from protokube.launch.machine import FIRST, VERSION, KubeletConfig, MasterConfig, from_tree, to_tree
+from protokube.launch.revisions import decode_revision, digest_of
+from protokube.manifests.certificate import CertificateWanted
 from protokube.spec.parse import parse
 
 LOCAL = next(each for each in EXAMPLES if each.name == "local.yaml")
+
+A_CERTIFICATE = CertificateWanted(authority="kubernetes-ca", common_name="kube-proxy").to_tree()
+DATA = Path(__file__).parent / "data"
+"""Written by protokube before launch data had the versions of programs."""
 
 
 def told_by(path: Any) -> MasterConfig:
@@ -80,6 +87,7 @@ def test_events_have_a_manifest_a_file_and_names_of_their_own() -> None:
         to_tree(told_by(LOCAL)) | {"kubelets": 3},
         to_tree(told_by(LOCAL)) | {"certificates": {"kube-proxy": {"authority": "kubernetes-ca"}}},
         to_tree(told_by(LOCAL)) | {"certificates": {"kube-proxy": "kubernetes-ca"}},
+        to_tree(told_by(LOCAL)) | {"certificates": {"kube-proxy": A_CERTIFICATE | {"colour": "red"}}},
     ],
 )
 def test_the_file_of_another_version_is_an_error_in_words(tree: dict[str, Any]) -> None:
@@ -136,7 +144,45 @@ def test_launch_data_of_a_newer_version_of_protokube_are_refused_by_that_name() 
     tree = to_tree(told_by(LOCAL)) | {"version": VERSION + 1, "unknown": "field"}
     with pytest.raises(InvalidRequest, match="made by a newer version of protokube") as refused:
         from_tree(tree)
-    assert refused.value.saw == "version 2 of its format; this protokube reads up to 1"
+    assert refused.value.saw == "version 3 of its format; this protokube reads up to 2"
+
+
+def test_launch_data_with_versions_of_programs_are_of_another_format_and_those_without_of_the_first() -> None:
+    """So an earlier protokube says that a newer one made them, and does not complain about a field."""
+    wanted = told_by(LOCAL)
+    plain = without_versions(wanted)
+
+    assert (to_tree(wanted)["version"], to_tree(plain)["version"]) == (VERSION, FIRST)
+    for each in (
+        replace(plain, kubernetes="1.36.4"),
+        replace(plain, etcd=wanted.etcd),
+        replace(plain, kubelets={"master-a": KubeletConfig(flags={}, files={}, version="1.36.4")}),
+    ):
+        assert to_tree(each)["version"] == VERSION
+        assert from_tree(to_tree(each)) == each
+        assert from_tree(to_tree(each) | {"version": FIRST}) == each, "as versions in between wrote it"
+
+
+def test_launch_data_of_before_versions_of_programs_are_read_and_written_as_they_were() -> None:
+    tree = json.loads((DATA / "launch-1.json").read_text())
+    wanted = from_tree(tree)
+
+    assert (wanted.kubernetes, {each.version for each in wanted.etcd}) == ("", {""})
+    assert json.loads(json.dumps(to_tree(wanted))) == tree
+
+
+def test_a_revision_of_before_versions_of_programs_is_read_and_has_the_same_digest() -> None:
+    revision = decode_revision((DATA / "revision-1.json").read_bytes())
+
+    assert (revision.number, revision.master.revision) == (3, 3)
+    assert digest_of(revision.master) == revision.digest == json.loads((DATA / "revision-1.json").read_text())["digest"]
+    assert digest_of(replace(revision.master, kubernetes="1.36.4")) != revision.digest
+
+
+def without_versions(wanted: MasterConfig) -> MasterConfig:
+    etcd = tuple(replace(each, version="") for each in wanted.etcd)
+    kubelets = {group: replace(each, version="") for group, each in wanted.kubelets.items()}
+    return replace(wanted, kubernetes="", etcd=etcd, kubelets=kubelets)
 
 
 @pytest.mark.parametrize("field", ["version", "revision", "kubelets"])

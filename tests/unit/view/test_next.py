@@ -232,6 +232,14 @@ def test_a_free_volume_is_promised_to_nobody_if_all_masters_that_run_hold_one() 
     )
 
 
+def test_a_volume_of_nobody_that_is_still_being_detached_is_promised_to_nobody() -> None:
+    view = a_view(hosts=VIEW.hosts, disks=but(VIEW.disks, 0, attached_to=None, phase="taken", state="detaching"))
+
+    assert next_for_volume(view, view.disks[0]) == Next(
+        Way.WAITS, "nothing, until its cloud has completed what it does: the volume is detaching"
+    )
+
+
 def test_a_name_of_the_api_that_leads_to_a_frozen_master_is_not_in_order() -> None:
     name = f"api.internal.{CLUSTER}"
     frozen = a_view(agents=(an_agent(0, age=OLD), an_agent(1, elected=True), an_agent(2)))

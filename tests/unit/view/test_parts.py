@@ -5,7 +5,8 @@ from __future__ import annotations
 from builders.config import completed
 from builders.view import a_disk, an_agent, status_file
 from protokube.launch.derive import from_config
-from protokube.view.parts import disk_views, expect
+from protokube.providers.volumes import AttachmentState
+from protokube.view.parts import SETTLED, disk_views, expect
 from protokube.view.reports import read_agent
 
 
@@ -55,6 +56,23 @@ def test_a_phase_is_believed_only_from_the_holder_and_only_about_what_it_holds()
 
     assert disk_views([row], agents)[0].phase == ""
     assert disk_views([row | {"attached_to": "master-1"}], agents)[0].phase == "serving"
+
+
+def test_a_volume_that_nobody_is_named_for_and_that_is_not_settled_is_not_shown_as_free() -> None:
+    row = {"id": "vol-aaaa", "etcd_cluster": "main", "member": "a", "size": 1, "attached_to": None, "mark": "",
+           "epoch": 0, "last_holder": ""}  # fmt: skip
+
+    assert [(each.phase, each.state) for each in disk_views([row | {"state": "detaching"}], [])] == [
+        ("taken", "detaching")
+    ]
+    assert [(each.phase, each.state) for each in disk_views([row | {"state": "settled"}], [])] == [("free", "")]
+    held = row | {"attached_to": "master-0", "state": AttachmentState.BUSY}
+    (shown,) = disk_views([held], [an_agent(0, phases={"vol-aaaa": "serving"})])
+    assert (shown.phase, shown.state) == ("serving", "busy")
+
+
+def test_the_settled_state_of_a_view_is_that_of_providers() -> None:
+    assert SETTLED == AttachmentState.SETTLED
 
 
 def test_an_agent_that_could_not_list_the_volumes_says_no_phase() -> None:

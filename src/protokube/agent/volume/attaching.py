@@ -26,7 +26,7 @@ def claim(round_: Round) -> None:
         edges.me,
         round_.wanted,
         zonal=edges.volumes.zonal,
-        leaving={*round_.leaving.values(), *_mounted_unlisted(round_), *inventory.unlisted(round_)},
+        leaving={**dict(inventory.unlisted(round_)), **dict(_mounted_unlisted(round_)), **_unmounting(round_)},
         unused=unused.volumes(round_),
     )
     taken: dict[str, Volume] = {}
@@ -41,19 +41,22 @@ def claim(round_: Round) -> None:
             if why_not := diskfaults.why_leave_to_others(round_, volume):
                 round_.waiting(STEP, name, why_not)
                 continue
+            inventory.hold(round_, volume)
             edges.volumes.attach(volume.id)
         except VolumeTaken as lost:  # every master races for it; losing is normal
+            inventory.drop(round_, volume)
             report.done(STEP, f"went to another master ({lost.message})", name)
         except TryLater as why:
             round_.waiting(STEP, name, f"cannot be attached: {why.message}")
             break  # the attach may have succeeded: trying another volume could give us two
         except Refused as why:
+            inventory.drop(round_, volume)
             report.needs_a_person(STEP, why, name)
         else:
             taken[volume.etcd_cluster] = volume
-    for volume, between in chosen.wait:
+    for volume, reason in chosen.wait:
         if volume.etcd_cluster not in taken:
-            round_.waiting(STEP, f"{volume.etcd_cluster}/{volume.member}", f"cannot be attached yet: {between}")
+            round_.waiting(STEP, f"{volume.etcd_cluster}/{volume.member}", f"cannot be attached yet: {reason}")
     if taken:
         _look_again(round_, taken.values())
 
@@ -68,8 +71,15 @@ def _look_again(round_: Round, taken: Iterable[Volume]) -> None:
             round_.waiting(STEP, name, f"{volume.id} was attached, and is not listed as ours yet")
 
 
-def _mounted_unlisted(round_: Round) -> Iterator[str]:
-    """Etcd clusters of volumes that are mounted here but not listed as attached here; "" where that is unknown.
+def _unmounting(round_: Round) -> dict[str, str]:
+    """Etcd clusters of volumes that are being unmounted, each with a sentence; "" where the cluster is unknown."""
+    return {key: f"{volume} is being unmounted here" for volume, key in round_.leaving.items()}
+
+
+def _mounted_unlisted(round_: Round) -> Iterator[tuple[str, str]]:
+    """Etcd clusters of volumes that are mounted here but not listed as attached here, each with a sentence.
+
+    "" stands for an unknown etcd cluster.
 
     The fence keeps them for now. Meanwhile no other volume of that etcd cluster is attached, nor are they attached
     again: the mounted device belongs to an earlier attachment.
@@ -78,7 +88,8 @@ def _mounted_unlisted(round_: Round) -> Iterator[str]:
         listed = round_.volume(volume)
         if listed is None or listed.attached_to != round_.edges.me.id:
             source = listed or mounted_volumes.identity_or_why_not(mount.point)
-            yield source.etcd_cluster if isinstance(source, Volume | Identity) else ""
+            key = source.etcd_cluster if isinstance(source, Volume | Identity) else ""
+            yield key, f"{volume} is mounted here, and is not listed as attached here"
 
 
 def _held_after_all(round_: Round, key: str) -> str:

@@ -8,7 +8,7 @@ member, and then the order of a hash that differs from machine to machine.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from protokube.launch.machine import MasterConfig
@@ -20,8 +20,8 @@ from protokube.providers.volumes import AttachmentState, Volume
 class ClaimPlan:
     """Volumes to attach, each tried until one of its etcd cluster is ours; and the others, each with the reason.
 
-    `wait` has volumes that would be attached here, but their provider has not detached them yet: attaching one would
-    fail, or be a second attachment.
+    `wait` has volumes that would be attached here, but their provider has not detached them yet, or another volume of
+    their etcd cluster may still be attached here: attaching one would fail, or be a second attachment.
     """
 
     attach: tuple[Volume, ...]
@@ -35,17 +35,17 @@ def plan_claims(
     wanted: MasterConfig,
     *,
     zonal: bool,
-    leaving: Collection[str] = (),
+    leaving: Mapping[str, str] | None = None,
     unused: Mapping[str, str] | None = None,
 ) -> ClaimPlan:
     """Volumes in the order to try them; after the first success, the others of that etcd cluster are skipped.
 
     `leaving` are the etcd clusters of volumes that this machine still uses, though the list does not show them as
-    attached here; "" stands for any.
+    attached here, each with the reason; "" stands for any.
     `unused` are volumes that serve no member, by id, with the reason.
     """
     held = {each.etcd_cluster for each in observed if each.attached_to == me.id}
-    held |= {each.key for each in wanted.etcd} if "" in leaving else set(leaving)
+    leaving = leaving or {}
     groups = {(etcd.key, member.short): member.group for etcd in wanted.etcd for member in etcd.members}
     attach: list[Volume] = []
     leave: list[tuple[Volume, str]] = []
@@ -54,6 +54,8 @@ def plan_claims(
         why = (unused or {}).get(volume.id) or _why_leave(volume, me, wanted, held, zonal=zonal)
         if why:
             leave.append((volume, why))
+        elif still := leaving.get(volume.etcd_cluster) or leaving.get(""):
+            wait.append((volume, still))
         elif volume.is_free:
             attach.append(volume)
         else:

@@ -30,8 +30,8 @@ class InventoryCache(StepCache):
     gone: dict[str, Missed] = field(default_factory=dict)
     """By volume: how long the provider has answered that it does not exist. If lost, the count restarts at zero."""
     held: dict[str, str] = field(default_factory=dict)
-    """Volumes that were last seen attached here, with the etcd cluster of each. If lost, those that are mounted or
-    recorded are still looked up."""
+    """Volumes that were last seen attached here, or whose attachment was requested, with the etcd cluster of each. If
+    lost, those that are mounted or recorded are still looked up."""
 
 
 def refresh(round_: Round) -> None:
@@ -55,6 +55,7 @@ def complete(round_: Round) -> None:
 def _union(round_: Round, listed: Iterable[Volume]) -> Sequence[Volume]:
     recorded, held = _recorded(round_), _held(round_)
     found = {each.id: each for each in listed}
+    listed_ids = set(found)
     for volume in sorted({*mounted_volumes.mounted(round_.edges), *recorded, *held} - found.keys()):
         try:
             one = round_.edges.volumes.look_up(volume)
@@ -68,15 +69,47 @@ def _union(round_: Round, listed: Iterable[Volume]) -> Sequence[Volume]:
     volumes = tuple(_as_recorded(found[each], recorded.get(each)) for each in sorted(found))
     for each in volumes:
         if each.attached_to == round_.edges.me.id:
-            held[each.id] = each.etcd_cluster
-        else:
-            held.pop(each.id, None)
+            held[each.id] = each.etcd_cluster or held.get(each.id, "")
+        elif each.id in held and (each.id not in listed_ids or _is_elsewhere(round_, each.id)):
+            del held[each.id]
     return volumes
 
 
-def unlisted(round_: Round) -> Iterator[str]:
-    """Etcd clusters of volumes that were last seen attached here, and of which nothing is known in this round."""
-    return (key for volume, key in _held(round_).items() if round_.volume(volume) is None)
+def _is_elsewhere(round_: Round, volume: str) -> bool:
+    """Whether a volume that the list shows as not attached here is so: a list may be older than our attachment."""
+    if round_.edges.volumes.consistent:
+        return True
+    try:
+        found = round_.edges.volumes.look_up(volume)
+    except TryLater:
+        return False
+    return found is not None and found.attached_to != round_.edges.me.id
+
+
+def hold(round_: Round, volume: Volume) -> None:
+    """Count a volume as attached here, before its attachment is requested: the reply may be lost."""
+    _held(round_)[volume.id] = volume.etcd_cluster
+
+
+def drop(round_: Round, volume: Volume) -> None:
+    """The provider replied that it was not attached here."""
+    _held(round_).pop(volume.id, None)
+
+
+def unlisted(round_: Round) -> Iterator[tuple[str, str]]:
+    """Volumes that may be attached here although the list does not show it: the etcd cluster of each, and a sentence.
+
+    They were last seen attached here, or their attachment was requested.
+    """
+    for volume, key in _held(round_).items():
+        listed = round_.volume(volume)
+        if listed is None:
+            unclear = round_.unclear.get(volume, "the provider says that it does not exist")
+            yield key, f"{volume} was attached here, and is not listed: {unclear}"
+        elif listed.attached_to != round_.edges.me.id:
+            yield key, f"the list is old: {volume} was attached here, and is not shown so"
+        elif listed.etcd_cluster != key:
+            yield key, f"{volume} is attached here, and its tags no longer name {key}"
 
 
 def _held(round_: Round) -> dict[str, str]:

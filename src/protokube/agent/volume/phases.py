@@ -54,8 +54,7 @@ def _one(round_: Round, volume: Volume) -> None:
     if volume.id in round_.leaving:
         return  # reported by the step that unmounts it
     try:
-        if volume.state is AttachmentState.DETACHING and volume.id not in mounted_volumes.mounted(round_.edges):
-            raise TryLater(f"{volume.id} is being detached from this machine")
+        _require_settled(round_, volume, name)
         if why := unused.volumes(round_).get(volume.id):
             unused.give_away(round_, volume, why)
         elif second := ownership.refuse_second_volume(round_, volume.id, volume.etcd_cluster):
@@ -66,6 +65,19 @@ def _one(round_: Round, volume: Volume) -> None:
         round_.waiting(STEP, name, why.message + diskfaults.fault_suffix(round_, volume))
     except Refused as why:
         round_.report.needs_a_person(STEP, why, name)
+
+
+def _require_settled(round_: Round, volume: Volume, name: str) -> None:
+    """TryLater for a volume that is not mounted yet and that the provider detaches or changes: its device may go away.
+
+    A mounted one goes on: until it is detached, no other machine can have it.
+    """
+    if volume.state not in (AttachmentState.DETACHING, AttachmentState.BUSY):
+        return
+    between = "being detached from this machine" if volume.state is AttachmentState.DETACHING else "busy"
+    if volume.id not in mounted_volumes.mounted(round_.edges):
+        raise TryLater(f"{volume.id} is {between}")
+    round_.report.warn(STEP, f"{volume.id} is {between} according to its provider; what uses it goes on", name)
 
 
 def _kept(round_: Round) -> dict[str, str]:
@@ -197,6 +209,7 @@ def mark(round_: Round, volume: Volume, text: str) -> Volume:
     seen = round_.volume(volume.id)
     if seen is None or seen.mark != text or seen.attached_to != round_.edges.me.id:
         raise TryLater(f"the provider does not show the mark {text!r} on {volume.id} yet")
+    _require_settled(round_, seen, f"{seen.etcd_cluster}/{seen.member}")
     return seen
 
 

@@ -146,10 +146,9 @@ def disks(view: ClusterView) -> list[str]:
 
 
 def phase_state(view: ClusterView, disk: DiskView) -> str:
-    """The phase; marked `last known` if the report of its holder is stale."""
-    if not disk.phase or disk.attached_to is None or view.current(disk.attached_to):
-        return disk.phase
-    return f"{disk.phase}, last known"
+    """The phase, marked `last known` if the report of its holder is stale, and what its provider has not completed."""
+    current = not disk.phase or disk.attached_to is None or view.current(disk.attached_to)
+    return ", ".join(each for each in (disk.phase, "" if current else "last known", disk.state) if each)
 
 
 def mark(disk: DiskView) -> str:
@@ -270,7 +269,9 @@ def _host_line(host: HostView) -> str:
 
 
 def _disk_line(disk: DiskView) -> str:
-    where = f"on {disk.attached_to}, {disk.phase or 'attached'}" if disk.attached_to else "free"
+    free = "held by nobody" if disk.state else "free"
+    where = f"on {disk.attached_to}, {disk.phase or 'attached'}" if disk.attached_to else free
+    where += f", {disk.state}" if disk.state else ""
     return f"{disk.id} ({disk.member}) is {where}, marked {mark(disk) or 'nothing'}, epoch {disk.epoch}"
 
 

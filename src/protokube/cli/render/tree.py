@@ -70,6 +70,7 @@ def disk_tree(view: ClusterView, disk: DiskView) -> Tree:
         "member": disk.member,
         "size": disk.size,
         "attachedTo": disk.attached_to,
+        "state": disk.state or "settled",
         "phase": disk.phase,
         "phaseIsCurrent": disk.attached_to is None or view.current(disk.attached_to) is not None,
         "mark": disk.mark,

@@ -31,14 +31,17 @@ def host_calls(cloud: Cloud, host: str) -> Mapping[str, Call]:
     def create_volume(like: dict[str, Any], request: str) -> dict[str, Any]:
         return volume_document(cloud.create_volume(host, read_volume(like), request))
 
-    def look_up(volume: str) -> dict[str, Any] | None:
+    def list_volumes(states: bool = False) -> list[dict[str, Any]]:
+        return [volume_document(volume, states=states) for volume in cloud.list_volumes()]
+
+    def look_up(volume: str, states: bool = False) -> dict[str, Any] | None:
         found = cloud.look_up(volume)
-        return volume_document(found) if found else None
+        return volume_document(found, states=states) if found else None
 
     return {
         "me": lambda: machine_document(cloud.me(host)),
         "list_machines": lambda: [machine_document(machine) for machine in cloud.list_machines()],
-        "list_volumes": lambda: [volume_document(volume) for volume in cloud.list_volumes()],
+        "list_volumes": list_volumes,
         "look_up": look_up,
         "write_tags": lambda volume, like: cloud.write_tags(host, volume, read_volume(like)),
         "attach": lambda volume: cloud.attach(host, volume),
@@ -110,7 +113,11 @@ class Operator:
     def _volume(self, volume: Volume) -> dict[str, Any]:
         image = self.cloud.paths.image(volume.id)
         number = disks.find(image)
-        return {**volume_document(volume), "image": str(image), "device": f"/dev/loop{number[1]}" if number else None}
+        return {
+            **volume_document(volume, states=True),
+            "image": str(image),
+            "device": f"/dev/loop{number[1]}" if number else None,
+        }
 
 
 def machine_document(machine: Machine) -> dict[str, Any]:
@@ -118,9 +125,9 @@ def machine_document(machine: Machine) -> dict[str, Any]:
     return {name: value for name, value in asdict(machine).items() if name != "external" or value}
 
 
-def volume_document(volume: Volume) -> dict[str, Any]:
-    """Without a settled `state`, for the same reason."""
-    return {name: value for name, value in asdict(volume).items() if name != "state" or volume.between}
+def volume_document(volume: Volume, *, states: bool = False) -> dict[str, Any]:
+    """Without `state` unless the caller asked for states: older agents refuse the whole list for it."""
+    return {name: value for name, value in asdict(volume).items() if name != "state" or states}
 
 
 def read_volume(document: Any) -> Volume:

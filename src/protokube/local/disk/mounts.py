@@ -47,22 +47,23 @@ def who_has(numbers: Collection[tuple[int, int]]) -> Sequence[MountedAt]:
         return []
     wanted = [f" {major}:{minor} " for major, minor in numbers]
     found: list[MountedAt] = []
-    for pid in one_process_of_each_namespace():
-        with suppress(OSError):  # it ended meanwhile
-            table = Path(f"/proc/{pid}/mountinfo").read_text()
-            if any(each in table for each in wanted):  # most tables have none: asked while a host is waited for
-                found += [mount for mount in read_table(pid, table) if mount.number in numbers]
+    for pid, table in one_table_of_each_namespace():
+        if any(each in table for each in wanted):  # most tables have none: asked while a host is waited for
+            found += [mount for mount in read_table(pid, table) if mount.number in numbers]
     return found
 
 
-def one_process_of_each_namespace() -> Iterator[int]:
+def one_table_of_each_namespace(proc: Path = Path("/proc")) -> Iterator[tuple[int, str]]:
+    """A process of each mount namespace, and its mount table; if one ends before it was read, the next is asked."""
     seen: set[str] = set()
-    for process in filter(str.isdecimal, os.listdir("/proc")):  # noqa: PTH208  there may be thousands
-        with suppress(OSError):
-            namespace = os.readlink(f"/proc/{process}/ns/mnt")  # noqa: PTH115
+    for process in filter(str.isdecimal, os.listdir(proc)):  # noqa: PTH208  there may be thousands
+        with suppress(OSError):  # it ended meanwhile
+            namespace = os.readlink(f"{proc}/{process}/ns/mnt")  # noqa: PTH115
             if namespace not in seen:
-                seen.add(namespace)
-                yield int(process)
+                table = (proc / process / "mountinfo").read_text()
+                if table:  # empty for a process that has exited and was not waited for
+                    seen.add(namespace)
+                    yield int(process), table
 
 
 def read_table(pid: int, table: str) -> Iterator[MountedAt]:

@@ -106,11 +106,12 @@ class MemoryCalls:
         with self._lock:
             found = self._find(volume)
             _need_master(machine)
-            if found.attached_to == machine.id and found.state is not AttachmentState.DETACHING:
+            between = found.state in (AttachmentState.DETACHING, AttachmentState.BUSY)
+            if found.attached_to == machine.id and not between:
                 return
             if self.zonal and found.zone != machine.zone:
                 raise Refused(f"{volume} is in zone {found.zone}, {machine.id} in {machine.zone}")
-            if found.state in (AttachmentState.DETACHING, AttachmentState.BUSY):
+            if between:
                 raise TryLater(found.between)
             if not found.is_free:
                 raise VolumeTaken(found.between or f"attached to {found.attached_to}")

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 from protokube.providers.clients.local import LocalClient
 from protokube.providers.machines import Machine
 
+FIELDS = {field.name for field in fields(Machine)}
+
 
 def decode_machine(document: dict[str, Any]) -> Machine:
-    return Machine(**document)
+    """Fields that only a newer daemon knows are ignored."""
+    return Machine(**{name: value for name, value in document.items() if name in FIELDS})
 
 
 class LocalMachines:

@@ -197,18 +197,18 @@ class VolumePool(Protocol):
 
 
 def need_free(volume: Volume) -> None:
-    """Refused while the volume is attached, TryLater while it is in a state between.
+    """TryLater while the volume is in a state between, Refused while it is attached.
 
     Providers call this inside their lock or transaction: no machine may attach it between this check and its deletion.
     """
+    if volume.between:
+        raise TryLater(f"{volume.id} is not deleted yet: {volume.between}")
     if volume.attached_to is not None:
         raise Refused(
             f"{volume.id} is attached, so it is not deleted",
             saw=f"attached to {volume.attached_to}",
             want="a volume that no machine holds",
         )
-    if not volume.is_free:
-        raise TryLater(f"{volume.id} is not deleted yet: {volume.between}")
 
 
 def need_holder(volume: Volume, machine: str, holder: str | None = None) -> None:

@@ -7,16 +7,20 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+from protokube.errors import InvalidRequest
 from protokube.host import Device
 from protokube.providers.clients.local import LocalClient
 from protokube.providers.volumes import AttachmentState, Lock, Volume
 
+FIELDS = {field.name for field in fields(Volume)}
+
 
 def decode_volume(document: dict[str, Any]) -> Volume:
-    """A state that only a newer daemon knows is one in which the volume is not free."""
+    """Fields that only a newer daemon knows are ignored; in a state that only it knows, the volume is busy."""
     text = document.get("state", AttachmentState.SETTLED)
     state = AttachmentState(text) if text in set(AttachmentState) else AttachmentState.BUSY
-    return Volume(**{**document, "members": tuple(document["members"]), "state": state})
+    known = {name: value for name, value in document.items() if name in FIELDS}
+    return Volume(**{**known, "members": tuple(document["members"]), "state": state})
 
 
 class LocalVolumes:
@@ -30,10 +34,10 @@ class LocalVolumes:
         self.client = client
 
     def list_volumes(self) -> Sequence[Volume]:
-        return [decode_volume(each) for each in self.client.call("list_volumes")]
+        return [decode_volume(each) for each in self._read("list_volumes")]
 
     def look_up(self, volume: str) -> Volume | None:
-        found = self.client.call("look_up", volume=volume)
+        found = self._read("look_up", volume=volume)
         return decode_volume(found) if found else None
 
     def write_tags(self, volume: Volume) -> None:
@@ -58,6 +62,13 @@ class LocalVolumes:
     def create_volume(self, like: Volume, *, request: str) -> Volume:
         return decode_volume(self.client.call("create_volume", like=asdict(like), request=request))
 
+    def _read(self, call: str, **arguments: str) -> Any:
+        """Volumes with their states; without them from an older daemon, which refuses the argument."""
+        try:
+            return self.client.call(call, **arguments, states=True)
+        except InvalidRequest:
+            return self.client.call(call, **arguments)
+
 
 class LocalVolumePool:
     """Implements VolumePool. The socket belongs to one cluster, so an id of another cluster is unknown there."""
@@ -66,9 +77,7 @@ class LocalVolumePool:
         self.admin = admin
 
     def list_volumes(self) -> Sequence[Volume]:
-        known = {field.name for field in fields(Volume)}
-        listed = self.admin.call("volumes")
-        return [decode_volume({key: value for key, value in each.items() if key in known}) for each in listed]
+        return [decode_volume(each) for each in self.admin.call("volumes")]
 
     def create_founders(self, likes: Sequence[Volume]) -> Sequence[Volume]:
         made = self.admin.call("create_founders", volumes=[asdict(each) for each in likes])

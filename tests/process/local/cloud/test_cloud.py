@@ -11,6 +11,7 @@ from builders.volumes import a_volume
 from clusters.local import PlainProcesses
 from protokube.local.base.db import Database
 from protokube.local.base.paths import Paths
+from protokube.local.cloud.calls import host_calls
 from protokube.local.cloud.cloud import Cloud
 
 
@@ -86,3 +87,16 @@ def test_after_a_crash_the_image_of_a_deleted_volume_goes(cloud: Cloud) -> None:
     cloud.restore()
 
     assert not cloud.paths.image(volume.id).exists()
+
+
+def test_only_a_caller_that_asks_for_states_sees_that_a_volume_is_being_detached(cloud: Cloud) -> None:
+    """Agents of before states read every field that they are sent as one of a volume."""
+    (volume,), host = cloud.create_founders([a_volume()]), a_host(cloud)
+    with cloud.database.transaction() as connection:
+        connection.execute("UPDATE volumes SET attached_to = ? WHERE id = ?", (host, volume.id))
+    cloud.registry.mark_dead(host)
+    calls = host_calls(cloud, host)
+
+    ((older,), (newer,)) = calls["list_volumes"](), calls["list_volumes"](states=True)
+    assert ("state" not in older, older["attached_to"], newer["state"]) == (True, host, "detaching")
+    assert (calls["look_up"](volume.id), calls["look_up"](volume.id, states=True)) == (older, newer)

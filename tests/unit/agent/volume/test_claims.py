@@ -17,9 +17,11 @@ from protokube.providers.volumes import AttachmentState, Volume
 MAIN, BOTH = wanted_of(), wanted_of("main events")
 ME = a_machine()
 
+STILL = "vol-old is being unmounted here"
+
 
 def plan(*volumes: Volume, me: Machine = ME, zonal: bool = False, leaving: tuple[str, ...] = ()) -> ClaimPlan:
-    return plan_claims(volumes, me, BOTH, zonal=zonal, leaving=leaving)
+    return plan_claims(volumes, me, BOTH, zonal=zonal, leaving=dict.fromkeys(leaving, STILL))
 
 
 def reached(*volumes: Volume, me: Machine = ME, zonal: bool = False, leaving: tuple[str, ...] = ()) -> list[str]:
@@ -105,6 +107,13 @@ def test_tags_that_name_a_cluster_or_a_member_there_is_not_are_left_alone() -> N
 
 def test_while_a_lost_volume_is_still_being_let_go_no_other_of_its_cluster_is_taken() -> None:
     assert reached(a_volume(), a_volume("vol-e", etcd_cluster="events"), leaving=("main",)) == ["vol-e"]
+
+
+def test_a_free_volume_that_is_not_taken_because_another_may_still_be_attached_here_is_waited_for_with_the_reason() -> (
+    None
+):
+    free, other = a_volume(), a_volume("vol-e", etcd_cluster="events", attached_to="i-1")
+    assert plan(free, other, leaving=("main", "events")) == ClaimPlan((), ((other, "already ours"),), ((free, STILL),))
 
 
 def test_while_a_volume_that_nobody_can_place_is_being_let_go_none_is_taken() -> None:

@@ -10,11 +10,12 @@ import pytest
 
 from builders.volumes import a_volume
 from protokube.errors import InvalidRequest
-from protokube.local.cloud.calls import answer, machine_document, read_volume, volume_document
+from protokube.local.cloud.calls import Call, answer, machine_document, read_volume, volume_document
+from protokube.providers.clients.local import LocalClient
 from protokube.providers.machines import Machine
 from protokube.providers.machines.local import decode_machine
 from protokube.providers.volumes import AttachmentState
-from protokube.providers.volumes.local import decode_volume
+from protokube.providers.volumes.local import LocalVolumes, decode_volume
 
 A_VOLUME = {"zone": "local", "etcd_cluster": "main", "member": "a", "members": ["a", "b"], "size": 4096}
 
@@ -67,12 +68,39 @@ def test_an_agent_of_before_external_addresses_gets_no_field_that_it_does_not_kn
         assert decode_machine(machine_document(machine)) == machine
 
 
-def test_an_agent_of_before_states_of_an_attachment_gets_one_only_while_it_is_not_settled() -> None:
+def test_an_agent_of_before_states_of_an_attachment_gets_none_while_a_volume_is_being_detached() -> None:
     plain = a_volume("vol-1")
 
-    assert "state" not in volume_document(plain)
     for volume in (plain, *(replace(plain, attached_to="m-1", state=each) for each in AttachmentState)):
-        assert decode_volume(json.loads(json.dumps(volume_document(volume)))) == volume
+        assert "state" not in volume_document(volume)
+        assert decode_volume(json.loads(json.dumps(volume_document(volume, states=True)))) == volume
+
+
+class OlderDaemon(LocalClient):
+    """Answers as a daemon of before states of an attachment."""
+
+    def call(self, name: str, /, **arguments: Any) -> Any:
+        found = volume_document(a_volume("vol-1"))
+        calls: dict[str, Call] = {
+            "list_volumes": lambda: [found],
+            "look_up": lambda volume: found if volume == "vol-1" else None,
+        }
+        return answer(calls, {"call": name, **arguments})
+
+
+def test_a_daemon_of_before_states_of_an_attachment_is_asked_without_them() -> None:
+    volumes = LocalVolumes(OlderDaemon())
+
+    assert volumes.list_volumes() == [a_volume("vol-1")]
+    assert volumes.look_up("vol-1") == a_volume("vol-1")
+    assert volumes.look_up("vol-2") is None
+
+
+def test_fields_that_only_a_newer_daemon_knows_are_ignored() -> None:
+    machine = Machine(id="m-1", name="m-1", zone="local", address="10.77.0.11", group="masters")
+
+    assert decode_volume({**volume_document(a_volume("vol-1")), "shape": "round"}) == a_volume("vol-1")
+    assert decode_machine({**machine_document(machine), "shape": "round"}) == machine
 
 
 def test_a_volume_in_a_state_that_only_a_newer_daemon_knows_is_not_free() -> None:

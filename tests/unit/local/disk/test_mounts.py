@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from protokube.local.disk.mounts import MountedAt, one_process_of_each_namespace, read_table
+import pytest
+
+from protokube.local.disk.mounts import MountedAt, one_table_of_each_namespace, read_table
 
 TABLE = """\
 22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
@@ -21,8 +23,18 @@ def test_every_mount_is_read_with_its_device_and_its_point_as_it_is_called() -> 
     ]
 
 
-def test_each_namespace_is_looked_at_once() -> None:
-    seen = [Path(f"/proc/{pid}/ns/mnt").readlink() for pid in one_process_of_each_namespace()]
+@pytest.mark.parametrize("table", ["", None])
+def test_a_process_that_ends_while_it_is_asked_hides_no_mount_of_its_namespace(
+    tmp_path: Path, table: str | None
+) -> None:
+    """Whichever is asked first: the folder is listed in any order."""
+    for ending, staying in ((1, 2), (2, 1)):
+        proc = tmp_path / f"{ending}"
+        for process in (ending, staying):
+            (proc / f"{process}/ns").mkdir(parents=True)
+            (proc / f"{process}/ns/mnt").symlink_to("mnt:[4026531840]")
+        (proc / f"{staying}/mountinfo").write_text(TABLE)
+        if table is not None:
+            (proc / f"{ending}/mountinfo").write_text(table)
 
-    assert len(seen) == len(set(seen))
-    assert Path("/proc/self/ns/mnt").readlink() in seen
+        assert list(one_table_of_each_namespace(proc)) == [(staying, TABLE)]

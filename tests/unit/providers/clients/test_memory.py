@@ -154,7 +154,7 @@ def test_a_volume_that_is_detached_slowly_is_nobody_elses_until_that_is_finished
     for each in (left, right):
         with pytest.raises(TryLater, match="it is being detached from i-left"):
             each.attach("vol-1")
-    with pytest.raises(Refused, match="is attached, so it is not deleted"):
+    with pytest.raises(TryLater, match="vol-1 is not deleted yet: it is being detached from i-left"):
         MemoryVolumePool(cloud).delete("vol-1")
     cloud.finish_detaching()
     assert left.list_volumes() == [a_volume("vol-1")]
@@ -175,6 +175,12 @@ def test_a_volume_that_is_attached_to_nobody_and_not_settled_is_not_free(state: 
         cloud.seen_from("i-1").attach("vol-1")
     with pytest.raises(TryLater, match=f"vol-1 is not deleted yet: {why}"):
         MemoryVolumePool(cloud).delete("vol-1")
+
+
+def test_a_busy_volume_of_ours_is_not_attached_again_until_it_is_no_longer_busy() -> None:
+    busy = replace(a_volume("vol-1"), attached_to="i-1", state=AttachmentState.BUSY)
+    with pytest.raises(TryLater, match="it is busy"):
+        MemoryCloud(busy, machines=[a_machine("i-1")]).seen_from("i-1").attach("vol-1")
 
 
 def test_a_machine_nobody_added_is_refused() -> None:
