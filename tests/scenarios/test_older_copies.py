@@ -13,6 +13,9 @@ from clusters.scenario.cluster import Stage
 from clusters.scenario.edges import AgentDied
 from protokube.members.generation import Accepted
 
+MARKED = 75.0
+"""Seconds after which the position of every log is recorded once more: a minute, and a round of 9 to 11 seconds."""
+
 
 def test_a_copy_from_before_a_takeover_is_set_aside_and_its_member_joins_anew(formed: Stage) -> None:
     copied = formed.copy_disk(formed.volume_of("b"))
@@ -30,7 +33,7 @@ def test_a_copy_that_was_made_after_the_takeover_is_known_by_the_raft_mark(forme
     take_over(formed, "b")
     copied = formed.copy_disk(formed.volume_of("b"))
     assert formed.write()
-    formed.run(70)
+    formed.run(MARKED)
     restore_while_down(formed, "b", copied)
     formed.until(formed.healthy)
     assert not started_old(formed)
@@ -40,7 +43,7 @@ def test_a_copy_that_was_made_after_the_takeover_is_known_by_the_raft_mark(forme
 def test_a_copy_without_any_takeover_is_known_by_the_raft_mark(formed: Stage) -> None:
     copied = formed.copy_disk(formed.volume_of("b"))
     assert formed.write()
-    formed.run(70)
+    formed.run(MARKED)
     restore_while_down(formed, "b", copied)
     formed.until(formed.healthy)
     assert not started_old(formed)
@@ -184,7 +187,7 @@ def test_an_acceptance_counts_from_the_next_round_on(formed: Stage) -> None:
 
 
 def test_a_clone_of_another_members_disk_is_refused_and_no_member_is_changed(formed: Stage) -> None:
-    formed.run(70)
+    formed.run(MARKED)
     before = formed.etcd["main"].led()[0].db.state.members
     copied = formed.copy_disk(formed.volume_of("a"))
     restore_while_down(formed, "b", copied)
