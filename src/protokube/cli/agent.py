@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from protokube.errors import InvalidRequest
-
 if TYPE_CHECKING:
     from protokube.agent.round import Round
+    from protokube.launch.boot import LaunchDocument
 
 LAUNCH = Path("/etc/protokube/agent.json")
 STATUS = Path("/run/protokube/status.json")
@@ -47,8 +46,10 @@ def agent(file: Path, status: Path, metrics: str, once: bool) -> None:
       protokube agent
       protokube agent --once
     """
+    from protokube.launch.boot import read_launch_document
+
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s")
-    launch = read_launch(file)
+    launch = read_launch_document(file)
     loop = build(launch, status)
     if once:
         from protokube.agent.status import snapshot
@@ -60,24 +61,7 @@ def agent(file: Path, status: Path, metrics: str, once: bool) -> None:
     run(loop, metrics)
 
 
-def read_launch(file: Path) -> dict[str, Any]:
-    try:
-        launch: Any = json.loads(file.read_text())
-    except OSError as error:
-        raise InvalidRequest(
-            f"cannot read {file}: {error.strerror}", hint="it comes with the launch data of a master"
-        ) from error
-    except ValueError as error:
-        raise InvalidRequest(f"{file} is not JSON: {error}", hint="write it again") from error
-    if not isinstance(launch, dict):
-        raise InvalidRequest(f"{file} holds no JSON object", saw=type(launch).__name__, hint="write it again")
-    missing = [name for name in ("master", "store", "infrastructure", "units") if name not in launch]
-    if missing:
-        raise InvalidRequest(f"{file} lacks {', '.join(missing)}", hint="write it again")
-    return launch
-
-
-def build(launch: dict[str, Any], status: Path) -> Any:
+def build(launch: LaunchDocument, status: Path) -> Any:
     """Wire the edges that the launch data name into a loop."""
     from protokube.agent.controlplane import nodekeys
     from protokube.agent.controlplane.apiserver import ApiWatch
@@ -94,16 +78,15 @@ def build(launch: dict[str, Any], status: Path) -> Any:
     from protokube.host.disks import HostDisks
     from protokube.host.routes import HostRoutes
     from protokube.host.superblock import ext4_uuid
-    from protokube.launch.machine import from_tree
     from protokube.providers import catalog
     from protokube.store.open import open_store
 
     root, clock = Path("/"), SystemClock()
-    store = open_store(launch["store"])
-    wanted = present.at_start(root, from_tree(launch["master"]), store)
-    keys = Path(launch.get("pki", "/srv/kubernetes"))
-    cloud = catalog.infrastructure(launch["infrastructure"])
-    names = catalog.names(launch.get("dns"), root, store, wanted.cluster)
+    store = open_store(launch.store)
+    wanted = present.at_start(root, launch.master, store)
+    keys = Path(launch.pki)
+    cloud = catalog.infrastructure(launch.infrastructure)
+    names = catalog.names(launch.dns, root, store, wanted.cluster)
     etcd = wiring.etcd_clients(wanted, keys)
     me = retry_until_answered(cloud.machines.me)
     wanted = nodekeys.with_node(wanted, me)
@@ -115,11 +98,11 @@ def build(launch: dict[str, Any], status: Path) -> Any:
         etcd, {each.key: [member.name for member in each.members] for each in wanted.etcd}, wake.set
     )
     space = SpaceWatch(etcd, clock, wake.set)
-    least = float(launch.get("publishEvery", LEAST))
-    publisher = Publisher(open_store(launch["store"]), etcd, clock, least=least)  # own connection, for the same reason
+    least = LEAST if launch.publish_every is None else launch.publish_every
+    publisher = Publisher(open_store(launch.store), etcd, clock, least=least)  # own connection, for the same reason
     edges = Edges(
         me=me, clock=clock, volumes=cloud.volumes, machines=cloud.machines, dns=names.provider, zone_mode=names.zone,
-        disks=HostDisks(on_done=wake.set), units=wiring.units(launch["units"]), store=store, etcd=etcd,
+        disks=HostDisks(on_done=wake.set), units=wiring.units(launch.units), store=store, etcd=etcd,
         keys=wiring.machine_keys(store, wanted, keys, clock), presence=presence, agreement=agreement, space=space,
         root=root, uuid_of=lambda block: ext4_uuid(block.number), new_nonce=lambda: str(uuid.uuid4()),
         routes=HostRoutes() if wanted.pod_network else None, kube=kube if wanted.components else None,

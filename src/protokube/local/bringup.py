@@ -22,7 +22,8 @@ from protokube.config.dnscontroller import KEY_SECRET, LOCAL_SERVER
 from protokube.errors import Refused, TryLater
 from protokube.etcd.client import GatewayEtcd
 from protokube.host.files import write_atomic
-from protokube.launch.machine import EtcdCluster, MasterConfig, to_tree
+from protokube.launch.boot import LaunchDocument
+from protokube.launch.machine import EtcdCluster, MasterConfig
 from protokube.local.base import client_files, private, programs
 from protokube.local.base.paths import Paths
 from protokube.local.etcd_choice import Etcd
@@ -82,18 +83,16 @@ def answers(client: LocalClient) -> bool:
 
 def launch_data(wanted: MasterConfig, zone: str) -> str:
     """The content of a master's /etc/protokube/agent.json. Without secrets, because the cloud stores it."""
-    document: dict[str, Any] = {
-        "master": to_tree(wanted),
-        "store": f"file://{STORE_INSIDE}",
-        "infrastructure": {"kind": "local", "socket": "/run/protokube/cloud.sock"},
-        "dns": {
-            "kind": "rfc2136", "server": LOCAL_SERVER, "port": 53, "zone": zone,
-            "key": {"fromSecret": KEY_SECRET},
+    document = LaunchDocument(
+        master=wanted,
+        store=f"file://{STORE_INSIDE}",
+        infrastructure={"kind": "local", "socket": "/run/protokube/cloud.sock"},
+        dns={
+            "kind": "rfc2136", "server": LOCAL_SERVER, "port": 53, "zone": zone, "key": {"fromSecret": KEY_SECRET},
         },
-        "units": "local",
-        "pki": "/srv/kubernetes",
-    }  # fmt: skip
-    return json.dumps(document)
+        units="local",
+    )  # fmt: skip
+    return json.dumps(document.to_tree())
 
 
 def write_launcher(paths: Paths) -> Path:

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from builders.config import completed
 from protokube.cli import wiring
-from protokube.cli.agent import read_launch, retry_until_answered
+from protokube.cli.agent import retry_until_answered
 from protokube.errors import InvalidRequest, TryLater
 from protokube.host.clock import SystemClock
+from protokube.launch.boot import LaunchDocument, read_launch_document
+from protokube.launch.derive import from_config
 from protokube.launch.machine import MasterConfig
 from protokube.providers import catalog
 from protokube.store.memory import MemoryStore
 
 STORE = MemoryStore("memory://agent")
+
+
+def a_document() -> LaunchDocument:
+    wanted = from_config(completed(cloud="local", masters=1))
+    return LaunchDocument(master=wanted, store="file:///s", infrastructure={"kind": "local"}, units="local")
 
 
 @pytest.mark.parametrize(
@@ -34,15 +44,43 @@ def test_a_file_that_is_not_launch_data_is_refused_with_everything_that_is_wrong
     file.write_text(text)
 
     with pytest.raises(InvalidRequest, match=said):
-        read_launch(file)
+        read_launch_document(file)
 
 
 def test_launch_data_are_read_back(tmp_path: Path) -> None:
     file = tmp_path / "agent.json"
-    launch = {"master": {}, "store": "file:///s", "infrastructure": {"kind": "local"}, "units": "local"}
-    file.write_text(json.dumps(launch))
+    launch = replace(a_document(), publish_every=2.5, dns={"kind": "rfc2136"}, pki="/keys")
+    file.write_text(json.dumps(launch.to_tree()))
 
-    assert read_launch(file) == launch
+    assert read_launch_document(file) == launch
+
+
+def test_launch_data_of_before_the_document_had_a_version_are_read() -> None:
+    tree = a_document().to_tree()
+    for name in ("version", "dns", "pki"):
+        del tree[name]
+
+    assert LaunchDocument.from_tree(tree) == LaunchDocument.from_tree(tree | {"dns": None}) == a_document()
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"publishEvry": 3}, "agent.json: publishEvry: no such field"),
+        ({"publishEvery": "soon"}, "agent.json: publishEvery: not seconds"),
+        ({"publishEvery": 0}, "agent.json: publishEvery: not a time"),
+        ({"publishEvery": float("nan")}, "agent.json: publishEvery: not a time"),
+        ({"store": 3}, "agent.json: store: not a URL"),
+        ({"units": None}, "agent.json: units: not a name"),
+        ({"infrastructure": "local"}, "agent.json: infrastructure: not an object"),
+        ({"version": True}, "agent.json: version: not a number"),
+        ({"version": 2, "unknown": 1}, "agent.json was made by a newer version of protokube"),
+        ({"master": {}}, "this is not the configuration of a master"),
+    ],
+)
+def test_what_is_wrong_in_launch_data_is_named_with_its_path(changed: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidRequest, match=said):
+        LaunchDocument.from_tree(a_document().to_tree() | changed)
 
 
 def test_vendors_that_there_are_not_are_named() -> None:

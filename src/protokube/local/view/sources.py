@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from protokube.errors import ProtokubeError
-from protokube.launch.machine import MasterConfig, from_tree
+from protokube.launch.boot import read_launch_document
+from protokube.launch.machine import MasterConfig
 from protokube.launch.revisions import read_rollout
 from protokube.launch.rollout import Rollout
 from protokube.local.base.db import Database, KeptRecords
@@ -177,8 +178,8 @@ def master_config(paths: Paths, names: Sequence[str]) -> MasterConfig | None:
     """The configuration of the masters, from any host that has it: all have the same."""
     for name in names:
         try:
-            return from_tree(json.loads((paths.host(name) / "etc/protokube/agent.json").read_text())["master"])
-        except (OSError, ValueError, KeyError, TypeError, ProtokubeError):
+            return read_launch_document(paths.host(name) / "etc/protokube/agent.json").master
+        except ProtokubeError:
             continue
     return None
 

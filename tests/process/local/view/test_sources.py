@@ -31,10 +31,11 @@ from builders.view import (
     write_state,
 )
 from protokube.launch.derive import from_config
-from protokube.launch.machine import MasterConfig, to_tree
+from protokube.launch.machine import MasterConfig
 from protokube.local.base.db import Database
 from protokube.local.base.paths import Paths
 from protokube.local.base.processes import started_at
+from protokube.local.bringup import launch_data
 from protokube.local.cloud.host_registry import HostRegistry
 from protokube.local.view import sources
 from protokube.local.view.look import Looker, client_ports
@@ -70,7 +71,7 @@ def write_config(paths: Paths, hosts: Sequence[str], wanted: MasterConfig) -> No
     for host in hosts:
         file = paths.host(host) / "etc/protokube/agent.json"
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps({"master": to_tree(wanted)}))
+        file.write_text(launch_data(wanted, CLUSTER))
 
 
 # The cloud.
@@ -199,11 +200,12 @@ def test_a_look_asks_for_the_ports_of_the_members_that_masters_were_told(paths: 
 def test_configuration_of_another_version_is_not_believed(paths: Paths) -> None:
     file = paths.host("master-0") / "etc/protokube/agent.json"
     file.parent.mkdir(parents=True)
-    tree = to_tree(a_config())
+    document = json.loads(launch_data(a_config(), CLUSTER))
     variants: tuple[Any, ...] = (
-        {"master": {}},
-        {"master": {**tree, "etcd": [{"key": "main"}]}},
-        {"master": 3},
+        {**document, "master": {}},
+        {**document, "master": {**document["master"], "etcd": [{"key": "main"}]}},
+        {**document, "master": 3},
+        {**document, "version": 99},
         [],
         {"other": 1},
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,9 +24,9 @@ from protokube.cli.up.existing import (
 )
 from protokube.errors import ExitCode, Refused
 from protokube.launch.derive import from_config
-from protokube.launch.machine import to_tree
 from protokube.launch.revisions import Revision, create_revision, digest_of, put_in_force
 from protokube.local.base.paths import Paths
+from protokube.local.bringup import launch_data
 from protokube.spec.parse import Spec
 from protokube.store.configuration import put_config
 from protokube.store.file import FileStore
@@ -50,7 +49,7 @@ def hosts_made_with(masters: int = 3, **fields: Any) -> None:
     Paths.of("dev").create()
     file = Paths.of("dev").host("master-a-1") / "etc/protokube/agent.json"
     file.parent.mkdir(parents=True)
-    file.write_text(json.dumps({"master": to_tree(replace(wanted, **fields))}))
+    file.write_text(launch_data(replace(wanted, **fields), "dev"))
 
 
 def begun(masters: int, *, events: bool = False, more: str = "") -> None:

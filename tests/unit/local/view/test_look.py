@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from builders.view import (
     write_state,
 )
 from protokube.launch.derive import from_config
-from protokube.launch.machine import to_tree
+from protokube.local.bringup import launch_data
 from protokube.local.view import sources
 from protokube.view.values import AgentView
 
@@ -57,7 +56,7 @@ def test_connections_that_stand_to_peer_ports_are_read_from_a_hosts_own_network(
 def test_what_the_masters_are_told_is_read_from_whichever_host_has_it(state: Path) -> None:
     wanted = from_config(completed(cloud="local", masters=3))
     paths = write_state(state, a_view())
-    for host, text in (("master-0", "{half"), ("master-1", json.dumps({"master": to_tree(wanted)}))):
+    for host, text in (("master-0", "{half"), ("master-1", launch_data(wanted, "dev.local"))):
         file = paths.host(host) / "etc/protokube/agent.json"
         file.parent.mkdir(parents=True)
         file.write_text(text)
