@@ -190,6 +190,8 @@ class Edges:
     """This machine's routes; None where something else provides the pod network."""
     kube: Kube | None = None
     """None where there is no Kubernetes."""
+    unpublished: Callable[[], str] = lambda: ""
+    """Why the status of this master is not in the state store; "" if it is."""
     cache: Cache = field(default_factory=Cache)
     zone_mode: bool = True
     """Names are published in a DNS zone; otherwise each master writes its own hosts file."""

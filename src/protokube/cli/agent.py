@@ -129,6 +129,7 @@ def build(launch: dict[str, Any], status: Path) -> Any:
     )  # fmt: skip
     loop = Loop(edges, wanted, status=status, wake=wake)
     loop.publish = publisher.offer
+    edges.unpublished = lambda: publisher.trouble
     loop.at_end = [edges.workers.stop, presence.retire]
     return loop
 
