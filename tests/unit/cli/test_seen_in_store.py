@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,10 @@ def fill(folder: Path, *records: dict[str, Any], cluster: str = CLUSTER) -> Path
     known = a_store(*records)
     store = FileStore(folder)
     for path in known.list_paths():
-        store.put(path.replace(CLUSTER, cluster, 1), known.read(path).data)
+        found, place = known.read(path), path.replace(CLUSTER, cluster, 1)
+        store.put(place, found.data)
+        assert found.modified is not None
+        os.utime(folder / place, (found.modified, found.modified))
     return folder
 
 
