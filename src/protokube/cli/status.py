@@ -39,6 +39,7 @@ def status(cluster: str | None, store_url: str | None, wait: bool, timeout: floa
     shows its age. That needs no root, and nothing but the store.
 
     --wait ends with 4 once a person has been needed for five seconds; what an agent resolves sooner does not end it.
+    With --store, the need has to be in two reports that the agent published one after the other.
 
     \b
       protokube status
@@ -56,7 +57,8 @@ def status(cluster: str | None, store_url: str | None, wait: bool, timeout: floa
             seen = source.look()
         else:
             screen = Screen(sys.stdout if output == "text" else sys.stderr)
-            seen = stay(follow(source.look, timeout, every=EVERY if store_url is None else STORE_EVERY), screen)
+            every = EVERY if store_url is None else STORE_EVERY
+            seen = stay(follow(source.look, timeout, every=every, tell=Told()), screen)
             if output == "text":
                 return outcome(seen)
     if output == "text":
@@ -64,6 +66,18 @@ def status(cluster: str | None, store_url: str | None, wait: bool, timeout: floa
     else:
         show_data(view_tree(seen), output)
     return outcome(seen)
+
+
+class Told:
+    """Shows why nothing can be seen now, once for each reason, apart from the result."""
+
+    def __init__(self) -> None:
+        self._last = ""
+
+    def __call__(self, why: str) -> None:
+        if why != self._last:
+            click.echo(f"waiting: {why}", err=True)
+        self._last = why
 
 
 def stay(views: Iterable[ClusterView], screen: Screen) -> ClusterView:
