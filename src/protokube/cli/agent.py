@@ -18,6 +18,7 @@ import click
 from protokube.errors import InvalidRequest
 
 if TYPE_CHECKING:
+    from protokube.agent.firstboot import FirstBoot
     from protokube.agent.round import Round
 
 LAUNCH = Path("/etc/protokube/agent.json")
@@ -49,7 +50,7 @@ def agent(file: Path, status: Path, metrics: str, once: bool) -> None:
     """
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s")
     launch = read_launch(file)
-    loop = build(launch, status)
+    loop = build(launch, status, announce=not once)
     if once:
         from protokube.agent.status import snapshot
         from protokube.agent.sync import run_round
@@ -77,8 +78,24 @@ def read_launch(file: Path) -> dict[str, Any]:
     return launch
 
 
-def build(launch: dict[str, Any], status: Path) -> Any:
-    """Wire the edges that the launch data name into a loop."""
+def publish_every(launch: dict[str, Any]) -> float:
+    """Seconds between two publications, at least."""
+    from protokube.agent.publish import LEAST, MOST
+
+    value = launch.get("publishEvery", LEAST)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value <= MOST:
+        raise InvalidRequest(
+            f"publishEvery is {value!r} in the launch data",
+            want=f"seconds, from 1 to {MOST:.0f}",
+            hint="write it again",
+        )
+    return float(value)
+
+
+def build(launch: dict[str, Any], status: Path, *, announce: bool = True) -> Any:
+    """Wire the edges that the launch data name into a loop. With `announce`, what that waits for is published."""
+    import socket
+
     from protokube.agent.controlplane import nodekeys
     from protokube.agent.controlplane.apiserver import ApiWatch
     from protokube.agent.delivery import present
@@ -86,8 +103,9 @@ def build(launch: dict[str, Any], status: Path) -> Any:
     from protokube.agent.etcd.agreement import AgreementWatch
     from protokube.agent.etcd.presence import LeasePresence
     from protokube.agent.etcd.spacewatch import SpaceWatch
+    from protokube.agent.firstboot import FirstBoot
     from protokube.agent.loop import Loop
-    from protokube.agent.publish import LEAST, Publisher
+    from protokube.agent.publish import Publisher
     from protokube.agent.threads import workers
     from protokube.cli import wiring
     from protokube.host.clock import SystemClock
@@ -98,14 +116,19 @@ def build(launch: dict[str, Any], status: Path) -> Any:
     from protokube.providers import catalog
     from protokube.store.open import open_store
 
-    root, clock = Path("/"), SystemClock()
+    root, clock, least = Path("/"), SystemClock(), publish_every(launch)
     store = open_store(launch["store"])
     wanted = present.at_start(root, from_tree(launch["master"]), store)
     keys = Path(launch.get("pki", "/srv/kubernetes"))
     cloud = catalog.infrastructure(launch["infrastructure"])
     names = catalog.names(launch.get("dns"), root, store, wanted.cluster)
     etcd = wiring.etcd_clients(wanted, keys)
-    me = retry_until_answered(cloud.machines.me)
+    if announce:
+        first = FirstBoot(store, wanted.cluster, socket.gethostname(), clock, least=least)
+        me = retry_until_answered(cloud.machines.me, first)
+        first.over(me.id)
+    else:
+        me = retry_until_answered(cloud.machines.me)
     wanted = nodekeys.with_node(wanted, me)
     wake = threading.Event()
     kube = wiring.kube_api(wanted, keys)
@@ -115,7 +138,6 @@ def build(launch: dict[str, Any], status: Path) -> Any:
         etcd, {each.key: [member.name for member in each.members] for each in wanted.etcd}, wake.set
     )
     space = SpaceWatch(etcd, clock, wake.set)
-    least = float(launch.get("publishEvery", LEAST))
     publisher = Publisher(open_store(launch["store"]), etcd, clock, least=least)  # own connection, for the same reason
     edges = Edges(
         me=me, clock=clock, volumes=cloud.volumes, machines=cloud.machines, dns=names.provider, zone_mode=names.zone,
@@ -134,11 +156,14 @@ def build(launch: dict[str, Any], status: Path) -> Any:
     return loop
 
 
-def retry_until_answered(call: Any) -> Any:
-    """Retry until the provider answers: the agent cannot start without this machine's identity."""
+def retry_until_answered(call: Any, first: FirstBoot | None = None) -> Any:
+    """Retry until the provider answers: the agent cannot start without this machine's identity.
+
+    `first` is told why it waits, or why it ends.
+    """
     import time
 
-    from protokube.errors import TryLater
+    from protokube.errors import Refused, TryLater
 
     pause = 0.05
     while True:
@@ -146,8 +171,14 @@ def retry_until_answered(call: Any) -> Any:
             return call()
         except TryLater as why:
             logging.getLogger("protokube.agent").info("waiting for the provider: %s", why.message)
+            if first is not None:
+                first.waiting(why)
             time.sleep(pause)
             pause = min(pause * 2, 5)
+        except Refused as why:
+            if first is not None:
+                first.refused(why)
+            raise
 
 
 def serve_metrics(place: str) -> Callable[[Round, float], None] | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from protokube.cli import wiring
-from protokube.cli.agent import read_launch, retry_until_answered
+from protokube.cli.agent import publish_every, read_launch, retry_until_answered
 from protokube.errors import InvalidRequest, TryLater
 from protokube.host.clock import SystemClock
 from protokube.launch.machine import MasterConfig
@@ -76,6 +76,16 @@ def test_an_agent_asks_who_it_is_until_it_is_told() -> None:
         return "host-1"
 
     assert retry_until_answered(ask) == "host-1"
+
+
+@pytest.mark.parametrize("value", ["often", None, True, 0, -1, float("nan"), 10**9, []])
+def test_an_interval_of_publishing_that_is_none_is_bad_input(value: object) -> None:
+    with pytest.raises(InvalidRequest, match="publishEvery is"):
+        publish_every({"publishEvery": value})
+
+
+def test_an_interval_of_publishing_is_a_minute_unless_it_is_given() -> None:
+    assert (publish_every({}), publish_every({"publishEvery": 2})) == (60.0, 2.0)
 
 
 def test_certificates_of_members_are_renewed_one_member_after_the_other(tmp_path: Path) -> None:
