@@ -125,7 +125,7 @@ def test_without_a_quorum_whoever_does_not_report_is_not_taken_for_alive(formed:
     dead = [formed.holder_of(member) for member in "ab"]
     for host in dead:
         formed.kill(host)
-    view = look(formed, after=2 * MINUTE + 40)
+    view = look(formed, after=3 * MINUTE)  # two intervals of publishing, half a minute, and the round that notices
 
     same_causes(formed, view)
     assert {each.id for each in view.hosts if each.alive} == {formed.holder_of("c").id}
