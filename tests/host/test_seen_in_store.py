@@ -211,6 +211,7 @@ def test_a_full_disk(scene: Scene) -> None:
     scene.same("no space left on device", ("volume", volume))
     point = f"/mnt/master-{volume}"
     assert scene.cluster.inside(scene.cluster.host_of("b"), "rm", "-f", f"{point}/filler").returncode == 0
+    until(lambda: not scene.cluster.notes("needsAPerson"), "the agent, which looks every ten seconds, sees the room")
     scene.mended()
 
 
@@ -221,7 +222,7 @@ def test_a_disk_that_is_blank_although_it_was_formed(scene: Scene) -> None:
 
 def test_a_disk_of_somebody_else(scene: Scene) -> None:
     with another_image(scene, "a", of_somebody_else) as volume:
-        scene.same("pgdata", ("volume", volume))
+        scene.same(f"{volume} has no identity and is not proven blank", ("volume", volume))
 
 
 def test_a_disk_that_is_a_copy_of_another_one(scene: Scene) -> None:
