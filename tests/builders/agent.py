@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from clusters.scenario.edges import FakeClock, HostClock, MemoryKeys, MemoryUnits
 from clusters.scenario.host import wanted_of
-from protokube.agent.edges import Edges, MasterAddresses, MasterRevision
+from protokube.agent.edges import Edges, LeasesRead, MasterAddresses, MasterRevision
 from protokube.agent.report import Report
 from protokube.agent.round import MountedVolume, Round
 from protokube.host import Block, Device
@@ -80,6 +80,9 @@ class Alone:
 
     def live(self) -> dict[str, str] | None:
         return self.live_masters
+
+    def read_at(self) -> LeasesRead | None:
+        return None if self.live_masters is None else LeasesRead(cluster_id=1, revision=1)
 
     def addresses(self) -> dict[str, MasterAddresses] | None:
         if self.live_masters is None:

@@ -50,8 +50,12 @@ def a_survey(shorts: Iterable[str] = SHORTS, **changes: Any) -> Tree:
     return {"main": to_tree(replace(Answers(members=members, listed=listed()), **changes))}
 
 
-def a_record(number: int = 0, *, age: float = 2.0, **changes: Any) -> Tree:
-    """What the agent of one master published `age` seconds ago."""
+MODIFIED = "when the store took it"
+"""In a record of these builders, and never in the store."""
+
+
+def a_record(number: int = 0, *, age: float = 2.0, wrong_by: float = 0.0, **changes: Any) -> Tree:
+    """What the agent of one master, whose clock is `wrong_by`, published `age` seconds ago."""
     short, address = SHORTS[number], f"10.77.0.{11 + number}"
     mounted = {
         "member": f"main/{short}", "volume": f"vol-{short * 4}", "epoch": 1, "holder": f"i-{number}", "name": "",
@@ -61,18 +65,20 @@ def a_record(number: int = 0, *, age: float = 2.0, **changes: Any) -> Tree:
     record = {
         "machine": {"id": f"i-{number}", "name": f"master-{number}", "address": address, "external": "",
                     "zone": "z", "group": "masters"},
-        "cluster": CLUSTER, "revision": 1, "round": 7, "at": NOW - age, "took": 0.1, "nextWithin": 10.0,
+        "cluster": CLUSTER, "revision": 1, "round": 7, "at": NOW - age + wrong_by, "took": 0.1, "nextWithin": 10.0,
         "report": {"did": [], "waiting": [], "needsAPerson": [], "broken": [], "warnings": []}, "jobs": [],
         "volumes": [a_volume(each, phase="serving" if each == short else "taken") for each in SHORTS],
         "members": [mounted], "live": dict(LIVE), "elected": number == 0, "serving": None, "zone": True,
         "names": {f"etcd-{short}.internal.{CLUSTER}": [address]} | api, "watched": {}, "digest": "",
         "publishedWithin": 360.0, "withoutQuorumSince": None, "etcd": a_survey(),
+        "format": 1, "publishEvery": 60.0, "written": NOW - age + wrong_by, "waited": 0.0, "volumesAge": 0.0,
+        "leasesRead": {"cluster": "c1", "revision": int(NOW - age)}, MODIFIED: NOW - age,
     }  # fmt: skip
     return {**record, **changes}
 
 
 def a_report(number: int = 0, *, age: float = 2.0, **changes: Any) -> Published:
-    found = read_published(json.dumps(a_record(number, age=age, **changes)).encode(), NOW)
+    found = read_published(json.dumps(a_record(number, age=age, **changes)).encode(), NOW, None)
     assert found is not None
     return found
 
@@ -85,7 +91,8 @@ def noted(record: Tree, kind: str, text: str, **more: Any) -> Tree:
 
 def a_store(*records: Tree, generation: bool = True, revision: bool = True) -> Store:
     """A store with one cluster, and what its agents published."""
-    store = MemoryStore(f"published-{next(STORES)}")
+    times = [NOW - 900]
+    store = MemoryStore(f"published-{next(STORES)}", clock=lambda: times[0])
     store.put(layout.config(CLUSTER), b"kind: Cluster\n")
     if generation:
         store.put(layout.etcd_generation(CLUSTER, "main"), encode(a_generation()))
@@ -94,7 +101,9 @@ def a_store(*records: Tree, generation: bool = True, revision: bool = True) -> S
         made = Revision(number=1, digest=digest_of(master), author="operator", at=NOW - 900, master=master)
         put_in_force(store, CLUSTER, create_revision(store, CLUSTER, lambda _number: made), running=False)
     for each in records:
-        store.put(layout.agent(CLUSTER, each["machine"]["id"]), json.dumps(each).encode())
+        times[0] = each[MODIFIED]
+        inside = {name: value for name, value in each.items() if name != MODIFIED}
+        store.put(layout.agent(CLUSTER, each["machine"]["id"]), json.dumps(inside).encode())
     return store
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from builders.view import CLUSTER, SHORTS, a_host, a_view, an_agent
 from protokube.errors import TryLater
-from protokube.etcd import Hash, KeyValue, Status
+from protokube.etcd import Hash, KeyValue, Range, Status
 from protokube.local.drill.writer import Writer, as_found
 from protokube.members.start_values import Listed
 from protokube.records import Record
@@ -47,6 +47,9 @@ class MemoryEtcd:
         return [
             KeyValue(key=key, value=value, lease=0, mod_revision=1) for key, value in found if key.startswith(prefix)
         ]
+
+    def read_at(self, prefix: str) -> Range:
+        return Range(cluster_id=1, revision=self.revision, keys=self.read(prefix))
 
     def members(self) -> Sequence[Listed]:
         raise NotImplementedError

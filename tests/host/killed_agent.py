@@ -167,6 +167,9 @@ class Nothing:
     def live(self) -> None:
         return None
 
+    def read_at(self) -> None:
+        return None
+
     def addresses(self) -> None:
         return None
 

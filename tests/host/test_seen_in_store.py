@@ -37,7 +37,7 @@ class Scene:
     field: Field
     reader: FarReader
 
-    def same(self, cause: str, what: tuple[str, str], said: str = "") -> None:
+    def same(self, cause: str, what: tuple[str, str], said: str = "", *, ready: bool = False) -> None:
         """Both looks name this cause, what agents say is the same word for word, and `explain` has it too."""
 
         def agree() -> bool:
@@ -46,15 +46,19 @@ class Scene:
                 raise ValueError(f"{cause!r}: here {_causes(here)!r}, there {_causes(there)!r}")
             if _words(here) != _words(there):
                 raise ValueError(f"here {_words(here)}, there {_words(there)}")
+            if here["exitCode"] != there["exitCode"]:
+                raise ValueError(f"here {here['exitCode']}, there {there['exitCode']}: {_causes(there)!r}")
             return True
 
         until(agree, "the reader of the store sees the same cause", SECONDS, every=0.5)
         far = self.reader.status()
         assert re.search(cause, _causes(far)), far
-        assert (far["daemon"], far["ready"]) == (None, False)
+        assert (far["daemon"], far["ready"]) == (None, ready)
         explained = self.reader.run("explain", *what)
         assert explained.code == 0, explained.err
         assert re.search(said or cause, explained.out), explained.out
+        if not said:
+            assert re.search(cause, self.cluster.run("explain", *what).out), "explain there says what explain here says"
 
     def far_state(self, host: str) -> str:
         seen = self.reader.look().host(host)
@@ -186,9 +190,11 @@ def test_a_provider_that_does_not_answer(scene: Scene) -> None:
     with fault(scene, ApiDown):
         until(lambda: len(scene.cluster.notes("waiting")) >= 3, "all agents wait for it")
         waiting = "the local cloud does not answer list_volumes"
-        until(lambda: waiting in _causes(_tree(scene.reader)), "the reader of the store sees why", SECONDS)
-        assert waiting in _causes(scene.reader.status())
-        assert scene.reader.run("explain", "volume", volume).code == 0
+        scene.same(waiting, ("volume", volume), "serving", ready=True)
+        far = scene.reader.status()
+        assert "gone for good" not in _causes(far)
+        assert [each["healthy"] for each in far["members"]] == [True] * 3
+        assert [each["volume"] for each in far["members"]] == [scene.field.volume(each)["id"] for each in "abc"]
 
 
 def test_a_name_server_that_is_silent_while_a_master_dies(scene: Scene) -> None:
@@ -205,6 +211,7 @@ def test_a_full_disk(scene: Scene) -> None:
     scene.same("no space left on device", ("volume", volume))
     point = f"/mnt/master-{volume}"
     assert scene.cluster.inside(scene.cluster.host_of("b"), "rm", "-f", f"{point}/filler").returncode == 0
+    until(lambda: not scene.cluster.notes("needsAPerson"), "the agent, which looks every ten seconds, sees the room")
     scene.mended()
 
 
@@ -215,7 +222,7 @@ def test_a_disk_that_is_blank_although_it_was_formed(scene: Scene) -> None:
 
 def test_a_disk_of_somebody_else(scene: Scene) -> None:
     with another_image(scene, "a", of_somebody_else) as volume:
-        scene.same(volume, ("volume", volume), "a person acts")
+        scene.same(f"{volume} has no identity and is not proven blank", ("volume", volume))
 
 
 def test_a_disk_that_is_a_copy_of_another_one(scene: Scene) -> None:

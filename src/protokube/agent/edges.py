@@ -64,11 +64,22 @@ class MasterAddresses:
     """By clients outside of the network; the internal address if the master has no external one."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeasesRead:
+    """When the leases were read, by the only clock that all masters share: the revision of their etcd cluster."""
+
+    cluster_id: int
+    revision: int
+
+
 class Presence(Protocol):
     """Live masters, by leases in etcd; renewed by a background thread."""
 
     def live(self) -> Mapping[str, str] | None:
         """Internal address by machine id, of masters with a live lease; None without a fresh answer from a quorum."""
+
+    def read_at(self) -> LeasesRead | None:
+        """At which revision that was read."""
 
     def addresses(self) -> Mapping[str, MasterAddresses] | None:
         """The same masters with both of their addresses, in one consistent answer."""
@@ -179,6 +190,8 @@ class Edges:
     """This machine's routes; None where something else provides the pod network."""
     kube: Kube | None = None
     """None where there is no Kubernetes."""
+    unpublished: Callable[[], str] = lambda: ""
+    """Why the status of this master is not in the state store; "" if it is."""
     cache: Cache = field(default_factory=Cache)
     zone_mode: bool = True
     """Names are published in a DNS zone; otherwise each master writes its own hosts file."""

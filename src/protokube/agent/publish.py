@@ -12,6 +12,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from protokube.agent.edges import Clock
@@ -32,7 +33,11 @@ FIRST = 10.0
 """Seconds after the agent's start before it is heard: until then it may not have met the others, although they live."""
 HANGS = 180.0
 """Seconds after which a hanging write is reported."""
-PASSING = frozenset({"at", "round", "took", "nextWithin", "seconds", "since", "did", "jobs"})
+STEP = "publish"
+"""Notes of this step are about the store; who reads the store need not be told."""
+FORMAT = 1
+"""Of the record; a reader of an earlier one says that it may not understand all of it."""
+PASSING = frozenset({"at", "round", "took", "nextWithin", "seconds", "since", "did", "jobs", "leasesRead"})
 """Times, counters and what only one round did: they differ from round to round and are no reason for a write."""
 
 Tree = Mapping[str, Any]
@@ -57,6 +62,24 @@ def _lasting(tree: Any) -> Any:
     return [_lasting(each) for each in tree] if isinstance(tree, list | tuple) else tree
 
 
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A complete list of the volumes, and when it was read, by the monotonic clock."""
+
+    volumes: Any
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The status of a round, when it ended, by the monotonic clock, and what earlier rounds add to it."""
+
+    status: Tree
+    at: float
+    listed: Listed | None
+    without_quorum: float | None
+
+
 class Publisher:
     """Writes the newest status that it was offered. `work` runs in a thread of its own; `offer` never waits.
 
@@ -65,34 +88,46 @@ class Publisher:
 
     def __init__(self, store: Store, etcd: Mapping[str, MaintainedEtcd], clock: Clock, *, least: float = LEAST) -> None:
         self._store, self._etcd, self._clock, self._least = store, etcd, clock, least
-        self._newest: Tree | None = None
+        self._newest: Offer | None = None
+        self._listed: Listed | None = None
+        """The last complete list of a round: while the provider is silent it is still the best that anybody has."""
+        self._before: Listed | None = None
+        """The one that this machine published before its agent started."""
+        self._digested: tuple[Tree, str] | None = None
         self._began = clock.monotonic()
         self._recalled = False
         self._written: float | None = None
         """When the last write was tried, by the monotonic clock."""
         self._digest = ""
         """Of what the store holds; "" if that is not certain."""
-        self._trouble = ""
+        self.trouble = ""
+        """Why the last write failed; "" if it did not."""
         self._without_quorum: float | None = None
         """Since when no round saw a quorum, in seconds since 1970."""
 
     def offer(self, status: Tree) -> None:
         """The status of the round that just ended; nothing may change it any more."""
+        now = self._clock.monotonic()
         since = self._without_quorum if self._without_quorum is not None else status["at"]
         self._without_quorum = since if status["live"] is None else None
-        self._newest = status
+        if status["volumes"] is not None:
+            self._listed = Listed(status["volumes"], now)
+        self._newest = Offer(_without_own_notes(status), now, self._listed, self._without_quorum)
 
     def work(self) -> float:
         """Write the newest status if that is due; returns the seconds until the next look."""
-        status = self._newest
-        if status is not None and self._clock.monotonic() - self._began >= FIRST:
-            self._publish(status)
+        offer = self._newest
+        if offer is not None and self._clock.monotonic() - self._began >= FIRST:
+            self._publish(offer)
         return EVERY
 
-    def _publish(self, status: Tree) -> None:
+    def _publish(self, offer: Offer) -> None:
+        status = offer.status
         cluster, machine = status["cluster"], status["machine"]["id"]
         self._recall(layout.agent(cluster, machine))
-        now, digest = self._clock.monotonic(), digest_of(status)
+        if self._digested is None or self._digested[0] is not status:
+            self._digested = status, digest_of(status)
+        now, digest = self._clock.monotonic(), self._digested[1]
         if not due(now, self._written, self._digest, digest, least=self._least):
             return
         self._written, self._digest = now, ""  # an attempt counts: a store that fails is asked once a minute, too
@@ -100,24 +135,13 @@ class Publisher:
         if not all(map(is_settled, answers.values())):
             digest = ""  # no round may notice when that member is back: look again in a minute
         try:
-            self._write(cluster, machine, encode(self._record(status, digest, answers)))
+            write(self._store, cluster, machine, encode(self._record(offer, digest, answers)))
         except (TryLater, Refused) as why:
-            if why.message != self._trouble:
+            if why.message != self.trouble:
                 log.warning("cannot publish the status of this master: %s", why.message)
-            self._trouble = why.message
+            self.trouble = why.message
             return
-        self._digest, self._trouble = digest, ""
-
-    def _write(self, cluster: str, machine: str, data: bytes) -> None:
-        path = layout.agent(cluster, machine)
-        try:
-            known = self._store.read(path)
-        except NotThere:
-            if not self._store.list_paths(cluster):
-                raise TryLater(f"{self._store.url} holds nothing of {cluster}") from None
-            self._store.create(path, data)
-        else:
-            self._store.replace(path, data, known.version)
+        self._digest, self.trouble = digest, ""
 
     def _recall(self, path: str) -> None:
         """Once: when was this last written? An agent that ends and starts again must not write each time."""
@@ -127,14 +151,60 @@ class Publisher:
         try:
             known = json.loads(self._store.read(path).data)
             age, digest = self._clock.now() - float(known["at"]), str(known["digest"])
-        except (TryLater, Refused, ValueError, KeyError, TypeError):
+            self._before = kept_list(known, self._clock.monotonic() - max(age, 0.0))
+        except (TryLater, Refused, ValueError, KeyError, TypeError, OverflowError):
             return  # never, or nobody knows
         if age >= 0:  # otherwise a clock was set back since, and its age is unknown
             self._written, self._digest = self._clock.monotonic() - age, digest
 
-    def _record(self, status: Tree, digest: str, answers: Mapping[str, Answers]) -> dict[str, Any]:
-        more = {"digest": digest, "publishedWithin": MOST + self._least, "withoutQuorumSince": self._without_quorum}
-        return {**redacted(status), **more, "etcd": {key: to_tree(each) for key, each in answers.items()}}
+    def _record(self, offer: Offer, digest: str, answers: Mapping[str, Answers]) -> dict[str, Any]:
+        listed = offer.listed or self._before
+        more = {
+            **written(self._clock, offer.at, self._least),
+            "digest": digest,
+            "withoutQuorumSince": offer.without_quorum,
+            "volumes": None if listed is None else listed.volumes,
+            "volumesAge": None if listed is None else round(max(offer.at - listed.at, 0.0), 2),
+            "etcd": {key: to_tree(each) for key, each in answers.items()},
+        }
+        return redacted({**offer.status, **more})
+
+
+def written(clock: Clock, ended: float, least: float) -> dict[str, Any]:
+    """What each record says of itself: its format, and what a reader needs to know how old it is."""
+    return {
+        "format": FORMAT,
+        "written": clock.now(),
+        "waited": round(max(clock.monotonic() - ended, 0.0), 2),
+        "publishEvery": least,
+        "publishedWithin": MOST + least,
+    }
+
+
+def kept_list(record: Tree, ended: float) -> Listed | None:
+    """The list in a record that was published before; `ended` is when its round did, by the monotonic clock."""
+    if record.get("volumes") is None:
+        return None
+    return Listed(record["volumes"], ended - float(record.get("volumesAge") or 0.0))
+
+
+def write(store: Store, cluster: str, machine: str, data: bytes) -> None:
+    """TryLater if the store holds nothing of the cluster: it may be the wrong one."""
+    path = layout.agent(cluster, machine)
+    try:
+        known = store.read(path)
+    except NotThere:
+        if not store.list_paths(cluster):
+            raise TryLater(f"{store.url} holds nothing of {cluster}") from None
+        store.create(path, data)
+    else:
+        store.replace(path, data, known.version)
+
+
+def _without_own_notes(status: Tree) -> Tree:
+    report = status["report"]
+    waiting = [each for each in report["waiting"] if each.get("step") != STEP]
+    return status if len(waiting) == len(report["waiting"]) else {**status, "report": {**report, "waiting": waiting}}
 
 
 def encode(record: Tree) -> bytes:

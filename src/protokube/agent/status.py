@@ -19,6 +19,7 @@ from protokube.providers.volumes import Volume
 def snapshot(round_: Round, *, number: int, took: float, pause: float) -> dict[str, Any]:
     edges = round_.edges
     me = edges.me
+    read = edges.presence.read_at()  # before the list: a beat in between may only make the list the newer one
     live = edges.presence.live()
     mounted = mounted_volumes.mounted(edges)
     return {
@@ -41,6 +42,7 @@ def snapshot(round_: Round, *, number: int, took: float, pause: float) -> dict[s
         "members": [_mounted_volume(round_, each) for each in round_.mounted],
         "jobs": [{"job": type(job).__name__, "seconds": round(took, 1)} for job, took in edges.disks.running()],
         "live": None if live is None else dict(sorted(live.items())),
+        "leasesRead": None if read is None else {"cluster": f"{read.cluster_id:x}", "revision": read.revision},
         "names": names(round_),
         "zone": edges.dns is not None and edges.zone_mode,
         "watched": {etcd.key: _watched(round_, etcd.key) for etcd in round_.wanted.etcd},

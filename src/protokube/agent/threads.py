@@ -54,3 +54,5 @@ def sync(round_: Round) -> None:
             round_.waiting(STEP, each.name, each.text)
         else:
             round_.report.broken(STEP, each.text)
+    if why := round_.edges.unpublished():
+        round_.waiting(publish.STEP, "status", why)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from protokube.agent.firstboot import FirstBoot
     from protokube.agent.round import Round
     from protokube.launch.boot import LaunchDocument
 
@@ -50,7 +51,7 @@ def agent(file: Path, status: Path, metrics: str, once: bool) -> None:
 
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s")
     launch = read_launch_document(file)
-    loop = build(launch, status)
+    loop = build(launch, status, announce=not once)
     if once:
         from protokube.agent.status import snapshot
         from protokube.agent.sync import run_round
@@ -61,8 +62,10 @@ def agent(file: Path, status: Path, metrics: str, once: bool) -> None:
     run(loop, metrics)
 
 
-def build(launch: LaunchDocument, status: Path) -> Any:
-    """Wire the edges that the launch data name into a loop."""
+def build(launch: LaunchDocument, status: Path, *, announce: bool = True) -> Any:
+    """Wire the edges that the launch data name into a loop. With `announce`, what that waits for is published."""
+    import socket
+
     from protokube.agent.controlplane import nodekeys
     from protokube.agent.controlplane.apiserver import ApiWatch
     from protokube.agent.delivery import present
@@ -70,6 +73,7 @@ def build(launch: LaunchDocument, status: Path) -> Any:
     from protokube.agent.etcd.agreement import AgreementWatch
     from protokube.agent.etcd.presence import LeasePresence
     from protokube.agent.etcd.spacewatch import SpaceWatch
+    from protokube.agent.firstboot import FirstBoot
     from protokube.agent.loop import Loop
     from protokube.agent.publish import LEAST, Publisher
     from protokube.agent.threads import workers
@@ -82,13 +86,19 @@ def build(launch: LaunchDocument, status: Path) -> Any:
     from protokube.store.open import open_store
 
     root, clock = Path("/"), SystemClock()
+    least = LEAST if launch.publish_every is None else launch.publish_every
     store = open_store(launch.store)
     wanted = present.at_start(root, launch.master, store)
     keys = Path(launch.pki)
     cloud = catalog.infrastructure(launch.infrastructure)
     names = catalog.names(launch.dns, root, store, wanted.cluster)
     etcd = wiring.etcd_clients(wanted, keys)
-    me = retry_until_answered(cloud.machines.me)
+    if announce:
+        first = FirstBoot(store, wanted.cluster, socket.gethostname(), clock, least=least)
+        me = retry_until_answered(cloud.machines.me, first)
+        first.over(me.id)
+    else:
+        me = retry_until_answered(cloud.machines.me)
     wanted = nodekeys.with_node(wanted, me)
     wake = threading.Event()
     kube = wiring.kube_api(wanted, keys)
@@ -98,7 +108,6 @@ def build(launch: LaunchDocument, status: Path) -> Any:
         etcd, {each.key: [member.name for member in each.members] for each in wanted.etcd}, wake.set
     )
     space = SpaceWatch(etcd, clock, wake.set)
-    least = LEAST if launch.publish_every is None else launch.publish_every
     publisher = Publisher(open_store(launch.store), etcd, clock, least=least)  # own connection, for the same reason
     edges = Edges(
         me=me, clock=clock, volumes=cloud.volumes, machines=cloud.machines, dns=names.provider, zone_mode=names.zone,
@@ -112,15 +121,19 @@ def build(launch: LaunchDocument, status: Path) -> Any:
     )  # fmt: skip
     loop = Loop(edges, wanted, status=status, wake=wake)
     loop.publish = publisher.offer
+    edges.unpublished = lambda: publisher.trouble
     loop.at_end = [edges.workers.stop, presence.retire]
     return loop
 
 
-def retry_until_answered(call: Any) -> Any:
-    """Retry until the provider answers: the agent cannot start without this machine's identity."""
+def retry_until_answered(call: Any, first: FirstBoot | None = None) -> Any:
+    """Retry until the provider answers: the agent cannot start without this machine's identity.
+
+    `first` is told why it waits, or why it ends.
+    """
     import time
 
-    from protokube.errors import TryLater
+    from protokube.errors import Refused, TryLater
 
     pause = 0.05
     while True:
@@ -128,8 +141,14 @@ def retry_until_answered(call: Any) -> Any:
             return call()
         except TryLater as why:
             logging.getLogger("protokube.agent").info("waiting for the provider: %s", why.message)
+            if first is not None:
+                first.waiting(why)
             time.sleep(pause)
             pause = min(pause * 2, 5)
+        except Refused as why:
+            if first is not None:
+                first.refused(why)
+            raise
 
 
 def serve_metrics(place: str) -> Callable[[Round, float], None] | None:

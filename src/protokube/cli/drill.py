@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from protokube.cli.shared.cluster_view import EVERY, STORE_EVERY, Duration, cluster_option, seen_option
+from protokube.cli.shared.cluster_view import EVERY, STORE_EVERY, Duration, FailedLooks, cluster_option, seen_option
 from protokube.cli.shared.options import output_option
 from protokube.errors import InvalidRequest, TryLater
 
@@ -108,7 +108,7 @@ def watch(cluster: str | None, store_url: str | None, timeout: float, output: st
 
     every = EVERY if store_url is None else STORE_EVERY
     with cluster_source(cluster, store_url) as source:
-        views = follow(source.look, timeout, every=every)
+        views = follow(source.look, timeout, every=every, tell=FailedLooks())
         recovery = Recovery(ready_at_first(next(views)))
         began, steps = recovery.before.at, []
         for view in views:

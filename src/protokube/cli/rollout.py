@@ -22,7 +22,7 @@ from protokube.cli.shared.cluster_view import (
     stored_cluster,
 )
 from protokube.cli.shared.options import output_option
-from protokube.errors import ExitCode, InvalidRequest, Refused
+from protokube.errors import ExitCode, InvalidRequest, Refused, TryLater
 
 if TYPE_CHECKING:
     from protokube.launch.machine import MasterConfig
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from protokube.launch.rollout import Rollout
     from protokube.local.base.paths import Paths
     from protokube.store import Store
+    from protokube.view.source import Source
 
 
 @click.group()
@@ -74,6 +75,15 @@ def _record(store: Store, cluster: str) -> Rollout:
     return record
 
 
+def _present(source: Source) -> dict[str, int]:
+    """The revision that each master runs; nothing while no report can be had: the record is what counts."""
+    try:
+        return {each.host: each.revision or 0 for each in source.look().agents}
+    except TryLater as why:
+        click.echo(f"the revisions of the masters are not known: {why.message}", err=True)
+        return {}
+
+
 @rollout.command()
 @cluster_option
 @seen_option
@@ -91,7 +101,7 @@ def status(cluster: str | None, store_url: str | None, output: str) -> int:
     with _opened(cluster, store_url) as (store, name):
         record = _record(store, name)
     with cluster_source(name, store_url) as source:
-        present = {each.host: each.revision or 0 for each in source.look().agents}
+        present = _present(source)
     if output == "text":
         show_painted(render_rollout(name, record, present, time.time()))
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from protokube.cli.shared.cluster_view import EVERY, STORE_EVERY, Duration, cluster_option, seen_option
+from protokube.cli.shared.cluster_view import EVERY, STORE_EVERY, Duration, FailedLooks, cluster_option, seen_option
 from protokube.cli.shared.options import output_option
 from protokube.errors import ExitCode
 
@@ -37,6 +37,7 @@ def status(cluster: str | None, store_url: str | None, wait: bool, timeout: floa
     shows its age. That needs no root, and nothing but the store.
 
     --wait ends with 4 once a person has been needed for five seconds; what an agent resolves sooner does not end it.
+    With --store, the need has to be in two reports that the agent published one after the other.
 
     \b
       protokube status
@@ -54,7 +55,8 @@ def status(cluster: str | None, store_url: str | None, wait: bool, timeout: floa
             seen = source.look()
         else:
             screen = Screen(sys.stdout if output == "text" else sys.stderr)
-            seen = stay(follow(source.look, timeout, every=EVERY if store_url is None else STORE_EVERY), screen)
+            every = EVERY if store_url is None else STORE_EVERY
+            seen = stay(follow(source.look, timeout, every=every, tell=FailedLooks()), screen)
             if output == "text":
                 return outcome(seen)
     if output == "text":

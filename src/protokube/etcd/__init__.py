@@ -59,6 +59,15 @@ class KeyValue:
     mod_revision: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    """Some keys at one revision: of two ranges of one etcd cluster, the one with the greater revision is the newer."""
+
+    cluster_id: int
+    revision: int
+    keys: Sequence[KeyValue]
+
+
 class Etcd(Protocol):
     """One etcd cluster. Calls have a timeout (about 2 s) and raise TryLater if none answers.
 
@@ -109,6 +118,9 @@ class Etcd(Protocol):
 
     def read(self, prefix: str) -> Sequence[KeyValue]:
         """Linearizable, sorted by key."""
+
+    def read_at(self, prefix: str) -> Range:
+        """The same, with the revision at which it was read."""
 
     def put(self, key: str, value: str, lease: int = 0) -> int:
         """Write a key; returns the revision of the write."""

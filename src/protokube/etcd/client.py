@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from protokube.errors import ProtokubeError, Refused, TryLater
-from protokube.etcd import Alarm, Hash, KeyValue, Status, messages
+from protokube.etcd import Alarm, Hash, KeyValue, Range, Status, messages
 from protokube.etcd.deadline import Deadline
 from protokube.etcd.dial import Target
 from protokube.etcd.faults import Cause, Code, Fault, fault_in, unanswered
@@ -133,9 +133,16 @@ class GatewayEtcd:
         self._unless(Code.NOT_FOUND, "cannot revoke a lease", "/v3/lease/revoke", {"ID": str(lease)})
 
     def read(self, prefix: str) -> Sequence[KeyValue]:
+        return self.read_at(prefix).keys
+
+    def read_at(self, prefix: str) -> Range:
         wanted = messages.prefix_range(prefix) | {"sort_order": "ASCEND", "sort_target": "KEY"}
         reply = self._anywhere(f"cannot read {prefix!r}", lambda ask: ask("/v3/kv/range", wanted))
-        return tuple(messages.key_value(each) for each in reply.get("kvs", ()))
+        header = reply.get("header") or {}
+        return Range(
+            cluster_id=int(header.get("cluster_id", 0)), revision=int(header.get("revision", 0)),
+            keys=tuple(messages.key_value(each) for each in reply.get("kvs", ())),
+        )  # fmt: skip
 
     def put(self, key: str, value: str, lease: int = 0) -> int:
         reply = self._once(f"cannot write {key!r}", "/v3/kv/put", messages.put(key, value, lease))

@@ -6,7 +6,6 @@ The file agent.json, which comes with the launch data. It has no secrets, becaus
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +17,8 @@ from protokube.launch.machine import MasterConfig, from_tree, to_tree
 VERSION = 1
 """Of the document; greater after a change that earlier versions of protokube would misread."""
 PKI = "/srv/kubernetes"
+SHORTEST, LONGEST = 1.0, 300.0
+"""Seconds between two publications of an agent: the latter is the longest that its report may be old."""
 NEEDED = ("master", "store", "infrastructure", "units")
 KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "version": (int, "a number"),
@@ -74,8 +75,9 @@ class LaunchDocument:
         for each, value in tree.items():
             _check(name, each, value)
         every = tree.get("publishEvery")
-        if every is not None and not 0 < every < math.inf:
-            raise InvalidRequest(f"{name}: publishEvery: not a time", saw=repr(every), want="seconds, more than 0")
+        if every is not None and not SHORTEST <= every <= LONGEST:
+            want = f"seconds, from {SHORTEST:g} to {LONGEST:g}"
+            raise InvalidRequest(f"{name}: publishEvery: not such a time", saw=repr(every), want=want)
         return cls(
             master=from_tree(tree["master"]),
             store=tree["store"],

@@ -27,6 +27,8 @@ class Stored:
     path: str
     data: bytes
     version: Version
+    modified: float | None = None
+    """When it was last written, in seconds since 1970 by the store's own clock; None where the store does not tell."""
 
 
 class NotThere(Refused):

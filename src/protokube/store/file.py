@@ -35,10 +35,11 @@ class FileStore:
 
     def read(self, path: str) -> Stored:
         with self._explained("read", path):
-            data = self._content(path)
-        if data is None:
+            found = self._content_and_time(path)
+        if found is None:
             raise NotThere(path, self.url)
-        return Stored(path=path, data=data, version=digest(data))
+        data, modified = found
+        return Stored(path=path, data=data, version=digest(data), modified=modified)
 
     def list_paths(self, under: str = "") -> Sequence[str]:
         with self._explained("list", under or "everything"):
@@ -99,8 +100,14 @@ class FileStore:
         return self.root / path
 
     def _content(self, path: str) -> bytes | None:
+        found = self._content_and_time(path)
+        return None if found is None else found[0]
+
+    def _content_and_time(self, path: str) -> tuple[bytes, float] | None:
+        """Of one and the same file: another one may be renamed over it meanwhile."""
         try:
-            return self._place(path).read_bytes()
+            with self._place(path).open("rb") as file:
+                return file.read(), os.fstat(file.fileno()).st_mtime
         except GONE:
             return None
 

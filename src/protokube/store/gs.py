@@ -13,9 +13,9 @@ from urllib.parse import quote
 from protokube.errors import ProtokubeError
 from protokube.store import Version
 from protokube.store.faults import Kind, fault, need
-from protokube.store.gs_request import Answer, caught, connect, kind_of, request
+from protokube.store.gs_request import Answer, caught, connect, kind_of, request, time_of
 from protokube.store.lazy_connection import LazyConnection
-from protokube.store.objects import ABSENT
+from protokube.store.objects import ABSENT, Content
 from protokube.store.patience import PATIENT, Patience
 from protokube.store.wire import kind_of_status, words
 
@@ -39,13 +39,14 @@ class GsBucket:
         self._connection = LazyConnection(lambda: connect(patience))
         need("gcsfs", "gs", self.url)
 
-    def get(self, key: str) -> tuple[bytes, Version] | None:
+    def get(self, key: str) -> Content | None:
         doing = f"read {key}"
         answer = self._ask(doing, "GET", f"storage/v1/b/{self._name}/o/{quote(key, safe='')}", {"alt": "media"})
         if answer.status == 404 and "bucket does not exist" not in answer.words:
             return None
         self._check(answer, doing)
-        return answer.body, self._generation(answer.headers.get("x-goog-generation"), doing)
+        generation = self._generation(answer.headers.get("x-goog-generation"), doing)
+        return Content(answer.body, generation, time_of(answer.headers.get("Last-Modified")))
 
     def keys(self, prefix: str) -> Iterator[str]:
         doing = f"list {prefix or 'everything'}"

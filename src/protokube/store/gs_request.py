@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from protokube.store.faults import Kind
@@ -61,6 +62,13 @@ async def request(files: Any, method: str, place: str, parameters: Mapping[str, 
     url = files.base.removesuffix("storage/v1/") + place
     async with session.request(method, url, params=parameters, headers=headers, data=data) as response:
         return Answer(response.status, response.headers, await response.read())
+
+
+def time_of(header: str | None) -> float | None:
+    """A time as HTTP writes it, in seconds since 1970; None if there is none, or something else."""
+    with suppress(ValueError):
+        return parsedate_to_datetime(header).timestamp() if header else None
+    return None
 
 
 def caught() -> tuple[type[Exception], ...]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from protokube.store import AlreadyThere, Changed, NotThere, Stored, Version
@@ -21,7 +22,7 @@ class SharedFiles:
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     versions: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
-    files: dict[str, tuple[bytes, Version]] = field(default_factory=dict)
+    files: dict[str, tuple[bytes, Version, float]] = field(default_factory=dict)
 
 
 _SHARED: dict[str, SharedFiles] = {}
@@ -32,7 +33,8 @@ class MemoryStore:
 
     guards = True
 
-    def __init__(self, name: str, prefix: str = "") -> None:
+    def __init__(self, name: str, prefix: str = "", clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
         self.url = f"memory://{join(name, prefix)}"
         self._prefix = prefix
         self._shared = _SHARED.setdefault(name, SharedFiles())
@@ -43,7 +45,7 @@ class MemoryStore:
             found = self._shared.files.get(key)
         if found is None:
             raise NotThere(path, self.url)
-        return Stored(path=path, data=found[0], version=found[1])
+        return Stored(path=path, data=found[0], version=found[1], modified=found[2])
 
     def list_paths(self, under: str = "") -> Sequence[str]:
         folder = join(self._prefix, check_folder(under))
@@ -87,5 +89,5 @@ class MemoryStore:
         if key not in self._shared.files:
             check_free(key, self._shared.files)
         version = Version(str(next(self._shared.versions)))
-        self._shared.files[key] = (data, version)
+        self._shared.files[key] = (data, version, self._clock())
         return version

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from protokube.store import AlreadyThere, Changed, NotThere, Stored, Version
 from protokube.store.paths import check_folder, check_path, join, why_not
@@ -16,13 +16,22 @@ from protokube.store.patience import PATIENT, Patience
 ABSENT = Version("absent")
 
 
+class Content(NamedTuple):
+    """One object."""
+
+    data: bytes
+    version: Version
+    modified: float | None
+    """Seconds since 1970, by the clock of the vendor; None if the reply does not have it."""
+
+
 class Bucket(Protocol):
     """The calls that a vendor implements. It translates its exceptions."""
 
     url: str
 
-    def get(self, key: str) -> tuple[bytes, Version] | None:
-        """Content and version from one reply, or None if there is no such object."""
+    def get(self, key: str) -> Content | None:
+        """Content, version and time from one reply, or None if there is no such object."""
 
     def keys(self, prefix: str) -> Iterable[str]:
         """Every key with a prefix, from all pages."""
@@ -50,7 +59,7 @@ class ObjectStore:
         found = self._patience.ask(lambda: self._bucket.get(key))
         if found is None:
             raise NotThere(path, self.url)
-        return Stored(path=path, data=found[0], version=found[1])
+        return Stored(path=path, data=found.data, version=found.version, modified=found.modified)
 
     def list_paths(self, under: str = "") -> Sequence[str]:
         folder = join(self._prefix, check_folder(under))
@@ -75,7 +84,7 @@ class ObjectStore:
     def put(self, path: str, data: bytes) -> bool:
         key = self._key(path)
         found = self._patience.ask(lambda: self._bucket.get(key))
-        if found is not None and found[0] == data:
+        if found is not None and found.data == data:
             return False
         self._patience.ask(lambda: self._bucket.write(key, data, None))
         return True

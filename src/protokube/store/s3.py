@@ -18,7 +18,7 @@ from typing import Any
 from protokube.store import Version
 from protokube.store.faults import Kind, fault, need
 from protokube.store.lazy_connection import LazyConnection
-from protokube.store.objects import ABSENT
+from protokube.store.objects import ABSENT, Content
 from protokube.store.patience import PATIENT, Patience
 from protokube.store.s3_errors import HINTS, caught, code_of, kind_of
 from protokube.store.wire import words
@@ -37,14 +37,19 @@ class S3Bucket:
         self._connection = LazyConnection(lambda: connect(patience))
         need("s3fs", "s3", self.url)
 
-    def get(self, key: str) -> tuple[bytes, Version] | None:
+    def get(self, key: str) -> Content | None:
         doing = f"read {key}"
         with self._explained(doing):
             answer = self._call("get_object", but=NO_OBJECT, Key=key)
             if answer is None:
                 return None
             data = self._wait(whole, self._patience.total, body=answer["Body"])
-            return data, Version(self._field(answer, "ETag", doing))
+            modified = answer.get("LastModified")
+            return Content(
+                data,
+                Version(self._field(answer, "ETag", doing)),
+                modified.timestamp() if modified is not None else None,
+            )
 
     def keys(self, prefix: str) -> Iterator[str]:
         doing, page = f"list {prefix or 'everything'}", dict[str, Any]()

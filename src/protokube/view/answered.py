@@ -11,19 +11,25 @@ from protokube.view.published import Published
 from protokube.view.values import MemberView
 
 
-def answered(expected: Sequence[MemberView], witnesses: Sequence[Published]) -> Iterator[MemberView]:
-    """Members with what the newest witness heard of them; without a witness, nothing is known of their health."""
+def answered(
+    expected: Sequence[MemberView], witnesses: Sequence[Published], *, volumes_known: bool = True
+) -> Iterator[MemberView]:
+    """Members with what the newest witness heard of them; without a witness, nothing is known of their health.
+
+    Without a list of the volumes nobody knows who holds a member, and its own answer is all there is.
+    """
     for member in expected:
         witness = next((each for each in witnesses if member.key in each.answers), None)
         if witness is None:
             yield replace(member, asked=False, why="no master that lives has reported on it lately")
         else:
-            yield _member(member, witness, witness.answers[member.key])
+            found = _member(member, witness, witness.answers[member.key], volumes_known=volumes_known)
+            yield replace(found, asked_by=witness.name, age=witness.agent.age)
 
 
-def _member(member: MemberView, witness: Published, answers: Answers) -> MemberView:
+def _member(member: MemberView, witness: Published, answers: Answers, *, volumes_known: bool) -> MemberView:
     answer = answers.members.get(member.name)
-    if member.host is None:
+    if member.host is None and volumes_known:
         return replace(member, why="nobody holds its volume")
     if answer is None:
         return replace(member, why=f"it did not answer {witness.name}")

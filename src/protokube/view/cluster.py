@@ -37,13 +37,29 @@ class ClusterView(SeenCluster):
 
 
 class Standing:
-    """For how long the same needs have stood: a note of one round passes by itself, and one that stays does not."""
+    """For how long the same needs have stood: a note of one round passes by itself, and one that stays does not.
+
+    In a store, a need stays published for a while after it was met. So there it stands only once its agent has
+    published it twice.
+    """
 
     def __init__(self) -> None:
-        self._since: dict[tuple[str, str, str], float] = {}
+        self._since: dict[tuple[str, str, str], tuple[float, float | None]] = {}
+        """When each was first seen, and in which publication."""
 
     def feed(self, view: ClusterView) -> float:
         """Seconds for which the oldest need of this view has stood without a break."""
-        found = {(each.host, each.note.step, each.note.about) for each in view.person}
-        self._since = {each: self._since.get(each, view.at) for each in found}
-        return view.at - min(self._since.values(), default=view.at)
+        found = {(each.host, each.note.step, each.note.about): _publication(view, each) for each in view.person}
+        self._since = {need: self._since.get(need, (view.at, at)) for need, at in found.items()}
+        stands = [since for need, (since, first) in self._since.items() if first is None or found[need] != first]
+        return view.at - min(stands, default=view.at)
+
+
+def _publication(view: ClusterView, need: AgentNote) -> float | None:
+    """Which publication says so; None if this is how things are now: nothing was published, or we saw it ourselves."""
+    if not view.source or (not need.host and need.note.step != "lost"):
+        return None
+    if not need.host:  # by the newest list of volumes, whoever published it
+        return max((each.at for each in view.agents), default=None)
+    report = view.report(need.host)
+    return report.at if report is not None else None

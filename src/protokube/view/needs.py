@@ -21,7 +21,7 @@ def needs(view: SeenCluster) -> Iterator[AgentNote]:
     if view.daemon and not view.daemon.alive and not view.daemon.timed_out:
         yield _seen("cloud", "", "the local cloud does not run", "`protokube up` starts it and goes on with what runs")
     for key in keys(view):
-        if view.generations.get(key) is None and has_begun(view, key):
+        if view.generations.get(key) is None and key not in view.unread and has_begun(view, key):
             yield _seen("generation", key, f"the generation record of {key} is missing or cannot be read", NO_RECORD)
         if (lost := _lost(view, key)) is not None:
             yield lost
@@ -38,6 +38,8 @@ def has_begun(view: SeenCluster, key: str) -> bool:
 
 
 def _lost(view: SeenCluster, key: str) -> AgentNote | None:
+    if not view.volumes_known:
+        return None
     members = [each for each in view.members if each.key == key]
     record = view.generations.get(key)
     shorts = [each.member.partition("/")[2] for each in members if each.volume is None]

@@ -88,6 +88,9 @@ def next_for_member(view: ClusterView, member: MemberView) -> Next:
         return next_for_volume(view, disk)
     if asked := _person(view, member.key):
         return asked
+    if not view.volumes_known or member.key in view.unread:
+        what = f"the generation record of {member.key}" if view.volumes_known else "its volume"
+        return Next(Way.WAITS, f"nothing is known of {what} now")
     record = view.generations.get(member.key)
     if record is None or record.open:
         return Next(Way.PERSON, "a person acts: its volume went before the cluster was formed; `down`, and `up` again")
@@ -228,6 +231,8 @@ def _member_name(view: ClusterView, member: MemberView) -> Next:
         return IN_ORDER
     if asked := _person(view, member.key):
         return asked
+    if not view.volumes_known:
+        return Next(Way.WAITS, "nothing is known of the volume of its member now")
     if member.volume is None:
         return Next(Way.WAITS, "nothing, until its member has a volume again and a master attaches it")
     if host is None or not runs:

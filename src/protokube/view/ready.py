@@ -25,12 +25,16 @@ def lacks(view: SeenCluster) -> Iterator[str]:
     yield from dict.fromkeys(each.text for each in contradictions(view) if each.blocks)
     if not view.members:
         yield "nothing is known of its members yet"
+    if not view.volumes_known:
+        yield "nothing is known of the volumes: no master has had a list of them from its provider"
     for member in view.members:
         yield from _lacks_of(view, member)
     for key in dict.fromkeys(each.key for each in view.members):
         yield from _disagreements(view, key)
         generation = view.generations.get(key)
-        if generation is None:
+        if key in view.unread:
+            yield f"the generation record of {key} could not be read now"
+        elif generation is None:
             yield f"the generation record of {key} is missing or cannot be read"
         elif generation.open:
             yield f"the creation of {key} is not closed yet"
@@ -82,21 +86,22 @@ def _lacks_of_the_api(view: SeenCluster) -> Iterator[str]:
 
 
 def _lacks_of(view: SeenCluster, member: MemberView) -> Iterator[str]:
-    if member.volume is None:
+    where = f"{member.name} on {member.host}" if member.host else member.name
+    if member.volume is None and view.volumes_known:
         yield f"{member.name} has no volume"
-    elif member.host is None:
+    elif member.host is None and view.volumes_known:
         yield f"{member.volume} of {member.name} is attached to nobody"
     elif not member.healthy and (disk := view.disk(member.volume)) and disk.phase == Phase.REMOVED.value:
-        yield f"{member.name} on {member.host} was removed from etcd's member list"
+        yield f"{where} was removed from etcd's member list"
     elif not member.healthy and member.asked:
-        yield f"{member.name} on {member.host} is not healthy" + (f": {member.why}" if member.why else "")
+        yield f"{where} is not healthy" + (f": {member.why}" if member.why else "")
     elif member.learner:
-        yield f"{member.name} on {member.host} is still a learner"
+        yield f"{where} is still a learner"
     host = view.host(member.host)
     points_at = view.addresses(member.dns_name)
     if host is not None and not view.knows(member.dns_name):
         yield f"nothing is known of {member.dns_name}: {host.name} has not confirmed it"
-    elif host is not None and points_at != (host.address,):
+    elif host is not None and host.address and points_at != (host.address,):
         yield f"{member.dns_name} points at {', '.join(points_at) or 'nothing'}, not at {host.name} ({host.address})"
 
 

@@ -45,6 +45,10 @@ class SeenCluster:
     records: tuple[Record, ...] = ()
     generations: Mapping[str, Generation | None] = field(default_factory=dict)
     """By etcd cluster; None is a record that is missing or cannot be read in full."""
+    unread: frozenset[str] = frozenset()
+    """Etcd clusters whose record the store did not give: nothing is known of it."""
+    volumes_known: bool = True
+    """Whether anybody has a complete list of the volumes: without one, the absence of a volume means nothing."""
     agents: tuple[AgentView, ...] = ()
     rollout: Rollout | None = None
     """Which revision the masters should run; None without a record."""

@@ -99,6 +99,10 @@ class MemberView:
     """Where this machine reaches it; None if it need not."""
     asked: bool = True
     """False if nobody could ask it, so that nothing is known of its health."""
+    asked_by: str = ""
+    """The master that asked it; "" where this machine did, or nobody."""
+    age: float = 0.0
+    """Seconds since that master published the answer."""
     healthy: bool = False
     """It knows a leader, reports no error, and answered behind a quorum."""
     why: str = ""

@@ -9,7 +9,7 @@ from functools import partial
 
 from clusters.scenario.etcd import EtcdModel, Found, Machine, Process, State, with_member, without_leases
 from protokube.errors import TryLater
-from protokube.etcd import Alarm, Hash, KeyValue, NoSpace, Status
+from protokube.etcd import Alarm, Hash, KeyValue, NoSpace, Range, Status
 from protokube.members.start_values import Listed
 
 MOST_LEARNERS = 1
@@ -143,6 +143,11 @@ class ModelEtcd:
     def read(self, prefix: str) -> Sequence[KeyValue]:
         keys = self._led()[0].db.state.keys
         return tuple(keys[key] for key in sorted(keys) if key.startswith(prefix))
+
+    def read_at(self, prefix: str) -> Range:
+        db = self._led()[0].db
+        keys = tuple(db.state.keys[key] for key in sorted(db.state.keys) if key.startswith(prefix))
+        return Range(cluster_id=db.cluster, revision=db.state.sequence, keys=keys)
 
     def put(self, key: str, value: str, lease: int = 0) -> int:
         return self._put(self._room(), key, value, lease)

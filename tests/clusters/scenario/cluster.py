@@ -85,7 +85,7 @@ class Stage:
         self.cloud = ShakyCloud(zonal=zonal)
         self.platters = Platters(folder / "platters")
         self.dns = ShakyDns(self.wanted.cluster)
-        self.store = ShakyStore(MemoryStore(f"stage-{next(STAGES)}"))
+        self.store = ShakyStore(MemoryStore(f"stage-{next(STAGES)}", clock=lambda: self.clock.wall))
         self.hidden: dict[str, Volume] = {}
         self.beside: set[str] = set()
         """Volumes that were hidden while their machine took another one of that etcd cluster."""
@@ -184,6 +184,7 @@ class Stage:
 
         host.publisher = Publisher(self.store, clients, host.clock)
         host.loop.publish = host.publisher.offer
+        host.edges.unpublished = lambda: host.publisher.trouble
 
         def after(round_: Round, _took: float) -> None:
             host.round_ = round_

@@ -11,8 +11,10 @@ import hashlib
 import itertools
 import json
 import threading
+import time
 from dataclasses import dataclass, field
 from email.parser import BytesParser
+from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -25,6 +27,7 @@ PAGE = 3
 class Blob:
     data: bytes
     generation: int
+    updated: float
 
 
 @dataclass
@@ -83,7 +86,14 @@ class Handler(BaseHTTPRequestHandler):
                 if blob is None:
                     raise Failed(404, f"No such object: {bucket}/{name}")
                 if query.get("alt") == "media":
-                    self._send(200, blob.data, {"X-Goog-Generation": str(blob.generation)})
+                    self._send(
+                        200,
+                        blob.data,
+                        {
+                            "X-Goog-Generation": str(blob.generation),
+                            "Last-Modified": formatdate(blob.updated, usegmt=True),
+                        },
+                    )
                 else:
                     self._json(resource(bucket, name, blob))
             case _:
@@ -120,7 +130,7 @@ class Handler(BaseHTTPRequestHandler):
             current = objects[name].generation if name in objects else 0
             if condition is not None and int(condition) != current:
                 raise Failed(412, "At least one of the pre-conditions you specified did not hold.")
-            blob = objects[name] = Blob(data, next(self.buckets.generations))
+            blob = objects[name] = Blob(data, next(self.buckets.generations), time.time())
         self._json(resource(bucket, name, blob))
 
     def _objects(self, bucket: str) -> dict[str, Blob]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from protokube.errors import Refused, TryLater
@@ -25,6 +27,18 @@ def test_content_comes_back_byte_for_byte(store: Store, data: bytes) -> None:
     store.create("dev/blob", data)
 
     assert store.read("dev/blob").data == data
+
+
+def test_what_was_written_tells_when(store: Store, again: Store) -> None:
+    before = time.time()
+    version = store.create(CONFIG, b"one")
+    first = again.read(CONFIG).modified
+    again.replace(CONFIG, b"two", version)
+    second = store.read(CONFIG).modified
+
+    assert first is not None
+    assert second is not None
+    assert before - 1.1 <= first <= second <= time.time() + 1.1, "some stores count whole seconds"
 
 
 def test_reading_what_is_not_there_says_so_and_names_path_and_store(store: Store) -> None:

@@ -154,6 +154,13 @@ def test_every_round_reports_what_hangs_and_what_failed_and_a_round_looks_before
     assert "threads" in dict(ROUND)
 
 
+def test_a_status_that_cannot_be_published_is_waited_for_with_its_reason() -> None:
+    round_ = a_round(Path("/nowhere"), unpublished=lambda: "cannot reach s3://bucket")
+    threads.sync(round_)
+
+    assert round_.report.sentence() == "publish status: waits: cannot reach s3://bucket"
+
+
 def test_an_agent_supervises_all_its_threads(etcd: GatewayEtcd) -> None:
     all_of_it = {"main": etcd}
     presence, never = LeasePresence(etcd, a_machine(), SystemClock()), threading.Event()

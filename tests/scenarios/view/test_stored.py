@@ -125,7 +125,7 @@ def test_without_a_quorum_whoever_does_not_report_is_not_taken_for_alive(formed:
     dead = [formed.holder_of(member) for member in "ab"]
     for host in dead:
         formed.kill(host)
-    view = look(formed, after=2 * MINUTE + 40)
+    view = look(formed, after=3 * MINUTE)  # two intervals of publishing, half a minute, and the round that notices
 
     same_causes(formed, view)
     assert {each.id for each in view.hosts if each.alive} == {formed.holder_of("c").id}
@@ -162,6 +162,19 @@ def test_a_disk_that_the_provider_refuses_to_attach_needs_a_person(make_stage: C
     same_causes(stage, view)
     assert "the volume is impaired" in [each.note.text for each in view.person]
     assert "the volume is impaired" in " ".join(explain_volume(view, volume).reports)
+
+
+def test_a_secret_that_the_provider_quotes_is_in_no_record(formed: Stage) -> None:
+    host, volume = formed.holder_of("a"), formed.volume_of("a")
+    formed.cloud.refused[volume] = r"turned away: {\"token\": \"hunter2\"}, Authorization: Basic hunter2"
+    formed.change_tags(volume, attached_to=None)
+    formed.reboot(host)
+    view = look(formed, after=2 * MINUTE)
+
+    assert any(each.note.text.startswith("turned away") for each in view.person), text(view)
+    paths = formed.store.inner.list_paths(layout.agents(formed.wanted.cluster))
+    assert paths
+    assert not [path for path in paths if b"hunter2" in formed.store.inner.read(path).data]
 
 
 def test_a_disk_that_is_blank_although_it_was_formed_needs_a_person(formed: Stage) -> None:

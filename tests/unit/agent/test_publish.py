@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clusters.scenario.edges import FakeClock, HostClock, ShakyStore
-from protokube.agent.publish import FIRST, HANGS, LEAST, MOST, Publisher, digest_of, due, survey
+from protokube.agent.publish import FIRST, HANGS, LEAST, MOST, STEP, Publisher, digest_of, due, survey
 from protokube.errors import TryLater
 from protokube.etcd import MaintainedEtcd, Status
 from protokube.host.supervised import Supervised
@@ -251,6 +251,57 @@ def test_a_write_that_failed_is_tried_again_after_a_minute_although_nothing_chan
     assert setting.record["revision"] == 1
 
 
+def test_while_the_provider_is_silent_the_last_list_stays_in_the_record_with_its_age(setting: Setting) -> None:
+    volumes = [{"id": "vol-1"}]
+    setting.offer(volumes=volumes)
+    setting.after(0)
+    assert (setting.record["volumes"], setting.record["volumesAge"]) == (volumes, 0.0)
+
+    setting.common.advance(LEAST)
+    setting.offer(volumes=None)
+    setting.after(0)
+    assert (setting.record["volumes"], setting.record["volumesAge"]) == (volumes, LEAST)
+
+    setting.restart()  # an agent that remembers nothing reads it back
+    setting.common.advance(LEAST)
+    setting.offer(volumes=None, revision=2)
+    setting.after(0)
+    assert setting.record["volumes"] == volumes
+    assert setting.record["volumesAge"] == pytest.approx(2 * LEAST + FIRST)
+
+
+def test_before_any_list_the_record_has_none(setting: Setting) -> None:
+    setting.offer(volumes=None)
+    setting.after(0)
+
+    assert (setting.record["volumes"], setting.record["volumesAge"]) == (None, None)
+
+
+def test_an_agent_whose_rounds_hang_says_how_old_its_status_is(setting: Setting) -> None:
+    setting.offer()
+    setting.after(0)
+    setting.after(MOST)
+
+    assert setting.store.writes == 2
+    assert setting.record["waited"] == MOST
+
+
+def test_a_status_that_cannot_be_published_is_reported_and_the_store_is_not_told_of_it_afterwards(
+    setting: Setting,
+) -> None:
+    setting.store.down = True
+    setting.offer()
+    setting.after(0)
+    assert "cannot reach memory://" in setting.publisher.trouble
+
+    setting.store.down = False
+    note = {"step": STEP, "about": "status", "text": setting.publisher.trouble}
+    setting.offer(report={**a_status()["report"], "waiting": [note]})
+    setting.after(LEAST)
+    assert setting.publisher.trouble == ""
+    assert setting.record["report"]["waiting"] == []
+
+
 def test_nothing_is_written_into_a_store_that_holds_nothing_of_the_cluster(setting: Setting) -> None:
     empty = ShakyStore(MemoryStore(f"publish-{next(STORES)}"))
     publisher = Publisher(empty, {}, setting.clock)
@@ -273,10 +324,11 @@ def test_a_shorter_time_between_two_writes_can_be_chosen(setting: Setting) -> No
 
 
 def test_a_store_that_hangs_keeps_only_its_own_thread_which_is_reported() -> None:
-    setting, hanging, seconds = Setting(), threading.Event(), [0.0]
+    setting, began, hanging, seconds = Setting(), threading.Event(), threading.Event(), [0.0]
 
     class HangingStore(ShakyStore):
         def create(self, path: str, data: bytes) -> Version:
+            began.set()
             hanging.wait(60)
             raise TryLater("no answer")
 
@@ -288,8 +340,7 @@ def test_a_store_that_hangs_keeps_only_its_own_thread_which_is_reported() -> Non
     try:
         for number in range(1000):  # rounds go on, and each leaves its status at once
             publisher.offer(a_status(round=number))
-        while thread._since is None:
-            pass
+        assert began.wait(30), "the thread has begun its write"
         seconds[0] = HANGS + 1
         trouble = thread.trouble()
         assert trouble is not None

@@ -68,8 +68,8 @@ def test_launch_data_of_before_the_document_had_a_version_are_read() -> None:
     [
         ({"publishEvry": 3}, "agent.json: publishEvry: no such field"),
         ({"publishEvery": "soon"}, "agent.json: publishEvery: not seconds"),
-        ({"publishEvery": 0}, "agent.json: publishEvery: not a time"),
-        ({"publishEvery": float("nan")}, "agent.json: publishEvery: not a time"),
+        ({"publishEvery": 0}, "agent.json: publishEvery: not such a time"),
+        ({"publishEvery": float("nan")}, "agent.json: publishEvery: not such a time"),
         ({"store": 3}, "agent.json: store: not a URL"),
         ({"units": None}, "agent.json: units: not a name"),
         ({"infrastructure": "local"}, "agent.json: infrastructure: not an object"),
@@ -114,6 +114,12 @@ def test_an_agent_asks_who_it_is_until_it_is_told() -> None:
         return "host-1"
 
     assert retry_until_answered(ask) == "host-1"
+
+
+@pytest.mark.parametrize("value", ["often", None, True, 0, 0.5, -1, float("nan"), 301, 10**9, []])
+def test_an_interval_of_publishing_that_is_none_is_bad_input(value: object) -> None:
+    with pytest.raises(InvalidRequest, match="publishEvery: not"):
+        LaunchDocument.from_tree({**a_document().to_tree(), "publishEvery": value})
 
 
 def test_certificates_of_members_are_renewed_one_member_after_the_other(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from protokube.agent.edges import Clock, MasterAddresses, MasterRevision
+from protokube.agent.edges import Clock, LeasesRead, MasterAddresses, MasterRevision
 from protokube.agent.etcd.maintenance_lease import MaintenanceLease
 from protokube.errors import Refused, TryLater
 from protokube.etcd import Etcd, NoSpace
@@ -37,6 +37,7 @@ class _Seen:
     serving: frozenset[str]
     revisions: tuple[MasterRevision, ...]
     rollout: str
+    read: LeasesRead
 
 
 class LeasePresence:
@@ -71,7 +72,8 @@ class LeasePresence:
             self._lease = None
         if self._lease is None:
             self._lease = self._etcd.grant(TTL)
-        keys = {each.key: each for each in self._etcd.read(PREFIX)}
+        found = self._etcd.read_at(PREFIX)
+        keys = {each.key: each for each in found.keys}
         mine = f"{MASTERS}{self._me.id}"
         serving = self._is_serving()
         own = {
@@ -97,9 +99,10 @@ class LeasePresence:
         addresses = {machine: _addresses(each) for machine, each in masters.items()}
         apis = frozenset(machine for machine, each in masters.items() if each.get("serving") is True)
         hint = keys[ROLLOUT].value if ROLLOUT in keys else ""
-        before, self._seen = self._seen, _Seen(sent, addresses, elected, apis, _revisions(masters), hint)
+        read = LeasesRead(cluster_id=found.cluster_id, revision=found.revision)
+        before, self._seen = self._seen, _Seen(sent, addresses, elected, apis, _revisions(masters), hint, read)
         granted = self._maintenance.beat(MAINTENANCE in keys, serving)
-        if granted or before is None or replace(before, when=sent) != self._seen:
+        if granted or before is None or replace(before, when=sent, read=read) != self._seen:
             self._changed()
 
     def _campaign(self) -> str:
@@ -117,6 +120,10 @@ class LeasePresence:
     def live(self) -> Mapping[str, str] | None:
         addresses = self.addresses()
         return None if addresses is None else {machine: each.internal for machine, each in addresses.items()}
+
+    def read_at(self) -> LeasesRead | None:
+        seen = self._fresh()
+        return seen.read if seen else None
 
     def addresses(self) -> Mapping[str, MasterAddresses] | None:
         seen = self._fresh()

@@ -21,9 +21,19 @@ HEADER = ("ID", "NAME", "STATUS", "ROLE", "REVISION", "HOST", "VOLUME", "PEER UR
 def members_tree(view: ClusterView) -> dict[str, list[dict[str, Any]]]:
     """By etcd cluster: each member as etcd lists it, with its host and volume."""
     return {
-        key: [entry | _place(_find(view, entry), entry) for entry in list_tree(view.listed(key))]
+        key: [
+            entry | _place(_find(view, entry), entry) | _seen(view, _find(view, entry))
+            for entry in list_tree(view.listed(key))
+        ]
         for key in dict.fromkeys(each.key for each in view.members)
     }
+
+
+def _seen(view: ClusterView, member: MemberView | None) -> dict[str, Any]:
+    """Where this was read, and how old it is: seconds since a master published it."""
+    if not view.source:
+        return {}
+    return {"source": view.source, "age": round(member.age, 2) if member and member.asked_by else None}
 
 
 def _find(view: ClusterView, entry: Mapping[str, Any]) -> MemberView | None:
@@ -65,11 +75,16 @@ def render_members(view: ClusterView) -> list[str]:
             )
             for each in members
         ]
-        lines += [*([""] if lines else []), f"{key}:" if members else f"{key}: no member answers behind a quorum"]
+        lines += [*([""] if lines else []), f"{key}:" if members else f"{key}: {_nothing(view, key)}"]
         lines += table(HEADER, rows)
         raised = dict.fromkeys(each.why for each in view.members if each.key == key and each.alarms)
         lines += [f"alarm: {each}" for each in raised]
     return lines
+
+
+def _nothing(view: ClusterView, key: str) -> str:
+    asked = any(each.asked for each in view.members if each.key == key)
+    return "no member answers behind a quorum" if asked else "nobody has asked its members lately"
 
 
 def _status(row: Mapping[str, Any]) -> str:

@@ -51,7 +51,7 @@ def source(view: ClusterView) -> list[str]:
         return []
     ages = sorted({lasting(each.age): each.age for each in view.agents}.items(), key=lambda each: each[1])
     span = " to ".join(dict.fromkeys((ages[0][0], ages[-1][0]))) + " ago" if ages else "never"
-    return [f"as the agents reported it to {view.source} {span}"]
+    return [f"as the agents reported it to {view.source} {span}; what happened since is not in it"]
 
 
 def revision(view: ClusterView) -> list[str]:

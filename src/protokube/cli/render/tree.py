@@ -26,6 +26,7 @@ def view_tree(view: ClusterView) -> Tree:
         "lacks": list(view.lacks),
         "contradictions": list(view.contradictions),
         "source": view.source or None,
+        "ages": ages_tree(view),
         "daemon": daemon_tree(view.daemon) if view.daemon else None,
         "outside": asdict(view.outside) if view.outside else None,
         "rollout": rollout_tree(view.rollout) if view.rollout else None,
@@ -40,6 +41,12 @@ def view_tree(view: ClusterView) -> Tree:
         "broken": report_trees(view.bugs),
         "notSeen": list(view.notes),
     }
+
+
+def ages_tree(view: ClusterView) -> Tree | None:
+    """Seconds since the newest and the oldest report from which all of this is concluded; null for a look at it now."""
+    ages = [round(each.age, 2) for each in view.agents]
+    return {"newest": min(ages), "oldest": max(ages)} if view.source and ages else None
 
 
 def daemon_tree(daemon: DaemonView) -> Tree:
@@ -60,6 +67,7 @@ def host_tree(host: HostView) -> Tree:
         "declaredDead": host.dead,
         "since": round(host.since, 2) if host.since is not None else None,
         "pid": host.pid,
+        "state": host.state or None,
         "connectedTo": None if host.peers is None else list(host.peers),
     }
 
@@ -88,6 +96,9 @@ def member_tree(member: MemberView) -> Tree:
         "volume": member.volume,
         "host": member.host,
         "url": member.url,
+        "asked": member.asked,
+        "askedBy": member.asked_by or None,
+        "age": round(member.age, 2),
         "healthy": member.healthy,
         "why": member.why,
         "id": f"{member.id:x}",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from protokube.errors import InvalidRequest, Refused
+from protokube.errors import InvalidRequest, Refused, TryLater
 
 if TYPE_CHECKING:
     from protokube.local.base.paths import Paths
@@ -43,7 +43,10 @@ def seen_option(function: Decorated) -> Decorated:
     return click.option("--store", "store_url", metavar="URL", help=text)(function)
 
 
-def known_clusters(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+def known_clusters(context: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    """Those of this machine; none after --store, which is about others."""
+    if context.params.get("store_url"):
+        return []
     from protokube.local.choose import clusters
 
     try:
@@ -108,9 +111,12 @@ def opened_store(url: str) -> Iterator[Store]:
 def stored_cluster(store: Store, name: str | None) -> str:
     """The named cluster, or the only one in the store."""
     from protokube.store import layout
+    from protokube.store.paths import why_not
     from protokube.view.stored import is_missing, no_such_cluster
 
     if name is not None:
+        if "/" in name or why_not(name):
+            raise InvalidRequest(f"{name!r} is no name of a cluster", hint="check --cluster")
         if is_missing(store, name):
             raise no_such_cluster(store, name)
         return name
@@ -157,13 +163,38 @@ def follow(
     every: float = EVERY,
     now: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
+    tell: Callable[[str], None] = lambda _why: None,
 ) -> Iterator[ClusterView]:
-    """Poll until the time is up: at least once, and once more at the very end."""
-    end = now() + seconds
+    """Poll until the time is up: at least once, and once more at the very end.
+
+    A look that fails for now is told and repeated; TryLater if not one succeeded.
+    """
+    end, seen, failed = now() + seconds, False, None
     while True:
         began = now()
-        yield look()
+        try:
+            view = look()
+        except TryLater as why:
+            failed = why
+            tell(why.message)
+        else:
+            seen = True
+            yield view
         left = end - now()
+        if left <= 0 and failed is not None and not seen:
+            raise failed
         if left <= 0:
             return
         sleep(max(min(every - (now() - began), left), 0.01))
+
+
+class FailedLooks:
+    """Shows why nothing can be seen now, once for each reason, apart from the result."""
+
+    def __init__(self) -> None:
+        self._last = ""
+
+    def __call__(self, why: str) -> None:
+        if why != self._last:
+            click.echo(f"waiting: {why}", err=True)
+        self._last = why

@@ -41,8 +41,8 @@ def look(paths: Paths) -> ClusterView:
 class Looker:
     """Looks again and again, and keeps its connections meanwhile."""
 
-    def __init__(self, paths: Paths) -> None:
-        self.paths = paths
+    def __init__(self, paths: Paths, seconds: float = SECONDS) -> None:
+        self.paths, self._seconds = paths, seconds
         self.cloud = LocalClient(paths.admin_socket, patience=sources.PATIENCE)
         self._clients: dict[tuple[str, str], GatewayEtcd] = {}
         self._closed, self._lock = False, threading.Lock()
@@ -135,7 +135,9 @@ class Looker:
     def _client(self, name: str, url: str) -> GatewayEtcd:
         with self._lock:
             if (name, url) not in self._clients:
-                self._clients[name, url] = GatewayEtcd({name: url}, client_files.etcd_tls(self.paths), timeout=SECONDS)
+                self._clients[name, url] = GatewayEtcd(
+                    {name: url}, client_files.etcd_tls(self.paths), timeout=self._seconds
+                )
                 if self._closed:
                     self._clients[name, url].close()  # it keeps no connection
             return self._clients[name, url]

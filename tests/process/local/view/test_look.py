@@ -156,17 +156,14 @@ def member(**changes: Any) -> MemberView:
     return replace(told, **changes)
 
 
-def test_a_member_that_answers_after_the_look_has_ended_leaves_no_connection_open(
-    state: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_member_that_answers_after_the_look_has_ended_leaves_no_connection_open(state: Path) -> None:
     """The look gives up by its own patience; the connection of one that gave up by itself would be closed anyway."""
-    monkeypatch.setattr("protokube.local.view.look.SECONDS", 600.0)
     paths = write_state(state, a_view())
     told = {"authority": "ca", "organizations": [], "commonName": "operator", "names": [], "usages": ["client auth"]}
     write_certificates(paths.client, {"client": told})
     late = Late(says({"header": {"cluster_id": "1", "member_id": "2", "revision": "7"}, "leader": "2"}))
     with closing(Gateway(late)) as etcd:
-        with Looker(paths) as looker:
+        with Looker(paths, seconds=600.0) as looker:
             looker.answers([member(url=etcd.url)], patience=0.05)
             until(lambda: etcd.requests)
         assert etcd.connected, "it still waits for the answer"

@@ -14,7 +14,7 @@ from clusters.scenario.edges import FakeClock, HostClock
 from protokube.agent.edges import MasterRevision
 from protokube.agent.etcd.presence import MASTERS, ROLLOUT, TTL, LeasePresence
 from protokube.errors import TryLater
-from protokube.etcd import KeyValue, NoSpace
+from protokube.etcd import KeyValue, NoSpace, Range
 
 
 @dataclass
@@ -37,6 +37,9 @@ class Etcd:
     def read(self, prefix: str) -> Sequence[KeyValue]:
         self._reach()
         return [each for key, each in sorted(self.keys.items()) if key.startswith(prefix)]
+
+    def read_at(self, prefix: str) -> Range:
+        return Range(cluster_id=1, revision=self.puts + 1, keys=self.read(prefix))
 
     def put(self, key: str, value: str, lease: int = 0) -> int:
         self._reach()
@@ -112,6 +115,21 @@ def test_another_revision_of_another_master_wakes(bench: Bench) -> None:
     left.beat()
 
     assert bench.woken["i-1"] == before + 1
+
+
+def test_a_list_of_leases_has_the_revision_at_which_it_was_read_and_that_wakes_nobody(bench: Bench) -> None:
+    left = bench.master("i-1", 3)
+    left.beat()
+    left.beat()
+    first, woken = left.read_at(), bench.woken["i-1"]
+    bench.etcd.put("/elsewhere", "x")
+    left.beat()
+    second = left.read_at()
+
+    assert first is not None
+    assert second is not None
+    assert (second.cluster_id, second.revision) == (first.cluster_id, first.revision + 1)
+    assert bench.woken["i-1"] == woken
 
 
 @pytest.mark.parametrize("revision", ["3", None, [], 2.5, {}])
