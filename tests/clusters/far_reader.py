@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -49,15 +51,24 @@ class FarReader:
 
     def run(self, *words: str) -> Answer:
         """One command in its own mount and network namespace."""
+        with self.started(*words) as process:
+            out, err = process.communicate(timeout=60)
+        return Answer(process.returncode, out, err)
+
+    @contextmanager
+    def started(self, *words: str) -> Iterator[subprocess.Popen[str]]:
+        """One that runs meanwhile."""
         with tempfile.TemporaryDirectory(prefix="pkc-far-", dir="/tmp") as point:
             inside = [*COMMAND, *words, "--store", f"file://{point}", "--cluster", self.cluster.name]
             enter = ["unshare", "--mount", "--net", "--propagation", "private", "sh", "-c", SCRIPT, "sh"]
             folders = [str(self.cluster.paths.store), point, str(self.cluster.state)]
             env = environment(PROTOKUBE_STATE=str(self.cluster.state))
-            ran = subprocess.run(
-                [*enter, *folders, *inside], capture_output=True, text=True, timeout=60, env=env, cwd=Path("/")
-            )
-        return Answer(ran.returncode, ran.stdout, ran.stderr)
+            command, pipe = [*enter, *folders, *inside], subprocess.PIPE
+            with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=env, cwd=Path("/")) as process:
+                try:
+                    yield process
+                finally:
+                    process.kill()
 
     def status(self) -> dict[str, Any]:
         said = self.run("status", "--output", "json")

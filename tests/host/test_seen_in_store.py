@@ -6,6 +6,7 @@ store is the only thing of the cluster that can be seen.
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import subprocess
@@ -182,6 +183,21 @@ def test_a_killed_master_without_a_successor(scene: Scene) -> None:
         scene.same(f"{volume} of etcd-c is attached to nobody", ("volume", volume), "nobody; the last was")
     finally:
         scene.cluster.admin.call("resume_group")
+    scene.mended()
+
+
+def test_who_watches_the_store_sees_what_a_killed_master_costs(scene: Scene) -> None:
+    gone, volume = scene.cluster.host_of("b"), scene.field.volume("b")["id"]
+    with scene.reader.started("drill", "watch", "--timeout", "120s", "-o", "json") as watching:
+        assert watching.stderr is not None
+        assert "is ready: break something now" in watching.stderr.readline()
+        scene.field.kill_host(gone)
+        out, err = watching.communicate(timeout=150)
+
+    tree = json.loads(out)
+    assert (watching.returncode, tree["good"], tree["broken"]) == (0, True, []), (out, err)
+    assert any(each.startswith(f"{volume} of main/b left {gone}") for each in tree["lost"]), tree["lost"]
+    assert 0 <= tree["recoveredAfter"] < 120
     scene.mended()
 
 
