@@ -17,7 +17,8 @@ from builders.view import CLUSTER, ShortFolder, a_view, write_state
 from protokube.cli.rollout import earlier
 from protokube.cli.shared.completing import complete_here, complete_revision
 from protokube.cli.shared.rollout import confirm, follow, groups_of, stopped
-from protokube.cli.up.change import find_former, make_revision
+from protokube.cli.shared.upgrade import Target, make_revision
+from protokube.cli.up.change import find_former
 from protokube.cli.up.choosing import default_spec
 from protokube.errors import ExitCode, InvalidRequest, Refused, TryLater
 from protokube.launch.derive import from_config
@@ -316,7 +317,9 @@ def test_following_ends_when_somebody_puts_another_revision_in_force(memory: Mem
 
 def made_by_up(store: Store, wanted: MasterConfig, text: str = SPEC) -> Revision:
     config = complete_here(read([("dev.yaml", text)]), ETCD, "")
-    return make_revision(store, config, wanted, [("dev.yaml", text)], Path("dev.yaml"))
+    texts = [("dev.yaml", text)]
+    target = Target(config=config, wanted=wanted, texts=texts, source=str(Path("dev.yaml").resolve()))
+    return make_revision(store, target, wanted, texts)
 
 
 def test_the_same_configuration_is_no_new_revision(memory: MemoryStore) -> None:
@@ -353,4 +356,5 @@ def test_what_was_in_force_is_found_with_the_greatest_number_that_was_given(memo
     former = find_former(memory, CLUSTER)
 
     assert former is not None
+    assert former.config is not None
     assert (former.revision.number, former.newest, former.config.name) == (1, 5, CLUSTER)
