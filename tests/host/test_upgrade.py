@@ -116,18 +116,20 @@ def test_members_are_upgraded_one_after_the_other_and_no_write_is_lost_though_co
 ) -> None:
     command = [*COMMAND, *words_of(cluster, newer)]
     env = environment(PROTOKUBE_STATE=str(cluster.state), **{ETCD.chosen: str(newer)})
-    with cluster.writing() as writer, subprocess.Popen(command, env=env, stderr=subprocess.DEVNULL) as typed:
+    with cluster.writing() as writer, subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True) as typed:
         turn = until(lambda: record(cluster).turn, "the first master takes its turn", every=0.02)
         typed.send_signal(signal.SIGKILL)
         os.kill(cluster.agent_of(turn.name), signal.SIGKILL)
         until(lambda: len(set(versions(cluster))) == 2, "two versions run side by side")
         cluster.admin.call("kill_host", host=cluster.host_of("c"))
-        typed.wait()
+        _, first = typed.communicate()
         ran = up(cluster, newer)
         log = writer.stop()
 
     assert ran.code == 0, ran.err
-    assert "restored and started with 3.4." in ran.err
+    assert "restored and started with 3.4." in first
+    assert "the snapshot of revision 2, which is being rolled out" in ran.err, "none of data that is half new"
+    assert len(backups(cluster)) == 1
     assert lost(log, as_found(cluster.client().read(log.prefix))) == ()
     assert set(versions(cluster)) == {ETCD.version(newer / "etcd")}
     assert record(cluster).state is State.DONE

@@ -21,9 +21,10 @@ from protokube.cli.shared.cluster_view import (
     stored_cluster,
 )
 from protokube.cli.shared.options import output_option
-from protokube.errors import ExitCode, InvalidRequest, Refused
+from protokube.errors import ExitCode, InvalidRequest, InvalidSpec, Refused
 
 if TYPE_CHECKING:
+    from protokube.config.complete import Config
     from protokube.launch.revisions import Revision
     from protokube.launch.rollout import Rollout
     from protokube.local.base.paths import Paths
@@ -128,7 +129,7 @@ def undo(cluster: str | None, number: int | None, dry_run: bool, yes: bool, time
     Its configuration becomes a new revision, which is rolled out as any other. What differs is shown first.
     """
     from protokube.cli.render.change import render_change
-    from protokube.cli.shared.completing import complete_revision, known_configuration, matching_text
+    from protokube.cli.shared.completing import known_configuration, matching_text
     from protokube.cli.shared.progress import Progress
     from protokube.cli.shared.rollout import confirm, groups_of, still_old
     from protokube.cli.shared.upgrade import Planned, Target, deliver
@@ -143,7 +144,7 @@ def undo(cluster: str | None, number: int | None, dry_run: bool, yes: bool, time
     target = earlier(store, paths.cluster, record, number)
     present, base = (read_revision(store, paths.cluster, each) for each in (record.wanted, record.at_boot()))
     wanted, spec = with_versions(target), matching_text(target.spec, target.etcd, target.kubernetes)
-    now = complete_revision(replace(target, spec=spec))
+    now = completed_again(replace(target, spec=spec))
     still = still_old(paths, store, record, with_versions(present), wanted)
     change = plan(
         known_configuration(present) or now, now, with_versions(base), wanted, groups_of(wanted), still,
@@ -161,6 +162,19 @@ def undo(cluster: str | None, number: int | None, dry_run: bool, yes: bool, time
     texts = [(target.source or f"revision {target.number}", spec)]
     goal = Target(config=now, wanted=wanted, texts=texts, source=target.source, note=f"as revision {target.number}")
     deliver(Progress(), paths, store, admin, planned, goal, timeout)
+
+
+def completed_again(target: Revision) -> Config:
+    from protokube.cli.shared.completing import complete_revision
+
+    try:
+        return complete_revision(target)
+    except InvalidSpec as why:  # the old text with another etcd, for one stage of an upgrade
+        raise Refused(
+            f"revision {target.number} cannot be returned to: its spec does not go with etcd {target.etcd}",
+            saw="; ".join(each.message for each in why.problems),
+            hint=f"correct the spec for etcd {target.etcd}, and run `up` with it",
+        ) from why
 
 
 def earlier(store: Store, cluster: str, record: Rollout, number: int | None) -> Revision:

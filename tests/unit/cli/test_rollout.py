@@ -221,6 +221,16 @@ def test_an_undo_to_other_members_is_refused(call: Call, store: FileStore) -> No
     assert "revision 1 cannot be returned to" in answer.err
 
 
+def test_an_undo_to_a_stage_whose_spec_its_etcd_refuses_says_what_to_correct(call: Call, store: FileStore) -> None:
+    refused = quota(SPEC).replace("quotaBackendBytes:", "extraFlags: {enable-v2: 'true'}\n    quotaBackendBytes:")
+    put(store, of_spec(1, spec=refused), of_spec(2, quota(SPEC)))
+    answer = call("rollout", "undo")
+
+    assert answer.code == ExitCode.REFUSED
+    assert f"revision 1 cannot be returned to: its spec does not go with etcd {ETCD}" in answer.err
+    assert "run `up` with it" in answer.err
+
+
 # What up and undo share.
 
 

@@ -16,7 +16,7 @@ from protokube.cli.shared.rollout import author, follow_local
 from protokube.errors import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from protokube.cli.shared.inputs import Texts
@@ -77,25 +77,44 @@ def deliver(
         roll_out(progress, paths, store, revision, timeout, running=False)
         use_addons(store, target.wanted)
         return revision
-    base, record = with_versions(planned.base), planned.record
+    base = with_versions(planned.base)
     snapshots = _make_ready(progress, paths, store, admin, planned, target)
     put_config(store, target.config, target.texts)
-    steps = stages(base, target.wanted)
-    if len(steps) > 1 and record.state is State.DONE:
+    if len(stages(base, target.wanted)) > 1 and planned.record.state is State.DONE:
         check_etcd(paths, admin, base)  # a command that was killed may not have done so
+
+    def roll(revision: Revision, planned_on: Rollout) -> Rollout:
+        record = roll_out(progress, paths, store, revision, timeout, running=True, planned_on=planned_on)
+        check_etcd(paths, admin, revision.master)
+        return record
+
+    revision = stage_by_stage(store, planned, target, snapshots, roll)
+    use_addons(store, target.wanted)  # last: an API server of the former version may not know them
+    return revision
+
+
+def stage_by_stage(
+    store: Store, planned: Planned, target: Target, snapshots: Mapping[str, str],
+    roll: Callable[[Revision, Rollout], Rollout],
+) -> Revision:  # fmt: skip
+    """One revision for each stage; `roll` brings it to all masters before the next one is made. Returns the last."""
+    from protokube.launch.revisions import with_versions
+    from protokube.launch.versions import stages
+
+    base, record = with_versions(planned.base), planned.record
+    steps = stages(base, target.wanted)
     for number, stage in enumerate(steps, start=1):
         last = number == len(steps)
+        more = f", {target.note}" if target.note else ""
         revision = make_revision(
             store,
             target,
             stage,
             target.texts if last else texts_of_stage(planned.base, base, stage, target),
-            note=target.note if last else f"stage {number} of {len(steps)}{f', {target.note}' if target.note else ''}",
+            note=target.note if last else f"stage {number} of {len(steps)}{more}",
             snapshots=snapshots if number == 1 else {},
         )
-        record = roll_out(progress, paths, store, revision, timeout, running=True, planned_on=record)
-        check_etcd(paths, admin, revision.master)
-    use_addons(store, target.wanted)  # last: an API server of the former version may not know them
+        record = roll(revision, record)
     return revision
 
 
