@@ -64,7 +64,7 @@ def still_old(paths: Paths, store: Store, record: Rollout, present: MasterConfig
                 client.close()
     if record.state is State.DONE or not present.components:
         return StillOld(etcd=agreed)
-    running = {each.revision for each in look(paths).agents if each.revision and each.serving and not each.stale}
+    running = {each.revision for each in look(paths).agents if each.revision and not each.stale}
     return StillOld(etcd=agreed, kubernetes=oldest_api(store, paths.cluster, running))
 
 

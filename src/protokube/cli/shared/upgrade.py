@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from protokube.cli.shared.inputs import Texts
     from protokube.cli.shared.progress import Progress
     from protokube.config.complete import Config
-    from protokube.launch.machine import MasterConfig
+    from protokube.launch.machine import EtcdCluster, MasterConfig
     from protokube.launch.revisions import Revision
     from protokube.launch.rollout import Rollout
     from protokube.local.base.paths import Paths
@@ -68,7 +68,6 @@ def deliver(
     from protokube.launch import prepare
     from protokube.launch.revisions import with_versions
     from protokube.launch.rollout import State
-    from protokube.launch.versions import stages
     from protokube.store.configuration import put_config
 
     if planned is None or not prepare.is_closed(store, target.wanted):
@@ -78,10 +77,11 @@ def deliver(
         use_addons(store, target.wanted)
         return revision
     base = with_versions(planned.base)
+    if planned.record.state is State.DONE and images_of(base) != images_of(target.wanted):
+        same = same_programs(base, target.wanted)
+        check_etcd(paths, admin, replace(base, etcd=tuple(same)))  # a command that was killed may not have done so
     snapshots = _make_ready(progress, paths, store, admin, planned, target)
     put_config(store, target.config, target.texts)
-    if len(stages(base, target.wanted)) > 1 and planned.record.state is State.DONE:
-        check_etcd(paths, admin, base)  # a command that was killed may not have done so
 
     def roll(revision: Revision, planned_on: Rollout) -> Rollout:
         record = roll_out(progress, paths, store, revision, timeout, running=True, planned_on=planned_on)
@@ -91,6 +91,12 @@ def deliver(
     revision = stage_by_stage(store, planned, target, snapshots, roll)
     use_addons(store, target.wanted)  # last: an API server of the former version may not know them
     return revision
+
+
+def same_programs(before: MasterConfig, after: MasterConfig) -> list[EtcdCluster]:
+    """The etcd clusters whose programs stay: what is wrong with others, this change may correct."""
+    images = {each.key: each.pod.image for each in after.etcd}
+    return [each for each in before.etcd if images.get(each.key) == each.pod.image]
 
 
 def stage_by_stage(

@@ -116,18 +116,24 @@ def plan_change(paths: Paths, store: Store, former: Former, config: Config, want
     return found
 
 
-def show_plan(plan: ChangePlan | None, former: Former | None, output: str, *, dry_run: bool) -> None:
+def show_plan(
+    plan: ChangePlan | None, former: Former | None, wanted: MasterConfig, output: str, *, dry_run: bool
+) -> None:  # fmt: skip
     """On stdout if it is the result, else beside the progress."""
     from protokube.cli.render.change import change_tree, render_change
 
     if plan is None or former is None:
         lines = ["there is no such cluster yet: `up` would create it"] if dry_run else []
     elif plan.changes:
-        lines = [*render_change(plan, *_named(former), shutil.get_terminal_size().columns), "", *unfinished(former)]
+        lines = [
+            *render_change(plan, *_named(former, wanted), shutil.get_terminal_size().columns),
+            "",
+            *unfinished(former),
+        ]
     else:
         lines = ["the same configuration"] if dry_run else []
     if dry_run and output == "json":
-        lines = [json.dumps(change_tree(plan, *_named(former)) if plan and former else None, indent=2)]
+        lines = [json.dumps(change_tree(plan, *_named(former, wanted)) if plan and former else None, indent=2)]
     for line in lines:
         click.echo(line, err=not dry_run)
 
@@ -144,6 +150,15 @@ def unfinished(former: Former) -> list[str]:
     return lines
 
 
-def _named(former: Former) -> tuple[str, int, int]:
-    """The cluster, and the numbers of the revision that is compared with and of the next one."""
-    return former.base.master.cluster, former.base.number, former.newest + 1
+def _named(former: Former, wanted: MasterConfig) -> tuple[str, int, int]:
+    """The cluster, and the numbers of the revision that is compared with and of the next one.
+
+    That is the one in force where its rollout goes on.
+    """
+    from protokube.launch.revisions import digest_of, with_versions
+    from protokube.launch.versions import stages
+
+    first, *more = stages(with_versions(former.base), wanted)
+    goes_on = former.planned.unfinished and digest_of(first) == former.revision.digest
+    begins = former.newest if more else former.revision.number
+    return former.base.master.cluster, former.base.number, begins if goes_on else former.newest + 1

@@ -156,7 +156,7 @@ def up(
     need_the_same(config.name, before, now, masters=None if spec else masters, events=events and not spec)
     wanted = with_nodes(wanted, config) if kubernetes and kubelet else wanted
     change = plan_change(paths, open_store(f"file://{paths.store}"), former, config, wanted) if former else None
-    show_plan(change, former, output, dry_run=dry_run)
+    show_plan(change, former, wanted, output, dry_run=dry_run)
     if dry_run:
         return
     if change:

@@ -11,8 +11,8 @@ from builders.revisions import a_revision, keep
 from protokube.cli.shared.completing import complete_here, complete_revision, known_configuration, matching_text
 from protokube.cli.shared.protecting import compare, kept
 from protokube.cli.shared.rollout import oldest_api
-from protokube.cli.shared.upgrade import Planned, Target, stage_by_stage, use_addons
-from protokube.cli.up.change import Former, find_former
+from protokube.cli.shared.upgrade import Planned, Target, same_programs, stage_by_stage, use_addons
+from protokube.cli.up.change import Former, find_former, show_plan
 from protokube.config.complete import Config
 from protokube.errors import Refused, TryLater
 from protokube.etcd import Status
@@ -207,6 +207,20 @@ def test_the_same_spec_after_a_rollout_that_stopped_shows_what_is_rolled_out(sto
     assert any(each.path == "kubernetesVersion" for each in change.values)
 
 
+def test_the_plan_of_a_rollout_that_is_unfinished_names_what_all_masters_ran_and_what_comes(
+    store: MemoryStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stopped_at(store, 2, NEW)
+    former, wanted = former_of(store), NEW.master
+
+    show_plan(planned_change(store, NEW), former, wanted, "text", dry_run=True)
+    shown = capsys.readouterr().out
+
+    assert shown.startswith(f"{CLUSTER}: revision 1 would change to 4\n"), "2 is the first stage"
+    assert "no way back: etcd main 3.5 -> 3.6" in shown
+    assert "revision 2 is stopped: all masters ran 1 last, so this is all that differs from 1" in shown
+
+
 def test_a_return_to_the_spec_of_before_names_what_restarts_where_the_new_one_is(store: MemoryStore) -> None:
     stopped_at(store, 2, Version("3.5.27", "1.33.2"))
 
@@ -284,6 +298,12 @@ def test_a_member_that_does_not_answer_is_not_taken_for_one_that_runs_the_new_ve
         compare(2, etcd, {})
     with pytest.raises(Refused, match="not its version of etcd"):
         compare(2, etcd, {names[0]: status("3.5.26")})
+
+
+def test_a_wrong_image_of_etcd_can_be_corrected_by_the_next_change() -> None:
+    """So only programs that stay are checked before the next stage begins."""
+    assert same_programs(OLD.master, Version("3.5.26", "1.34.1").master) == list(OLD.master.etcd)
+    assert same_programs(OLD.master, NEW.master) == []
 
 
 def test_the_oldest_api_server_is_that_of_the_masters_and_not_of_the_record(store: MemoryStore) -> None:
