@@ -7,7 +7,7 @@ version, and an older program refuses its data.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -61,6 +61,15 @@ def may_run(wanted: EtcdCluster, agreed: str) -> bool:
     """Whether these programs can serve data whose cluster has agreed on a version; True if one is not known."""
     version = version_of(wanted)
     return not agreed or not version or _series(agreed) <= _series(version)
+
+
+def in_use(agreed: str, members: Iterable[str]) -> str:
+    """The oldest version that holds for an etcd cluster whose members run these; "" if none of them is known.
+
+    Members that all run a newer version than they have agreed on agree on it within seconds: there is no way back then.
+    """
+    known = [each for each in members if parse(each)]
+    return max(agreed, min(known, key=_parsed), key=_series) if agreed and known else ""
 
 
 def rehearsed(old: EtcdCluster, new: EtcdCluster, agreed: str) -> tuple[str, ...]:

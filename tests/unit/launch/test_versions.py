@@ -15,7 +15,17 @@ from builders.examples import examples
 from protokube.launch.change import restarts
 from protokube.launch.derive import from_config, master_kubelets
 from protokube.launch.machine import MasterConfig
-from protokube.launch.versions import StillOld, lowered, may_run, one_way, raised, rehearsed, stages, steps_refused
+from protokube.launch.versions import (
+    StillOld,
+    in_use,
+    lowered,
+    may_run,
+    one_way,
+    raised,
+    rehearsed,
+    stages,
+    steps_refused,
+)
 from protokube.manifests.component import ComponentPod
 
 
@@ -119,6 +129,14 @@ def test_a_return_to_an_etcd_of_unknown_version_is_refused() -> None:
     assert messages(unknown, new) == []
     assert len(messages(unknown, a_master("3.5.26"), StillOld(etcd={"main": "3.6.0", "events": "3.6.0"}))) == 2
     assert messages(unknown, unknown) == []
+
+
+def test_members_that_all_run_the_new_version_have_no_way_back_though_they_agree_on_it_only_in_a_moment() -> None:
+    """An `undo` right after an upgrade was accepted, and its members then found data that they could not read."""
+    assert in_use("3.5.0", ["3.6.8", "3.6.8", "3.6.8"]) == "3.6.8"
+    assert in_use("3.5.0", ["3.6.8", "3.5.26", "3.6.8"]) == "3.5.0"
+    assert in_use("3.6.0", ["3.6.8", "3.6.8"]) == "3.6.0"
+    assert in_use("3.5.0", []) == in_use("", ["3.5.26"]) == "", "nobody says what is in use: no way back"
 
 
 def test_the_old_program_is_not_rehearsed_with_data_that_its_members_have_raised() -> None:

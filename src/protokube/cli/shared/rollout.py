@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 EVERY = 0.25
 """Seconds between two reads of the record."""
 ANNOUNCE_EVERY = 5.0
+SURVEY = 2.0
 
 
 def groups_of(wanted: MasterConfig) -> list[str]:
@@ -49,7 +50,7 @@ def still_old(paths: Paths, store: Store, record: Rollout, present: MasterConfig
     Only etcd clusters whose programs would go back are asked; one that does not answer has no way back.
     """
     from protokube.launch.rollout import State
-    from protokube.launch.versions import StillOld, lowered
+    from protokube.launch.versions import StillOld, in_use, lowered
     from protokube.local import bringup
     from protokube.local.view.look import look
     from protokube.providers.clients.local import LocalClient
@@ -59,7 +60,8 @@ def still_old(paths: Paths, store: Store, record: Rollout, present: MasterConfig
         with suppress(TryLater, Refused):
             client = bringup.etcd_client(paths, bringup.endpoints(LocalClient(paths.admin_socket, patience=5), etcd))
             try:
-                agreed[etcd.key] = client.cluster_version()
+                versions = [each.version for each in client.survey(SURVEY).values()]
+                agreed[etcd.key] = in_use(client.cluster_version(), versions)
             finally:
                 client.close()
     if record.state is State.DONE or not present.components:
