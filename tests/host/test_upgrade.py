@@ -24,6 +24,7 @@ from protokube.binaries.etcd import ETCD
 from protokube.launch import revisions
 from protokube.launch.rollout import Failure, Rollout, State
 from protokube.local.drill.writer import as_found, lost
+from protokube.store import layout
 from protokube.store.open import open_store
 
 NEWER = "trixie"
@@ -71,6 +72,11 @@ def versions(cluster: RealCluster) -> list[str]:
     return sorted(each.version for each in cluster.client().survey(5).values())
 
 
+def spec_in_store(cluster: RealCluster) -> bytes:
+    store = open_store(f"file://{cluster.paths.store}")
+    return store.read(layout.config(cluster.name)).data
+
+
 def backups(cluster: RealCluster) -> list[Path]:
     return sorted((cluster.paths.store / cluster.name / "backups").rglob("*.db"))
 
@@ -93,7 +99,7 @@ def test_an_etcd_that_does_not_read_a_copy_of_the_data_is_found_out_before_any_m
     )
     broken.write_text(program)
     broken.chmod(0o755)
-    before = record(cluster)
+    before, written = record(cluster), spec_in_store(cluster)
 
     ran = up(cluster, tmp_path)
 
@@ -101,6 +107,7 @@ def test_an_etcd_that_does_not_read_a_copy_of_the_data_is_found_out_before_any_m
     assert "rehearsal failed, and nothing was changed" in ran.err
     assert "cannot read the data" in ran.err
     assert record(cluster) == before
+    assert spec_in_store(cluster) == written
     assert backups(cluster) == []
     assert {each.partition(".")[2].partition(".")[0] for each in versions(cluster)} == {"4"}
 
@@ -110,18 +117,20 @@ def test_members_are_upgraded_one_after_the_other_and_no_write_is_lost_though_co
 ) -> None:
     command = [*COMMAND, *words_of(cluster, newer)]
     env = environment(PROTOKUBE_STATE=str(cluster.state), **{ETCD.chosen: str(newer)})
-    with cluster.writing() as writer, subprocess.Popen(command, env=env, stderr=subprocess.DEVNULL) as typed:
+    with cluster.writing() as writer, subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True) as typed:
         turn = until(lambda: record(cluster).turn, "the first master takes its turn", every=0.02)
         typed.send_signal(signal.SIGKILL)
         os.kill(cluster.agent_of(turn.name), signal.SIGKILL)
         until(lambda: len(set(versions(cluster))) == 2, "two versions run side by side")
         cluster.admin.call("kill_host", host=cluster.host_of("c"))
-        typed.wait()
+        _, first = typed.communicate()
         ran = up(cluster, newer)
         log = writer.stop()
 
     assert ran.code == 0, ran.err
-    assert "restored and started with 3.4." in ran.err
+    assert "restored and started with 3.4." in first
+    assert "the snapshot of revision 2, which is being rolled out" in ran.err, "none of data that is half new"
+    assert len(backups(cluster)) == 1
     assert lost(log, as_found(cluster.client().read(log.prefix))) == ()
     assert set(versions(cluster)) == {ETCD.version(newer / "etcd")}
     assert record(cluster).state is State.DONE
@@ -134,10 +143,32 @@ def test_after_that_nobody_returns_to_the_old_version(cluster: RealCluster) -> N
     undone = cluster.run("rollout", "undo", "--to", "1", "--cluster", cluster.name)
     typed = up(cluster, Path(etcd_binary("3.4")).parent)
 
-    assert (undone.code, typed.code) == (4, 4)
-    assert "its data is that of 3.5.0, which 3.4 cannot read" in undone.err
-    assert "which is newer" in typed.err
+    assert (undone.code, typed.code) == (4, 2)
+    for answer in (undone, typed):
+        assert "its data is that of 3.5.0, which 3.4 cannot read" in answer.err
     assert record(cluster).wanted == 2
+
+
+def test_a_rollout_that_stopped_after_all_members_were_raised_goes_on_without_the_old_program(
+    cluster: RealCluster, newer: Path
+) -> None:
+    """As if the command had been killed between the last member's restart and the end of the rollout."""
+    store = open_store(f"file://{cluster.paths.store}")
+    failure = Failure(machine="i-1", name="master-a", revision=2, text="the API server does not answer")
+    revisions.change_rollout(
+        store, cluster.name, lambda known: replace(known, before=1, state=State.STOPPED, failure=failure)
+    )
+
+    undone = cluster.run("rollout", "undo", "--cluster", cluster.name)
+    ran = up(cluster, newer)
+
+    assert undone.code == 4
+    assert "its data is that of 3.5.0, which 3.4 cannot read" in undone.err
+    assert ran.code == 0, ran.err
+    assert "its members have agreed on 3.5.0 already" in ran.err
+    assert "all masters ran 1 last" in ran.err
+    assert record(cluster).state is State.DONE
+    assert len(backups(cluster)) == 1
 
 
 def test_a_replaced_host_starts_with_the_new_version(cluster: RealCluster, newer: Path) -> None:

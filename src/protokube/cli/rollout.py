@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -22,10 +21,10 @@ from protokube.cli.shared.cluster_view import (
     stored_cluster,
 )
 from protokube.cli.shared.options import output_option
-from protokube.errors import ExitCode, InvalidRequest, Refused, TryLater
+from protokube.errors import ExitCode, InvalidRequest, InvalidSpec, Refused, TryLater
 
 if TYPE_CHECKING:
-    from protokube.launch.machine import MasterConfig
+    from protokube.config.complete import Config
     from protokube.launch.revisions import Revision
     from protokube.launch.rollout import Rollout
     from protokube.local.base.paths import Paths
@@ -140,23 +139,27 @@ def undo(cluster: str | None, number: int | None, dry_run: bool, yes: bool, time
     Its configuration becomes a new revision, which is rolled out as any other. What differs is shown first.
     """
     from protokube.cli.render.change import render_change
-    from protokube.cli.shared.completing import complete_revision
+    from protokube.cli.shared.completing import known_configuration, matching_text
     from protokube.cli.shared.progress import Progress
-    from protokube.cli.shared.rollout import author, confirm, follow_local, groups_of, still_old
+    from protokube.cli.shared.rollout import confirm, groups_of, still_old
+    from protokube.cli.shared.upgrade import Planned, Target, deliver
     from protokube.launch.plan import plan
-    from protokube.launch.revisions import create_revision, numbers, put_in_force, read_revision
-    from protokube.launch.versions import stages
-    from protokube.store.configuration import put_config
+    from protokube.launch.revisions import numbers, read_revision, with_versions
+    from protokube.providers import catalog
+    from protokube.providers.clients.local import LocalClient
 
     paths = find_cluster(cluster)
     store = _store(paths)
     record = _record(store, paths.cluster)
     target = earlier(store, paths.cluster, record, number)
-    present = read_revision(store, paths.cluster, record.wanted)
-    was, now = complete_revision(present), complete_revision(target)
-    base = read_revision(store, paths.cluster, record.at_boot())
-    still = still_old(paths, record, base, present.master, target.master)
-    change = plan(was, now, present.master, target.master, groups_of(target.master), still)
+    present, base = (read_revision(store, paths.cluster, each) for each in (record.wanted, record.at_boot()))
+    wanted, spec = with_versions(target), matching_text(target.spec, target.etcd, target.kubernetes)
+    now = completed_again(replace(target, spec=spec))
+    still = still_old(paths, store, record, with_versions(present), wanted)
+    change = plan(
+        known_configuration(present) or now, now, with_versions(base), wanted, groups_of(wanted), still,
+        with_versions(present),
+    )  # fmt: skip
     if change.refused:
         raise Refused(f"revision {target.number} cannot be returned to", saw="; ".join(map(str, change.refused)))
     width, following = shutil.get_terminal_size().columns, max(numbers(store, paths.cluster)) + 1
@@ -164,27 +167,24 @@ def undo(cluster: str | None, number: int | None, dry_run: bool, yes: bool, time
     if dry_run:
         return
     confirm(change, paths.cluster, yes=yes)
-    put_config(store, now, [(target.source, target.spec)])
-    progress = Progress()
-    for stage in stages(base.master, target.master):
-        made = create_revision(store, paths.cluster, partial(_again, target, stage, author()))
-        put_in_force(store, paths.cluster, made, running=True)
-        with progress.step(f"revision {made.number}, {made.note}") as step:
-            follow_local(progress, paths, store, made, timeout)
-            step.text = f"all masters run revision {made.number}, which is {made.note}"
+    admin = LocalClient(paths.admin_socket, patience=catalog.OPERATOR_PATIENCE)
+    planned = Planned(record=record, revision=present, base=base)
+    texts = [(target.source or f"revision {target.number}", spec)]
+    goal = Target(config=now, wanted=wanted, texts=texts, source=target.source, note=f"as revision {target.number}")
+    deliver(Progress(), paths, store, admin, planned, goal, timeout)
 
 
-def _again(target: Revision, stage: MasterConfig, by: str, number: int) -> Revision:
-    """The revision for one stage of the way back; the last stage is as the target."""
-    from protokube.launch.revisions import digest_of
+def completed_again(target: Revision) -> Config:
+    from protokube.cli.shared.completing import complete_revision
 
-    digest = digest_of(stage)
-    note = f"as revision {target.number}" if digest == target.digest else f"on the way to {target.number}"
-    return replace(
-        target, number=number, author=by, at=time.time(), master=replace(stage, revision=number), digest=digest,
-        note=note, kubernetes=stage.kubernetes or target.kubernetes,
-        etcd=stage.etcd[0].version or target.etcd, snapshots={},
-    )  # fmt: skip
+    try:
+        return complete_revision(target)
+    except InvalidSpec as why:  # the old text with another etcd, for one stage of an upgrade
+        raise Refused(
+            f"revision {target.number} cannot be returned to: its spec does not go with etcd {target.etcd}",
+            saw="; ".join(each.message for each in why.problems),
+            hint=f"correct the spec for etcd {target.etcd}, and run `up` with it",
+        ) from why
 
 
 def earlier(store: Store, cluster: str, record: Rollout, number: int | None) -> Revision:

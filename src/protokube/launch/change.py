@@ -6,7 +6,7 @@ different flag is, its component restarts. Agents use this too, so it imports no
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -15,6 +15,7 @@ from protokube.launch.machine import EtcdCluster, MasterConfig, Member
 from protokube.manifests.component import ComponentPod, reads
 
 KUBELET, KUBE_PROXY, API_SERVER = "kubelet", "kube-proxy", "kube-apiserver"
+ETCD = "etcd "
 ETCD_ORDER = ("main", "events")
 ORDER = (API_SERVER, "kube-controller-manager", "kube-scheduler", KUBE_PROXY, "dns-controller")
 
@@ -31,10 +32,18 @@ def restarts(before: MasterConfig, after: MasterConfig) -> tuple[str, ...]:
     components = [
         name for name in names if everything or _component_start(before, name) != _component_start(after, name)
     ]
+    kubelet = [KUBELET] if _kubelet_start(before) != _kubelet_start(after) else []
+    return in_order({*(f"{ETCD}{key}" for key in etcd), *components, *kubelet})
+
+
+def in_order(names: Collection[str]) -> tuple[str, ...]:
+    """Names of what restarts, in the order of `restarts`."""
+    etcd = [each.removeprefix(ETCD) for each in names if each.startswith(ETCD)]
+    components = [each for each in names if not each.startswith(ETCD) and each != KUBELET]
     return (
-        *(f"etcd {key}" for key in sorted(etcd, key=lambda key: _place(key, ETCD_ORDER))),
+        *(f"{ETCD}{key}" for key in sorted(etcd, key=lambda key: _place(key, ETCD_ORDER))),
         *sorted(components, key=lambda name: _place(name, ORDER)),
-        *([KUBELET] if _kubelet_start(before) != _kubelet_start(after) else []),
+        *([KUBELET] if KUBELET in names else []),
     )
 
 

@@ -13,7 +13,7 @@ from protokube.config.complete import Config
 from protokube.config.diff import Difference, differences
 from protokube.config.fixed import refusals
 from protokube.errors import Problem
-from protokube.launch.change import API_SERVER, fixed_values, restarts
+from protokube.launch.change import API_SERVER, fixed_values, in_order, restarts
 from protokube.launch.changed import changed_values, derived, related
 from protokube.launch.machine import MasterConfig
 from protokube.launch.versions import StillOld, one_way, stages, steps_refused
@@ -63,21 +63,25 @@ def plan(
     after: MasterConfig,
     masters: Sequence[str],
     still: StillOld | None = None,
+    present: MasterConfig | None = None,
 ) -> ChangePlan:
     """Compare two configurations, and what masters get of them; `masters` in the order of their restarts.
 
-    `still`: old versions that are in use yet, to which there is a way back.
+    `still`: old versions that are in use yet, to which there is a way back. `present`: what is in force if that is not
+    `before`, the last one that all masters ran. Some masters run the one, some the other: all of them must be able to
+    take this step, and whatever restarts on any of them is named.
     """
+    present = present or before
     found = list(differences(old, new))
     values, completed = changed_values(old, new, found)
     following = completed | derived(old, new, [each.path for each in values])
     return ChangePlan(
         values=tuple(sorted(values, key=lambda each: each.path in following)),
-        refused=(*_refused(old, new, before, after, found), *_refused_versions(new, before, after, still)),
-        restarts=restarts(before, after),
+        refused=(*_refused(old, new, before, after, found), *_refused_versions(new, before, present, after, still)),
+        restarts=in_order({*restarts(before, after), *restarts(present, after)}),
         masters=tuple(masters),
         following=following,
-        one_way=one_way(before, after),
+        one_way=tuple(dict.fromkeys((*one_way(before, after), *one_way(present, after)))),
         stages=tuple(restarts(*pair) for pair in pairwise((before, *stages(before, after)))),
     )
 
@@ -118,9 +122,13 @@ def _refused(
 
 
 def _refused_versions(
-    new: Config, before: MasterConfig, after: MasterConfig, still: StillOld | None
+    new: Config, before: MasterConfig, present: MasterConfig, after: MasterConfig, still: StillOld | None
 ) -> Iterator[Problem]:
+    found = {each.path: each for each in steps_refused(present, after, still)}
     for each in steps_refused(before, after, still):
+        hint = "not all masters run the revision in force yet: run `up` with its spec first"
+        found.setdefault(each.path, replace(each, hint=f"{hint}; {each.hint}" if each.hint else hint))
+    for each in found.values():
         yield replace(each, where=new.ledger.where(each.path))
 
 

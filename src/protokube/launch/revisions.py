@@ -54,6 +54,13 @@ def digest_of(master: MasterConfig) -> str:
     return hashlib.sha256(json.dumps(tree, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
+def with_versions(revision: Revision) -> MasterConfig:
+    """What masters are given, with the versions that only the revision has: an older protokube wrote them there."""
+    etcd = tuple(replace(each, version=each.version or revision.etcd) for each in revision.master.etcd)
+    kubernetes = revision.master.kubernetes or (revision.kubernetes if revision.master.components else "")
+    return replace(revision.master, etcd=etcd, kubernetes=kubernetes)
+
+
 def encode_revision(revision: Revision) -> bytes:
     fields = {name: getattr(revision, name) for name in Revision.__slots__ if name != "master"}
     # keys keep their order: another order would rewrite manifests whose content is the same
@@ -140,11 +147,13 @@ def create_revision(store: Store, cluster: str, make: Callable[[int], Revision])
 
 
 def put_in_force(
-    store: Store, cluster: str, revision: Revision, *, running: bool, at: float | None = None, by: str = ""
-) -> Rollout:
+    store: Store, cluster: str, revision: Revision, *, running: bool, at: float | None = None, by: str = "",
+    planned_on: Rollout | None = None,
+) -> Rollout:  # fmt: skip
     """Roll this revision out; without masters that run (`running`), it is simply the one that new machines take.
 
     `at` and `by`: when and by whom, if not at its creation: one that stopped may be put in force again.
+    `planned_on`: the record for which it was planned; Refused if another one holds by now.
     """
     at, by = revision.at if at is None else at, by or revision.author
     for _ in range(ATTEMPTS):
@@ -153,15 +162,28 @@ def put_in_force(
                 first = Rollout(wanted=revision.number, state=State.DONE)
                 text = f"revision {revision.number} put in force by {by}"
                 store.create(layout.rollout(cluster), encode(first.noted(at, "", text)))
-            return change_rollout(store, cluster, lambda known: _put(known, revision.number, at, by, running=running))
+            return change_rollout(
+                store, cluster, lambda known: _put(known, revision.number, at, by, planned_on, running=running)
+            )
         except (AlreadyThere, Changed, Unsure):  # somebody was faster, or an answer was lost: read again
             continue
     raise TryLater(f"the rollout record of {cluster} is being changed by others", hint="run it again")
 
 
-def _put(known: Rollout, number: int, at: float, by: str, *, running: bool) -> Rollout:
+def _put(
+    known: Rollout, number: int, at: float, by: str, planned_on: Rollout | None, *, running: bool
+) -> Rollout:  # fmt: skip
     if known.wanted == number and known.state is not State.STOPPED:
         return known  # put in force before, by a command whose answer was lost
+    if planned_on and (known.wanted, known.state, known.before) != (
+        planned_on.wanted, planned_on.state, planned_on.before
+    ):  # fmt: skip
+        raise Refused(
+            "the cluster changed while this command ran: its plan does not hold any more",
+            saw=f"planned on revision {planned_on.wanted} ({planned_on.state.value}), "
+            f"now {known.wanted} ({known.state.value})",
+            hint="run it again, which plans anew; `protokube rollout status` shows what goes on",
+        )
     begun = known.begun(number, at, by)
     return begun if running else replace(begun, state=State.DONE)
 
@@ -170,12 +192,6 @@ def in_force(store: Store, cluster: str) -> tuple[Rollout, Revision] | None:
     """The record and the revision that it names; None before the first one."""
     record = read_rollout(store, cluster)
     return (record, read_revision(store, cluster, record.wanted)) if record else None
-
-
-def running_revision(store: Store, cluster: str) -> Revision | None:
-    """The last revision that all masters ran: the one in force, or the one before if that is not everywhere."""
-    record = read_rollout(store, cluster)
-    return None if record is None else read_revision(store, cluster, record.at_boot())
 
 
 def by_number(store: Store, cluster: str) -> Mapping[int, Revision]:

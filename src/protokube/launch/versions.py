@@ -7,12 +7,12 @@ version, and an older program refuses its data.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from protokube.errors import Problem
-from protokube.launch.change import KUBE_PROXY
+from protokube.launch.change import API_SERVER, KUBE_PROXY
 from protokube.launch.machine import EtcdCluster, MasterConfig
 from protokube.spec.version import Version, parse
 
@@ -39,27 +39,56 @@ def steps_refused(before: MasterConfig, after: MasterConfig, still: StillOld | N
     still = still or StillOld()
     for old in before.etcd:
         new = after.etcd_cluster(old.key)
-        if new and old.version and new.version:
+        if new and (old.pod.image, old.version) != (new.pod.image, new.version):
             yield from _etcd(old, new, still.etcd.get(old.key, ""))
-    if before.kubernetes and after.kubernetes:
+    if kubernetes_of(before) and kubernetes_of(after):
         yield from _kubernetes(before, after, still.kubernetes)
 
 
 def lowered(before: MasterConfig, after: MasterConfig) -> tuple[str, ...]:
     """The etcd clusters whose programs would go back by a minor version."""
     pairs = [(old, after.etcd_cluster(old.key)) for old in before.etcd]
-    return tuple(old.key for old, new in pairs if new and _series(new.version) < _series(old.version))
+    return tuple(old.key for old, new in pairs if new and _series(version_of(new)) < _series(version_of(old)))
 
 
 def raised(before: MasterConfig, after: MasterConfig) -> tuple[str, ...]:
     """The etcd clusters whose programs get another version, upwards."""
     pairs = [(old, after.etcd_cluster(old.key)) for old in before.etcd]
-    return tuple(old.key for old, new in pairs if new and _parsed(old.version) < _parsed(new.version))
+    return tuple(old.key for old, new in pairs if new and _parsed(version_of(old)) < _parsed(version_of(new)))
 
 
 def may_run(wanted: EtcdCluster, agreed: str) -> bool:
     """Whether these programs can serve data whose cluster has agreed on a version; True if one is not known."""
-    return not agreed or not wanted.version or _series(agreed) <= _series(wanted.version)
+    version = version_of(wanted)
+    return not agreed or not version or _series(agreed) <= _series(version)
+
+
+def in_use(agreed: str, members: Iterable[str]) -> str:
+    """The oldest version that holds for an etcd cluster whose members run these; "" if none of them is known.
+
+    Members that all run a newer version than they have agreed on agree on it within seconds: there is no way back then.
+    """
+    known = [each for each in members if parse(each)]
+    return max(agreed, min(known, key=_parsed), key=_series) if agreed and known else ""
+
+
+def rehearsed(old: EtcdCluster, new: EtcdCluster, agreed: str) -> tuple[str, ...]:
+    """The images whose programs start a copy of the data before members run the new one.
+
+    The old one proves that the copy is a way back. There is none once the members have agreed on a newer version.
+    """
+    return tuple(each.pod.image for each in (old, new) if may_run(each, agreed))
+
+
+def version_of(etcd: EtcdCluster) -> str:
+    """Configurations of an older protokube lack the version; the tag of the image has it then. Empty if it does not."""
+    return etcd.version or _tag(etcd.pod.image)
+
+
+def kubernetes_of(wanted: MasterConfig) -> str:
+    """The same for Kubernetes."""
+    images = [each.image for each in wanted.components if each.name == API_SERVER]
+    return wanted.kubernetes or next(map(_tag, images), "")
 
 
 def one_way(before: MasterConfig, after: MasterConfig) -> tuple[str, ...]:
@@ -67,11 +96,13 @@ def one_way(before: MasterConfig, after: MasterConfig) -> tuple[str, ...]:
     found = []
     for old in before.etcd:
         new = after.etcd_cluster(old.key)
-        if new and old.version and _series(old.version) < _series(new.version):
-            words = f"etcd {old.key} {_short(old.version)} -> {_short(new.version)}"
-            found.append(f"{words}: once all members run it, {_short(old.version)} cannot read the data any more")
-    if before.kubernetes and _series(before.kubernetes) < _series(after.kubernetes):
-        words = f"Kubernetes {_short(before.kubernetes)} -> {_short(after.kubernetes)}"
+        was, now = version_of(old), version_of(new) if new else ""
+        if was and _series(was) < _series(now):
+            words = f"etcd {old.key} {_short(was)} -> {_short(now)}"
+            found.append(f"{words}: once all members run it, {_short(was)} cannot read the data any more")
+    was, now = kubernetes_of(before), kubernetes_of(after)
+    if was and _series(was) < _series(now):
+        words = f"Kubernetes {_short(was)} -> {_short(now)}"
         found.append(
             f"{words}: once all API servers run it, objects may be stored in forms that the old one cannot read"
         )
@@ -86,10 +117,11 @@ def stages(before: MasterConfig, after: MasterConfig) -> tuple[MasterConfig, ...
     """
     before = replace(before, revision=after.revision, addons=after.addons)  # no part of what masters run
     found = [after]
-    if before.kubernetes and before.kubelets and before.kubernetes != after.kubernetes:
-        up = _parsed(before.kubernetes) < _parsed(after.kubernetes)  # without kubelets there is nothing to wait for
+    was, now = kubernetes_of(before), kubernetes_of(after)
+    if was and before.kubelets and was != now:  # without kubelets there is nothing to wait for
+        up = _parsed(was) < _parsed(now)
         found.insert(0, _with_nodes_of(after, before) if up else _with_nodes_of(before, after))
-    if any(_version_of(before, each.key) not in ("", each.version) for each in after.etcd):
+    if any(_version_in(before, each.key) not in ("", version_of(each)) for each in after.etcd):
         found.insert(0, replace(before, etcd=after.etcd))
         found[1:-1] = [replace(each, etcd=after.etcd) for each in found[1:-1]]
     steps = [before, *found]
@@ -107,22 +139,34 @@ def _with_nodes_of(one: MasterConfig, other: MasterConfig) -> MasterConfig:
     )
 
 
-def _version_of(wanted: MasterConfig, key: str) -> str:
+def _version_in(wanted: MasterConfig, key: str) -> str:
     found = wanted.etcd_cluster(key)
-    return found.version if found else ""
+    return version_of(found) if found else ""
+
+
+def _tag(image: str) -> str:
+    """Without the number of the build that follows it: `3.5.26-0`."""
+    version = parse(image.rpartition(":")[2])
+    return str(version._replace(suffix="")) if version else ""
 
 
 def _etcd(old: EtcdCluster, new: EtcdCluster, agreed: str) -> Iterator[Problem]:
     path = f"etcdClusters.{old.key}.version"
-    was, now = _parsed(old.version), _parsed(new.version)
-    step = f"cannot go from {old.version} to {new.version}"
-    if was == now:
+    before, after = version_of(old), version_of(new)
+    was, now = _parsed(before), _parsed(after)
+    step = f"cannot go from {before or 'an unknown version'} to {after or 'an unknown version'}"
+    same_unknown = not after and old.pod.image == new.pod.image
+    if was == now or same_unknown or (not before and may_run(new, agreed)):
+        return
+    if not after:
+        message = f"{step}: {new.pod.image} may be older than {agreed or before}, and cannot read its data then"
+        yield Problem(path=path, message=message, hint=f"keep the version, or name that of {new.pod.image} in the spec")
         return
     if old.pod.image == new.pod.image:
         message = f"{step}: the image, which decides what runs, stays {old.pod.image}"
         yield Problem(path=path, message=message, hint=f"change etcdClusters.{old.key}.image too, or remove it")
     if now.series < was.series and not (agreed and may_run(new, agreed)):
-        message = f"{step}: its data is that of {agreed or old.version}, which {now.short} cannot read"
+        message = f"{step}: its data is that of {agreed or before}, which {now.short} cannot read"
         yield Problem(path=path, message=message, hint="keep the version; an older one needs a new cluster")
     elif now.series > _next(was):
         first = _next(was)
@@ -134,7 +178,7 @@ def _etcd(old: EtcdCluster, new: EtcdCluster, agreed: str) -> Iterator[Problem]:
 
 
 def _kubernetes(before: MasterConfig, after: MasterConfig, oldest: str) -> Iterator[Problem]:
-    was, now = _parsed(before.kubernetes), _parsed(after.kubernetes)
+    was, now = _parsed(kubernetes_of(before)), _parsed(kubernetes_of(after))
     step = f"cannot go from {was} to {now}"
     if was == now:
         return

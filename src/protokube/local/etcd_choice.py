@@ -1,6 +1,7 @@
 """Choose the etcd version of a local cluster: the one in its configuration, or a suitable one on this machine.
 
 An existing cluster keeps its minor version: an older one may not read its data, and a newer one prevents a downgrade.
+Which older version a user may choose is decided with the plan (`launch.versions`), which knows what the members run.
 A version that is too old for its Kubernetes is used only if the user names it. etcd 3.5.0 to 3.5.2 are never used: they
 lose data when they are killed, and a local cloud kills them on purpose.
 """
@@ -44,6 +45,8 @@ class Needs:
     """The version that an existing cluster was created with; empty for a new cluster."""
     kubernetes: str = ""
     """The version of Kubernetes; empty for a cluster without Kubernetes."""
+    planned: bool = False
+    """Whether the step from `made_with` to an older version that the user names is planned later, and refused there."""
 
     @property
     def named(self) -> str:
@@ -59,7 +62,10 @@ def why_not(version: str, needs: Needs) -> str:
     if needs.spec_version or not (needs.made_with or needs.kubernetes):
         return ""
     if needs.made_with:
-        same = found.series == _parsed(needs.made_with).series
+        before = _parsed(needs.made_with)
+        if found < before:  # only a person chooses an older one
+            return f"and the cluster was made with {needs.made_with}, which is newer"
+        same = found.series == before.series
         return "" if same else f"and the cluster was made with {needs.made_with}"
     kubernetes, named = _parsed(needs.kubernetes), _parsed(needs.named)
     if found.series > named.series:
@@ -78,7 +84,7 @@ def why_not_chosen(version: str, needs: Needs) -> str:
         return ""
     before = _parsed(needs.made_with)
     if found < before:
-        return f"and the cluster was made with {needs.made_with}, which is newer"
+        return "" if needs.planned else f"and the cluster was made with {needs.made_with}, which is newer"
     if (found.major, found.minor) not in ((before.major, before.minor), (before.major, before.minor + 1)):
         return f"and the cluster was made with {needs.made_with}: etcd goes up one minor version at a time"
     return ""

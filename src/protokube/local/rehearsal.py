@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import IO
 
 from protokube.errors import ProtokubeError, Refused
 from protokube.etcd import Status
@@ -26,13 +27,23 @@ LINES = 3
 def main() -> None:
     data, *programs = sys.argv[1:]
     syscalls.die_with_parent()
-    syscalls.unshare(syscalls.CLONE_NEWNET)
-    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)  # noqa: S607
     try:
+        _leave_network()
         found = [_run(Path(program), Path(data)) for program in programs]
     except ProtokubeError as why:
-        sys.exit(f"{why.message}: {why.saw}")
+        sys.exit(f"{why.message}: {why.saw}" if why.saw else why.message)
     sys.stdout.write(json.dumps([{"version": each.version, "revision": each.revision} for each in found]))
+
+
+def _leave_network() -> None:
+    """A network namespace with a loopback interface alone."""
+    try:
+        syscalls.unshare(syscalls.CLONE_NEWNET)
+        ran = subprocess.run(["ip", "link", "set", "lo", "up"], capture_output=True, text=True)  # noqa: S607
+    except OSError as why:
+        raise Refused("no network namespace can be made for the copy", saw=str(why)) from why
+    if ran.returncode:
+        raise Refused("the loopback interface of the copy's network does not come up", saw=ran.stderr.strip())
 
 
 def _run(program: Path, data: Path) -> Status:
@@ -41,7 +52,7 @@ def _run(program: Path, data: Path) -> Status:
         "setpriv", "--pdeathsig=KILL", str(program), f"--name={NAME}", f"--data-dir={data}",
         f"--listen-client-urls={CLIENT}", f"--advertise-client-urls={CLIENT}", f"--listen-peer-urls={PEER}",
     ]  # fmt: skip
-    with log.open("wb") as output, subprocess.Popen(command, stdout=output, stderr=output) as etcd:  # noqa: S603
+    with log.open("wb") as output, _started(command, output) as etcd:
         client = GatewayEtcd({NAME: CLIENT})
         try:
             return _answer(client, etcd, program, log)
@@ -52,6 +63,13 @@ def _run(program: Path, data: Path) -> Status:
                 etcd.wait(SECONDS_TO_STOP)
             except subprocess.TimeoutExpired:
                 etcd.kill()
+
+
+def _started(command: list[str], output: IO[bytes]) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(command, stdout=output, stderr=output)  # noqa: S603
+    except OSError as why:
+        raise Refused(f"{command[0]} cannot be started", saw=str(why)) from why
 
 
 def _answer(client: GatewayEtcd, etcd: subprocess.Popen[bytes], program: Path, log: Path) -> Status:

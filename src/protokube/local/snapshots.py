@@ -1,7 +1,8 @@
 """Before other programs serve etcd's data: a snapshot in the store, and a rehearsal on a copy restored from it.
 
 The rehearsal starts the old program first, which proves that the snapshot is a way back, and then the new one, which
-proves that it reads this data. Only then may the members of the cluster be restarted.
+proves that it reads this data. Only then may the members of the cluster be restarted. Both start as a single member
+with etcd's own defaults: the settings and certificates of the cluster are not rehearsed.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,9 +43,9 @@ class Snapshot:
 
 
 def protect(
-    store: Store, paths: Paths, key: str, *, urls: Mapping[str, str], old: str, new: str, etcdctl: Path
+    store: Store, paths: Paths, key: str, *, urls: Mapping[str, str], images: Sequence[str], etcdctl: Path
 ) -> Snapshot:
-    """Take, rehearse and store a snapshot of one etcd cluster; `old` and `new` are the images of its programs.
+    """Take, rehearse and store a snapshot of one etcd cluster; `images` are those of its programs, in their order.
 
     Refused if any step fails: nothing was changed then.
     """
@@ -52,8 +53,8 @@ def protect(
     with tempfile.TemporaryDirectory(prefix=".snapshot-", dir=paths.root) as folder:
         file, data = Path(folder, "snapshot.db"), Path(folder, "data")
         _take(paths, urls, etcdctl, file)
-        _call("restore", [*_restorer(paths, old, new), str(file), f"--data-dir={data}"])
-        answers = _rehearse(data, [_program(paths, image, "etcd") for image in (old, new)])
+        _call("restore", [*_restorer(paths, images), str(file), f"--data-dir={data}"])
+        answers = _rehearse(data, [_program(paths, image, "etcd") for image in images])
         revision = min(each["revision"] for each in answers)
         if revision < least:
             raise Refused(
@@ -91,9 +92,9 @@ def _take(paths: Paths, urls: Mapping[str, str], etcdctl: Path, file: Path) -> N
     raise TryLater("no member of etcd gives a snapshot", saw="; ".join(failures), hint="protokube status")
 
 
-def _restorer(paths: Paths, old: str, new: str) -> list[str]:
-    """The tool that belongs to the old program if it can restore, else that of the new one. etcdctl can until 3.5."""
-    for image in (old, new):
+def _restorer(paths: Paths, images: Sequence[str]) -> list[str]:
+    """The tool of the first program whose tool can restore. etcdctl can until 3.5."""
+    for image in images:
         for tool in ("etcdutl", "etcdctl"):
             found = programs.find(paths.programs, image, tool)
             if found and not _fails([str(found), "snapshot", "restore", "--help"]):

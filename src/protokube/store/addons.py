@@ -23,10 +23,16 @@ def place(cluster: str, of: str) -> str:
 
 def put_addons(store: Store, cluster: str, addons: tuple[Addon, ...]) -> str:
     """Store the add-ons and make them the current set; returns their digest."""
+    of = keep_addons(store, cluster, addons)
+    name_current(store, cluster, of)  # last: the current set must exist
+    return of
+
+
+def keep_addons(store: Store, cluster: str, addons: tuple[Addon, ...]) -> str:
+    """Store a set that is not the current one yet; returns its digest."""
     of = digest(addons)
     with contextlib.suppress(AlreadyThere):
         store.create(place(cluster, of), encode(addons))
-    _name_current(store, cluster, of)  # last: the current set must exist
     return of
 
 
@@ -36,7 +42,8 @@ def read_current(store: Store, cluster: str) -> Current | None:
     return currents.decode(stored.data) if stored else None
 
 
-def _name_current(store: Store, cluster: str, of: str) -> None:
+def name_current(store: Store, cluster: str, of: str) -> None:
+    """Make a set that is kept the current one: agents apply it from now on."""
     path = place(cluster, CURRENT)
     stored = _stored(store, path)
     before = currents.decode(stored.data) if stored else None

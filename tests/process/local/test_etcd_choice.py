@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -163,6 +164,15 @@ def test_a_folder_is_refused_where_data_or_the_spec_speaks_against_it(
     with pytest.raises(Refused, match=f"is {version}, ") as refused:
         chosen(needs, cache)
     assert why in refused.value.message
+
+
+def test_an_older_version_that_the_user_names_is_left_to_the_plan_and_one_that_loses_data_is_not() -> None:
+    named = Needs(made_with="3.5.35", spec_version="3.5.30", planned=True)
+
+    assert why_not("3.5.30", named) == ""
+    assert "which is newer" in why_not("3.5.30", replace(named, planned=False))
+    assert "which is newer" in why_not("3.5.30", replace(named, spec_version="")), "nobody named it"
+    assert "loses data" in why_not("3.5.1", replace(named, spec_version="3.5.1"))
 
 
 def test_a_user_may_take_a_cluster_up_one_minor_version(

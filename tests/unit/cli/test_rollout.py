@@ -17,7 +17,8 @@ from builders.view import CLUSTER, ShortFolder, a_view, write_state
 from protokube.cli.rollout import earlier
 from protokube.cli.shared.completing import complete_here, complete_revision
 from protokube.cli.shared.rollout import confirm, follow, groups_of, stopped
-from protokube.cli.up.change import find_former, make_revision
+from protokube.cli.shared.upgrade import Target, make_revision
+from protokube.cli.up.change import find_former
 from protokube.cli.up.choosing import default_spec
 from protokube.errors import ExitCode, InvalidRequest, Refused, TryLater
 from protokube.launch.derive import from_config
@@ -220,6 +221,16 @@ def test_an_undo_to_other_members_is_refused(call: Call, store: FileStore) -> No
     assert "revision 1 cannot be returned to" in answer.err
 
 
+def test_an_undo_to_a_stage_whose_spec_its_etcd_refuses_says_what_to_correct(call: Call, store: FileStore) -> None:
+    refused = quota(SPEC).replace("quotaBackendBytes:", "extraFlags: {enable-v2: 'true'}\n    quotaBackendBytes:")
+    put(store, of_spec(1, spec=refused), of_spec(2, quota(SPEC)))
+    answer = call("rollout", "undo")
+
+    assert answer.code == ExitCode.REFUSED
+    assert f"revision 1 cannot be returned to: its spec does not go with etcd {ETCD}" in answer.err
+    assert "run `up` with it" in answer.err
+
+
 # What up and undo share.
 
 
@@ -316,7 +327,9 @@ def test_following_ends_when_somebody_puts_another_revision_in_force(memory: Mem
 
 def made_by_up(store: Store, wanted: MasterConfig, text: str = SPEC) -> Revision:
     config = complete_here(read([("dev.yaml", text)]), ETCD, "")
-    return make_revision(store, config, wanted, [("dev.yaml", text)], Path("dev.yaml"))
+    texts = [("dev.yaml", text)]
+    target = Target(config=config, wanted=wanted, texts=texts, source=str(Path("dev.yaml").resolve()))
+    return make_revision(store, target, wanted, texts)
 
 
 def test_the_same_configuration_is_no_new_revision(memory: MemoryStore) -> None:
@@ -353,4 +366,5 @@ def test_what_was_in_force_is_found_with_the_greatest_number_that_was_given(memo
     former = find_former(memory, CLUSTER)
 
     assert former is not None
+    assert former.config is not None
     assert (former.revision.number, former.newest, former.config.name) == (1, 5, CLUSTER)

@@ -28,7 +28,7 @@ from protokube.launch.revisions import (
     put_in_force,
     read_revision,
     read_rollout,
-    running_revision,
+    with_versions,
 )
 from protokube.launch.rollout import Failure, Rollout, State, Turn, encode
 from protokube.store import AlreadyThere, Changed, NotThere, Unsure, Version, layout
@@ -361,18 +361,36 @@ def test_an_operator_who_always_loses_gives_up(
 
 
 def test_what_all_masters_ran_is_the_revision_before_until_a_rollout_is_done(store: MemoryStore) -> None:
-    assert running_revision(store, CLUSTER) is None
     for number in (1, 2):
         keep(store, a_revision(number, with_port(440 + number)))
         put_in_force(store, CLUSTER, a_revision(number, with_port(440 + number)), running=number > 1)
 
-    rolling = running_revision(store, CLUSTER)
-    change_rollout(store, CLUSTER, lambda known: known.completed(1.0, "master-a"))
-    done = running_revision(store, CLUSTER)
+    rolling = read_rollout(store, CLUSTER)
+    done = change_rollout(store, CLUSTER, lambda known: known.completed(1.0, "master-a"))
 
     assert rolling is not None
-    assert done is not None
-    assert (rolling.number, done.number) == (1, 2)
+    assert (rolling.at_boot(), done.at_boot()) == (1, 2)
+
+
+def test_a_plan_is_not_put_in_force_over_what_somebody_else_put_in_force_meanwhile(store: MemoryStore) -> None:
+    put_in_force(store, CLUSTER, a_revision(1), running=True)
+    planned_on = change_rollout(store, CLUSTER, lambda known: known.completed(1.0, "master-a"))
+    put_in_force(store, CLUSTER, a_revision(2), running=True, planned_on=planned_on)
+
+    with pytest.raises(Refused, match="the cluster changed while this command ran") as refused:
+        put_in_force(store, CLUSTER, a_revision(3), running=True, planned_on=planned_on)
+    again = put_in_force(store, CLUSTER, a_revision(2), running=True, planned_on=planned_on)
+
+    assert refused.value.saw == "planned on revision 1 (done), now 2 (rolling)"
+    assert again.wanted == 2, "the same one, whose answer was lost"
+
+
+def test_the_versions_of_an_older_protokube_are_taken_from_the_revision() -> None:
+    plain = replace(a_master(), kubernetes="", etcd=tuple(replace(each, version="") for each in a_master().etcd))
+    filled = with_versions(a_revision(1, plain, etcd="3.5.26", kubernetes="1.34.1"))
+
+    assert ([each.version for each in filled.etcd], filled.kubernetes) == (["3.5.26"], "1.34.1")
+    assert with_versions(a_revision(1, a_master(), etcd="3.4.1", kubernetes="1.2.3")) == replace(a_master(), revision=1)
 
 
 def test_versions_that_are_not_known_are_not_in_the_digest_of_a_revision() -> None:

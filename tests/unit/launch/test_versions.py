@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -14,7 +15,18 @@ from builders.examples import examples
 from protokube.launch.change import restarts
 from protokube.launch.derive import from_config, master_kubelets
 from protokube.launch.machine import MasterConfig
-from protokube.launch.versions import StillOld, lowered, may_run, one_way, raised, stages, steps_refused
+from protokube.launch.versions import (
+    StillOld,
+    in_use,
+    lowered,
+    may_run,
+    one_way,
+    raised,
+    rehearsed,
+    stages,
+    steps_refused,
+)
+from protokube.manifests.component import ComponentPod
 
 
 def a_master(etcd: str = "3.5.26", kubernetes: str = "1.33.2", **cluster: Any) -> MasterConfig:
@@ -92,13 +104,47 @@ def test_a_version_whose_image_the_user_has_set_must_come_with_another_image() -
     assert message.endswith("stays the same for kube-apiserver")
 
 
-def test_what_has_no_versions_yet_is_not_compared() -> None:
-    new = a_master("3.6.8", "1.34.1")
-    etcd = tuple(replace(each, version="") for each in new.etcd)
-    unknown = replace(a_master("3.4.30", "1.30.1"), etcd=etcd, kubernetes="")
+def without_versions(wanted: MasterConfig, etcd: str = "") -> MasterConfig:
+    """As an older protokube wrote it; with another image of etcd whose tag tells nothing, if one is given."""
+    pods = [replace(each.pod, image=etcd or each.pod.image) for each in wanted.etcd]
+    clusters = [replace(each, version="", pod=pod) for each, pod in zip(wanted.etcd, pods, strict=True)]
+    return replace(wanted, etcd=tuple(clusters), kubernetes="")
 
-    assert messages(unknown, new) == messages(new, unknown) == []
-    assert stages(unknown, new) == (new,)
+
+def test_versions_that_an_older_protokube_did_not_record_are_read_off_the_images() -> None:
+    old, new = without_versions(a_master("3.5.26", "1.33.2")), a_master("3.6.8", "1.34.1")
+
+    assert messages(old, new) == []
+    assert "its data is that of 3.6.8, which 3.5 cannot read" in messages(new, old)[0]
+    assert "objects may be stored in forms that 1.33 cannot read" in messages(new, old)[-1]
+    assert (raised(old, new), lowered(new, old)) == (("main", "events"), ("main", "events"))
+    assert not may_run(old.etcd[0], "3.6.0")
+    assert len(stages(old, new)) == 3
+
+
+def test_a_return_to_an_etcd_of_unknown_version_is_refused() -> None:
+    unknown, new = without_versions(a_master("3.5.26"), "registry.example/etcd:mine"), a_master("3.6.8")
+
+    assert "cannot go from 3.6.8 to an unknown version: registry.example/etcd:mine" in messages(new, unknown)[0]
+    assert messages(unknown, new) == []
+    assert len(messages(unknown, a_master("3.5.26"), StillOld(etcd={"main": "3.6.0", "events": "3.6.0"}))) == 2
+    assert messages(unknown, unknown) == []
+
+
+def test_members_that_all_run_the_new_version_have_no_way_back_though_they_agree_on_it_only_in_a_moment() -> None:
+    """An `undo` right after an upgrade was accepted, and its members then found data that they could not read."""
+    assert in_use("3.5.0", ["3.6.8", "3.6.8", "3.6.8"]) == "3.6.8"
+    assert in_use("3.5.0", ["3.6.8", "3.5.26", "3.6.8"]) == "3.5.0"
+    assert in_use("3.6.0", ["3.6.8", "3.6.8"]) == "3.6.0"
+    assert in_use("3.5.0", []) == in_use("", ["3.5.26"]) == "", "nobody says what is in use: no way back"
+
+
+def test_the_old_program_is_not_rehearsed_with_data_that_its_members_have_raised() -> None:
+    """A rollout that stopped with all members on 3.6 could otherwise neither go on nor back."""
+    old, new = a_master("3.5.26").etcd[0], a_master("3.6.8").etcd[0]
+
+    assert rehearsed(old, new, "3.5.0") == (old.pod.image, new.pod.image)
+    assert rehearsed(old, new, "3.6.0") == (new.pod.image,)
 
 
 def test_the_plan_names_what_cannot_be_undone() -> None:
@@ -155,13 +201,21 @@ versions = st.builds("{}.{}.{}".format, st.just(3), st.integers(4, 7), st.intege
 @examples(60)
 def test_no_stage_has_a_kubelet_that_is_newer_than_an_api_server(old: str, new: str, was: str, now: str) -> None:
     before, after = with_etcd(a_master(kubernetes=was), old), with_etcd(a_master(kubernetes=now), new)
-    servers = [before.kubernetes]
 
-    for stage in stages(before, after):
-        servers.append(stage.kubernetes)
-        oldest = min(tuple(map(int, each.split("."))) for each in servers[-2:])  # both run side by side
-        assert all(tuple(map(int, each.version.split("."))) <= oldest for each in stage.kubelets.values())
+    for pair in pairwise((before, *stages(before, after))):  # masters of both run side by side
+        kubelets = [numbers(each.version) for one in pair for each in one.kubelets.values()]
+        proxies = [numbers(each.image.rpartition(":v")[2]) for one in pair for each in one.components if proxy(each)]
+        oldest = min(numbers(each.kubernetes) for each in pair)
+        assert max(kubelets + proxies) <= oldest
     assert stages(before, after)[-1] == after
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
+
+
+def proxy(component: ComponentPod) -> bool:
+    return component.name == "kube-proxy"
 
 
 @given(versions, versions)
@@ -170,8 +224,10 @@ def test_etcd_is_raised_or_lowered_and_never_both(old: str, new: str) -> None:
     before, after = with_etcd(BASE, old), with_etcd(BASE, new)
 
     assert not (set(raised(before, after)) & set(lowered(before, after)))
+    assert bool(raised(before, after)) == (numbers(new) > numbers(old))
     for etcd in after.etcd:
-        assert may_run(etcd, old) == (etcd.key not in lowered(before, after))
+        assert may_run(etcd, old) == (numbers(new)[:2] >= numbers(old)[:2])
+        assert (etcd.key in lowered(before, after)) == (numbers(new)[:2] < numbers(old)[:2])
 
 
 BASE = a_master()

@@ -6,7 +6,7 @@ import getpass
 import os
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 EVERY = 0.25
 """Seconds between two reads of the record."""
 ANNOUNCE_EVERY = 5.0
+SURVEY = 2.0
 
 
 def groups_of(wanted: MasterConfig) -> list[str]:
@@ -43,14 +44,15 @@ def confirm(plan: ChangePlan, cluster: str, *, yes: bool) -> None:
         )
 
 
-def still_old(paths: Paths, record: Rollout, base: Revision, present: MasterConfig, wanted: MasterConfig) -> StillOld:
+def still_old(paths: Paths, store: Store, record: Rollout, present: MasterConfig, wanted: MasterConfig) -> StillOld:
     """Old versions that are in use beside newer ones, to which masters may return.
 
     Only etcd clusters whose programs would go back are asked; one that does not answer has no way back.
     """
     from protokube.launch.rollout import State
-    from protokube.launch.versions import StillOld, lowered
+    from protokube.launch.versions import StillOld, in_use, lowered
     from protokube.local import bringup
+    from protokube.local.view.look import look
     from protokube.providers.clients.local import LocalClient
 
     agreed = {}
@@ -58,10 +60,25 @@ def still_old(paths: Paths, record: Rollout, base: Revision, present: MasterConf
         with suppress(TryLater, Refused):
             client = bringup.etcd_client(paths, bringup.endpoints(LocalClient(paths.admin_socket, patience=5), etcd))
             try:
-                agreed[etcd.key] = client.cluster_version()
+                versions = [each.version for each in client.survey(SURVEY).values()]
+                agreed[etcd.key] = in_use(client.cluster_version(), versions)
             finally:
                 client.close()
-    return StillOld(etcd=agreed, kubernetes=base.kubernetes if record.state is not State.DONE else "")
+    if record.state is State.DONE or not present.components:
+        return StillOld(etcd=agreed)
+    running = {each.revision for each in look(paths).agents if each.revision and not each.stale}
+    return StillOld(etcd=agreed, kubernetes=oldest_api(store, paths.cluster, running))
+
+
+def oldest_api(store: Store, cluster: str, running: Iterable[int]) -> str:
+    """The oldest version of Kubernetes among the revisions that masters run; empty if none is known."""
+    from protokube.launch.revisions import by_number, with_versions
+    from protokube.launch.versions import kubernetes_of
+    from protokube.spec.version import parse
+
+    known, numbers = by_number(store, cluster), set(running)
+    found = [kubernetes_of(with_versions(each)) for number, each in known.items() if number in numbers]
+    return min((each for each in found if parse(each)), key=lambda each: parse(each) or (), default="")
 
 
 def author() -> str:

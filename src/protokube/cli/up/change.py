@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
 
-from protokube.cli.shared.rollout import author, groups_of, still_old
+from protokube.cli.shared.rollout import groups_of, still_old
+from protokube.cli.shared.upgrade import Planned
 from protokube.errors import InvalidSpec, Refused
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from protokube.cli.shared.inputs import Texts
-    from protokube.cli.shared.progress import Progress
     from protokube.config.complete import Config
     from protokube.launch.machine import MasterConfig
     from protokube.launch.plan import ChangePlan
     from protokube.launch.revisions import Revision
-    from protokube.launch.rollout import Rollout
     from protokube.local.base.paths import Paths
     from protokube.store import Store
 
@@ -31,31 +29,45 @@ if TYPE_CHECKING:
 class Former:
     """The configuration in force, before this `up`."""
 
-    record: Rollout
-    revision: Revision
-    config: Config
+    planned: Planned
+    config: Config | None
+    """None if the spec of the revision in force cannot be completed any more; what masters are given is known then."""
+    base_config: Config | None
+    """Of the last revision that all masters ran."""
     newest: int
     """The greatest number that was given."""
-    base: Revision
-    """The last one that all masters ran; another one than `revision` only while a rollout goes on or has stopped."""
 
     @property
-    def base_texts(self) -> Texts:
-        return [(self.base.source or f"revision {self.base.number}", self.base.spec)]
+    def revision(self) -> Revision:
+        return self.planned.revision
+
+    @property
+    def base(self) -> Revision:
+        return self.planned.base
 
 
 def find_former(store: Store, cluster: str) -> Former | None:
     """None for a new cluster. Its configuration is completed again, to know the reason for each value."""
-    from protokube.cli.shared.completing import complete_revision
-    from protokube.launch.revisions import in_force, numbers, running_revision
+    from protokube.cli.shared.completing import known_configuration
+    from protokube.launch.revisions import in_force, numbers, read_revision
 
     found = in_force(store, cluster)
-    base = running_revision(store, cluster)
-    if found is None or base is None:
+    if found is None:
         return None
     record, revision = found
+    planned = Planned(record=record, revision=revision, base=read_revision(store, cluster, record.at_boot()))
+    config = known_configuration(revision)
+    base_config = known_configuration(planned.base) if planned.unfinished else config
     newest = max(numbers(store, cluster))
-    return Former(record=record, revision=revision, config=complete_revision(revision), newest=newest, base=base)
+    return Former(planned=planned, config=config, base_config=base_config, newest=newest)
+
+
+def keep_first(store: Store, former: Former | None, config: Config, texts: Texts) -> None:
+    """Write the configuration of a new cluster; that of another one is written once its masters can take it."""
+    from protokube.store.configuration import put_config
+
+    if former is None:
+        put_config(store, config, texts)
 
 
 def refuse_renamed(source: Path, cluster: str) -> None:
@@ -83,75 +95,70 @@ def refuse_fixed(former: Former | None, config: Config, *, kubernetes: bool) -> 
     """InvalidSpec with everything that a living cluster cannot change, before anything is written."""
     from protokube.launch.plan import refused_fields
 
-    if former is not None and (found := refused_fields(former.config, config, kubernetes=kubernetes)):
+    known = (former.config or former.base_config) if former else None
+    if known is not None and (found := refused_fields(known, config, kubernetes=kubernetes)):
         raise InvalidSpec(found)
 
 
-def plan_change(paths: Paths, former: Former, config: Config, wanted: MasterConfig) -> ChangePlan:
+def plan_change(paths: Paths, store: Store, former: Former, config: Config, wanted: MasterConfig) -> ChangePlan:
+    """From the last configuration that all masters ran, which a rollout that goes on or has stopped leaves on some."""
     from protokube.launch.plan import plan
+    from protokube.launch.revisions import with_versions
 
-    still = still_old(paths, former.record, former.base, former.revision.master, wanted)
-    found = plan(former.config, config, former.revision.master, wanted, groups_of(wanted), still)
+    base, present = with_versions(former.base), with_versions(former.revision)
+    still = still_old(paths, store, former.planned.record, present, wanted)
+    old = former.base_config or former.config or config  # the last: the values are not known, only what masters get
+    found = plan(old, config, base, wanted, groups_of(wanted), still, present)
+    if former.config and former.planned.unfinished and not found.values:
+        found = replace(found, values=plan(former.config, config, present, wanted, (), still).values)
     if found.refused:
         raise InvalidSpec(found.refused)
     return found
 
 
-def make_revision(
-    store: Store, config: Config, wanted: MasterConfig, texts: Texts, source: Path | None, *, note: str = "",
-    snapshots: dict[str, str] | None = None,
-) -> Revision:  # fmt: skip
-    """The revision for this configuration: the one in force if it is the same, else a new one."""
-    from protokube.launch import revisions
-    from protokube.store.configuration import spec_text
-
-    digest = revisions.digest_of(wanted)
-    known = revisions.in_force(store, config.name)
-    if known is not None and known[1].digest == digest:
-        return known[1]
-    return revisions.create_revision(
-        store,
-        config.name,
-        lambda number: revisions.Revision(
-            number=number, digest=digest, author=author(), at=time.time(), master=replace(wanted, revision=number),
-            spec=spec_text(texts), source=str(source.resolve()) if source else "", kubernetes=wanted.kubernetes,
-            etcd=wanted.etcd[0].version, note=note, snapshots=snapshots or {},
-        ),
-    )  # fmt: skip
-
-
-def show_plan(plan: ChangePlan | None, former: Former | None, output: str, *, dry_run: bool) -> None:
+def show_plan(
+    plan: ChangePlan | None, former: Former | None, wanted: MasterConfig, output: str, *, dry_run: bool
+) -> None:  # fmt: skip
     """On stdout if it is the result, else beside the progress."""
     from protokube.cli.render.change import change_tree, render_change
 
     if plan is None or former is None:
         lines = ["there is no such cluster yet: `up` would create it"] if dry_run else []
     elif plan.changes:
-        lines = [*render_change(plan, *_named(former), shutil.get_terminal_size().columns), ""]
+        lines = [
+            *render_change(plan, *_named(former, wanted), shutil.get_terminal_size().columns),
+            "",
+            *unfinished(former),
+        ]
     else:
         lines = ["the same configuration"] if dry_run else []
     if dry_run and output == "json":
-        lines = [json.dumps(change_tree(plan, *_named(former)) if plan and former else None, indent=2)]
+        lines = [json.dumps(change_tree(plan, *_named(former, wanted)) if plan and former else None, indent=2)]
     for line in lines:
         click.echo(line, err=not dry_run)
 
 
-def _named(former: Former) -> tuple[str, int, int]:
-    """The cluster, and the numbers of the present revision and of the next one."""
-    return former.config.name, former.revision.number, former.newest + 1
+def unfinished(former: Former) -> list[str]:
+    """What the plan leaves out: it starts from the last revision that all masters ran."""
+    lines = []
+    if former.planned.unfinished:
+        record, base = former.planned.record, former.base.number
+        lines = [f"revision {record.wanted} is {record.state.value}: all masters ran {base} last, so this is all that "
+                 f"differs from {base}", ""]  # fmt: skip
+    if former.base_config is None:
+        lines = [*lines, "the spec of before cannot be completed any more: values are not compared", ""]
+    return lines
 
 
-def roll_out(
-    progress: Progress, paths: Paths, store: Store, revision: Revision, timeout: float, *, running: bool
-) -> None:
-    """Put the revision in force; where masters run, wait until all of them run it."""
-    from protokube.cli.shared.rollout import follow_local
-    from protokube.launch.revisions import put_in_force
-    from protokube.launch.rollout import State
+def _named(former: Former, wanted: MasterConfig) -> tuple[str, int, int]:
+    """The cluster, and the numbers of the revision that is compared with and of the next one.
 
-    record = put_in_force(store, revision.master.cluster, revision, running=running, at=time.time(), by=author())
-    if record.state is State.DONE:
-        return
-    with progress.step(f"revision {revision.number}") as step:
-        follow_local(progress, paths, store, revision, timeout)
-        step.text = f"all masters run revision {revision.number}"
+    That is the one in force where its rollout goes on.
+    """
+    from protokube.launch.revisions import digest_of, with_versions
+    from protokube.launch.versions import stages
+
+    first, *more = stages(with_versions(former.base), wanted)
+    goes_on = former.planned.unfinished and digest_of(first) == former.revision.digest
+    begins = former.newest if more else former.revision.number
+    return former.base.master.cluster, former.base.number, begins if goes_on else former.newest + 1

@@ -81,7 +81,10 @@ def find_etcd(spec: Spec, before: ClusterShape | None, kubernetes: str, progress
             saw=f"{' and '.join(versions)} in the spec",
             hint="name one",
         )
-    needs = Needs(spec_version="".join(versions), made_with=before.etcd if before else "", kubernetes=kubernetes)
+    needs = Needs(
+        spec_version="".join(versions), made_with=before.etcd if before else "", kubernetes=kubernetes,
+        planned=before is not None and before.recorded,
+    )  # fmt: skip
     complete_here(spec, needs.named, kubernetes)  # report problems of the spec before any download
     mirrors = os.environ.get("PROTOKUBE_ETCD_MIRROR", "").split()
     return choose(needs, CACHE, lambda version: download_or_build(ETCD, version, CACHE, mirrors, progress))

@@ -15,8 +15,10 @@ from protokube.cli.shared.completing import complete_here
 from protokube.cli.shared.options import show_warnings
 from protokube.cli.shared.progress import Progress
 from protokube.cli.shared.root import need_root
+from protokube.cli.shared.upgrade import Target, deliver
 from protokube.cli.up.change import (
     find_former,
+    keep_first,
     plan_change,
     refuse_fixed,
     refuse_renamed,
@@ -40,7 +42,6 @@ from protokube.cli.up.existing import (
     need_the_same,
 )
 from protokube.cli.up.outside import configure_outside, summary
-from protokube.cli.up.upgrade import Target, deliver
 from protokube.cli.up.waiting import await_nodes, await_quorum, await_ready, for_a_person
 from protokube.errors import InvalidRequest, Refused
 
@@ -120,8 +121,7 @@ def up(
     from protokube.local.node.kubehost import Nodes, Programs, with_nodes
     from protokube.providers import catalog
     from protokube.providers.clients.local import LocalClient
-    from protokube.store.addons import put_addons, read_manifest
-    from protokube.store.configuration import put_config
+    from protokube.store.addons import keep_addons, read_manifest
     from protokube.store.open import open_store
 
     progress = Progress(quiet=output == "json")
@@ -155,8 +155,8 @@ def up(
     now = ClusterShape.of(release or "none", kubelet, members_of(wanted.etcd))
     need_the_same(config.name, before, now, masters=None if spec else masters, events=events and not spec)
     wanted = with_nodes(wanted, config) if kubernetes and kubelet else wanted
-    change = plan_change(paths, former, config, wanted) if former else None
-    show_plan(change, former, output, dry_run=dry_run)
+    change = plan_change(paths, open_store(f"file://{paths.store}"), former, config, wanted) if former else None
+    show_plan(change, former, wanted, output, dry_run=dry_run)
     if dry_run:
         return
     if change:
@@ -174,9 +174,9 @@ def up(
         paths.create()
         store = open_store(f"file://{paths.store}")
         prepare.prove_store(store, wanted)
-        put_config(store, config, texts)
+        keep_first(store, former, config, texts)
         if kubernetes:
-            wanted = replace(wanted, addons=put_addons(store, config.name, all_addons(config, read_manifest)))
+            wanted = replace(wanted, addons=keep_addons(store, config.name, all_addons(config, read_manifest)))
         bringup.keep_programs(paths, wanted, etcd, kubernetes.folder if kubernetes else None)
         prepare.ensure_authorities(store, wanted)
         bringup.write_client(store, paths, wanted)
@@ -196,9 +196,10 @@ def up(
             prepare.record_generation(store, wanted.cluster, each, volumes)
         step.text = f"{len(volumes)} disks, and the generation records"
     target = Target(
-        config=config, wanted=wanted, texts=texts, source=spec, etcd=etcd, images=nodes.runtime.images if nodes else {}
-    )
-    revision = deliver(progress, paths, store, admin, former, target, timeout)
+        config=config, wanted=wanted, texts=texts, source=str(spec.resolve()) if spec else "", etcdctl=etcd.etcdctl,
+        images=nodes.runtime.images if nodes else {},
+    )  # fmt: skip
+    revision = deliver(progress, paths, store, admin, former.planned if former else None, target, timeout)
     wanted = replace(wanted, revision=revision.number)
     with progress.step("hosts") as step:
         launch = bringup.launch_data(wanted, zone)

@@ -32,6 +32,8 @@ class ClusterShape:
     """The members of all etcd clusters: `main/a`."""
     etcd: str = field(default="", compare=False)
     """Its version; not compared, because etcd may be upgraded."""
+    recorded: bool = field(default=False, compare=False)
+    """Whether it has revisions: which versions may follow is decided from them (`launch.versions`)."""
 
     @staticmethod
     def of(kubernetes: str, kubelet: bool, members: Iterable[tuple[str, str]], etcd: str = "") -> ClusterShape:
@@ -51,7 +53,7 @@ def members_of(etcd: Iterable[EtcdCluster]) -> list[tuple[str, str]]:
 
 def existing_cluster(cluster: str) -> ClusterShape | None:
     """The existing cluster; None if there is none."""
-    from protokube.launch.revisions import running_revision
+    from protokube.launch.revisions import in_force
     from protokube.local.base.paths import Paths
     from protokube.local.view.sources import master_config
     from protokube.store.file import FileStore
@@ -59,9 +61,11 @@ def existing_cluster(cluster: str) -> ClusterShape | None:
     paths = Paths.of(cluster)
     if not paths.is_ours():
         return None
-    if (base := running_revision(FileStore(paths.store), cluster)) is not None:
-        version = base.kubernetes or "none"
-        return ClusterShape.of(version, bool(base.master.kubelet_kubeconfig), members_of(base.master.etcd), base.etcd)
+    if (found := in_force(FileStore(paths.store), cluster)) is not None:
+        _, wanted = found  # also while it is rolled out: an upgrade that was interrupted goes on, and not back
+        version, master = wanted.kubernetes or "none", wanted.master
+        shape = ClusterShape.of(version, bool(master.kubelet_kubeconfig), members_of(master.etcd), wanted.etcd)
+        return replace(shape, recorded=True)
     config = master_config(paths, sorted(each.name for each in paths.hosts.glob("*")))
     clusters = _etcd_clusters(paths)
     etcd = str(clusters[0].get("version") or "") if clusters else ""

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from builders.command import Call
 from builders.config import completed
+from builders.revisions import keep
 from protokube.cli.shared.completing import complete_here
 from protokube.cli.up.choosing import default_spec, read_default_spec, read_spec
 from protokube.cli.up.existing import (
@@ -193,7 +194,7 @@ def test_an_option_beside_a_spec_that_says_it_is_not_passed_over(
     assert f"error: {named}: the spec of mine sets that" in answer.err
 
 
-def test_versions_are_those_of_the_revision_that_all_masters_ran() -> None:
+def test_versions_are_those_of_the_revision_in_force() -> None:
     hosts_made_with()
     store = FileStore(Paths.of("dev").store)
     wanted = from_config(completed(cloud="local", masters=3, kubernetesVersion="1.35.2", name="dev"))
@@ -207,6 +208,25 @@ def test_versions_are_those_of_the_revision_that_all_masters_ran() -> None:
 
     assert found is not None
     assert (found.kubernetes, found.etcd) == ("1.35.2", "3.6.8"), "not those that a host was launched with"
+
+
+def test_an_upgrade_that_was_interrupted_goes_on_with_a_plain_up_and_not_back() -> None:
+    store = FileStore(Paths.of("dev").store)
+    for number, (kubernetes, etcd) in enumerate((("1.35.2", "3.6.7"), ("1.36.4", "3.6.8")), start=1):
+        wanted = from_config(completed(cloud="local", masters=3, kubernetesVersion=kubernetes, name="dev"))
+        revision = Revision(
+            number=number, digest=digest_of(wanted), author="anna", at=1.0, master=replace(wanted, revision=number),
+            kubernetes=kubernetes, etcd=etcd,
+        )  # fmt: skip
+        Paths.of("dev").create()
+        keep(store, revision)
+        put_in_force(store, "dev", revision, running=True)
+
+    found = existing_cluster("dev")
+
+    assert found is not None
+    assert (found.kubernetes, found.etcd, found.recorded) == ("1.36.4", "3.6.8", True)
+    assert keep_earlier_options(found, None, "", False) == ("1.36.4", False)
 
 
 def test_another_version_of_kubernetes_is_the_same_cluster_and_none_is_not() -> None:
