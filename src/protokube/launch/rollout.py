@@ -14,6 +14,8 @@ from enum import Enum
 from typing import Any, TypeVar
 
 T = TypeVar("T", "Turn", "Failure", "Event")
+HINT = "correct the spec and run `up` again, or return with `protokube rollout undo`"
+"""What to do about a revision that stopped, or cannot be taken."""
 EVENTS = 50
 """The newest events are kept."""
 
@@ -46,6 +48,9 @@ class Failure:
     revision: int
     text: str
     """What did not come up, and what it logged."""
+
+    def __str__(self) -> str:
+        return f"revision {self.revision} stopped at {self.name}: {self.text}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

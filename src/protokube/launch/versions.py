@@ -45,6 +45,15 @@ def steps_refused(before: MasterConfig, after: MasterConfig, still: StillOld | N
         yield from _kubernetes(before, after, still.kubernetes)
 
 
+def jumps(before: MasterConfig, after: MasterConfig) -> tuple[str, ...]:
+    """Why one master cannot go up from these versions to those, whatever a command let through; nothing if it can.
+
+    Whether it can go down depends on what etcd's members have agreed on: `lowered`, `may_run`.
+    """
+    down = StillOld(etcd={each.key: version_of(each) for each in after.etcd}, kubernetes=kubernetes_of(after))
+    return tuple(f"{each.path}: {each.message}" for each in steps_refused(before, after, down))
+
+
 def lowered(before: MasterConfig, after: MasterConfig) -> tuple[str, ...]:
     """The etcd clusters whose programs would go back by a minor version."""
     pairs = [(old, after.etcd_cluster(old.key)) for old in before.etcd]

@@ -1,7 +1,8 @@
 """What needs a person, as seen from outside: pure.
 
-Agents say most of it themselves. Three things they cannot always say: that the cloud around them does not run, that the
-generation record is missing, and that the volumes which are left make no quorum. A host that is down is no reason: it
+Agents say most of it themselves. Four things they cannot always say: that the cloud around them does not run, that the
+generation record is missing, that the volumes which are left make no quorum, and, before the elected one has had its
+next round, that a rollout stopped. A host that is down is no reason: it
 comes back with its disk, or another takes the disk.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from protokube.launch.rollout import HINT, State
 from protokube.members.lostquorum import quorum_lost
 from protokube.notes import Note
 from protokube.view.seen import AgentNote, SeenCluster
@@ -25,6 +27,8 @@ def needs(view: SeenCluster) -> Iterator[AgentNote]:
             yield _seen("generation", key, f"the generation record of {key} is missing or cannot be read", NO_RECORD)
         if (lost := _lost(view, key)) is not None:
             yield lost
+    if view.rollout and view.rollout.state is State.STOPPED and view.rollout.failure:
+        yield _seen("revision", "", str(view.rollout.failure), HINT)
 
 
 def keys(view: SeenCluster) -> list[str]:

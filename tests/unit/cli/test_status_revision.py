@@ -47,8 +47,16 @@ def test_who_restarts_is_named() -> None:
 
 @pytest.mark.parametrize("state", [State.DONE, State.STOPPED])
 def test_a_rollout_that_is_over_is_nothing_that_is_lacking(state: State) -> None:
-    """One that stopped needs a person, as the elected master reports by itself."""
     assert list(a_rolling_view(state, failure=FAILURE if state is State.STOPPED else None).lacks) == []
+
+
+def test_a_rollout_that_stopped_needs_a_person_before_the_elected_master_says_so() -> None:
+    """Seen once: `status` ended with 0 right after the rollout had stopped."""
+    view = a_rolling_view(State.STOPPED, failure=FAILURE)
+
+    assert [each.note.text for each in view.person] == ["revision 2 stopped at master-1: main/b: it does not run"]
+    assert outcome(view) is ExitCode.REFUSED
+    assert a_rolling_view(State.DONE).person == ()
 
 
 def test_each_host_is_shown_with_its_revision_and_the_one_it_should_run() -> None:

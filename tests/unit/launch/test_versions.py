@@ -18,6 +18,7 @@ from protokube.launch.machine import MasterConfig
 from protokube.launch.versions import (
     StillOld,
     in_use,
+    jumps,
     lowered,
     may_run,
     one_way,
@@ -88,6 +89,17 @@ def test_while_an_api_server_runs_the_old_version_the_others_may_return_to_it() 
 
     assert messages(new, old, StillOld(kubernetes="1.33.2")) == []
     assert len(messages(new, old, StillOld(kubernetes="1.34.1"))) == 1
+
+
+def test_an_agent_takes_no_step_up_that_skips_a_version_and_leaves_steps_down_to_its_etcd() -> None:
+    ok = [("3.5.26", "3.6.8"), ("3.5.26", "3.5.20"), ("3.6.8", "3.5.26"), ("3.6.8", "3.4.23"), ("3.5.26", "3.5.26")]
+    bad = [("3.5.20", "3.6.8"), ("3.4.23", "3.6.8")]
+
+    assert [jumps(a_master(old), a_master(new)) for old, new in ok] == [()] * len(ok)
+    assert all(jumps(a_master(old), a_master(new)) for old, new in bad)
+    assert jumps(a_master(kubernetes="1.33.2"), a_master(kubernetes="1.34.1")) == ()
+    assert jumps(a_master(kubernetes="1.34.1"), a_master(kubernetes="1.33.2")) == ()
+    assert "1.33.2 to 1.35.0" in jumps(a_master(kubernetes="1.33.2"), a_master(kubernetes="1.35.0"))[0]
 
 
 def test_a_version_whose_image_the_user_has_set_must_come_with_another_image() -> None:

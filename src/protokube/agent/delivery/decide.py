@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from protokube.launch.rollout import Rollout, State, Turn
+from protokube.launch.rollout import HINT, Rollout, State, Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +121,6 @@ class Sight(Protocol):
         """Which masters do not run the wanted revision, or do not report; "" if all run it."""
 
 
-HINT = "correct the spec and run `up` again, or return with `protokube rollout undo`"
-
-
 def decide(record: Rollout, sight: Sight) -> Action:
     if sight.mine != record.wanted and (what := sight.outdated()):
         return _catch_up(record, sight, what)
@@ -217,4 +214,4 @@ def _stopped(record: Rollout, sight: Sight) -> Action:
     """Reported by the elected master alone: each would report the same."""
     if record.failure is None or not sight.elected():
         return Nothing()
-    return Person(f"revision {record.failure.revision} stopped at {record.failure.name}: {record.failure.text}", HINT)
+    return Person(str(record.failure), HINT)

@@ -34,6 +34,7 @@ from protokube.launch.change import fixed, restarts
 from protokube.launch.machine import MasterConfig
 from protokube.launch.revisions import Revision
 from protokube.launch.rollout import Failure, Rollout, State, Turn
+from protokube.launch.versions import jumps
 
 STEP = "revision"
 RESTART = "see whether the kubelet runs and can start it; its log has the reason"
@@ -139,7 +140,7 @@ class Sight:
 
     def forbidden(self) -> tuple[str, ...]:
         before, after = self._present, wanted_revision(self._round, self._record.wanted).master
-        return (*fixed(before, after), *health.unreadable(self._round, before, after))
+        return (*fixed(before, after), *jumps(before, after), *health.unreadable(self._round, before, after))
 
     def no_way_back(self) -> str:
         former = present.read(self._round.edges.inside(present.FORMER))

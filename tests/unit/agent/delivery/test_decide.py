@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from builders.examples import examples
 from protokube.agent.delivery.decide import (
-    HINT,
     Action,
     Complete,
     EndTurn,
@@ -25,7 +24,7 @@ from protokube.agent.delivery.decide import (
     Wait,
     decide,
 )
-from protokube.launch.rollout import Failure, Rollout, State, Turn
+from protokube.launch.rollout import HINT, Failure, Rollout, State, Turn
 
 ME, OTHER = "i-1", "i-2"
 MINE = Turn(machine=ME, name="master-a", at=10.0, revision=1)
