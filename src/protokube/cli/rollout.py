@@ -161,7 +161,11 @@ def undo(cluster: str | None, number: int | None, dry_run: bool, yes: bool, time
         with_versions(present),
     )  # fmt: skip
     if change.refused:
-        raise Refused(f"revision {target.number} cannot be returned to", saw="; ".join(map(str, change.refused)))
+        raise Refused(
+            f"revision {target.number} cannot be returned to",
+            saw="; ".join(f"{each.path}: {each.message}" for each in change.refused),
+            hint="; ".join(dict.fromkeys(each.hint for each in change.refused if each.hint)),
+        )
     width, following = shutil.get_terminal_size().columns, max(numbers(store, paths.cluster)) + 1
     click.echo("\n".join([*render_change(change, paths.cluster, record.wanted, following, width), ""]))
     if dry_run:

@@ -152,7 +152,21 @@ def _agent_hosts(settings: Settings, root: Path, _store: Store, _cluster: str) -
     return Names(provider=HostsDns(settings["zone"], file), zone=False)
 
 
-NAMES: dict[str, Callable[[Settings, Path, Store, str], Names]] = {"rfc2136": _agent_rfc2136, "hosts": _agent_hosts}
+def _agent_route53(settings: Settings, _root: Path, _store: Store, _cluster: str) -> Names:
+    """With the credentials of the machine. Sends no request yet."""
+    from protokube.providers.dns.named_zone import NamedZone
+    from protokube.providers.dns.route53 import Route53Zones
+
+    account = Route53Zones(endpoint=settings.get("endpoint"))
+    zone = NamedZone(account, settings["zone"], zone_id=settings.get("id", ""), private=settings.get("private"))
+    return Names(provider=zone, zone=True)
+
+
+NAMES: dict[str, Callable[[Settings, Path, Store, str], Names]] = {
+    "rfc2136": _agent_rfc2136,
+    "hosts": _agent_hosts,
+    "route53": _agent_route53,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

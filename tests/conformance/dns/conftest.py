@@ -15,11 +15,12 @@ from fakes.route53 import ENVIRONMENT, Route53Server
 from protokube.providers.dns import DnsProvider
 from protokube.providers.dns.hosts import HostsDns
 from protokube.providers.dns.memory import MemoryDns
+from protokube.providers.dns.named_zone import NamedZone
 from protokube.providers.dns.rfc2136 import Rfc2136Dns
 from protokube.records import Record
 
 SERVERS = ("embedded", "bind", "knot")
-ROUTE53 = ("route53", "route53-private")
+ROUTE53 = ("route53", "route53-private", "route53-agent")
 WITHOUT_FILES = ("memory", *SERVERS, *ROUTE53)
 """Where there can be aliases and wildcards."""
 EVERY = ("hosts", *WITHOUT_FILES)
@@ -78,8 +79,8 @@ def make_zone(kind: str, request: pytest.FixtureRequest) -> Zone:
         case "memory":
             memory = MemoryDns(ZONE)
             return Zone(lambda: memory, writes=lambda: memory.writes)
-        case "route53" | "route53-private":
-            return _hosted_zone(request.getfixturevalue("route53"), request, private=kind == "route53-private")
+        case "route53" | "route53-private" | "route53-agent":
+            return _hosted_zone(request.getfixturevalue("route53"), request, kind)
         case "hosts":
             path: Path = request.getfixturevalue("tmp_path") / "hosts"
             path.write_text("127.0.0.1 localhost\n")
@@ -93,12 +94,23 @@ def make_zone(kind: str, request: pytest.FixtureRequest) -> Zone:
     )
 
 
-def _hosted_zone(server: Route53Server, request: pytest.FixtureRequest, *, private: bool) -> Zone:
-    """A public and a private zone of one name: whatever is done to one, the other stays as it is."""
+def _hosted_zone(server: Route53Server, request: pytest.FixtureRequest, kind: str) -> Zone:
+    """A public and a private zone of one name: whatever is done to one, the other stays as it is.
+
+    An agent finds its zone by name and id.
+    """
+    private = kind != "route53"
     zones = {each: server.zone(ZONE, private=each) for each in (False, True)}
     other = server.sets(zones[not private])
     request.addfinalizer(lambda: _assert_same(server.sets(zones[not private]), other))
-    return Zone(lambda: server.account.open(zones[private]), writes=lambda: server.requests["change"])
+
+    def connect() -> DnsProvider:
+        named = kind == "route53-agent"
+        return (
+            NamedZone(server.account, ZONE, zone_id=zones[private].id) if named else server.account.open(zones[private])
+        )
+
+    return Zone(connect, writes=lambda: server.requests["change"])
 
 
 def _assert_same(now: object, before: object) -> None:
