@@ -63,7 +63,7 @@ def losses(before: ClusterView, after: ClusterView) -> Iterator[str]:
         now = after.host(host.name)
         if host.alive and not host.dead and (now is None or not now.alive or now.dead):
             yield f"{host.name} is gone"
-    for disk in before.disks if after.disks else ():  # without any, nobody could list them
+    for disk in before.disks if after.volumes_known else ():
         there = after.disk(disk.id)
         if there is None:
             yield f"{disk.id} of {disk.member} is gone"

@@ -138,7 +138,13 @@ def test_what_nobody_could_see_is_no_loss() -> None:
     """A store without a report of etcd, or without a list of volumes at all, tells nothing about them."""
     unasked = tuple(replace(each, asked=False, healthy=False) for each in a_view().members)
 
-    assert tuple(losses(a_view(), replace(a_view(), members=unasked))) == ()
+    assert tuple(losses(a_view(), replace(a_view(), members=unasked, disks=(), volumes_known=False))) == ()
+
+
+def test_volumes_that_are_all_deleted_are_lost() -> None:
+    found = tuple(losses(a_view(), replace(a_view(), disks=())))
+
+    assert found == tuple(f"vol-{short * 4} of main/{short} is gone" for short in "abc")
 
 
 views = st.builds(
