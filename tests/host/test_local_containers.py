@@ -12,7 +12,7 @@ from host.debian import unpacked
 from protokube.images import build
 from protokube.local.base.paths import Paths
 from protokube.local.cloud import cleanup
-from protokube.local.host import cgroups, hosts, leftovers
+from protokube.local.host import cgroup_facts, cgroups, hosts, leftovers
 from protokube.local.node import containerd
 from protokube.local.node.containerd import RuntimeConfig
 
@@ -81,7 +81,7 @@ def test_a_container_ends_with_its_host_and_leaves_nothing(cloud: Cloud, host: H
         lambda: [pid for pid in hosts.processes(host.pid) if b"busybox" in Path(f"/proc/{pid}/cmdline").read_bytes()]
     )
     assert len(inside) == 1
-    assert len(groups(cloud)) >= len(cgroups.NEEDED)
+    assert len(groups(cloud)) >= len(cgroup_facts.NEEDED_V1)
     hosts.kill(host.pid)
     assert not any(Path(f"/proc/{pid}").exists() for pid in inside)
     eventually(lambda: is_swept(cloud))

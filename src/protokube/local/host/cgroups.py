@@ -9,53 +9,24 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import re
 import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from protokube.errors import Refused
 from protokube.local.base import syscalls
 from protokube.local.base.syscalls import MNT_DETACH, MS_NODEV, MS_NOEXEC, MS_NOSUID
+from protokube.local.host.cgroup_facts import Hierarchy, lacking, read, read_mounts
 
 INSIDE = Path("/sys/fs/cgroup")
 LOCK = Path("/run/protokube/cgroups.lock")
 MADE = ".made"
 """In INSIDE, once the hierarchy is complete."""
 FLAGS = MS_NOSUID | MS_NODEV | MS_NOEXEC
-NEEDED = frozenset({"cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "pids"})
 PER_CPU = ("cpuset.cpus", "cpuset.mems")
 """Empty in a new cpuset cgroup; no process can join before they are set."""
 PATIENCE = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Hierarchy:
-    """One cgroup hierarchy, and our own cgroup in it."""
-
-    controllers: tuple[str, ...]
-    """Empty for cgroup v2; `name=systemd` for a hierarchy without controllers."""
-    group: str
-
-    @property
-    def folder(self) -> str:
-        return ",".join(self.controllers).removeprefix("name=") or "unified"
-
-    @property
-    def mount(self) -> tuple[str, str]:
-        """File system type and mount options."""
-        if not self.controllers:
-            return "cgroup2", ""
-        named = ["none"] if self.controllers[0].startswith("name=") else []
-        return "cgroup", ",".join([*named, *self.controllers])
-
-
-def read(text: str) -> Sequence[Hierarchy]:
-    """Parse /proc/self/cgroup."""
-    rows = [line.split(":", 2) for line in text.splitlines()]
-    return [Hierarchy(tuple(controllers.split(",")) if controllers else (), group) for _, controllers, group in rows]
 
 
 def name(switch: str) -> str:
@@ -66,11 +37,9 @@ def name(switch: str) -> str:
 def enter(parent: str, host: str) -> None:
     """Runs inside a host: join its cgroups in a new cgroup namespace; create them if this is the first process."""
     trees = read(Path("/proc/self/cgroup").read_text())
-    if lacking := NEEDED - {controller for tree in trees for controller in tree.controllers}:
+    if reason := lacking(trees):
         raise Refused(
-            "a real kubelet in a host needs control groups of version 1",
-            saw=f"no {', '.join(sorted(lacking))} of that version",
-            hint="boot with systemd.unified_cgroup_hierarchy=0, or use the built-in runner of static pods",
+            "a host cannot run a real kubelet here", saw=reason, hint="use the built-in runner of static pods"
         )
     with _locked():
         if not (INSIDE / MADE).exists():
@@ -123,15 +92,12 @@ def _mount(tree: Hierarchy) -> None:
 def find(parent: str) -> Sequence[Path]:
     """Every cgroup of this name on this machine, in any hierarchy and at any depth."""
     found: list[Path] = []
-    for root in _mounted(Path("/proc/self/mountinfo").read_text()):
+    table = read_mounts(Path("/proc/self/mountinfo").read_text())
+    for root in [mount.point for mount in table if mount.kind in ("cgroup", "cgroup2")]:
         for folder, inside, _ in os.walk(root):
             if parent in inside:
                 found.append(Path(folder) / parent)
     return sorted(found)
-
-
-def _mounted(table: str) -> Sequence[str]:
-    return [line.split()[4] for line in table.splitlines() if re.search(r" - cgroup2? ", line)]
 
 
 def remove(groups: Sequence[Path], patience: float = PATIENCE) -> Sequence[Path]:

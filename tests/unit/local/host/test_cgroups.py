@@ -1,44 +1,10 @@
-"""Cgroups of hosts: parsing /proc/self/cgroup, and finding and removing our cgroups."""
+"""Cgroups of hosts: finding and removing those that are ours."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from protokube.local.host import cgroups
-from protokube.local.host.cgroups import Hierarchy
-
-HYBRID = "9:name=systemd:/user.slice\n4:memory:/a/b\n2:cpu,cpuacct:/\n0::/user.slice\n"
-
-
-def test_every_tree_is_read_with_the_group_we_are_in() -> None:
-    assert cgroups.read(HYBRID) == [
-        Hierarchy(("name=systemd",), "/user.slice"),
-        Hierarchy(("memory",), "/a/b"),
-        Hierarchy(("cpu", "cpuacct"), "/"),
-        Hierarchy((), "/user.slice"),
-    ]
-
-
-def test_a_group_with_a_colon_in_its_name_is_read_whole() -> None:
-    assert cgroups.read("4:memory:/a:b\n") == [Hierarchy(("memory",), "/a:b")]
-
-
-@pytest.mark.parametrize(
-    ("controllers", "folder", "mount"),
-    [
-        (("memory",), "memory", ("cgroup", "memory")),
-        (("cpu", "cpuacct"), "cpu,cpuacct", ("cgroup", "cpu,cpuacct")),
-        (("name=systemd",), "systemd", ("cgroup", "none,name=systemd")),
-        ((), "unified", ("cgroup2", "")),
-    ],
-)
-def test_a_tree_is_mounted_where_programs_look_for_it(
-    controllers: tuple[str, ...], folder: str, mount: tuple[str, str]
-) -> None:
-    tree = Hierarchy(controllers, "/")
-    assert (tree.folder, tree.mount) == (folder, mount)
 
 
 def test_groups_are_removed_from_the_inside_out_and_a_missing_one_is_gone_already(tmp_path: Path) -> None:
