@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from protokube.cli.shared.cluster_view import Duration, cluster_option
+from protokube.cli.shared.cluster_view import cluster_option
 from protokube.cli.shared.credentials import (
     MASTERS,
     Subject,
@@ -16,6 +16,7 @@ from protokube.cli.shared.credentials import (
     make_kubeconfig,
     server_option,
 )
+from protokube.cli.shared.durations import Duration
 from protokube.errors import InvalidRequest, Refused
 
 ADMIN = "admin"

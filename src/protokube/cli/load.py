@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from protokube.cli.shared.cluster_view import Duration, cluster_option
+from protokube.cli.shared.cluster_view import cluster_option
+from protokube.cli.shared.durations import Duration
 from protokube.cli.shared.options import output_option
 from protokube.errors import ProtokubeError, Refused, TryLater
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import click
 
 from protokube.cli.shared.cluster_view import (
-    Duration,
     cluster_option,
     cluster_source,
     find_cluster,
@@ -20,6 +19,7 @@ from protokube.cli.shared.cluster_view import (
     seen_option,
     stored_cluster,
 )
+from protokube.cli.shared.durations import Duration
 from protokube.cli.shared.options import output_option
 from protokube.errors import ExitCode, InvalidRequest, InvalidSpec, Refused, TryLater
 

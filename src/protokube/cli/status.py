@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from protokube.cli.shared.cluster_view import EVERY, STORE_EVERY, Duration, FailedLooks, cluster_option, seen_option
+from protokube.cli.shared.cluster_view import EVERY, STORE_EVERY, FailedLooks, cluster_option, seen_option
+from protokube.cli.shared.durations import Duration
 from protokube.cli.shared.options import output_option
 from protokube.errors import ExitCode
 

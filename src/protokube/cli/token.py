@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from protokube.cli.shared.cluster_view import Duration, cluster_option
+from protokube.cli.shared.cluster_view import cluster_option
 from protokube.cli.shared.credentials import keys_option, server_option
+from protokube.cli.shared.durations import Duration
 from protokube.cli.shared.options import output_option
 from protokube.errors import InvalidRequest
 

@@ -27,7 +27,7 @@ from builders.view import (
 from protokube.cli.render.status import disks, host_state, outcome, render_changes, render_status
 from protokube.cli.render.table import lasting, several, size, table
 from protokube.cli.render.tree import disk_tree, view_tree
-from protokube.cli.shared.cluster_view import Duration, follow
+from protokube.cli.shared.cluster_view import follow
 from protokube.cli.shared.screen import Screen, fit, paint
 from protokube.cli.status import stay
 from protokube.errors import ExitCode
@@ -354,21 +354,6 @@ def test_a_table_without_rows_is_nothing_and_what_has_nothing_to_say_is_a_dash()
     assert table(("A", "B"), []) == []
     assert table(("NAME", "B"), [("x", ""), ("y", "long")]) == ["NAME  B", "x     -", "y     long"]
     assert (several(1, "host"), several(2, "host")) == ("1 host", "2 hosts")
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"), [("90s", 90), ("90", 90), ("2m", 120), ("1.5h", 5400), ("250ms", 0.25), ("1 min", 60)]
-)
-def test_a_length_of_time_is_said_with_its_unit(text: str, seconds: float) -> None:
-    assert Duration().convert(text, None, None) == seconds
-
-
-@pytest.mark.parametrize("text", ["soon", "-1s", "3 parsec", "", "1m30s"])
-def test_what_is_no_length_of_time_is_turned_away(call: Call, text: str) -> None:
-    answer = call("status", "--timeout", text)
-
-    assert answer.code == ExitCode.INVALID
-    assert f"{text!r} is not a duration: such as 90s, 2m, 1h" in answer.err
 
 
 # As data.

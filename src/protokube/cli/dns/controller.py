@@ -13,6 +13,7 @@ import click
 
 from protokube.cli.dns.options import object_options, ttl_option
 from protokube.cli.dns.zones import dns_options, open_zones
+from protokube.cli.shared.durations import Duration
 from protokube.cli.shared.options import output_option
 from protokube.errors import InvalidRequest, TryLater
 from protokube.records.names import normalise
@@ -34,17 +35,17 @@ LIST_SECONDS = 120.0
     show_default=True,
     help="The Lease in kube-system for leader election. Controllers for other zones or objects need another one.",
 )
-@click.option("--lease-seconds", type=click.FloatRange(1), default=15.0, hidden=True, help="The duration of the Lease.")
+@click.option("--lease-seconds", type=Duration(1), default="15s", hidden=True, help="The duration of the Lease.")
 @click.option(
-    "--silence", type=click.FloatRange(1), default=75.0, hidden=True, help="A watch that is silent for so long is dead."
+    "--silence", type=Duration(1), default="75s", hidden=True, help="A watch that is silent for so long is dead."
 )
 @ttl_option
 @click.option(
     "--grace",
-    type=click.FloatRange(0),
-    default=30.0,
+    type=Duration(),
+    default="30s",
     show_default=True,
-    help="Seconds for which a value stays after no object asks for it any more.",
+    help="How long a value stays after no object asks for it any more.",
 )
 @click.option("--force", is_flag=True, help="Remove more values at once than is safe; check with --dry-run first.")
 @click.option(

@@ -8,12 +8,14 @@ from typing import Any
 
 import click
 
+from protokube.cli.shared.durations import WholeSeconds
+
 Decorated = Callable[..., Any]
 
 
 def ttl_option(command: Decorated) -> Decorated:
     option = click.option(
-        "--ttl", type=click.IntRange(1, 86400), default=60, show_default=True, help="TTL of the records, in seconds."
+        "--ttl", type=WholeSeconds(1, 86400), default="60s", show_default=True, help="TTL of the records."
     )
     return option(command)
 

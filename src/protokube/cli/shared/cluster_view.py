@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,7 +25,6 @@ EVERY = 0.25
 """Seconds between two polls."""
 STORE_EVERY = 5.0
 """The same for a store, whose requests may be paid for."""
-UNITS = {"": 1.0, "s": 1.0, "ms": 0.001, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def cluster_option(function: Decorated) -> Decorated:
@@ -53,20 +51,6 @@ def known_clusters(context: click.Context, __: click.Parameter, incomplete: str)
         return [each for each in clusters() if each.startswith(incomplete)]
     except OSError:
         return []
-
-
-class Duration(click.ParamType[float]):
-    """`90s`, `2m`, `1.5h`, `30d`, or a number of seconds."""
-
-    name = "duration"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        if isinstance(value, float):
-            return value
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", str(value))
-        if found is None or found[2] not in UNITS:
-            self.fail(f"{value!r} is not a duration: such as 90s, 2m, 1h, 30d", param, ctx)
-        return float(found[1]) * UNITS[found[2]]
 
 
 def find_cluster(name: str | None) -> Paths:

@@ -12,6 +12,7 @@ import click
 
 from protokube.cli.shared import rollout
 from protokube.cli.shared.completing import complete_here
+from protokube.cli.shared.durations import Duration
 from protokube.cli.shared.options import show_warnings
 from protokube.cli.shared.progress import Progress
 from protokube.cli.shared.root import need_root
@@ -68,7 +69,7 @@ from protokube.errors import InvalidRequest, Refused
 )
 @click.option("--dry-run", is_flag=True, help="Show what would change on a running cluster, and stop there.")
 @click.option("--yes", is_flag=True, help="Restart the only master, though nothing answers meanwhile.")
-@click.option("--timeout", default=300.0, show_default=True, help="Seconds to wait until the cluster is ready.")
+@click.option("--timeout", type=Duration(), default="5m", show_default=True, help="Longest wait for the cluster.")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="Output format.")
 def up(
     spec: Path | None,
