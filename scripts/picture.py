@@ -11,7 +11,7 @@ import grimp
 ROOT = Path(__file__).resolve().parent.parent
 ROWS = ROOT / "docs" / "architecture.txt"
 PACKAGE = "protokube"
-ALONE = frozenset({"__main__", "fast_yaml", "notes", "signals"})
+ALONE = frozenset({"__main__", "fast_yaml", "nearest", "notes", "signals"})
 """Modules beside the packages."""
 WIDTH, ROW, BOX, MARGIN, GAP = 1180, 92, 52, 20, 12
 BY_ALL = "errors"

@@ -19,6 +19,29 @@ class ExitCode(IntEnum):
     TRY_LATER = 3  # not yet, or something outside did not answer; no action is needed
     REFUSED = 4  # a person has to act, also while the cluster serves
     BUG = 70  # a bug in protokube
+    STOPPED = 130  # Ctrl-C, as a shell counts it
+
+
+CODES: dict[str, tuple[ExitCode, str]] = {
+    "usage": (ExitCode.INVALID, "an unknown command or option, or a value that an option does not take"),
+    "invalid-request": (ExitCode.INVALID, "options or arguments that do not go together, or cannot be carried out"),
+    "invalid-spec": (ExitCode.INVALID, "a spec with problems; all of them are in `problems`"),
+    "not-found": (ExitCode.INVALID, "a name that does not exist; `hint` has the one probably meant"),
+    "no-cluster": (ExitCode.INVALID, "there is no cluster at all, here or in the store"),
+    "several-clusters": (ExitCode.INVALID, "there are several clusters, and none was named"),
+    "try-later": (ExitCode.TRY_LATER, "something did not answer, or is not so far yet"),
+    "refused": (ExitCode.REFUSED, "going on could do harm, or something is missing that a person provides"),
+    "needs-root": (ExitCode.REFUSED, "this needs root, or the permission to read what belongs to root"),
+    "not-running": (ExitCode.REFUSED, "the named host does not run"),
+    "needs-kubernetes": (ExitCode.REFUSED, "the cluster has no Kubernetes"),
+    "missing-program": (ExitCode.REFUSED, "this machine lacks a program or a library"),
+    "exists": (ExitCode.REFUSED, "what should be made is there already, and was left as it is"),
+    "taken": (ExitCode.REFUSED, "the port is in use already"),
+    "output": (ExitCode.REFUSED, "the result could not be written"),
+    "bug": (ExitCode.BUG, "a bug in protokube"),
+    "stopped": (ExitCode.STOPPED, "stopped by Ctrl-C"),
+}
+"""Stable names of errors for programs: they are never changed, and what a code means stays. With its exit code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +81,13 @@ class ProtokubeError(Exception):
     """An error that a user can act on: shown without a traceback."""
 
     exit_code = ExitCode.REFUSED
+    code = "refused"
+    """A key of CODES with this exit code. `code=` names one for a single error."""
 
-    def __init__(self, message: str, *, saw: str = "", want: str = "", hint: str = "") -> None:
+    def __init__(self, message: str, *, saw: str = "", want: str = "", hint: str = "", code: str = "") -> None:
         super().__init__(message)
         self.message, self.saw, self.want, self.hint = message, saw, want, hint
+        self.code = code or type(self).code
 
     def __str__(self) -> str:
         fields = (("saw", self.saw), ("want", self.want), ("hint", self.hint))
@@ -72,6 +98,7 @@ class TryLater(ProtokubeError):
     """Something outside did not answer; retrying later may help."""
 
     exit_code = ExitCode.TRY_LATER
+    code = "try-later"
 
 
 class Refused(ProtokubeError):
@@ -82,12 +109,26 @@ class InvalidRequest(ProtokubeError):
     """An invalid request on the command line."""
 
     exit_code = ExitCode.INVALID
+    code = "invalid-request"
+
+
+class NotFound(InvalidRequest):
+    """A name that does not exist."""
+
+    code = "not-found"
+
+
+class NeedsRoot(Refused):
+    """Only root may do this."""
+
+    code = "needs-root"
 
 
 class InvalidSpec(ProtokubeError):
     """The spec is invalid; has every problem at once."""
 
     exit_code = ExitCode.INVALID
+    code = "invalid-spec"
 
     def __init__(self, problems: list[Problem] | tuple[Problem, ...]) -> None:
         self.problems = tuple(sorted(set(problems), key=lambda problem: problem.order))

@@ -82,4 +82,5 @@ def test_exit_codes_are_a_promise_to_scripts() -> None:
         "TRY_LATER": 3,
         "REFUSED": 4,
         "BUG": 70,
+        "STOPPED": 130,
     }

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import click
 
+from protokube.cli.shared.options import Choice
+
 
 @click.command()
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.argument("shell", type=Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
     """Shell completion for bash, zsh or fish.
 

@@ -7,14 +7,22 @@ from collections.abc import Mapping
 
 import click
 
+from protokube.cli.shared.offered import offer_clusters
+from protokube.cli.shared.options import Choice
 from protokube.cli.shared.progress import Progress
 from protokube.errors import ProtokubeError, Refused, TryLater
 
 
 @click.command("down")
-@click.option("--cluster", "name", default=None, help="The cluster; needed only if there are several.")
+@click.option(
+    "--cluster",
+    "name",
+    metavar="NAME",
+    shell_complete=offer_clusters,
+    help="Name of the cluster.  [default: the only one]",
+)
 @click.option("--all", "everything", is_flag=True, help="Every local cluster on this machine.")
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="Output format.")
+@click.option("-o", "--output", type=Choice(["text", "json"]), default="text", help="Output format.")
 def down(name: str | None, everything: bool, output: str) -> None:
     """Remove a local cluster completely.
 

@@ -10,7 +10,8 @@ import click
 
 from protokube.cli.shared.cluster_view import EVERY, STORE_EVERY, FailedLooks, cluster_option, seen_option
 from protokube.cli.shared.durations import Duration
-from protokube.cli.shared.options import output_option
+from protokube.cli.shared.offered import offer_members
+from protokube.cli.shared.options import Choice, output_option
 from protokube.errors import InvalidRequest, TryLater
 
 if TYPE_CHECKING:
@@ -26,12 +27,13 @@ WATCH = "watch"
 
 
 @click.command()
-@click.argument("name", type=click.Choice((*DRILLS, WATCH)))
+@click.argument("name", type=Choice((*DRILLS, WATCH)))
 @cluster_option
 @seen_option
 @click.option(
     "--member",
     metavar="NAME",
+    shell_complete=offer_members,
     help="The etcd member whose host or volume is hit: a, main/a, etcd-a.  [default: the leader]",
 )
 @click.option("--timeout", type=Duration(), default="120s", show_default=True, help="How long healing may take.")

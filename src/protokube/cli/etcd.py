@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from protokube.cli.shared.cluster_view import cluster_option, seen_option
+from protokube.cli.shared.offered import offer_volumes
 from protokube.cli.shared.options import output_option
 from protokube.errors import ExitCode, InvalidRequest, TryLater
 
@@ -61,7 +62,7 @@ def members(cluster: str | None, store_url: str | None, output: str) -> int:
 
 
 @etcd.command()
-@click.argument("volume")
+@click.argument("volume", shell_complete=offer_volumes)
 @cluster_option
 @click.option("--yes", is_flag=True, help="Adopt the volume; without it, only show what is on it.")
 @output_option(default="text", choices=("text", "json"))
@@ -105,7 +106,7 @@ def adopt(volume: str, cluster: str | None, yes: bool, output: str) -> int:
 
 
 @etcd.command()
-@click.argument("volume")
+@click.argument("volume", shell_complete=offer_volumes)
 @click.option("--older", is_flag=True, help="The disk is an older copy of itself; use its data anyway.")
 @click.option("--epoch", type=click.IntRange(0), help="With --older: the epoch on the disk, as `status` shows it.")
 @click.option("--term", type=click.IntRange(0), help="With --older: the term of the log on the disk.")
@@ -179,15 +180,12 @@ def _check_acceptance(older: bool, repaired: bool, figures: Mapping[str, int | N
 
 
 def find_volume(view: ClusterView, volume: str) -> tuple[DiskView, MemberView]:
-    from protokube.spec.decode import near
+    from protokube.nearest import no_such
 
     disk = view.disk(volume)
     member = view.member(disk.member) if disk else None
     if disk is None or member is None:
-        known = [each.id for each in view.disks]
-        raise InvalidRequest(
-            f"there is no volume {volume!r}", saw=", ".join(known) or "none", hint=near(volume, known) or "status"
-        )
+        raise no_such("volume", volume, [each.id for each in view.disks], hint="protokube status")
     return disk, member
 
 

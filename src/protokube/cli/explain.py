@@ -11,7 +11,8 @@ from click.core import ParameterSource
 from protokube.cli.dns.options import object_options, ttl_option
 from protokube.cli.dns.zones import dns_options
 from protokube.cli.shared.cluster_view import cluster_option, seen_option
-from protokube.cli.shared.options import output_option
+from protokube.cli.shared.offered import offer_explained
+from protokube.cli.shared.options import Choice, output_option
 from protokube.errors import InvalidRequest
 
 if TYPE_CHECKING:
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("kind", type=click.Choice(["volume", "member", "record"]))
-@click.argument("name")
+@click.argument("kind", type=Choice(["volume", "member", "record"]))
+@click.argument("name", shell_complete=offer_explained)
 @cluster_option
 @seen_option
 @dns_options

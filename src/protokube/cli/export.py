@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def export() -> None:
     "--groups", help=f"Groups in the certificate, separated by commas.  [default: {MASTERS} for {ADMIN}, else none]"
 )
 @click.option(
-    "--ttl", type=Duration(), default="24h", show_default=True, help="Lifetime of the certificate, "
+    "--ttl", type=Duration(most=inf), default="24h", show_default=True, help="Lifetime of the certificate, "
     "such as 90m, 24h, 30d. It cannot be revoked, so keep it short."
 )  # fmt: skip
 @server_option

@@ -1,14 +1,13 @@
 """The `protokube` command.
 
-Commands are imported lazily: `--help` imports none of them. `run` is the outermost exception handler: it prints an
-error of ours as error / saw / want / hint, and a bug as one sentence with a hint how to report it.
+Commands are imported lazily: `--help` imports none of them. `run` is the outermost exception handler: an error of ours
+is printed as error / saw / want / hint, and a bug as one sentence with a hint how to report it (`shared/failure.py`).
 """
 
 from __future__ import annotations
 
 import errno
 import importlib
-import itertools
 import os
 import select
 import sys
@@ -17,7 +16,7 @@ from typing import Any
 import click
 
 from protokube import __version__
-from protokube.errors import ExitCode, ProtokubeError, Refused
+from protokube.errors import ExitCode, Refused
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "up": ("protokube.cli.up.command:up", "Bring up a self-healing control plane on this machine."),
@@ -39,7 +38,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "token": ("protokube.cli.token:token", "Manage bootstrap tokens, with which new nodes join."),
     "schema": ("protokube.cli.schema:schema", "Print the JSON Schema of spec documents, for editors."),
 }
-DEBUG = "PROTOKUBE_DEBUG"
 
 
 class Commands(click.Group):
@@ -63,7 +61,7 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from protokube.spec.decode import near
+            from protokube.nearest import near
 
             raise click.UsageError(f"there is no command {args[0]!r}. {near(args[0], COMMANDS)}".rstrip(), ctx)
         return super().resolve_command(ctx, args)
@@ -78,7 +76,7 @@ class Commands(click.Group):
             # Python flushes the rest at exit, which would fail again
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             if error.errno == errno.ENOSPC:
-                raise Refused(f"cannot write the result: {error.strerror}") from error
+                raise Refused(f"cannot write the result: {error.strerror}", code="output") from error
             return ExitCode.OK  # the reader closed the pipe; click would exit with 1, which means "different" here
         return result
 
@@ -97,62 +95,18 @@ def run(arguments: list[str] | None = None) -> int:
     argv = sys.argv[1:] if arguments is None else arguments
     try:
         result = cli.main(args=arguments, prog_name="protokube", standalone_mode=False)
-    except ProtokubeError as error:
-        return show_error(error, argv)
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         return ExitCode.INVALID
-    except click.ClickException as error:
-        click.echo(f"error: {error.format_message()}", err=True)
-        context = getattr(error, "ctx", None)
-        click.echo(f"  hint: {context.command_path if context else 'protokube'} --help", err=True)
-        return ExitCode.INVALID
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("stopped", err=True)
-        return 130
-    except PermissionError as error:
-        what = f"{error.filename}: " if error.filename else ""
-        refused = Refused(f"{what}{error.strerror}", hint="" if os.geteuid() == 0 else "if root owns it, use sudo")
-        return show_error(refused, argv)
-    except Exception as bug:  # the outermost frame: a user gets a sentence, not a traceback
-        if os.environ.get(DEBUG):
+    except (Exception, KeyboardInterrupt) as error:  # the outermost frame: a user gets a sentence, not a traceback
+        from protokube.cli.shared.failure import DEBUG, describe, show_failure
+
+        if os.environ.get(DEBUG) and describe(error)[1] is ExitCode.BUG:
             raise
-        if isinstance(bug, ModuleNotFoundError) and (extra := extra_of(bug.name or "")):
-            hint = f"pip install 'protokube[{extra}]'"
-            return show_error(Refused(f"this needs {bug.name}, which is not installed", hint=hint), argv)
-        click.echo(f"error: a bug in protokube: {type(bug).__name__}: {bug}", err=True)
-        click.echo(f"  hint: run it again with {DEBUG}=1 and report what it prints", err=True)
-        return ExitCode.BUG
+        return show_failure(error, argv)
     return int(result) if isinstance(result, int) else ExitCode.OK
-
-
-def show_error(error: ProtokubeError, arguments: list[str]) -> int:
-    """Print an error as text, or as JSON if `--output json` is given; return its exit code."""
-    if wants_json(arguments):
-        import json
-
-        problems = [
-            {"path": each.path, "message": each.message, "hint": each.hint, "where": str(each.where or "")}
-            for each in getattr(error, "problems", ())
-        ]
-        document: dict[str, Any] = {"error": error.message, "saw": error.saw, "want": error.want, "hint": error.hint}
-        document["problems"] = problems
-        click.echo(json.dumps({key: value for key, value in document.items() if value}, indent=2), err=True)
-    else:
-        click.echo(f"error: {error}", err=True)
-    return error.exit_code
-
-
-def extra_of(module: str) -> str:
-    """The pip extra that installs a library; empty for a required dependency."""
-    known = {
-        "agent": ("cryptography", "dns", "jeepney", "prometheus_client"),
-        "dns": ("httpx2", "lightkube", "msgspec"),
-        "route53": ("boto3", "botocore"),
-    }
-    return next((extra for extra, modules in known.items() if module.partition(".")[0] in modules), "")
 
 
 def output_closed() -> bool:
@@ -170,13 +124,6 @@ def have_streams() -> None:
             number = os.open(os.devnull, os.O_RDWR)
             os.set_inheritable(number, True)
             setattr(sys, name, os.fdopen(number, mode))
-
-
-def wants_json(arguments: list[str]) -> bool:
-    pairs = itertools.pairwise(arguments)
-    return any(pair in {("-o", "json"), ("--output", "json")} for pair in pairs) or bool(
-        {"-ojson", "--output=json"} & set(arguments)
-    )
 
 
 def main() -> None:

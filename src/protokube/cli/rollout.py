@@ -21,7 +21,7 @@ from protokube.cli.shared.cluster_view import (
 )
 from protokube.cli.shared.durations import Duration
 from protokube.cli.shared.options import output_option
-from protokube.errors import ExitCode, InvalidRequest, InvalidSpec, Refused, TryLater
+from protokube.errors import ExitCode, InvalidSpec, NotFound, Refused, TryLater
 
 if TYPE_CHECKING:
     from protokube.config.complete import Config
@@ -198,7 +198,7 @@ def earlier(store: Store, cluster: str, record: Rollout, number: int | None) -> 
     if number is None and record.before and record.before != record.wanted:
         number = record.before
     if number is None:
-        raise InvalidRequest("there is no earlier revision", hint="`protokube rollout history` lists them")
+        raise NotFound("there is no earlier revision", hint="`protokube rollout history` lists them")
     if number not in (known := numbers(store, cluster)):
-        raise InvalidRequest(f"there is no revision {number}", want=", ".join(map(str, known)))
+        raise NotFound(f"there is no revision {number}", want=", ".join(map(str, known)))
     return read_revision(store, cluster, number)

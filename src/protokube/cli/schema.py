@@ -6,9 +6,11 @@ import json
 
 import click
 
+from protokube.cli.shared.options import Choice
+
 
 @click.command()
-@click.option("--kind", type=click.Choice(["Cluster", "InstanceGroup"]), help="Only this kind of document.")
+@click.option("--kind", type=Choice(["Cluster", "InstanceGroup"]), help="Only this kind of document.")
 def schema(kind: str | None) -> None:
     """Print the JSON Schema of spec documents, for editors.
 

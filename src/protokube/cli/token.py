@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from protokube.cli.shared.cluster_view import cluster_option
 from protokube.cli.shared.credentials import keys_option, server_option
 from protokube.cli.shared.durations import Duration
 from protokube.cli.shared.options import output_option
-from protokube.errors import InvalidRequest
+from protokube.errors import InvalidRequest, NotFound
 
 if TYPE_CHECKING:
     from protokube.addons.tokens import Token
@@ -107,7 +108,9 @@ def token() -> None:
 
 @token.command()
 @click.argument("node")
-@click.option("--ttl", type=Duration(), default="24h", show_default=True, help="Lifetime of the token: 72h at most.")
+@click.option(
+    "--ttl", type=Duration(most=inf), default="24h", show_default=True, help="Lifetime of the token: 72h at most."
+)
 @click.option("--description", default="", help="Text that `token list` shows.")
 @access_options
 @output_option(default="text", choices=TEXT_OR_JSON)
@@ -164,7 +167,7 @@ def delete(token_id: str, access: Access) -> None:
         except ApiError as error:
             if error.status == 404:
                 short = token_id.partition(".")[0]
-                raise InvalidRequest(f"there is no token {short}", hint="`protokube token list`") from error
+                raise NotFound(f"there is no token {short}", hint="`protokube token list`") from error
             raise
     click.echo(f"deleted {token_id.partition('.')[0]}")
 

@@ -7,9 +7,10 @@ from typing import Any
 
 from protokube.config.complete import Config
 from protokube.config.flags import COMPONENTS, flag_table
-from protokube.errors import InvalidRequest
+from protokube.errors import NotFound
+from protokube.nearest import near
 from protokube.spec import version as versions
-from protokube.spec.decode import Tree, near
+from protokube.spec.decode import Tree
 from protokube.spec.parse import GROUPS
 
 
@@ -68,7 +69,7 @@ def why(config: Config, path: str) -> list[str]:
     if builtin := _component_default(config, path):
         return [builtin]
     hint = near(path, values) or near(path.rpartition(".")[2], {each.rpartition(".")[2] for each in values})
-    raise InvalidRequest(f"the complete configuration has no value {path}", hint=hint)
+    raise NotFound(f"the complete configuration has no value {path}", hint=hint)
 
 
 def sentence(config: Config, values: dict[str, Any], path: str) -> str:

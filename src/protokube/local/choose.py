@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from protokube.errors import InvalidRequest
+from protokube.errors import InvalidRequest, NotFound
 from protokube.local.base.paths import PARENT, Paths
-from protokube.spec.decode import near
+from protokube.nearest import no_such
 
 
 def clusters() -> list[str]:
@@ -30,14 +30,14 @@ def one_cluster(name: str | None) -> str:
     found = clusters()
     if name is not None:
         if name not in found:
-            raise InvalidRequest(
-                f"there is no local cluster {name!r}",
-                saw=", ".join(found) or "none at all",
-                hint=near(name, found) or "protokube up",
-            )
+            raise no_such("local cluster", name, found, hint="protokube up")
         return name
     if not found:
-        raise InvalidRequest("there is no local cluster on this machine", hint="protokube up")
+        raise NotFound("there is no local cluster on this machine", hint="protokube up", code="no-cluster")
     if len(found) > 1:
-        raise InvalidRequest(f"there are several local clusters: {', '.join(found)}", hint=f"--cluster {found[0]}")
+        raise InvalidRequest(
+            f"there are several local clusters: {', '.join(found)}",
+            hint=f"--cluster {found[0]}",
+            code="several-clusters",
+        )
     return found[0]

@@ -7,13 +7,13 @@ field as the hint. All problems of a document are found in one pass.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, is_dataclass
 from typing import Any, get_origin
 
 from protokube.errors import Problem, Where
+from protokube.nearest import near
 from protokube.spec.fields import Declared, declared, element
 from protokube.spec.tree import FALSE, TRUE, Mapping, Node, Scalar, Sequence
 
@@ -39,15 +39,6 @@ class Reading:
 
     def warn(self, path: str, where: Where | None, message: str, hint: str = "") -> None:
         self.warnings.append(Problem(path=path, message=message, hint=hint, where=where))
-
-
-def near(word: str, known: Iterable[str]) -> str:
-    """A hint with the most similar known word; "" if none is similar."""
-    known = list(known)
-    folded = {each.lower().replace("-", "").replace("_", ""): each for each in known}
-    same = folded.get(word.lower().replace("-", "").replace("_", ""))
-    close = [same] if same else difflib.get_close_matches(word, known, n=1, cutoff=0.6)
-    return f"did you mean `{close[0]}`?" if close else ""
 
 
 def join(path: str, name: str) -> str:

@@ -8,8 +8,9 @@ Nodes keep their lines, so a message about a translated value names the line tha
 from __future__ import annotations
 
 from protokube.errors import Where
+from protokube.nearest import near
 from protokube.spec.cluster import CLOUDS as OUR_CLOUDS
-from protokube.spec.decode import Reading, join, near
+from protokube.spec.decode import Reading, join
 from protokube.spec.kops_rules import CLUSTER, GROUP, Ignore, Refuse, Rename, Rule
 from protokube.spec.network import PLUGINS
 from protokube.spec.tree import FALSE, TRUE, Mapping, Node, Scalar, Sequence

@@ -10,9 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from protokube.errors import InvalidSpec, Problem, Where
+from protokube.nearest import near
 from protokube.spec import kops, version
 from protokube.spec.cluster import Cluster
-from protokube.spec.decode import Reading, Tree, decode, free_form, near
+from protokube.spec.decode import Reading, Tree, decode, free_form
 from protokube.spec.group import InstanceGroup
 from protokube.spec.tree import Mapping, Node, Scalar, Sequence, read_documents
 

@@ -41,6 +41,8 @@ class NotThere(Refused):
 class AlreadyThere(Refused):
     """The path exists already."""
 
+    code = "exists"
+
     def __init__(self, path: str, url: str) -> None:
         super().__init__(
             f"{path} is already in {url}; it was left as it is", hint="read it, and replace it if it is not needed"

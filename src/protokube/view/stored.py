@@ -13,14 +13,14 @@ from contextlib import suppress
 from dataclasses import replace
 
 from protokube.config.pki import member_name
-from protokube.errors import InvalidRequest, ProtokubeError, Refused, TryLater
+from protokube.errors import NotFound, ProtokubeError, Refused, TryLater
 from protokube.launch.machine import MasterConfig
 from protokube.launch.revisions import read_revision, read_rollout
 from protokube.launch.rollout import Rollout
 from protokube.members.generation import Generation, decode
+from protokube.nearest import no_such
 from protokube.records import Record, api, member
 from protokube.records.names import address_type, make_record
-from protokube.spec.decode import near
 from protokube.store import NotThere, Store, layout
 from protokube.view.answered import answered
 from protokube.view.cluster import ClusterView
@@ -122,15 +122,11 @@ def is_missing(store: Store, cluster: str) -> bool:
     return False
 
 
-def no_such_cluster(store: Store, cluster: str) -> InvalidRequest:
+def no_such_cluster(store: Store, cluster: str) -> NotFound:
     known: Sequence[str] = ()
     with suppress(Refused):
         known = layout.clusters(store)
-    return InvalidRequest(
-        f"there is no cluster {cluster!r} in {store.url}",
-        saw=", ".join(known) or "none that can be listed",
-        hint=near(cluster, known) or "check the name and the store's URL",
-    )
+    return no_such("cluster", cluster, known, where=f"in {store.url}", hint="check the name and the store's URL")
 
 
 def newest_by_name(reports: Sequence[Published], liveness: Liveness) -> list[Published]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import protokube
 from builders.command import Call
 from builders.view import FakeCloud, ShortFolder, a_note, a_view, an_agent, but, cloud_rows, write_state
 from protokube.cli.shared.progress import Progress
 from protokube.cli.up.waiting import await_ready, for_a_person
-from protokube.errors import ExitCode, Refused, TryLater
+from protokube.errors import CODES, ExitCode, ProtokubeError, Refused, TryLater
 from protokube.view.cluster import ClusterView
 
 ROOT = Path(__file__).parents[3]
@@ -30,6 +33,33 @@ def test_the_documented_table_has_every_code_and_no_other() -> None:
     rows = re.findall(r"^\| (\d+) \|", (ROOT / "docs/exit-codes.md").read_text(), re.MULTILINE)
 
     assert [int(each) for each in rows] == sorted(ExitCode)
+
+
+def test_the_documented_table_of_codes_for_programs_is_the_one_of_the_code() -> None:
+    rows = re.findall(r"^\| `([a-z-]+)` \| (\d+) \| (.+) \|$", (ROOT / "docs/exit-codes.md").read_text(), re.MULTILINE)
+
+    assert {name: (ExitCode(int(code)), text) for name, code, text in rows} == CODES
+
+
+def test_every_error_has_a_code_of_the_table_that_goes_with_its_exit_code() -> None:
+    def classes(kind: type[ProtokubeError]) -> Iterator[type[ProtokubeError]]:
+        yield kind
+        for each in kind.__subclasses__():
+            yield from classes(each)
+
+    for module in pkgutil.walk_packages(protokube.__path__, "protokube."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    for each in classes(ProtokubeError):
+        assert CODES[each.code][0] is each.exit_code, each
+
+
+def test_every_code_that_is_given_to_a_single_error_is_in_the_table() -> None:
+    source = ROOT / "src/protokube"
+    given = {code for file in source.rglob("*.py") for code in re.findall(r'\bcode="([^"]+)"', file.read_text())}
+
+    assert given <= set(CODES)
+    assert {"several-clusters", "no-cluster"} <= given
 
 
 def test_the_table_is_found_from_the_readme_and_from_the_help_of_status(call: Call) -> None:

@@ -20,6 +20,8 @@ def test_where_data_is_asked_for_an_error_is_data(call: Call, option: tuple[str,
     assert (answer.code, answer.out) == (ExitCode.INVALID, "")
     assert json.loads(answer.err) == {
         "error": "2 problems in the spec",
+        "code": "invalid-spec",
+        "exitCode": 2,
         "problems": [
             {
                 "path": "cloud",

@@ -9,7 +9,8 @@ import pytest
 
 from builders.command import MINIMAL, Call
 from protokube import __version__
-from protokube.cli.main import COMMANDS, cli, wants_json
+from protokube.cli.main import COMMANDS, cli
+from protokube.cli.shared.failure import wants_json
 from protokube.errors import ExitCode
 
 
@@ -108,6 +109,13 @@ def test_an_error_as_data_keeps_what_we_want_and_advise(call: Call) -> None:
         (["complete", "x", "-o", "yaml"], False),
         (["complete", "x", "json"], False),
         (["complete", "-o"], False),
+        (["logs", "-fo", "json"], True),
+        (["logs", "-ojson"], True),
+        (["logs", "--output=json"], True),
+        (["logs", "--output", "json"], True),
+        (["export", "kubeconfig", "-o", "json.txt"], False),
+        (["shell", "master-1", "--", "kubectl", "-o", "json"], False),
+        (["diff", "a -o json b"], False),
         ([], False),
     ],
 )

@@ -16,7 +16,8 @@ import pytest
 from builders.command import Answer, Call
 from builders.published import a_record, a_store, noted, seen
 from builders.view import CLUSTER, NOW
-from protokube.cli.shared.cluster_view import FailedLooks, follow, known_clusters
+from protokube.cli.shared.cluster_view import FailedLooks, follow
+from protokube.cli.shared.offered import offer_clusters
 from protokube.cli.shared.screen import Screen
 from protokube.cli.status import stay
 from protokube.local.base.paths import Paths
@@ -225,10 +226,10 @@ def test_after_a_store_no_local_cluster_is_offered(tmp_path: Path, monkeypatch: 
     command, option = click.Command("status"), click.Option(["--cluster"])
     context = click.Context(command)
     context.params = {"store_url": None}
-    assert known_clusters(context, option, "") == ["laptop"]
+    assert offer_clusters(context, option, "") == ["laptop"]
 
     context.params = {"store_url": "s3://bucket"}
-    assert known_clusters(context, option, "") == []
+    assert offer_clusters(context, option, "") == []
 
 
 def test_a_store_that_is_not_there_holds_no_cluster(call: Call, tmp_path: Path) -> None:

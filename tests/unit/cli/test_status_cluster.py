@@ -11,7 +11,8 @@ import pytest
 
 from builders.command import Call
 from builders.view import ShortFolder, a_view, write_state
-from protokube.cli.shared.cluster_view import find_cluster, follow, known_clusters
+from protokube.cli.shared.cluster_view import find_cluster, follow
+from protokube.cli.shared.offered import offer_clusters
 from protokube.errors import ExitCode, InvalidRequest, Refused
 from protokube.view.cluster import ClusterView
 
@@ -32,7 +33,7 @@ def state(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def completed(incomplete: str) -> list[str]:
-    return known_clusters(click.Context(click.Command("status")), click.Option(["--cluster"]), incomplete)
+    return offer_clusters(click.Context(click.Command("status")), click.Option(["--cluster"]), incomplete)
 
 
 def test_the_only_cluster_needs_no_name(state: Path) -> None:

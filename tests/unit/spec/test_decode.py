@@ -8,10 +8,11 @@ import pytest
 
 from builders.spec import decoded, said_by, tree
 from protokube.errors import Where
+from protokube.nearest import near
 from protokube.spec.cluster import Cluster
 from protokube.spec.components.controller_manager import KubeControllerManager
 from protokube.spec.components.kubelet import Kubelet
-from protokube.spec.decode import Reading, decode, free_form, join, near
+from protokube.spec.decode import Reading, decode, free_form, join
 from protokube.spec.etcd import EtcdCluster
 from protokube.spec.group import InstanceGroup
 from protokube.spec.machines import FileAsset

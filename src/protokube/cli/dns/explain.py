@@ -14,14 +14,14 @@ from protokube.controllers.dns.tell.explain import Doubts, Everything, askings, 
 from protokube.controllers.dns.tell.explain_zone import at_zone
 from protokube.controllers.dns.write.confirm import Look
 from protokube.controllers.dns.write.zonework import Policy
-from protokube.errors import InvalidRequest, Refused, TryLater
+from protokube.errors import InvalidRequest, NotFound, Refused, TryLater
 from protokube.kube.session import Session
+from protokube.nearest import near
 from protokube.providers.dns import ZoneProvider
 from protokube.records import Record
 from protokube.records.names import normalise, problem
 from protokube.records.owners import Owned, marked_name
 from protokube.records.zones import Zone
-from protokube.spec.decode import near
 
 
 def explain_name(
@@ -96,7 +96,7 @@ def tell(seen: Everything, name: str, policy: Policy, doubt: Doubts) -> Story:
     known = names_written(seen) | {record.name for records in seen.records.values() for record in records}
     if not asked and name not in seen.agents.reserved and not any(zone.standing or zone.trouble for zone in zones):
         covered = next((zone.wildcard for zone in zones if zone.wildcard), "")
-        raise InvalidRequest(
+        raise NotFound(
             f"no object asks for {name}, and it has no records",
             saw=f"{covered} answers for it" if covered else "",
             want="the name in an annotation dns.alpha.kubernetes.io/external or dns.alpha.kubernetes.io/internal",

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import click
 
+from protokube.cli.shared.options import Choice
 from protokube.errors import InvalidRequest
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def dns_options(command: Decorated) -> Decorated:
     """How a zone is reached, alike for every command that looks into one."""
     options = [
         click.option(
-            "--dns", "provider", type=click.Choice(sorted(PROVIDERS)), envvar="PROTOKUBE_DNS", show_envvar=True,
+            "--dns", "provider", type=Choice(sorted(PROVIDERS)), envvar="PROTOKUBE_DNS", show_envvar=True,
             help="Where the zones are.",
         ),
         click.option(

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from protokube.cli.render.table import lasting
-from protokube.errors import InvalidRequest
-from protokube.spec.decode import near
+from protokube.nearest import no_such
 from protokube.view.cluster import ClusterView
 from protokube.view.seen import AgentNote
 from protokube.view.values import MemberView
@@ -86,11 +85,8 @@ def find(known: Iterable[T], name: str, names: Callable[[T], Iterable[str]], kin
     for each in things:
         if name in names(each):
             return each
-    all_names = [next(iter(names(each))) for each in things]
-    hint = near(name, dict.fromkeys(alias for each in things for alias in names(each)))
-    raise InvalidRequest(
-        f"there is no {kind} {name!r}", saw=", ".join(all_names) or "none at all", hint=hint or "protokube status"
-    )
+    also = [alias for each in things for alias in names(each)]
+    raise no_such(kind, name, [next(iter(names(each))) for each in things], also=also, hint="protokube status")
 
 
 def names_of(member: MemberView | None) -> tuple[str, ...]:

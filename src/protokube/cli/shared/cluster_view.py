@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from protokube.errors import InvalidRequest, Refused, TryLater
+from protokube.cli.shared.offered import offer_clusters
+from protokube.errors import InvalidRequest, NeedsRoot, NotFound, Refused, TryLater
 
 if TYPE_CHECKING:
     from protokube.local.base.paths import Paths
@@ -29,7 +30,7 @@ STORE_EVERY = 5.0
 
 def cluster_option(function: Decorated) -> Decorated:
     text = "Name of the cluster.  [default: the only one]"
-    return click.option("--cluster", metavar="NAME", shell_complete=known_clusters, help=text)(function)
+    return click.option("--cluster", metavar="NAME", shell_complete=offer_clusters, help=text)(function)
 
 
 def seen_option(function: Decorated) -> Decorated:
@@ -41,18 +42,6 @@ def seen_option(function: Decorated) -> Decorated:
     return click.option("--store", "store_url", metavar="URL", help=text)(function)
 
 
-def known_clusters(context: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-    """Those of this machine; none after --store, which is about others."""
-    if context.params.get("store_url"):
-        return []
-    from protokube.local.choose import clusters
-
-    try:
-        return [each for each in clusters() if each.startswith(incomplete)]
-    except OSError:
-        return []
-
-
 def find_cluster(name: str | None) -> Paths:
     """The paths of the chosen cluster. Refused without permission to read its state."""
     from protokube.local.base.paths import Paths
@@ -60,7 +49,7 @@ def find_cluster(name: str | None) -> Paths:
 
     paths = Paths.of(one_cluster(name))
     if not may_open(paths.admin_socket):
-        raise Refused(
+        raise NeedsRoot(
             f"no permission to read {paths.cluster}", saw=f"{paths.admin_socket} may not be opened", hint="sudo"
         )
     return paths
@@ -111,10 +100,12 @@ def stored_cluster(store: Store, name: str | None) -> str:
             f"the clusters in {store.url} cannot be listed", saw=why.saw or why.message, hint="--cluster NAME"
         ) from why
     if not found:
-        raise InvalidRequest(f"there is no cluster in {store.url}", hint="check the store's URL")
+        raise NotFound(f"there is no cluster in {store.url}", hint="check the store's URL", code="no-cluster")
     if len(found) > 1:
         raise InvalidRequest(
-            f"there are several clusters in {store.url}: {', '.join(found)}", hint=f"--cluster {found[0]}"
+            f"there are several clusters in {store.url}: {', '.join(found)}",
+            hint=f"--cluster {found[0]}",
+            code="several-clusters",
         )
     return found[0]
 

@@ -12,8 +12,17 @@ from protokube.errors import Problem
 Decorated = Callable[..., Any]
 
 
+class Choice(click.Choice[str]):
+    """One of some words; a mistyped one is told with the one probably meant."""
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        from protokube.nearest import near
+
+        return " ".join([super().get_invalid_choice_message(value, ctx), near(str(value), self.choices)]).rstrip()
+
+
 def output_option(*, default: str, choices: tuple[str, ...] = ("yaml", "json")) -> Callable[[Decorated], Decorated]:
-    kind = click.Choice(choices)
+    kind = Choice(choices)
     return click.option("-o", "--output", type=kind, default=default, show_default=True, help="Output format.")
 
 

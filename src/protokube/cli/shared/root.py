@@ -6,12 +6,12 @@ import os
 
 import click
 
-from protokube.errors import Refused
+from protokube.errors import NeedsRoot
 
 
 def need_root() -> None:
     if os.geteuid() != 0:
-        raise Refused(
+        raise NeedsRoot(
             "the local cloud needs root", saw=f"user {os.geteuid()}", want="namespaces, loop devices and mounts",
             hint=f"sudo {click.get_current_context().command_path}",
         )  # fmt: skip

@@ -13,7 +13,7 @@ import click
 from protokube.cli.shared import rollout
 from protokube.cli.shared.completing import complete_here
 from protokube.cli.shared.durations import Duration
-from protokube.cli.shared.options import show_warnings
+from protokube.cli.shared.options import Choice, show_warnings
 from protokube.cli.shared.progress import Progress
 from protokube.cli.shared.root import need_root
 from protokube.cli.shared.upgrade import Target, deliver
@@ -70,7 +70,7 @@ from protokube.errors import InvalidRequest, Refused
 @click.option("--dry-run", is_flag=True, help="Show what would change on a running cluster, and stop there.")
 @click.option("--yes", is_flag=True, help="Restart the only master, though nothing answers meanwhile.")
 @click.option("--timeout", type=Duration(), default="5m", show_default=True, help="Longest wait for the cluster.")
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="Output format.")
+@click.option("-o", "--output", type=Choice(["text", "json"]), default="text", help="Output format.")
 def up(
     spec: Path | None,
     name: str,
@@ -250,6 +250,7 @@ def need_tools(missing: list[tuple[str, str]]) -> None:
         raise Refused(
             f"this machine lacks {', '.join(program for program, _ in missing)}",
             hint=f"apt-get install {' '.join(sorted({package for _, package in missing}))}",
+            code="missing-program",
         )
 
 

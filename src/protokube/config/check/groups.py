@@ -5,8 +5,8 @@ from __future__ import annotations
 from protokube.config.check.labels import check_labels, check_own_labels, check_taints
 from protokube.config.draft import Draft
 from protokube.config.groups import machines
+from protokube.nearest import near
 from protokube.spec.cluster import MOST_MASTERS
-from protokube.spec.decode import near
 from protokube.spec.machines import ROLES
 from protokube.spec.parse import GROUPS, Spec
 

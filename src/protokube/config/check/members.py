@@ -8,7 +8,7 @@ from protokube.config.check.basics import LABEL
 from protokube.config.draft import Draft
 from protokube.config.groups import machines
 from protokube.config.render.etcd_file import milliseconds
-from protokube.spec.decode import near
+from protokube.nearest import near
 from protokube.spec.parse import GROUPS
 
 LONGEST_ELECTION = 50_000

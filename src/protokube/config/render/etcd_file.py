@@ -15,7 +15,8 @@ from protokube.config.pki import member_dns_name, member_name
 from protokube.config.places import DIRECTORY
 from protokube.config.render.forms import words
 from protokube.config.render.settings import put
-from protokube.spec.decode import Tree, near
+from protokube.nearest import near
+from protokube.spec.decode import Tree
 from protokube.spec.fields import duration
 from protokube.spec.version import Version, parse
 

@@ -13,7 +13,8 @@ from typing import Any
 from protokube.config.draft import Draft, Origin
 from protokube.config.flags import FlagTable
 from protokube.config.render.forms import FORMS, flag_value, number
-from protokube.spec.decode import Tree, near
+from protokube.nearest import near
+from protokube.spec.decode import Tree
 from protokube.spec.fields import Declared, declared, quantity
 from protokube.spec.version import Version, parse
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from protokube.errors import InvalidRequest, ProtokubeError, TryLater
+from protokube.errors import ProtokubeError, TryLater
 from protokube.local.drill.api_writing import ApiWriteSession
 from protokube.local.drill.ground import Ground, WriteSession
 from protokube.local.drill.judge import judge
 from protokube.local.drill.run import Overdue, Run
 from protokube.local.drill.scripts import SCRIPTS
 from protokube.local.drill.values import Step, Timeline, Verdict
-from protokube.spec.decode import near
+from protokube.nearest import no_such
 from protokube.view.cluster import ClusterView
 from protokube.view.values import MemberView
 
@@ -97,8 +97,8 @@ def choose(view: ClusterView, name: str | None) -> MemberView:
     for each in view.members:
         if name in (each.member, each.name, each.dns_name, each.member.rpartition("/")[2]):
             return each
-    known = [each.member for each in view.members]
-    raise InvalidRequest(f"there is no member {name!r}", saw=", ".join(known), hint=near(name, known))
+    also = [each.dns_name for each in view.members] + [each.name for each in view.members]
+    raise no_such("member", name, [each.member for each in view.members], also=also)
 
 
 def warm_up(ground: Ground, session: WriteSession) -> None:

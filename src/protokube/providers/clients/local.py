@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from protokube.errors import InvalidRequest, ProtokubeError, Refused, TryLater
+from protokube.errors import CODES, InvalidRequest, ProtokubeError, Refused, TryLater
 from protokube.providers.volumes import VolumeTaken
 
 INSIDE = Path("/run/protokube/cloud.sock")
@@ -38,12 +38,15 @@ KINDS: dict[str, type[ProtokubeError]] = {
 
 def encode_error(error: ProtokubeError) -> dict[str, str]:
     kind = next((kind for kind, cls in KINDS.items() if isinstance(error, cls)), "refused")
-    return {"kind": kind, "message": error.message, "saw": error.saw, "want": error.want, "hint": error.hint}
+    return {"kind": kind, "message": error.message, "saw": error.saw, "want": error.want, "hint": error.hint,
+            "code": error.code}  # fmt: skip
 
 
 def decode_error(fields: dict[str, str]) -> ProtokubeError:
     cls = KINDS.get(fields.get("kind", ""), Refused)
     details = {name: str(fields.get(name, "")) for name in ("saw", "want", "hint")}
+    if fields.get("code") in CODES:
+        details["code"] = fields["code"]
     return cls(str(fields.get("message", "the local cloud did not say why")), **details)
 
 
