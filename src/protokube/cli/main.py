@@ -22,6 +22,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "up": ("protokube.cli.up.command:up", "Bring up a self-healing control plane on this machine."),
     "down": ("protokube.cli.down:down", "Remove a local cluster completely."),
     "status": ("protokube.cli.status:status", "Show the state of a cluster and what it waits for."),
+    "logs": ("protokube.cli.logs.command:logs", "Show and follow logs of hosts, members and components."),
     "rollout": ("protokube.cli.rollout:rollout", "Show revisions and their rollout; return to an earlier one."),
     "explain": ("protokube.cli.explain:explain", "Explain the state of a volume, etcd member or DNS record."),
     "drill": ("protokube.cli.drill:drill", "Inject a fault, watch the cluster heal, and judge."),

@@ -48,6 +48,19 @@ offer_volumes = offer(lambda names: names.volumes)
 offer_records = offer(lambda names: names.records)
 
 
+def offer_logs(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """Everything that `logs` takes; after `HOST/`, the logs of that host."""
+    from protokube.errors import ProtokubeError
+    from protokube.local.logs.listing import names, names_on
+
+    paths = chosen_cluster(context)
+    try:
+        found = [] if paths is None else names_on(paths, incomplete) or names(paths)
+    except (OSError, ProtokubeError):
+        return []
+    return [each for each in found if each.startswith(incomplete)]
+
+
 def chosen_cluster(context: click.Context) -> Paths | None:
     """The cluster that was named, or the only one; None if that is not clear."""
     from protokube.local.base.paths import Paths
