@@ -45,6 +45,7 @@ def offer_explained(context: click.Context, parameter: click.Parameter, incomple
 offer_hosts = offer(lambda names: names.hosts)
 offer_members = offer(lambda names: names.members)
 offer_volumes = offer(lambda names: names.volumes)
+offer_entered = offer(lambda names: (*names.hosts, *names.members))
 offer_records = offer(lambda names: names.records)
 
 
