@@ -24,6 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "status": ("protokube.cli.status:status", "Show the state of a cluster and what it waits for."),
     "logs": ("protokube.cli.logs.command:logs", "Show and follow logs of hosts, members and components."),
     "shell": ("protokube.cli.shell.command:shell", "Open a shell in a host, or run a command there."),
+    "expose": ("protokube.cli.expose.command:expose", "Reach Services of a cluster at ports of this machine."),
     "rollout": ("protokube.cli.rollout:rollout", "Show revisions and their rollout; return to an earlier one."),
     "explain": ("protokube.cli.explain:explain", "Explain the state of a volume, etcd member or DNS record."),
     "drill": ("protokube.cli.drill:drill", "Inject a fault, watch the cluster heal, and judge."),
