@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     from protokube.kube.client import KubeApi
     from protokube.local.base.paths import Paths
+    from protokube.view.values import ExposedView
 
 LOOPBACK = "127.0.0.1"
 PATIENCE = 10.0
-Row = dict[str, Any]
 
 
 class WithServices(click.Group):
@@ -82,9 +82,11 @@ def add(service: str, port: int | None, address: str, cluster: str | None, outpu
     """
     from ipaddress import ip_address
 
+    from protokube.cli.render.tree import exposed_tree
     from protokube.kube.services import ask as ask_endpoints
     from protokube.kube.services import choose_port, find, read_name
     from protokube.local.cloud.exposed import read_address
+    from protokube.view.values import ExposedView
 
     wanted, address = read_name(service), read_address(address)
     paths = _cluster(cluster)
@@ -92,15 +94,16 @@ def add(service: str, port: int | None, address: str, cluster: str | None, outpu
         chosen = choose_port(find(api, wanted), wanted)
         name = f"{wanted.namespace}/{wanted.name}:{wanted.port or chosen['port']}"
         ready = len(ask_endpoints(api, wanted))
-    made: Row = _admin(paths).call("expose", service=name, address=address, local_port=port, prefer=int(chosen["port"]))
+    row = _admin(paths).call("expose", service=name, address=address, local_port=port, prefer=int(chosen["port"]))
+    made = ExposedView(**row, listening=True)
     if not ip_address(address).is_loopback:
         click.echo(f"warning: whoever reaches {address} can connect", err=True)
     if not ready:
         click.echo(f"no pod behind {name} is ready yet; connections are closed until one is", err=True)
     if output == "json":
-        click.echo(json.dumps(tree(made), indent=2))
+        click.echo(json.dumps(exposed_tree(made), indent=2))
     else:
-        click.echo(f"{place(made)} leads to {name}")
+        click.echo(f"{made.here} leads to {made.target}")
 
 
 @expose.command("list")
@@ -109,13 +112,14 @@ def add(service: str, port: int | None, address: str, cluster: str | None, outpu
 def list_exposed(cluster: str | None, output: str) -> None:
     """List the exposed ports, and why the last connection to one was not served."""
     from protokube.cli.render.table import table
+    from protokube.cli.render.tree import exposed_tree
     from protokube.cli.shared.screen import show_painted
 
     rows = exposed(_cluster(cluster))
     if output == "json":
-        click.echo(json.dumps([tree(each) for each in rows], indent=2))
+        click.echo(json.dumps([exposed_tree(each) for each in rows], indent=2))
         return
-    lines = table(("PORT", "SERVICE", "STATE"), [(place(each), service_of(each), state(each)) for each in rows])
+    lines = table(("PORT", "SERVICE", "STATE"), [(each.here, each.target, each.state) for each in rows])
     show_painted(lines or ["no port is exposed: `protokube expose SERVICE`"])
 
 
@@ -126,72 +130,44 @@ def list_exposed(cluster: str | None, output: str) -> None:
 @output_option(default="text", choices=("text", "json"))
 def remove(what: str, address: str | None, cluster: str | None, output: str) -> None:
     """Close an exposed port and its connections: by its number, or all of a Service."""
+    from protokube.cli.render.tree import exposed_tree
+
     paths = _cluster(cluster)
     rows = exposed(paths)
-    found = [each for each in matching(rows, what) if address in (None, each["address"])]
+    found = [each for each in matching(rows, what) if address in (None, each.address)]
     if not found:
         from protokube.nearest import no_such
 
-        names = [str(each["localPort"]) for each in map(tree, rows)]
-        raise no_such(
-            "exposed port", what, [*names, *dict.fromkeys(map(service_of, rows))], hint="protokube expose list"
-        )
+        names = dict.fromkeys([*(str(each.local_port) for each in rows), *(each.target for each in rows)])
+        also = [each.service for each in rows]
+        raise no_such("exposed port", what, names, also=also, hint="protokube expose list")
     for each in found:
-        _admin(paths).call("unexpose", address=each["address"], local_port=each["local_port"])
+        _admin(paths).call("unexpose", address=each.address, local_port=each.local_port)
     if output == "json":
-        click.echo(json.dumps([tree(each) for each in found], indent=2))
+        click.echo(json.dumps([exposed_tree(each) for each in found], indent=2))
     else:
         for each in found:
-            click.echo(f"{place(each)} is closed")
+            click.echo(f"{each.here} is closed")
 
 
-def matching(rows: Sequence[Row], what: str) -> list[Row]:
-    """The rows that a port or the name of a Service means. Pure."""
+def matching(rows: Sequence[ExposedView], what: str) -> list[ExposedView]:
+    """The ports that a number or the name of a Service means. Pure."""
     from protokube.kube.services import read_name
 
     if what.isdigit():
-        return [each for each in rows if str(each["local_port"]) == what]
+        return [each for each in rows if str(each.local_port) == what]
     try:
         wanted = read_name(what)
     except InvalidRequest:
         return []
-    return [
-        each
-        for each in rows
-        if (each["namespace"], each["service"]) == (wanted.namespace, wanted.name) and wanted.port in ("", each["port"])
-    ]
+    named = [each for each in rows if (each.namespace, each.service) == (wanted.namespace, wanted.name)]
+    return [each for each in named if wanted.port in ("", each.port)]
 
 
-def exposed(paths: Paths) -> list[Row]:
-    rows: list[Row] = _admin(paths).call("about").get("exposed", [])  # not in a daemon of a former version
-    return rows
+def exposed(paths: Paths) -> list[ExposedView]:
+    from protokube.view.values import ExposedView
 
-
-def place(row: Row) -> str:
-    address, port = row["address"], row["local_port"]
-    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
-
-
-def service_of(row: Row) -> str:
-    return f"{row['namespace']}/{row['service']}:{row['port']}"
-
-
-def state(row: Row) -> str:
-    if not row["listening"]:
-        return f"not open: {row['why'] or 'it is being opened'}"
-    return f"open; the last connection failed: {row['why']}" if row["why"] else "open"
-
-
-def tree(row: Row) -> Row:
-    more = {"listening": row["listening"], "why": row["why"]} if "listening" in row else {}
-    return {
-        "address": row["address"],
-        "localPort": row["local_port"],
-        "namespace": row["namespace"],
-        "service": row["service"],
-        "port": row["port"],
-        **more,
-    }
+    return [ExposedView(**each) for each in _admin(paths).call("about").get("exposed", ())]
 
 
 def _cluster(name: str | None) -> Paths:
