@@ -41,7 +41,7 @@ def read_name(text: str) -> ServiceName:
     path, colon, port = text.partition(":")
     namespace, slash, name = path.rpartition("/")
     namespace = namespace if slash else NAMESPACE
-    good = all(NAME.fullmatch(each) for each in (namespace, name))
+    good = all(NAME.fullmatch(each) for each in (namespace, name)) and not name.isdigit()
     if not good or (colon and not is_port(port) and not (NAME.fullmatch(port) and not port.isdigit())):
         raise InvalidRequest(f"{text!r} does not name a Service", want=FORM)
     return ServiceName(namespace, name, port)

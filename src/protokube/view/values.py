@@ -52,7 +52,7 @@ class ExposedView:
     namespace: str
     service: str
     port: str
-    """Of the Service: its number or name."""
+    """Of the Service: its number or name; "" for the only one."""
     listening: bool
     why: str = ""
     """Why it is not open, or why the last connection was not served."""
@@ -63,7 +63,7 @@ class ExposedView:
 
     @property
     def target(self) -> str:
-        return f"{self.namespace}/{self.service}:{self.port}"
+        return f"{self.namespace}/{self.service}" + (f":{self.port}" if self.port else "")
 
     @property
     def state(self) -> str:

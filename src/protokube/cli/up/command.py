@@ -42,6 +42,7 @@ from protokube.cli.up.existing import (
     members_of,
     need_the_same,
 )
+from protokube.cli.up.exposing import ToExpose, check_exposed, expose_all, expose_option
 from protokube.cli.up.outside import configure_outside, summary
 from protokube.cli.up.waiting import await_nodes, await_quorum, await_ready, for_a_person
 from protokube.errors import InvalidRequest, Refused
@@ -67,6 +68,7 @@ from protokube.errors import InvalidRequest, Refused
     show_envvar=True,
     help="Whether hosts reach only each other.  [default: as before; hosts of a new cluster reach the outside]",
 )
+@expose_option
 @click.option("--dry-run", is_flag=True, help="Show what would change on a running cluster, and stop there.")
 @click.option("--yes", is_flag=True, help="Restart the only master, though nothing answers meanwhile.")
 @click.option("--timeout", type=Duration(), default="5m", show_default=True, help="Longest wait for the cluster.")
@@ -79,6 +81,7 @@ def up(
     release: str,
     kubelet: bool,
     isolated: bool | None,
+    exposed: list[ToExpose],
     dry_run: bool,
     yes: bool,
     timeout: float,
@@ -108,6 +111,7 @@ def up(
       protokube up --kubernetes none
       protokube up --kubelet
       protokube up --isolated
+      protokube up --expose 8080:web:80
       protokube up examples/local.yaml
       protokube up changed.yaml --dry-run
     """
@@ -150,6 +154,7 @@ def up(
         step.text = f"complete configuration of {config.name}"
     show_warnings(config.warnings)
     paths = Paths.of(config.name)
+    check_exposed(exposed, paths, kubernetes=kubernetes is not None)
     former = find_former(open_store(f"file://{paths.store}"), config.name) if before else None
     refuse_fixed(former, config, kubernetes=kubernetes is not None)
     wanted = from_config(config, kubernetes=kubernetes is not None, nodes=kubelet)
@@ -191,6 +196,7 @@ def up(
     with progress.step("the way outside") as step:
         outside = configure_outside(admin, config, isolated)
         step.text = summary(outside)
+    expose_all(progress, admin, exposed)
     with progress.step("disks") as step:
         volumes = prepare.create_founders(cloud.volumes, wanted, bringup.ZONE)
         for each in wanted.etcd:

@@ -276,5 +276,5 @@ def listen(address: str, port: int) -> socket.socket:
     return listener
 
 
-def _taken(place: str, saw: str, hint: str = "name another port with --port") -> Refused:
+def _taken(place: str, saw: str, hint: str = "name another port") -> Refused:
     return Refused(f"{place} is in use", saw=saw, hint=hint, code="taken")

@@ -52,8 +52,8 @@ def _asked(paths: Paths, read: Callable[[sqlite3.Connection], T], otherwise: T) 
 
 
 def _exposed(connection: sqlite3.Connection) -> list[str]:
-    rows = list(connection.execute("SELECT local_port, namespace, service, port FROM exposed ORDER BY 1"))
-    return list(dict.fromkeys([*(str(row[0]) for row in rows), *(f"{row[1]}/{row[2]}:{row[3]}" for row in rows)]))
+    rows = list(connection.execute("SELECT local_port, namespace || '/' || service FROM exposed ORDER BY 1"))
+    return list(dict.fromkeys([*(str(port) for port, _ in rows), *(service for _, service in rows)]))
 
 
 def _read(connection: sqlite3.Connection) -> Names:
