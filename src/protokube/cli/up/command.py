@@ -13,6 +13,7 @@ import click
 from protokube.cli.shared import rollout
 from protokube.cli.shared.completing import complete_here
 from protokube.cli.shared.durations import Duration
+from protokube.cli.shared.offered import offer_clusters
 from protokube.cli.shared.options import Choice, show_warnings
 from protokube.cli.shared.progress import Progress
 from protokube.cli.shared.root import need_root
@@ -50,7 +51,14 @@ from protokube.errors import InvalidRequest, Refused
 
 @click.command("up")
 @click.argument("spec", required=False, type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--cluster", "name", default="laptop", show_default=True, help="The cluster's name, if no SPEC names it.")
+@click.option(
+    "--cluster",
+    "name",
+    default="laptop",
+    show_default=True,
+    shell_complete=offer_clusters,
+    help="The cluster's name, if no SPEC names it.",
+)
 @click.option("--masters", type=click.IntRange(1, 9), help="Number of masters, without a SPEC.  [default: 3]")
 @click.option("--events", is_flag=True, help="Run a second etcd cluster for events only.")
 @click.option(
