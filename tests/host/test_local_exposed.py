@@ -79,6 +79,12 @@ def saying(text: bytes) -> Callable[[socket.socket], None]:
     return lambda connection: connection.sendall(text)
 
 
+def stay(connection: socket.socket) -> None:
+    """Say something, and keep the connection until the other side ends it."""
+    connection.sendall(b"x")
+    connection.recv(1)
+
+
 def test_a_connection_goes_to_where_the_service_is_served_now(switch: Switch, cluster: Cluster) -> None:
     switch.serve("10.77.0.1", saying(b"first"))
     switch.serve("127.0.0.1", saying(b"second"))  # of the switch, which is not the user's
@@ -138,7 +144,7 @@ def test_a_port_stays_when_the_daemon_starts_again_until_it_is_removed(
 
 
 def test_removing_a_port_ends_its_connections(switch: Switch, cluster: Cluster) -> None:
-    switch.serve("10.77.0.1", lambda connection: (connection.sendall(b"x"), connection.recv(1)))  # type: ignore[func-returns-value]
+    switch.serve("10.77.0.1", stay)
     cluster.served[WEB] = [("10.77.0.1", 7000)]
 
     async def story(exposures: Exposures) -> None:

@@ -53,7 +53,6 @@ def shell(context: click.Context, host: str | None, cluster: str | None) -> int:
     from protokube.cli.shared.cluster_view import find_cluster
     from protokube.cli.shared.root import need_root
     from protokube.local.host.entering import CannotRun, not_running, run_inside
-    from protokube.local.host.hosts import alive
     from protokube.local.logs.known import read_known
 
     need_root()
@@ -65,13 +64,13 @@ def shell(context: click.Context, host: str | None, cluster: str | None) -> int:
         click.echo(f"--- in {chosen.name}", err=True)
     words = context.meta.get(COMMAND, [])
     try:
-        code = run_inside(chosen.name, chosen.pid, chosen.started, words, with_terminal=os.isatty(0) and os.isatty(1))
+        ended = run_inside(chosen.name, chosen.pid, chosen.started, words, with_terminal=os.isatty(0) and os.isatty(1))
     except CannotRun as why:
         click.echo(f"error: {why}", err=True)
         return why.status
-    if code and not alive(chosen.pid, chosen.started):
+    if ended.host_is_gone:
         click.echo(f"--- {chosen.name} is gone", err=True)
-    return code
+    return ended.code
 
 
 def choose(name: str | None, known: Known) -> KnownHost:

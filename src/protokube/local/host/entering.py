@@ -7,12 +7,14 @@ is a child of ours that ends with us, and with the host.
 from __future__ import annotations
 
 import os
+import select
 import signal
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
+from typing import NamedTuple
 
 from protokube.errors import Refused
 from protokube.local.base import syscalls
@@ -27,6 +29,7 @@ IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 RESTORED = (*IGNORED_BY_PYTHON, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP, signal.SIGWINCH)
 OF_THE_USER = ("TERM", "COLORTERM")
 ERROR = struct.Struct("i")
+SECONDS_TO_END = 2.0
 Handler = Callable[[int, FrameType | None], None] | signal.Handlers
 
 
@@ -38,8 +41,16 @@ class CannotRun(Refused):
         self.status = NOT_FOUND if isinstance(why, FileNotFoundError | NotADirectoryError) else NOT_EXECUTABLE
 
 
-def run_inside(host: str, pid: int, started: int, words: Sequence[str], *, with_terminal: bool) -> int:
-    """Its exit code, 128 more than a signal that ended it. Without words, a shell. Refused if the host does not run."""
+class Ended(NamedTuple):
+    """How a program ended."""
+
+    code: int
+    """Its exit code, or 128 more than the signal that ended it."""
+    host_is_gone: bool
+
+
+def run_inside(host: str, pid: int, started: int, words: Sequence[str], *, with_terminal: bool) -> Ended:
+    """Run a program until it ends; without words, a shell. Refused if the host does not run."""
     try:
         handle = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -53,7 +64,10 @@ def run_inside(host: str, pid: int, started: int, words: Sequence[str], *, with_
             pair = terminal.open_pair(f"/proc/{pid}/root/dev/pts/ptmx") if with_terminal else None
         except GONE as gone:
             raise not_running(host) from gone
-        return _run(host, handle, _programs(words), environment, pair)
+        code = _run(host, handle, _programs(words), environment, pair)
+        # the kernel kills the other processes of a host before its first one counts as ended
+        killed = code == BY_SIGNAL + signal.SIGKILL
+        return Ended(code, killed and bool(select.select([handle], [], [], SECONDS_TO_END)[0]))
     finally:
         os.close(handle)
         for end in pair or ():
