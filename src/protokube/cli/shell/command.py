@@ -75,14 +75,13 @@ def shell(context: click.Context, host: str | None, cluster: str | None) -> int:
 
 def choose(name: str | None, known: Known) -> KnownHost:
     """The named host, the one that holds the named member, or the first master that runs. Pure."""
-    from protokube.local.host.entering import not_running
     from protokube.local.logs.targets import forms
     from protokube.nearest import no_such
 
     if name is None:
         found = sorted(known.living, key=lambda each: (not each.master, each.name))
         if not found:
-            raise not_running("no host")
+            raise Refused("no host of this cluster runs", hint="protokube status", code="not-running")
         return found[0]
     members = {form: holder for member, holder in known.members.items() for form in forms(member)}
     if (holder := members.get(name)) is not None:
