@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from clusters.kubelet import KubeletCluster
 from clusters.real import until
 from e2e.pods import LABELS, SECONDS, apply, fetched, from_inside, one_on_each, outside, web_process
 from protokube.binaries.coredns import COREDNS
-from protokube.local.bringup import CACHE, start_daemon
+from protokube.local.bringup import CACHE
 
 KUBERNETES, DNS = "100.64.0.1", "100.64.0.10"
 DOMAIN = "svc.cluster.local"
@@ -176,7 +177,9 @@ def test_an_exposed_service_is_reached_from_this_machine_also_after_the_daemon_w
     assert (refused.code, json.loads(refused.err)["code"]) == (4, "taken")
 
     os.kill(int(cluster.paths.pid_file.read_text()), signal.SIGKILL)
-    assert until(lambda: start_daemon(cluster.paths), "the daemon starts again", SECONDS)
+    start = "import sys; from pathlib import Path; from protokube.local.base.paths import Paths; "
+    start += "from protokube.local.bringup import start_daemon; start_daemon(Paths.at(Path(sys.argv[1])))"
+    subprocess.run([sys.executable, "-c", start, cluster.paths.root], check=True, timeout=SECONDS)
     await_exposed(made["localPort"], pods)
     assert cluster.status()["exposed"] == [made]
 

@@ -14,7 +14,6 @@ from clusters.switch import Switch
 from fakes.ports import kept_port
 from protokube.errors import InvalidRequest, NotFound, Refused
 from protokube.kube.services import Address, ServiceName
-from protokube.local.cloud import exposed
 from protokube.local.cloud.exposed import Exposures, listen
 
 HERE, WEB = "127.0.0.1", "default/web:80"
@@ -55,7 +54,7 @@ def run(switch: Switch, cluster: Cluster, story: Callable[[Exposures], Awaitable
     """One life of the daemon."""
 
     async def whole() -> None:
-        exposures = Exposures(switch.paths, switch.database, cluster.find)
+        exposures = Exposures(switch.paths, switch.database, cluster.find, again=0.05)
         await exposures.start()
         try:
             await story(exposures)
@@ -185,9 +184,8 @@ def test_a_port_that_leads_elsewhere_is_refused_with_the_command_that_frees_it(
 
 
 def test_a_port_that_somebody_took_meanwhile_is_told_and_taken_back_once_it_is_free(
-    switch: Switch, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+    switch: Switch, cluster: Cluster
 ) -> None:
-    monkeypatch.setattr(exposed, "TRY_AGAIN", 0.05)
     switch.serve("10.77.0.1", saying(b"web"))
     cluster.served[WEB] = [("10.77.0.1", 7000)]
     ports: list[int] = []

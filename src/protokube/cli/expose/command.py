@@ -48,7 +48,7 @@ class WithServices(click.Group):
 
 @click.group(cls=WithServices)
 def expose() -> None:
-    """Reach Services of a local cluster at ports of this machine.
+    """Reach Services of a cluster at ports of this machine.
 
     SERVICE is [NAMESPACE/]NAME[:PORT], with the number or name of a TCP port if the Service has several. Connections go
     to a pod that is ready. The port stays when hosts are replaced and when the local cloud starts again, until it is

@@ -36,9 +36,9 @@ EVERY = 0.2
 def logs(
     names: tuple[str, ...], cluster: str | None, following: bool, since: float | None, tail: int | None, output: str
 ) -> None:
-    """Show the logs of a local cluster; without a name, list which there are.
+    """Show and follow logs of hosts, members and components.
 
-    HOST is the agent of a host (its kubelet where there is no agent), and HOST/LOG another log of that host. MEMBER is
+    Without a name, it lists which there are. HOST is the agent of a host (its kubelet where there is no agent), and HOST/LOG another log of that host. MEMBER is
     an etcd member, such as main/a, on the host that holds its volume. COMPONENT is a log of every host: agent, etcd,
     kube-apiserver, kubelet. `cloud` is the daemon of the local cloud. Needs neither that daemon nor a Kubernetes API;
     pods of yours are for `kubectl logs`.

@@ -61,8 +61,8 @@ class Exposure:
 class Exposures:
     """Every exposed port of one cloud."""
 
-    def __init__(self, paths: Paths, database: Database, find: Find | None = None) -> None:
-        self.database, self.switch = database, paths.switch
+    def __init__(self, paths: Paths, database: Database, find: Find | None = None, *, again: float = TRY_AGAIN) -> None:
+        self.database, self.switch, self._again = database, paths.switch, again
         self._find = find or Endpoints(paths).find
         self._servers: dict[tuple[str, int], asyncio.Server] = {}
         self._why: dict[tuple[str, int], str] = {}
@@ -210,7 +210,7 @@ class Exposures:
 
     async def _retry(self) -> None:
         while True:
-            await asyncio.sleep(TRY_AGAIN)
+            await asyncio.sleep(self._again)
             if await self._listen_at_all():
                 return
 
@@ -218,8 +218,8 @@ class Exposures:
 class Endpoints:
     """Where Services are served, asked with the credentials of the user who ran `up`."""
 
-    def __init__(self, paths: Paths) -> None:
-        self._paths = paths
+    def __init__(self, paths: Paths, fresh: float = FRESH_SECONDS) -> None:
+        self._paths, self.fresh = paths, fresh
         self._lock = threading.Lock()
         self._known: dict[ServiceName, tuple[float, Sequence[Address]]] = {}
 
@@ -227,7 +227,7 @@ class Endpoints:
         """In a thread. Who asks at the same time waits for one answer; an API that is away costs its patience once."""
         with self._lock:
             at, known = self._known.get(name, (0.0, ()))
-            if at and time.monotonic() - at < FRESH_SECONDS:
+            if at and time.monotonic() - at < self.fresh:
                 return known
             try:
                 known = self._ask(name)

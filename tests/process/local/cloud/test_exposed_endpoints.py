@@ -54,9 +54,7 @@ def an_object(kind: str, name: str, **fields: Any) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": "default"}, **fields}
 
 
-def test_endpoints_are_asked_again_after_a_second_and_not_before(
-    server: KubeServer, paths: Paths, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_endpoints_are_asked_again_after_a_second_and_not_before(server: KubeServer, paths: Paths) -> None:
     endpoints = Endpoints(paths)
     serve(server, "100.96.0.2")
     assert list(endpoints.find(WEB)) == [("100.96.0.2", 8080)]
@@ -65,17 +63,15 @@ def test_endpoints_are_asked_again_after_a_second_and_not_before(
     assert len(server.seen) == asked
 
     serve(server, "100.96.0.3", "100.96.0.4")
-    monkeypatch.setattr(exposed, "FRESH_SECONDS", 0.0)
+    endpoints.fresh = 0.0
     assert list(endpoints.find(WEB)) == [("100.96.0.3", 8080), ("100.96.0.4", 8080)]
 
 
-def test_while_no_api_server_answers_the_last_endpoints_are_used(
-    server: KubeServer, paths: Paths, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_while_no_api_server_answers_the_last_endpoints_are_used(server: KubeServer, paths: Paths) -> None:
     endpoints = Endpoints(paths)
     serve(server, "100.96.0.2")
     endpoints.find(WEB)
-    monkeypatch.setattr(exposed, "FRESH_SECONDS", 0.0)
+    endpoints.fresh = 0.0
     server.hang_up = 1000
 
     assert list(endpoints.find(WEB)) == [("100.96.0.2", 8080)]
@@ -83,17 +79,15 @@ def test_while_no_api_server_answers_the_last_endpoints_are_used(
         Endpoints(paths).find(WEB)
 
 
-def test_an_api_server_that_hangs_costs_its_patience_once_for_all_who_ask(
-    server: KubeServer, paths: Paths, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_api_server_that_hangs_costs_its_patience_once_for_all_who_ask(server: KubeServer, paths: Paths) -> None:
     endpoints = Endpoints(paths)
     serve(server, "100.96.0.2")
     endpoints.find(WEB)
     asked = len(server.seen)
     server.hang_up = 1000
-    monkeypatch.setattr(exposed, "FRESH_SECONDS", 0.0)
+    endpoints.fresh = 0.0
     endpoints.find(WEB)
-    monkeypatch.setattr(exposed, "FRESH_SECONDS", 60.0)
+    endpoints.fresh = 60.0
     missed = len(server.seen) - asked
     for _ in range(20):
         endpoints.find(WEB)
@@ -101,16 +95,14 @@ def test_an_api_server_that_hangs_costs_its_patience_once_for_all_who_ask(
     assert len(server.seen) - asked == missed > 0
 
 
-def test_a_service_that_is_gone_is_not_served_from_memory(
-    server: KubeServer, paths: Paths, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_service_that_is_gone_is_not_served_from_memory(server: KubeServer, paths: Paths) -> None:
     endpoints = Endpoints(paths)
     serve(server, "100.96.0.2")
     endpoints.find(WEB)
     server.kube.delete(f"{SERVICES}/web")
     server.kube.apply(f"{SERVICES}/other", an_object("Service", "other"), manager="test")
     server.kube.apply("/api/v1/namespaces/default", an_object("Namespace", "default"), manager="test")
-    monkeypatch.setattr(exposed, "FRESH_SECONDS", 0.0)
+    endpoints.fresh = 0.0
 
     with pytest.raises(NotFound, match="no Service 'web'"):
         endpoints.find(WEB)
