@@ -40,9 +40,10 @@ class WithCommand(click.Command):
 def shell(context: click.Context, host: str | None, cluster: str | None) -> int:
     """Open a shell in a host, or run a command there.
 
-    Runs in a host of a local cluster, with its root, processes, network, PATH and environment. The name of an etcd member stands for the host
-    that holds it; without a name it is the first master, and is said. Ends with the exit code of the command, or 128
-    and the number of the signal that ended it. There is a terminal if standard input and output are one.
+    Runs in a host of a local cluster, with its root, processes, network, PATH and environment. The name of an etcd
+    member stands for the host that holds it; without a name it is the first master, and is said. Ends with the exit
+    code of the command, or 128 and the number of the signal that ended it. There is a terminal if standard input and
+    output are one.
 
     \b
       protokube shell
