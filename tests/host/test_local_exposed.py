@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -50,11 +51,11 @@ def cluster() -> Cluster:
     return Cluster()
 
 
-def run(switch: Switch, cluster: Cluster, story: Callable[[Exposures], Awaitable[None]]) -> None:
+def run(switch: Switch, cluster: Cluster, story: Callable[[Exposures], Awaitable[None]], most: int = 100) -> None:
     """One life of the daemon."""
 
     async def whole() -> None:
-        exposures = Exposures(switch.paths, switch.database, cluster.find, again=0.05)
+        exposures = Exposures(switch.paths, switch.database, cluster.find, again=0.05, most=most)
         await exposures.start()
         try:
             await story(exposures)
@@ -80,8 +81,9 @@ def saying(text: bytes) -> Callable[[socket.socket], None]:
 
 def stay(connection: socket.socket) -> None:
     """Say something, and keep the connection until the other side ends it."""
-    connection.sendall(b"x")
-    connection.recv(1)
+    with connection:
+        connection.sendall(b"x")
+        connection.recv(1)
 
 
 def test_a_connection_goes_to_where_the_service_is_served_now(switch: Switch, cluster: Cluster) -> None:
@@ -155,6 +157,38 @@ def test_removing_a_port_ends_its_connections(switch: Switch, cluster: Cluster) 
         writer.close()
 
     run(switch, cluster, story)
+
+
+def test_more_connections_than_the_daemon_has_files_for_are_closed_and_told(switch: Switch, cluster: Cluster) -> None:
+    switch.serve("10.77.0.1", lambda connection: threading.Thread(target=stay, args=(connection.dup(),)).start())
+    cluster.served[WEB] = [("10.77.0.1", 7000)]
+
+    async def story(exposures: Exposures) -> None:
+        port = (await exposures.expose(WEB))["local_port"]
+        writers = []
+        for _ in range(2):
+            reader, writer = await asyncio.open_connection(HERE, port)
+            assert await reader.readexactly(1) == b"x"
+            writers.append(writer)
+        assert await hear(port) == b""
+        assert exposures.state()[0]["why"] == "more than 2 connections at once"
+        for writer in writers:
+            writer.close()
+        while await hear_one(port) != b"x":
+            await asyncio.sleep(0.02)
+        assert exposures.state()[0]["why"] == ""
+
+    run(switch, cluster, story, most=2)
+
+
+async def hear_one(port: int) -> bytes:
+    reader, writer = await asyncio.open_connection(HERE, port)
+    try:
+        return await asyncio.wait_for(reader.read(1), 10)
+    except ConnectionError:
+        return b""
+    finally:
+        writer.close()
 
 
 def test_a_port_that_is_in_use_is_refused_and_nothing_is_kept(switch: Switch, cluster: Cluster) -> None:

@@ -39,9 +39,9 @@ def logs(
     """Show and follow logs of hosts, members and components.
 
     Of a local cluster; without a name, it lists which logs there are. HOST is the agent of a host (its kubelet where
-    there is no agent), and HOST/LOG another log of that host. MEMBER is an etcd member, such as main/a, on the host that
-    holds its volume. COMPONENT is a log of every host: agent, etcd, kube-apiserver, kubelet. `cloud` is the daemon of
-    the local cloud. Needs neither that daemon nor a Kubernetes API; pods of yours are for `kubectl logs`.
+    there is no agent), and HOST/LOG another log of that host. MEMBER is an etcd member, such as main/a, on the host
+    that holds its volume. COMPONENT is a log of every host: agent, etcd, kube-apiserver, kubelet. `cloud` is the daemon
+    of the local cloud. Needs neither that daemon nor a Kubernetes API; pods of yours are for `kubectl logs`.
 
     Several logs are merged by their times, each line after the name of its host. -f goes on when a member moves to
     another host and when a host is replaced, and says so on stderr. With -o json, each line is one object.

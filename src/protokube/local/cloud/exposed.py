@@ -13,8 +13,6 @@ import errno
 import logging
 import random
 import socket
-import threading
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -22,18 +20,19 @@ from ipaddress import ip_address
 from typing import Any
 
 from protokube.errors import InvalidRequest, ProtokubeError, Refused, TryLater
-from protokube.kube.services import Address, ServiceName, ask, read_name
-from protokube.local.base import client_files
+from protokube.kube.services import Address, ServiceName, read_name
 from protokube.local.base.db import Database
 from protokube.local.base.paths import Paths
+from protokube.local.cloud.endpoints import Endpoints
 from protokube.local.cloud.ports import CONNECT_SECONDS, LOOPBACK, carry, connect_inside
 from protokube.local.host import network
 
 log = logging.getLogger(__name__)
 
-FRESH_SECONDS, ASK_SECONDS = 1.0, 3.0
 TRY_AGAIN = 3.0
 BACKLOG = 100
+MOST_AT_ONCE = 400
+"""Connections: each takes two files, and the daemon must not run out of them, since hosts need its sockets."""
 LOWEST, ABOVE = 1024, 8000
 """Ports below the first belong to the system: unless one is asked for, 80 becomes 8080."""
 Find = Callable[[ServiceName], Sequence[Address]]
@@ -61,8 +60,16 @@ class Exposure:
 class Exposures:
     """Every exposed port of one cloud."""
 
-    def __init__(self, paths: Paths, database: Database, find: Find | None = None, *, again: float = TRY_AGAIN) -> None:
-        self.database, self.switch, self._again = database, paths.switch, again
+    def __init__(
+        self,
+        paths: Paths,
+        database: Database,
+        find: Find | None = None,
+        *,
+        again: float = TRY_AGAIN,
+        most: int = MOST_AT_ONCE,
+    ) -> None:
+        self.database, self.switch, self._again, self._most = database, paths.switch, again, most
         self._find = find or Endpoints(paths).find
         self._servers: dict[tuple[str, int], asyncio.Server] = {}
         self._why: dict[tuple[str, int], str] = {}
@@ -177,6 +184,9 @@ class Exposures:
 
     async def _carry(self, exposure: Exposure, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         place = (exposure.address, exposure.local_port)
+        if len(self._busy) > self._most:
+            self._why[place] = f"more than {self._most} connections at once"
+            return
         try:
             there = await asyncio.wait_for(self._connect(exposure), CONNECT_SECONDS)
         except (OSError, TimeoutError, ProtokubeError) as why:
@@ -213,38 +223,6 @@ class Exposures:
             await asyncio.sleep(self._again)
             if await self._listen_at_all():
                 return
-
-
-class Endpoints:
-    """Where Services are served, asked with the credentials of the user who ran `up`."""
-
-    def __init__(self, paths: Paths, fresh: float = FRESH_SECONDS) -> None:
-        self._paths, self.fresh = paths, fresh
-        self._lock = threading.Lock()
-        self._known: dict[ServiceName, tuple[float, Sequence[Address]]] = {}
-
-    def find(self, name: ServiceName) -> Sequence[Address]:
-        """In a thread. Who asks at the same time waits for one answer; an API that is away costs its patience once."""
-        with self._lock:
-            at, known = self._known.get(name, (0.0, ()))
-            if at and time.monotonic() - at < self.fresh:
-                return known
-            try:
-                known = self._ask(name)
-            except TryLater:
-                if not at:
-                    raise
-            self._known[name] = time.monotonic(), known
-            return known
-
-    def _ask(self, name: ServiceName) -> Sequence[Address]:
-        api = client_files.kube_api(self._paths, ASK_SECONDS)
-        if api is None:
-            raise Refused(f"{self._paths.cluster} has no Kubernetes", code="needs-kubernetes")
-        try:
-            return ask(api, name)
-        finally:
-            api.close()
 
 
 def read_address(text: str) -> str:

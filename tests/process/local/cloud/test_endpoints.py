@@ -14,8 +14,7 @@ from fakes.kube_server import KubeServer, kube_server
 from protokube.errors import NotFound, Refused, TryLater
 from protokube.kube.services import read_name
 from protokube.local.base.paths import Paths
-from protokube.local.cloud import exposed
-from protokube.local.cloud.exposed import Endpoints
+from protokube.local.cloud.endpoints import ASK_SECONDS, Endpoints
 
 SERVICES = "/api/v1/namespaces/default/services"
 SLICES = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
@@ -114,4 +113,4 @@ def test_a_cluster_without_kubernetes_says_so_at_once(paths: Paths) -> None:
 
     with pytest.raises(Refused, match="has no Kubernetes"):
         Endpoints(paths).find(WEB)
-    assert time.monotonic() - began < exposed.ASK_SECONDS
+    assert time.monotonic() - began < ASK_SECONDS
