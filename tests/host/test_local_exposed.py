@@ -233,6 +233,8 @@ def test_a_port_that_somebody_took_meanwhile_is_told_and_taken_back_once_it_is_f
     async def second(exposures: Exposures) -> None:
         (state,) = exposures.state()
         assert (state["listening"], state["why"]) == (False, f"{HERE} port {ports[0]} is in use")
+        with pytest.raises(Refused, match="is in use"):
+            await exposures.expose(WEB)
         other.close()
         while not exposures.state()[0]["listening"]:
             await asyncio.sleep(0.02)

@@ -46,7 +46,7 @@ class WithServices(click.Group):
         return [*found, *map(CompletionItem, service_names(ctx, incomplete))]
 
 
-@click.group(cls=WithServices)
+@click.group(cls=WithServices, subcommand_metavar="SERVICE | COMMAND [ARGS]...")
 def expose() -> None:
     """Reach Services of a cluster at ports of this machine.
 
@@ -110,7 +110,10 @@ def add(service: str, port: int | None, address: str, cluster: str | None, outpu
 @cluster_option
 @output_option(default="text", choices=("text", "json"))
 def list_exposed(cluster: str | None, output: str) -> None:
-    """List the exposed ports, and why the last connection to one was not served."""
+    """List the exposed ports.
+
+    Shows why the last connection to one was not served, and why one is not open.
+    """
     from protokube.cli.render.table import table
     from protokube.cli.render.tree import exposed_tree
     from protokube.cli.shared.screen import show_painted
@@ -129,7 +132,10 @@ def list_exposed(cluster: str | None, output: str) -> None:
 @cluster_option
 @output_option(default="text", choices=("text", "json"))
 def remove(what: str, address: str | None, cluster: str | None, output: str) -> None:
-    """Close an exposed port and its connections: by its number, or all of a Service."""
+    """Close an exposed port, or all of a Service.
+
+    Connections through it end.
+    """
     from protokube.cli.render.tree import exposed_tree
 
     paths = _cluster(cluster)

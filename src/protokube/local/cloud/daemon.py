@@ -69,8 +69,8 @@ class Daemon:
         if gone:
             log.info("died while the daemon was down: %s", ", ".join(gone))
         await self.names.start()
+        await self.exposures.start()  # before forwards, which take any free port if theirs is taken
         await self.forwards.ensure()
-        await self.exposures.start()
         await self.outside.start()
         self.api.admin_calls.update(
             about=self.about,

@@ -105,6 +105,8 @@ class Exposures:
             raise InvalidRequest(f"{local_port} is no port", want="1 to 65535")
         there = self._known(name, address, local_port)
         if there is not None:
+            if (there.address, there.local_port) not in self._servers:
+                await self._serve(there, listen(there.address, there.local_port))
             return asdict(there)
         listener = self._bind(address, local_port, prefer)
         made = Exposure(
@@ -212,7 +214,11 @@ class Exposures:
             if place in self._servers:
                 continue
             try:
-                await self._serve(each, listen(*place))
+                listener = listen(*place)
+                if each not in self.everything():  # removed meanwhile
+                    listener.close()
+                    continue
+                await self._serve(each, listener)
             except (ProtokubeError, OSError) as why:
                 self._why[place] = getattr(why, "message", "") or str(why)
                 complete = False
