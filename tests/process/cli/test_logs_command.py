@@ -158,6 +158,24 @@ def test_a_wrong_call_is_one_error_with_a_code_and_a_hint(
     assert (json.loads(answer.err)["code"], json.loads(answer.err)["hint"]) == (code, hint)
 
 
+@pytest.mark.parametrize(("variables", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_on_a_terminal_hosts_have_colours_unless_they_are_not_wanted(
+    state: LocalState, variables: dict[str, str], coloured: bool
+) -> None:
+    state.log(A, AGENT, "2026-11-19T06:00:09Z \x1b[31mred")
+    env = environment(PROTOKUBE_STATE=str(state.paths.root.parent), **variables)
+    ours, theirs = os.openpty()
+    with subprocess.Popen([*COMMAND, "logs", "agent"], stdout=theirs, stderr=theirs, env=env) as command:
+        assert command.wait(SECONDS) == ExitCode.OK
+    shown = os.read(ours, 65536).decode()
+    os.close(theirs)
+    os.close(ours)
+
+    assert (f"\x1b[36m{A} | \x1b[0m" in shown) is coloured
+    assert "\ufffd[31mred" in shown
+    assert ("\x1b" in shown) is coloured
+
+
 def test_a_host_that_dies_is_told_and_its_replacement_is_followed_until_ctrl_c(
     state: LocalState, tmp_path: Path
 ) -> None:
