@@ -108,7 +108,8 @@ def parse(arguments: list[str]) -> None:
         command, context = found, click.Context(found, info_name=name, parent=context)
     if isinstance(command, Get) and arguments and (other := _other_command(arguments[0])):
         command, arguments = other, arguments[1:]
-    values, rest, _ = command.make_parser(context).parse_args(list(arguments))
+    ours = arguments[: arguments.index("--")] if "--" in arguments else list(arguments)  # the rest is another program's
+    values, rest, _ = command.make_parser(context).parse_args(ours)
     if rest and not context.allow_extra_args:
         raise click.UsageError(f"unexpected: {rest}", context)
     for parameter in command.get_params(context):
