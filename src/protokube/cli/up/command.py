@@ -12,6 +12,7 @@ import click
 
 from protokube.cli.shared import rollout
 from protokube.cli.shared.completing import complete_here
+from protokube.cli.shared.contexts import UserContext, merge_context, merge_option, switch_option
 from protokube.cli.shared.durations import Duration
 from protokube.cli.shared.options import Choice, show_warnings
 from protokube.cli.shared.progress import Progress
@@ -67,6 +68,8 @@ from protokube.errors import InvalidRequest, Refused
     show_envvar=True,
     help="Whether hosts reach only each other.  [default: as before; hosts of a new cluster reach the outside]",
 )
+@merge_option
+@switch_option
 @click.option("--dry-run", is_flag=True, help="Show what would change on a running cluster, and stop there.")
 @click.option("--yes", is_flag=True, help="Restart the only master, though nothing answers meanwhile.")
 @click.option("--timeout", type=Duration(), default="5m", show_default=True, help="Longest wait for the cluster.")
@@ -79,6 +82,8 @@ def up(
     release: str,
     kubelet: bool,
     isolated: bool | None,
+    merging: bool,
+    switch: bool,
     dry_run: bool,
     yes: bool,
     timeout: float,
@@ -101,6 +106,9 @@ def up(
 
     Hosts reach the outside through a user-space process, so that pods can pull images; your own network is not changed.
     With --isolated they reach only each other; on a running cluster, the option changes that.
+
+    With Kubernetes, a context is merged into your kubeconfig and made the current one, so that `kubectl` reaches the
+    cluster; `down` takes it out again, and restores the former one. KUBECONFIG is honoured.
 
     \b
       protokube up
@@ -221,6 +229,7 @@ def up(
         view = await_ready(progress, paths, timeout)
         apis = sum(each.serving is True for each in view.agents)
         step.text = f"{len(view.members)} healthy members{f', {apis} API servers' if kubernetes else ''}"
+    context = merge_context(progress, paths, merging=merging, switch=switch) if kubernetes else UserContext()
     if nodes:
         with progress.step("nodes") as step:
             step.text = f"{await_nodes(progress, paths, len(wanted.etcd[0].members), timeout)} nodes ready"
@@ -228,6 +237,7 @@ def up(
             "envFile": str(file), "etcd": etcd.version, "etcdctl": str(etcd.etcdctl), "dns": bringup.dns_address(admin),
             "kubernetes": kubernetes.version if kubernetes else None, "revision": revision.number,
             "kubelet": nodes is not None, "outside": outside,
+            "context": context.name or None, "contextIsCurrent": context.current,
             "kubectl": str(kubernetes.folder / "kubectl") if kubernetes else None}  # fmt: skip
     if output == "json":
         click.echo(json.dumps(result, indent=2))
