@@ -127,7 +127,11 @@ def merge_export(text: str, keys: Keys, user: str, *, local: bool, switch: bool)
 
     paths = Paths.of(keys.cluster) if local else None
     owner = owner_of(str(paths.root) if paths else f"{keys.store.url}/{keys.cluster}")
-    plan = merge(access_from(text, keys.cluster, Mark(owner=owner, user=user)), paths, switch=switch)
+    try:
+        plan = merge(access_from(text, keys.cluster, Mark(owner=owner, user=user)), paths, switch=switch)
+    except OSError as error:
+        hint = "-o FILE writes a file of its own"
+        raise Refused("cannot merge into your kubeconfig", saw=str(error), hint=hint, code="output") from error
     return f"{plan.context} in {plan.path}"
 
 

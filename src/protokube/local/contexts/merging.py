@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from protokube.errors import Refused
 from protokube.local.contexts.values import (
@@ -50,7 +50,7 @@ class Access:
     server: str
     ca: str
     certificate: str
-    key: str
+    key: str = field(repr=False)
     """The last three in base64, as a kubeconfig has them."""
 
 

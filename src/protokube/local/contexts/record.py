@@ -10,6 +10,7 @@ from typing import Any
 
 from protokube.errors import Refused
 from protokube.host.files import read_or_none, write_atomic
+from protokube.local.base import private
 from protokube.local.base.paths import Paths
 from protokube.local.contexts.person import Lookup, Person
 from protokube.local.contexts.user_kubeconfig import Place
@@ -28,6 +29,7 @@ def add(paths: Paths, place: Place) -> None:
     rows = _rows(paths)
     if row not in rows:
         rows = [each for each in rows if (each["uid"], each["files"]) != (row["uid"], row["files"])]
+        private.make_folder(paths.client)
         write_atomic(paths.client / FILE, f"{json.dumps([*rows, row], indent=2)}\n".encode(), 0o600)
 
 

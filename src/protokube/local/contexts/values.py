@@ -81,7 +81,7 @@ class Put:
     section: str
     name: str
     mark: Mark
-    fields: Mapping[str, str] = field(default_factory=dict)
+    fields: Mapping[str, str] = field(default_factory=dict, repr=False)
     without: frozenset[str] = frozenset()
     """Fields that would contradict ours."""
 

@@ -170,7 +170,7 @@ def test_of_several_files_the_first_that_exists_is_written_else_the_last(
 
 
 def test_an_entry_is_refreshed_in_the_file_that_has_it() -> None:
-    files = {CONFIG: a_kubeconfig("prod", current="prod"), OTHER: only()}
+    files: dict[str, bytes | None] = {CONFIG: a_kubeconfig("prod", current="prod"), OTHER: only()}
     plan, after = merged(files, an_access(port=7443), switch=False)
 
     assert plan.path == OTHER
