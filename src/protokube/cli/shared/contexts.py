@@ -58,17 +58,12 @@ def merge_option(function: Decorated) -> Decorated:
 
 def merge_context(progress: Progress, paths: Paths, *, merging: bool, switch: bool) -> UserContext:
     """Merge the context of a local cluster, from the kubeconfig that `up` wrote."""
-    from protokube.local.contexts.merging import OPERATOR
-    from protokube.local.contexts.user_kubeconfig import access_from, owner_of
-    from protokube.local.contexts.values import Mark
-
     if not merging:
         return UserContext()
     with progress.step("context for kubectl") as step:
         try:
-            mark = Mark(owner=owner_of(str(paths.root)), user=OPERATOR)
-            access = access_from((paths.client / "kubeconfig").read_text(), paths.cluster, mark)
-            plan = merge(access, paths, switch=switch)
+            plan = merge(operator_access(paths), paths, switch=switch)
+            refresh_contexts(paths)
         except (ProtokubeError, OSError) as why:
             step.text = "no context for kubectl"
             failed = why
@@ -78,6 +73,37 @@ def merge_context(progress: Progress, paths: Paths, *, merging: bool, switch: bo
             return UserContext(name=plan.context, current=plan.current)
     warn(failed, "no context was merged into your kubeconfig", "`protokube export kubeconfig -o FILE` writes one")
     return UserContext()
+
+
+def refresh_contexts(paths: Paths) -> None:
+    """Bring the address of the API up to date wherever the cluster has a context; create and switch nothing."""
+    from protokube.local.contexts import record, user_kubeconfig
+    from protokube.local.contexts.person import system_person
+
+    try:
+        places = record.read(paths, system_person)
+        if not places:
+            return
+        access = operator_access(paths)
+    except (ProtokubeError, OSError) as why:
+        warn(
+            why, f"{paths.cluster}: its contexts may be out of date", "`protokube export kubeconfig -o FILE` writes one"
+        )
+        return
+    for place in places:
+        try:
+            user_kubeconfig.refresh(place, access)
+        except (ProtokubeError, OSError) as why:
+            warn(why, f"{paths.cluster}: its context in {', '.join(place.paths)} may be out of date", "protokube up")
+
+
+def operator_access(paths: Paths) -> Access:
+    from protokube.local.contexts.merging import OPERATOR
+    from protokube.local.contexts.user_kubeconfig import access_from, owner_of
+    from protokube.local.contexts.values import Mark
+
+    mark = Mark(owner=owner_of(str(paths.root)), user=OPERATOR)
+    return access_from((paths.client / "kubeconfig").read_text(), paths.cluster, mark)
 
 
 def merge(access: Access, paths: Paths | None, *, switch: bool) -> MergePlan:

@@ -13,7 +13,6 @@ import select
 import signal
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any, NoReturn
 
 from protokube.errors import ProtokubeError, Refused, TryLater
@@ -31,14 +30,12 @@ def as_person(person: Person, work: Callable[[], Any], seconds: float = SECONDS)
     if pid == 0:
         _child(person, work, writing)
     os.close(writing)
+    end = time.monotonic() + seconds
     try:
-        reply = json.loads(_read(reading, time.monotonic() + seconds) or "{}")
-    finally:
+        reply = json.loads(_read(reading, end) or "{}")
+    finally:  # also after a Ctrl-C: the child has work to complete, and a lock to remove
+        _end(pid, end)
         os.close(reading)
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-        with suppress(ChildProcessError):
-            os.waitpid(pid, 0)
     if "error" in reply:
         raise Refused(str(reply["error"]), saw=str(reply.get("saw", "")), hint=str(reply.get("hint", "")))
     if "done" not in reply:
@@ -59,6 +56,20 @@ def _read(handle: int, end: float) -> bytes:
     return b""
 
 
+def _end(pid: int, end: float) -> None:
+    """Wait for the child to exit, and kill it if it is late. It cannot be waited for if it hangs in the kernel."""
+    for killed in (False, True):
+        while os.waitpid(pid, os.WNOHANG) == (0, 0):
+            if time.monotonic() > end:
+                break
+            time.sleep(0.002)
+        else:
+            return
+        if not killed:
+            os.kill(pid, signal.SIGKILL)
+            end = time.monotonic() + 1.0
+
+
 def _child(person: Person, work: Callable[[], Any], writing: int) -> NoReturn:
     reply: dict[str, Any] = {}
     try:
@@ -70,9 +81,15 @@ def _child(person: Person, work: Callable[[], Any], writing: int) -> NoReturn:
     except OSError as error:
         reply = {"error": f"cannot use {error.filename or 'your kubeconfig'}", "saw": error.strerror or str(error)}
     finally:
+        _exit_with(reply, writing)
+
+
+def _exit_with(reply: dict[str, Any], writing: int) -> NoReturn:
+    try:
         data = json.dumps(reply).encode()
         while data:
             data = data[os.write(writing, data) :]
+    finally:
         os._exit(0)
 
 

@@ -95,6 +95,25 @@ def plan_merge(chain: Sequence[Kubeconfig], access: Access, *, switch: bool) -> 
     return MergePlan(edits=tuple(edits), context=context, current=switch or before == context, path=paths[CONTEXTS])
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefreshPlan:
+    edits: tuple[Edit, ...]
+
+
+def plan_refresh(chain: Sequence[Kubeconfig], access: Access) -> RefreshPlan:
+    """Bring address and CA up to date in what is there of this cluster, for each user; what was deleted stays away."""
+    fields = {"server": access.server, "certificate-authority-data": access.ca}
+    return RefreshPlan(
+        edits=tuple(
+            Put(path=file.path, section=CLUSTERS, name=entry.name, mark=entry.mark, fields=fields)
+            for file in chain
+            for entry in file.of(CLUSTERS)
+            if entry.mark and entry.mark.owner == access.mark.owner
+            and any(entry.body.get(name) != value for name, value in fields.items())
+        )
+    )  # fmt: skip
+
+
 def names_for(access: Access) -> tuple[str, str]:
     """The name we prefer, and another if that belongs to somebody else."""
     user = "" if access.mark.user == OPERATOR else f"-{access.mark.user}"

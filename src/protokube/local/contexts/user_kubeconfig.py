@@ -20,7 +20,7 @@ from protokube import fast_yaml
 from protokube.errors import TryLater
 from protokube.local.contexts import document, files
 from protokube.local.contexts.child import as_person
-from protokube.local.contexts.merging import Access, MergePlan, plan_merge
+from protokube.local.contexts.merging import Access, MergePlan, RefreshPlan, plan_merge, plan_refresh
 from protokube.local.contexts.person import Person
 from protokube.local.contexts.removing import RemovalPlan, plan_removal
 from protokube.local.contexts.values import Current, Edit, Kubeconfig, Mark, Owner
@@ -28,7 +28,7 @@ from protokube.local.contexts.values import Current, Edit, Kubeconfig, Mark, Own
 TRIES = 30
 """Each that fails is one in which another writer was done."""
 MACHINE_ID = Path("/etc/machine-id")
-Plan = TypeVar("Plan", MergePlan, RemovalPlan)
+Plan = TypeVar("Plan", MergePlan, RefreshPlan, RemovalPlan)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +42,11 @@ class Place:
 def merge(place: Place, access: Access, *, switch: bool, patience: float = files.PATIENCE) -> tuple[MergePlan, bool]:
     """The plan that was carried out, and whether anything was written. Refused, TryLater: nothing was."""
     return _carry_out(place, partial(plan_merge, access=access, switch=switch), patience, current_last=True)
+
+
+def refresh(place: Place, access: Access, *, patience: float = files.PATIENCE) -> bool:
+    """Bring the cluster's address and CA up to date where it is merged; return whether that changed anything."""
+    return _carry_out(place, partial(plan_refresh, access=access), patience, current_last=True)[1]
 
 
 def remove(place: Place, owner: Owner, *, patience: float = files.PATIENCE) -> RemovalPlan:

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from builders.kubeconfigs import a_kubeconfig, marks
-from protokube.cli.shared.contexts import UserContext, merge_context, take_out_contexts
+from protokube.cli.shared.contexts import UserContext, merge_context, refresh_contexts, take_out_contexts
 from protokube.cli.shared.progress import Progress
 from protokube.local.base.paths import Paths
 from protokube.local.contexts import record
@@ -56,6 +56,27 @@ def test_plain_kubectl_is_named_with_the_context_unless_that_is_current(paths: P
     assert merge(paths, switch=False).kubectl == "kubectl --context protokube-dev"
     assert merge(paths).kubectl == "kubectl"
     assert merge(paths, switch=False).kubectl == "kubectl"
+
+
+def test_another_address_reaches_all_who_have_the_context_and_nobody_who_deleted_it(
+    paths: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a reboot, when another program has the former port."""
+    files = [tmp_path / name for name in ("config", "second", "third")]
+    for file in files:
+        monkeypatch.setenv("KUBECONFIG", str(file))
+        merge(paths)
+    files[2].write_bytes(a_kubeconfig("prod", current="prod"))
+    own = paths.client / "kubeconfig"
+    own.write_text(own.read_text().replace("34567", "45678"))
+
+    refresh_contexts(paths)
+
+    assert ["https://127.0.0.1:45678" in file.read_text() for file in files] == [True, True, False]
+    assert files[2].read_bytes() == a_kubeconfig("prod", current="prod")
+    before = [file.stat().st_ino for file in files]
+    refresh_contexts(paths)
+    assert [file.stat().st_ino for file in files] == before
 
 
 def test_down_finds_the_file_though_kubeconfig_names_another_one_by_then(
