@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterable
 from typing import Any
 
@@ -19,8 +20,13 @@ def an_owner(cluster: str = "dev") -> Owner:
 def an_access(cluster: str = "dev", *, owner: Owner | None = None, user: str = OPERATOR, port: int = 6443) -> Access:
     return Access(
         cluster=cluster, mark=Mark(owner=owner or an_owner(cluster), user=user), server=f"https://127.0.0.1:{port}",
-        ca=f"ca-{cluster}", certificate=f"certificate-{cluster}", key=f"key-{cluster}",
+        ca=encoded(f"ca of {cluster}"), certificate=encoded(f"certificate of {cluster}"),
+        key=encoded(f"key of {cluster}"),
     )  # fmt: skip
+
+
+def encoded(text: str) -> str:
+    return b64encode(text.encode()).decode()
 
 
 def a_tree(*names: str, current: str | None = None) -> dict[str, Any]:

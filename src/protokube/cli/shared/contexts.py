@@ -86,9 +86,7 @@ def refresh_contexts(paths: Paths) -> None:
             return
         access = operator_access(paths)
     except (ProtokubeError, OSError) as why:
-        warn(
-            why, f"{paths.cluster}: its contexts may be out of date", "`protokube export kubeconfig -o FILE` writes one"
-        )
+        warn(why, f"{paths.cluster}: its contexts may be out of date", "protokube up")
         return
     for place in places:
         try:
@@ -125,8 +123,9 @@ def this_place() -> Place:
 
     person = who_typed(os.environ, os.geteuid(), system_person)
     files = files_of(person, os.environ, str(Path.cwd()))
-    for each in map(Path, files):
-        if len(each.parts) > 2 and Paths.at(each.parents[1]).is_ours():
+    states = Paths.of("any").root.parent
+    for each in map(Path, files):  # by their names alone: root looks at no file of a user
+        if each.is_relative_to(states):
             raise Refused(f"{VARIABLE} names a file of a cluster's own", saw=str(each), hint=f"unset {VARIABLE}")
     return Place(person=person, paths=files)
 

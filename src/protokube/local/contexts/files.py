@@ -94,7 +94,7 @@ def check_folders(target: Path) -> None:
 @contextmanager
 def locked(paths: Sequence[str], patience: float) -> Iterator[None]:
     """Lock files under the names that were given, and under their own; both kinds of writers see it."""
-    names = sorted({f"{name}.lock" for path in paths for name in (path, os.path.realpath(path))})
+    names = sorted({name for path in paths for name in (lock_of(path), lock_of(os.path.realpath(path)))})
     end, held = time.monotonic() + patience, list[str]()
     try:
         for name in names:
@@ -105,6 +105,12 @@ def locked(paths: Sequence[str], patience: float) -> Iterator[None]:
     finally:
         for name in held:
             Path(name).unlink(missing_ok=True)
+
+
+def lock_of(path: str) -> str:
+    """Two ways to one folder lead to one lock, which nobody may wait for who holds it."""
+    folder, _, name = path.rpartition("/")
+    return f"{os.path.realpath(folder or '/').rstrip('/')}/{name}.lock"
 
 
 def _make_folder(folder: Path) -> None:

@@ -85,6 +85,19 @@ def test_links_stay_links_and_the_file_behind_them_changes(config: Path, tmp_pat
     assert entries_of_others([real.read_bytes()]) == entries_of_others([a_kubeconfig("prod", current="prod")])
 
 
+@pytest.mark.parametrize("way", ["./config", "folder/config", "folder/link"])
+def test_two_ways_to_one_file_have_one_lock(config: Path, tmp_path: Path, way: str) -> None:
+    (tmp_path / "folder").symlink_to(".")
+    (tmp_path / "link").symlink_to("folder/config")
+
+    user_kubeconfig.merge(
+        Place(person=place().person, paths=(f"{tmp_path}/{way}",)), an_access(), switch=True, patience=PATIENCE
+    )
+
+    assert marks([config.read_bytes()]) == 3
+    assert not list(tmp_path.glob("*.lock"))
+
+
 def test_a_link_to_a_missing_file_leads_to_a_new_one(tmp_path: Path) -> None:
     (tmp_path / "config").symlink_to("dotfiles/kubeconfig")
     merge(tmp_path / "config")

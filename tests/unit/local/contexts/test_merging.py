@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 import yaml
 
-from builders.kubeconfigs import CONFIG, a_kubeconfig, a_tree, an_access, an_owner, entries_of_others
+from builders.kubeconfigs import CONFIG, a_kubeconfig, a_tree, an_access, an_owner, encoded, entries_of_others
 from protokube.errors import Refused
 from protokube.local.contexts import document
 from protokube.local.contexts.merging import Access, MergePlan, plan_merge
@@ -41,9 +41,9 @@ def test_without_a_file_there_is_one_with_the_cluster_its_user_and_a_current_con
     (cluster,), (user,), (context,) = tree["clusters"], tree["users"], tree["contexts"]
     assert {cluster["name"], user["name"], context["name"]} == {"protokube-dev"}
     assert cluster["cluster"]["server"] == "https://127.0.0.1:6443"
-    assert cluster["cluster"]["certificate-authority-data"] == "ca-dev"
-    assert user["user"]["client-certificate-data"] == "certificate-dev"
-    assert user["user"]["client-key-data"] == "key-dev"
+    assert cluster["cluster"]["certificate-authority-data"] == encoded("ca of dev")
+    assert user["user"]["client-certificate-data"] == encoded("certificate of dev")
+    assert user["user"]["client-key-data"] == encoded("key of dev")
     assert (context["context"]["cluster"], context["context"]["user"]) == ("protokube-dev", "protokube-dev")
 
 
