@@ -22,7 +22,7 @@ def kubectl(folder: Path, variable: str, *words: str) -> subprocess.CompletedPro
     found = find(None)
     assert found is not None, "scripts/kubernetes brings Kubernetes here"
     env = {"HOME": str(folder), "PATH": os.environ["PATH"], **({"KUBECONFIG": variable} if variable else {})}
-    command = [found.folder / "kubectl", "config", *words]
+    command = [str(found.folder / "kubectl"), "config", *words]
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=60)
 
 

@@ -32,7 +32,7 @@ def as_person(person: Person, work: Callable[[], Any], seconds: float = SECONDS)
     os.close(writing)
     end = time.monotonic() + seconds
     try:
-        reply = json.loads(_read(reading, end) or "{}")
+        reply = _decoded(_read(reading, end))
     finally:  # also after a Ctrl-C: the child has work to complete, and a lock to remove
         _end(pid, end)
         os.close(reading)
@@ -54,6 +54,15 @@ def _read(handle: int, end: float) -> bytes:
             return data
         data += more
     return b""
+
+
+def _decoded(data: bytes) -> dict[str, Any]:
+    """Empty for a reply that is missing or incomplete: the child was killed."""
+    try:
+        reply: Any = json.loads(data or b"{}")
+    except ValueError:
+        return {}
+    return reply if isinstance(reply, dict) else {}
 
 
 def _end(pid: int, end: float) -> None:

@@ -33,8 +33,9 @@ def read(path: str, data: bytes | None) -> Kubeconfig:
 
 
 def edited(path: str, data: bytes | None, edits: Sequence[Edit]) -> bytes:
-    """The text after the edits of this file."""
+    """The text after the edits of this file. Refused if it would not have everything of others, as it was."""
     root = _root(path, data or b"")
+    others = _others(root, nodes.Plain(path))
     for edit in edits:
         match edit:
             case Current(name=name):
@@ -44,7 +45,10 @@ def edited(path: str, data: bytes | None, edits: Sequence[Edit]) -> bytes:
                 _put_list(root, section, [each for each in _items(root, section) if not _is_ours(each, section, name)])
             case Put():
                 _put_entry(root, edit)
-    return nodes.serialize(root)
+    written = nodes.serialize(path, root)
+    if _others(_root(path, written), nodes.Plain(path)) != others:
+        raise nodes.unusable(path, "an entry of somebody else would change")
+    return written
 
 
 def _root(path: str, data: bytes) -> MappingNode:
@@ -61,6 +65,17 @@ def _root(path: str, data: bytes) -> MappingNode:
         if listed is not None and listed.tag != nodes.NULL and not nodes.is_list(listed):
             raise nodes.unusable(path, f"its {section} are not a list")
     return root
+
+
+def _others(root: MappingNode, plain: nodes.Plain) -> dict[str, Any]:
+    """Everything in a file but our entries and what we may set."""
+    others: dict[str, Any] = {}
+    for key, value in root.value:
+        if key.value not in (*BODY, *HEADER, CURRENT):
+            others[key.value] = plain(value)
+    for section in BODY:
+        others[section] = [plain(each) for each in _items(root, section) if not _has_mark(each, section)]
+    return others
 
 
 def _items(root: MappingNode, section: str) -> list[Node]:
@@ -88,8 +103,10 @@ def _mark(body: Mapping[str, Any]) -> Mark | None:
 def _is_ours(item: Node, section: str, name: str) -> bool:
     """Whether an entry has this name and our mark. Checked again here, so that no plan can remove another one."""
     found = nodes.get(item, "name")
-    if found is None or found.value != name:
-        return False
+    return found is not None and found.value == name and _has_mark(item, section)
+
+
+def _has_mark(item: Node, section: str) -> bool:
     extensions = nodes.get(nodes.get(item, BODY[section]), "extensions")
     return nodes.is_list(extensions) and any(_is_mark(each) for each in extensions.value)
 
@@ -118,9 +135,9 @@ def _put_entry(root: MappingNode, edit: Put) -> None:
         nodes.put(body, name, nodes.text(value, quoted=json_like), quoted=json_like)
     extensions = nodes.get(body, "extensions")
     others = [each for each in extensions.value if not _is_mark(each)] if nodes.is_list(extensions) else []
-    mark = _tree({"name": EXTENSION, "extension": edit.mark.to_tree()}, json_like=json_like)
+    mark = _mapping({"name": EXTENSION, "extension": edit.mark.to_tree()}, flow=json_like)
     nodes.put(body, "extensions", nodes.sequence([*others, mark], flow=json_like), quoted=json_like)
-    item = _tree({"name": edit.name}, json_like=json_like)
+    item = _mapping({"name": edit.name}, flow=json_like)
     if at is not None:
         item.value = list(items[at].value)
     nodes.put(item, BODY[edit.section], body, quoted=json_like)
@@ -128,9 +145,10 @@ def _put_entry(root: MappingNode, edit: Put) -> None:
     _put_list(root, edit.section, items)
 
 
-def _tree(tree: Mapping[str, Any], *, json_like: bool) -> MappingNode:
+def _mapping(tree: Mapping[str, Any], *, flow: bool) -> MappingNode:
+    """With all values in quotes: what is text to us (`y`, `12e3`) may be something else to Go."""
     fields = []
     for name, value in tree.items():
-        node = _tree(value, json_like=json_like) if isinstance(value, Mapping) else nodes.text(value, quoted=json_like)
-        fields.append((nodes.text(name, quoted=json_like), node))
-    return nodes.mapping(fields, flow=json_like)
+        node = _mapping(value, flow=flow) if isinstance(value, Mapping) else nodes.text(value, quoted=True)
+        fields.append((nodes.text(name, quoted=flow), node))
+    return nodes.mapping(fields, flow=flow)

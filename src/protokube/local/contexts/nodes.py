@@ -55,12 +55,14 @@ def compose(path: str, data: bytes) -> MappingNode | None:
     return root
 
 
-def serialize(root: MappingNode) -> bytes:
+def serialize(path: str, root: MappingNode) -> bytes:
     import yaml
 
-    # No line is folded: a folded one in quotes is no JSON any more.
-    text = yaml.serialize(root, Dumper=fast_yaml.dumper(), width=1 << 30, allow_unicode=True)
-    return str(text).encode()
+    try:  # no line is folded: a folded one in quotes is no JSON any more
+        written = yaml.serialize(root, Dumper=fast_yaml.dumper(), width=1 << 30, allow_unicode=True)
+        return str(written).encode()
+    except (yaml.YAMLError, ValueError) as error:  # such as half a surrogate pair, which YAML can name
+        raise unusable(path, " ".join(str(error).split())) from error
 
 
 def is_mapping(node: Node | None) -> TypeGuard[MappingNode]:

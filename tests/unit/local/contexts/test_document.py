@@ -12,7 +12,7 @@ from protokube.errors import Refused
 from protokube.local.contexts import document
 from protokube.local.contexts.merging import plan_merge
 from protokube.local.contexts.removing import plan_removal
-from protokube.local.contexts.values import Drop
+from protokube.local.contexts.values import Drop, Owner
 
 
 def merged(data: bytes | None) -> bytes:
@@ -84,6 +84,22 @@ def test_an_entry_that_shares_its_fields_with_one_of_ours_is_not_changed_with_it
 
     assert after["clusters"][0]["cluster"]["server"] == "https://127.0.0.1:7443"
     assert after["x-copy"]["server"] == "https://127.0.0.1:6443"
+
+
+def test_our_marks_are_text_for_go_too() -> None:
+    access = an_access(owner=Owner(machine="12345e678901", state="y"), user="on")
+    plan = plan_merge([document.read(CONFIG, None)], access, switch=True)
+    after = document.edited(CONFIG, None, plan.edits).decode()
+
+    assert after.count('machine: "12345e678901"') == after.count('state: "y"') == after.count('user: "on"') == 3
+    assert plan_merge([document.read(CONFIG, after.encode())], access, switch=True).edits == ()
+
+
+def test_text_that_cannot_be_written_again_is_refused_before_anything_is_written() -> None:
+    data = b'clusters: [{name: "\\ud800", cluster: {}}]\n'
+
+    with pytest.raises(Refused, match="not a kubeconfig that protokube can change"):
+        merged(data)
 
 
 def test_no_plan_removes_an_entry_without_our_mark() -> None:
