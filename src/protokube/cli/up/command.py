@@ -68,10 +68,10 @@ from protokube.errors import InvalidRequest, Refused
     show_envvar=True,
     help="Whether hosts reach only each other.  [default: as before; hosts of a new cluster reach the outside]",
 )
-@merge_option
-@switch_option
 @click.option("--dry-run", is_flag=True, help="Show what would change on a running cluster, and stop there.")
 @click.option("--yes", is_flag=True, help="Restart the only master, though nothing answers meanwhile.")
+@merge_option
+@switch_option
 @click.option("--timeout", type=Duration(), default="5m", show_default=True, help="Longest wait for the cluster.")
 @click.option("-o", "--output", type=Choice(["text", "json"]), default="text", help="Output format.")
 def up(
@@ -82,10 +82,10 @@ def up(
     release: str,
     kubelet: bool,
     isolated: bool | None,
-    merging: bool,
-    switch: bool,
     dry_run: bool,
     yes: bool,
+    merging: bool,
+    switch: bool,
     timeout: float,
     output: str,
 ) -> None:
@@ -233,11 +233,11 @@ def up(
     if nodes:
         with progress.step("nodes") as step:
             step.text = f"{await_nodes(progress, paths, len(wanted.etcd[0].members), timeout)} nodes ready"
-    result = {"cluster": config.name, "seconds": round(time.monotonic() - progress.began, 2), "env": variables,
+    result = {"context": context.name or None, "contextIsCurrent": context.current,
+            "cluster": config.name, "seconds": round(time.monotonic() - progress.began, 2), "env": variables,
             "envFile": str(file), "etcd": etcd.version, "etcdctl": str(etcd.etcdctl), "dns": bringup.dns_address(admin),
             "kubernetes": kubernetes.version if kubernetes else None, "revision": revision.number,
             "kubelet": nodes is not None, "outside": outside,
-            "context": context.name or None, "contextIsCurrent": context.current,
             "kubectl": str(kubernetes.folder / "kubectl") if kubernetes else None}  # fmt: skip
     if output == "json":
         click.echo(json.dumps(result, indent=2))
