@@ -69,10 +69,7 @@ def _root(path: str, data: bytes) -> MappingNode:
 
 def _others(root: MappingNode, plain: nodes.Plain) -> dict[str, Any]:
     """Everything in a file but our entries and what we may set."""
-    others: dict[str, Any] = {}
-    for key, value in root.value:
-        if key.value not in (*BODY, *HEADER, CURRENT):
-            others[key.value] = plain(value)
+    others = {name: value for name, value in plain(root).items() if name not in (*BODY, *HEADER, CURRENT)}
     for section in BODY:
         others[section] = [plain(each) for each in _items(root, section) if not _has_mark(each, section)]
     return others

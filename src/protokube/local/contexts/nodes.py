@@ -34,8 +34,13 @@ class Plain:
         if node is None or node.tag == NULL:
             return None
         if is_mapping(node):
-            return {str(key.value): self(value, depth + 1) for key, value in node.value}
+            return {self._name(key): self(value, depth + 1) for key, value in node.value}
         return [self(each, depth + 1) for each in node.value] if is_list(node) else str(node.value)
+
+    def _name(self, key: Node) -> str:
+        if not isinstance(key.value, str):
+            raise unusable(self._path, "a field in it has no name")
+        return key.value
 
 
 def compose(path: str, data: bytes) -> MappingNode | None:

@@ -95,6 +95,18 @@ def test_our_marks_are_text_for_go_too() -> None:
     assert plan_merge([document.read(CONFIG, after.encode())], access, switch=True).edits == ()
 
 
+@pytest.mark.parametrize("text", ["? [a]\n: b\n", "clusters: [{name: a, cluster: {? {x: y} : z}}]\n"])
+def test_fields_without_a_name_are_refused(text: str) -> None:
+    with pytest.raises(Refused) as refused:
+        merged(text.encode())
+
+    assert refused.value.saw == "a field in it has no name"
+
+
+def test_a_field_that_only_yaml_knows_stays() -> None:
+    assert "<<:" in merged(b"<<: [{a: b}]\n").decode()
+
+
 def test_text_that_cannot_be_written_again_is_refused_before_anything_is_written() -> None:
     data = b'clusters: [{name: "\\ud800", cluster: {}}]\n'
 
