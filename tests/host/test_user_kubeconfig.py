@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from builders.kubeconfigs import a_kubeconfig, an_access, an_owner, marks
+from builders.command import process
+from builders.kubeconfigs import a_kubeconfig, an_access, marks
 from protokube.errors import Refused
 from protokube.local.base.paths import Paths
 from protokube.local.contexts import child, record, user_kubeconfig
 from protokube.local.contexts.person import Person, files_of, who_typed
-from protokube.local.contexts.user_kubeconfig import Place
+from protokube.local.contexts.user_kubeconfig import Place, owner_of
 
 UID, GID, GROUP = 65534, 65534, 54321
 ROOT = Person(uid=0, gid=0, groups=(0,), home="/root", name="root")
@@ -132,12 +133,17 @@ def test_down_by_root_takes_out_what_up_merged_for_the_user(home: Path, tmp_path
     os.chown(home / ".kube" / "config", UID, GID)
     record.add(paths, place(home))
     record.add(paths, place(home))
-    file = merge(home)
+    assert stat.S_IMODE((paths.client / record.FILE).stat().st_mode) == 0o600
+    assert len(record.read(paths, lambda _uid: None)) == 1
+    file = home / ".kube" / "config"
+    access = an_access(owner=owner_of(str(paths.root)))
+    user_kubeconfig.merge(place(home), access, switch=True)
     assert marks([file.read_bytes()]) == 3
 
-    (found,) = record.read(paths, lambda _uid: None)
-    user_kubeconfig.remove(found, an_owner())
+    said = process("down", "--cluster", "dev", env={"PROTOKUBE_STATE": str(paths.root.parent)})
 
+    assert said.code == 0, said.err
+    assert "dev: removed the context protokube-dev, prod is current again, removed /" in said.out
+    assert not paths.root.exists()
     assert yaml.safe_load(file.read_text()) == yaml.safe_load(a_kubeconfig("prod", current="prod"))
     assert file.stat().st_uid == UID
-    assert stat.S_IMODE((paths.client / record.FILE).stat().st_mode) == 0o600
