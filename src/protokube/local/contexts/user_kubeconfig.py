@@ -96,7 +96,7 @@ def _as_text(data: bytes | None) -> str | None:
 
 
 def changes_of(found: Mapping[str, bytes | None], edits: Sequence[Edit], *, current_last: bool) -> list[files.Change]:
-    """One change for each file that has edits, in an order in which no current context is ever without its entry."""
+    """One change for each file that has edits: files that switch last in a merge, and first in a removal."""
     switching = {each.path for each in edits if isinstance(each, Current)}
     order = sorted({each.path: None for each in edits}, key=lambda path: (path in switching) == current_last)
     changes = []

@@ -93,11 +93,11 @@ class Home:
         self.files[path] = fast_yaml.dump(tree).encode()
 
     def write(self, edits: Any, *, current_last: bool) -> None:
-        """File by file: a current context is never without its entry, also between two files."""
+        """File by file. After a merge of the first of two files, the current context has its entry, too."""
         valid = self.is_valid()
         for change in changes_of(self.files, edits, current_last=current_last):
             self.files[change.path] = change.after
-            assert self.is_valid() or not valid or not self.current()
+            assert self.is_valid() or not valid or not self.current() or not current_last
 
     def chain(self) -> list[Any]:
         return [document.read(path, data) for path, data in self.files.items()]
