@@ -12,6 +12,7 @@ import click
 
 from protokube.cli.shared import rollout
 from protokube.cli.shared.completing import complete_here
+from protokube.cli.shared.contexts import UserContext, merge_context, merge_option, switch_option
 from protokube.cli.shared.durations import Duration
 from protokube.cli.shared.offered import offer_clusters
 from protokube.cli.shared.options import Choice, show_warnings
@@ -79,6 +80,8 @@ from protokube.errors import InvalidRequest, Refused
 @expose_option
 @click.option("--dry-run", is_flag=True, help="Show what would change on a running cluster, and stop there.")
 @click.option("--yes", is_flag=True, help="Restart the only master, though nothing answers meanwhile.")
+@merge_option
+@switch_option
 @click.option("--timeout", type=Duration(), default="5m", show_default=True, help="Longest wait for the cluster.")
 @click.option("-o", "--output", type=Choice(["text", "json"]), default="text", help="Output format.")
 def up(
@@ -92,6 +95,8 @@ def up(
     exposed: list[ToExpose],
     dry_run: bool,
     yes: bool,
+    merging: bool,
+    switch: bool,
     timeout: float,
     output: str,
 ) -> None:
@@ -112,6 +117,9 @@ def up(
 
     Hosts reach the outside through a user-space process, so that pods can pull images; your own network is not changed.
     With --isolated they reach only each other; on a running cluster, the option changes that.
+
+    With Kubernetes, a context is merged into your kubeconfig and made the current one, so that `kubectl` reaches the
+    cluster; `down` takes it out again, and restores the former one. KUBECONFIG is honoured.
 
     \b
       protokube up
@@ -235,10 +243,12 @@ def up(
         view = await_ready(progress, paths, timeout)
         apis = sum(each.serving is True for each in view.agents)
         step.text = f"{len(view.members)} healthy members{f', {apis} API servers' if kubernetes else ''}"
+    context = merge_context(progress, paths, merging=merging, switch=switch) if kubernetes else UserContext()
     if nodes:
         with progress.step("nodes") as step:
             step.text = f"{await_nodes(progress, paths, len(wanted.etcd[0].members), timeout)} nodes ready"
-    result = {"cluster": config.name, "seconds": round(time.monotonic() - progress.began, 2), "env": variables,
+    result = {"context": context.name or None, "contextIsCurrent": context.current,
+            "cluster": config.name, "seconds": round(time.monotonic() - progress.began, 2), "env": variables,
             "envFile": str(file), "etcd": etcd.version, "etcdctl": str(etcd.etcdctl), "dns": bringup.dns_address(admin),
             "kubernetes": kubernetes.version if kubernetes else None, "revision": revision.number,
             "kubelet": nodes is not None, "outside": outside,
