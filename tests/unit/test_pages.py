@@ -100,7 +100,7 @@ def words(line: str) -> list[str]:
 
 def parse(arguments: list[str]) -> None:
     """UsageError for a command, an option or a choice that does not exist; nothing is carried out."""
-    context: click.Context = click.Context(cli, info_name="protokube")
+    context = click.Context(cli, info_name="protokube", **cli.context_settings)
     command: click.Command = cli
     while isinstance(command, click.Group) and arguments and not arguments[0].startswith("-"):
         name, found, arguments = command.resolve_command(context, arguments)
