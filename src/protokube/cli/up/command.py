@@ -169,7 +169,7 @@ def up(
     paths = Paths.of(config.name)
     former = find_former(open_store(f"file://{paths.store}"), config.name) if before else None
     refuse_fixed(former, config, kubernetes=bool(release))
-    kubelets = choose_kubelets(kubelet, before, chosen, config, progress, dry_run=dry_run)
+    kubelets = choose_kubelets(kubelet, before, chosen, config, bringup.CACHE, progress, dry_run=dry_run)
     wanted = from_config(config, kubernetes=bool(release), nodes=kubelets.run)
     now = ClusterShape.of(release or "none", kubelets.run, members_of(wanted.etcd))
     need_the_same(config.name, before, now, masters=None if spec else masters, events=events and not spec)

@@ -7,6 +7,7 @@ reason in one line, and the built-in runner of static pods.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from protokube.cli.up.kubernetes import in_one_line
@@ -53,8 +54,8 @@ def refuse_early(asked: bool | None, before: ClusterShape | None, cluster: str) 
 
 
 def choose_kubelets(
-    asked: bool | None, before: ClusterShape | None, kubernetes: Kubernetes, config: Config, progress: Progress,
-    *, dry_run: bool,
+    asked: bool | None, before: ClusterShape | None, kubernetes: Kubernetes, config: Config, cache: Path,
+    progress: Progress, *, dry_run: bool,
 ) -> Kubelets:  # fmt: skip
     """With the programs that kubelets need, other than those of Kubernetes, in the cache."""
     if not kubernetes.version:
@@ -64,18 +65,17 @@ def choose_kubelets(
         is_new = asked is not False and (kept is None or (asked and not kept))
         found = decide(asked, kept, why_not(kubernetes, config) if is_new else "")
         if found.run and not dry_run:
-            found = with_packages(found, progress, needed=bool(asked or kept))
+            found = with_packages(found, cache, progress, needed=bool(asked or kept))
         step.text = str(found)
     return found
 
 
-def with_packages(found: Kubelets, progress: Progress, *, needed: bool) -> Kubelets:
+def with_packages(found: Kubelets, cache: Path, progress: Progress, *, needed: bool) -> Kubelets:
     """The same, with the Debian packages in the cache; if they cannot be had and are not needed, no kubelets."""
-    from protokube.local.bringup import CACHE
     from protokube.local.node.packages import obtain_packages
 
     try:
-        obtain_packages(CACHE, progress)
+        obtain_packages(cache, progress)
     except ProtokubeError as why:
         if needed:
             raise

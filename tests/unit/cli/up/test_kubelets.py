@@ -68,14 +68,16 @@ def test_another_container_runtime_is_a_reason() -> None:
 
 
 def test_a_cluster_without_kubernetes_has_none_and_no_line_about_it(capsys: pytest.CaptureFixture[str]) -> None:
-    found = choose_kubelets(None, None, Kubernetes(), a_config(), Progress(), dry_run=False)
+    found = choose_kubelets(None, None, Kubernetes(), a_config(), Path("/nowhere"), Progress(), dry_run=False)
     assert found == Kubelets(False)
     assert capsys.readouterr().err == ""
 
 
 def test_what_an_existing_cluster_keeps_is_told_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     before = ClusterShape.of("1.34.1", False, [("main/a", "master-a")])
-    found = choose_kubelets(None, before, Kubernetes(version="1.34.1"), a_config(), Progress(), dry_run=False)
+    found = choose_kubelets(
+        None, before, Kubernetes(version="1.34.1"), a_config(), Path("/nowhere"), Progress(), dry_run=False
+    )
     assert found == Kubelets(False)
     assert "no kubelets, so no nodes" in capsys.readouterr().err
 
