@@ -71,11 +71,8 @@ def choose_kubernetes(
     version = named_version(spec, before, option)
     if found := find(version or None, cache):
         return Kubernetes(version=found.version, here=found)
-    if version and dry_run:
-        hint = f"`protokube get kubernetes {version}` fetches it; --kubernetes none goes without"
-        raise Refused(f"there is no Kubernetes {version} on this machine", hint=hint)
     if dry_run:
-        return Kubernetes()
+        return Kubernetes(version=version)
     if version:
         check_spec(spec, version)  # report problems of the spec before any download
     if option == BUILD:
