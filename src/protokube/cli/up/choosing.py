@@ -94,11 +94,23 @@ def find_coredns(config: Config, progress: ProgressReporter) -> Path | None:
         mirrors = os.environ.get("PROTOKUBE_COREDNS_MIRROR", "").split()
         found = COREDNS.find(version, CACHE) or download(COREDNS, version, CACHE, mirrors, progress)
     except ProtokubeError as why:
-        message = f"CoreDNS {version} is not available; a substitute runs that resolves only Services: {why.message}"
+        message = f"CoreDNS {version} is not available; {without_coredns(CACHE)}: {why.message}"
         hint = f"`protokube get coredns {version} --build` builds it here; then run `up` again"
         show_warnings([Problem(path="clusterDNS.image", message=message, hint=hint)])
         return None
     return found.programs["coredns"]
+
+
+def without_coredns(cache: Path) -> str:
+    """What pods have instead of CoreDNS."""
+    from protokube.images.clusterdns import PACKAGE
+    from protokube.images.packages import unpack_whole
+
+    try:
+        unpack_whole(PACKAGE, cache)
+    except (ProtokubeError, OSError):
+        return "its substitute is not either, so pods resolve no names"
+    return "a substitute runs that resolves only Services"
 
 
 def default_spec(name: str, masters: int, events: bool) -> str:

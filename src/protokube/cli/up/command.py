@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -44,6 +45,10 @@ from protokube.cli.up.next_steps import kubectl_of, show
 from protokube.cli.up.outside import configure_outside, summary
 from protokube.cli.up.waiting import await_nodes, await_quorum, await_ready, for_a_person
 from protokube.errors import InvalidRequest, Refused
+
+if TYPE_CHECKING:
+    from protokube.cli.shared.inputs import Texts
+    from protokube.spec.parse import Spec
 
 DEFAULT_NAME = "laptop"
 
@@ -148,11 +153,7 @@ def up(
         need_root()
         need_tools(tools.missing_tools())
     with progress.step("Kubernetes") as step:
-        given = read_spec(spec) if spec else kept_spec(name)
-        parsed, texts = given or read_default_spec(default_spec(name, masters or 3, events))
-        if spec:
-            check_conflicting_options(parsed.name, name, masters, events=events)
-            refuse_renamed(spec, parsed.name)
+        parsed, texts = read_input(spec, name, masters, events=events)
         before = existing_cluster(parsed.name)
         refuse_early(kubelet, before, parsed.name)
         kept = keep_earlier_release(before, parsed, release)
@@ -252,6 +253,16 @@ def up(
     show(result, wanted.etcd[0].members[0].dns_name, output, default=DEFAULT_NAME, declined=declined)
     if view.person:
         raise for_a_person(view)
+
+
+def read_input(file: Path | None, name: str, masters: int | None, *, events: bool) -> tuple[Spec, Texts]:
+    """The SPEC that is given, or that of the existing cluster, or a default one."""
+    if file is None:
+        return kept_spec(name) or read_default_spec(default_spec(name, masters or 3, events))
+    parsed, texts = read_spec(file)
+    check_conflicting_options(parsed.name, name, masters, events=events)
+    refuse_renamed(file, parsed.name)
+    return parsed, texts
 
 
 def check_conflicting_options(called: str, name: str, masters: int | None, *, events: bool) -> None:

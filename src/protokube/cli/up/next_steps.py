@@ -134,8 +134,11 @@ def next_steps(result: Mapping[str, Any], member: str, shell: Shell, *, several:
 
 
 def kubectl(result: Mapping[str, Any], shell: Shell, words: str) -> str:
-    """The command line that has kubectl ask this cluster."""
+    """The command line that has kubectl ask this cluster: by its context, if the user's kubeconfig has one."""
     program = "kubectl" if shutil.which("kubectl") else shlex.quote(result["kubectl"])
+    if context := result.get("context"):
+        which = "" if result.get("contextIsCurrent") else f" --context {context}"
+        return f"{program}{which} {words}"
     return shell.run(f"{program} {words}", KUBECONFIG=result["env"]["KUBECONFIG"])
 
 

@@ -59,6 +59,11 @@ def test_a_kubectl_on_the_path_is_named_by_its_name(path: Path) -> None:
     assert commands()[1].endswith(" kubectl get nodes")
 
 
+def test_a_context_in_the_kubeconfig_of_the_user_needs_no_variable_and_no_sudo() -> None:
+    assert commands(SUDO, context="laptop", contextIsCurrent=True)[1] == "/opt/kubectl get nodes"
+    assert commands(context="laptop", contextIsCurrent=False)[1] == "/opt/kubectl --context laptop get nodes"
+
+
 def test_dig_is_printed_only_where_it_is(path: Path) -> None:
     assert not [each for each in commands() if each.startswith("dig")]
     a_program(path / "dig")
