@@ -51,8 +51,12 @@ class Kubernetes:
         return str(DEFAULT) if self.missing else ""
 
     def __str__(self) -> str:
-        if self.version:
+        if self.here:
             return f"Kubernetes {self.version}"
+        if self.build:
+            return f"Kubernetes {self.version}, to be built with Go in about {minutes_to_build()} minutes"
+        if self.version:
+            return f"Kubernetes {self.version}, to be downloaded"
         return f"no Kubernetes: {self.missing or 'etcd and names alone'}"
 
 
@@ -78,6 +82,7 @@ def choose_kubernetes(
     if option == BUILD:
         return Kubernetes(version=version, build=True)
     mirrors = os.environ.get(MIRRORS, "").split()
+    progress.say("Kubernetes: can its releases be downloaded?")
     if version or needed:
         return _reached(version, mirrors)
     try:

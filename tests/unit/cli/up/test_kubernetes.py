@@ -120,6 +120,10 @@ def test_a_build_is_of_the_version_that_the_spec_or_the_cluster_has_else_of_the_
     choose: Choose, tmp_path: Path
 ) -> None:
     assert choose(option="build") == Kubernetes(version=str(DEFAULT), build=True)
+    assert (
+        str(choose(option="build"))
+        == f"Kubernetes {DEFAULT}, to be built with Go in about {minutes_to_build()} minutes"
+    )
     spec = a_spec(tmp_path, ", kubernetesVersion: 1.34.1")
     assert choose(spec, "build") == Kubernetes(version="1.34.1", build=True)
     assert named_version(a_spec(tmp_path), existing("1.35.2"), "build") == "1.35.2"
@@ -136,7 +140,9 @@ def test_a_build_that_is_in_the_cache_is_not_done_again(choose: Choose, tmp_path
 def test_a_dry_run_fetches_nothing(choose: Choose, tmp_path: Path) -> None:
     """Sockets are refused in this tier: a look at the network would fail."""
     assert choose(dry_run=True) == Kubernetes()
-    assert choose(a_spec(tmp_path, ", kubernetesVersion: 1.28.1"), dry_run=True) == Kubernetes(version="1.28.1")
+    named = choose(a_spec(tmp_path, ", kubernetesVersion: 1.28.1"), dry_run=True)
+    assert named == Kubernetes(version="1.28.1")
+    assert str(named) == "Kubernetes 1.28.1, to be downloaded"
 
 
 def test_the_minutes_of_a_build_go_by_the_processors_that_we_may_use() -> None:
