@@ -75,10 +75,13 @@ def find_etcd(
     return choose(needs, CACHE, get)
 
 
-def find_coredns(config: Config, progress: ProgressReporter) -> Path | None:
-    """CoreDNS in the version of the image's tag, downloaded if need be; None, with a warning, if that fails."""
+def find_coredns(config: Config, progress: ProgressReporter, *, build: bool = False) -> Path | None:
+    """CoreDNS in the version of the image's tag, downloaded if need be; None, with a warning, if that fails.
+
+    `build`: who has Kubernetes built does not mind that this takes a minute more.
+    """
     from protokube.binaries.coredns import COREDNS
-    from protokube.binaries.obtain import download
+    from protokube.binaries.obtain import download, download_or_build
     from protokube.cli.shared.options import show_warnings
     from protokube.images.clusterdns import version_in
     from protokube.launch.cloud import images
@@ -92,7 +95,8 @@ def find_coredns(config: Config, progress: ProgressReporter) -> Path | None:
     version = version_in(image) or COREDNS.example
     try:
         mirrors = os.environ.get("PROTOKUBE_COREDNS_MIRROR", "").split()
-        found = COREDNS.find(version, CACHE) or download(COREDNS, version, CACHE, mirrors, progress)
+        get = download_or_build if build else download
+        found = COREDNS.find(version, CACHE) or get(COREDNS, version, CACHE, mirrors, progress)
     except ProtokubeError as why:
         message = f"CoreDNS {version} is not available; {without_coredns(CACHE)}: {why.message}"
         hint = f"`protokube get coredns {version} --build` builds it here; then run `up` again"

@@ -40,7 +40,7 @@ from protokube.cli.up.existing import (
     need_the_same,
 )
 from protokube.cli.up.kubelets import choose_kubelets, refuse_early
-from protokube.cli.up.kubernetes import NONE, bring, choose_kubernetes, offered_versions
+from protokube.cli.up.kubernetes import BUILD, NONE, bring, choose_kubernetes, offered_versions
 from protokube.cli.up.next_steps import kubectl_of, show
 from protokube.cli.up.outside import configure_outside, summary
 from protokube.cli.up.waiting import await_nodes, await_quorum, await_ready, for_a_person
@@ -159,7 +159,7 @@ def up(
         kept = keep_earlier_release(before, parsed, release)
         chosen = choose_kubernetes(parsed, before, kept, bringup.CACHE, progress, needed=bool(kubelet), dry_run=dry_run)
         step.text = str(chosen)
-    declined, release = release == NONE, chosen.version
+    option, release = release, chosen.version
     with progress.step("etcd") as step:
         etcd = find_etcd(parsed, before, release, progress, later=chosen.later)
         step.text = f"etcd {etcd.version}"
@@ -185,7 +185,7 @@ def up(
     nodes = None
     if kubernetes and kubelets.run:
         with progress.step("container runtime and images") as step:
-            coredns = find_coredns(config, progress)
+            coredns = find_coredns(config, progress, build=option == BUILD)
             programs = Programs(kubernetes=kubernetes.folder, etcd=etcd.etcd, coredns=coredns)
             nodes = Nodes.of(config, programs, bringup.CACHE)
             if before is None and (problem := inotify.shortage(len(wanted.etcd[0].members))):
@@ -250,7 +250,7 @@ def up(
             "kubelet": nodes is not None, "outside": outside,
             "kubernetesMissing": chosen.missing or None, "kubeletMissing": kubelets.missing or None,
             "kubectl": kubectl_of(kubernetes)}  # fmt: skip
-    show(result, wanted.etcd[0].members[0].dns_name, output, default=DEFAULT_NAME, declined=declined)
+    show(result, wanted.etcd[0].members[0].dns_name, output, default=DEFAULT_NAME, declined=option == NONE)
     if view.person:
         raise for_a_person(view)
 
