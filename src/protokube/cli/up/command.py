@@ -109,7 +109,7 @@ def up(
     Kubernetes is the newest version on this machine; if there is none, the official release is downloaded
     (PROTOKUBE_KUBERNETES_MIRROR names a mirror) and kept in /var/cache/protokube, or in the folder that PROTOKUBE_CACHE
     names. If no release can be reached within five seconds, the cluster runs without Kubernetes, and `up` prints the
-    command that adds it. `--kubernetes build` needs no release: it builds one from Go modules, in a quarter of an hour.
+    command that adds it. `--kubernetes build` needs no release: it builds one from Go modules, in about ten minutes.
 
     Hosts run the real kubelet where control groups, file system and Debian packages allow it; if not, `up` says why,
     and a built-in runner starts the control plane as static pods, without nodes. Masters run other pods, too, unless

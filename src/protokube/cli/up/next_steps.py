@@ -62,9 +62,9 @@ class Shell:
         return " ".join([*before, words])
 
     def sourced(self, file: str, words: str) -> str:
-        """The command line for a command with the variables that a file exports."""
+        """The command line for a command with the variables that a file exports, which the shell does not keep."""
         script = f". {shlex.quote(file)} && {words}"
-        return f"sudo sh -c {shlex.quote(script)}" if self.sudo else script
+        return f"{'sudo ' * self.sudo}sh -c {shlex.quote(script)}"
 
 
 def called_as(program: str) -> str:

@@ -80,12 +80,9 @@ def test_by_sudo_each_command_that_reads_what_is_roots_is_by_sudo_too_with_its_v
     for each in commands(SUDO):
         assert shlex.split(each)[0] == "sudo"
     assert commands(SUDO)[0] == "sudo env PROTOKUBE_STATE='/my state' ./pk status"
-    assert shlex.split(commands(SUDO)[2]) == [
-        "sudo",
-        "sh",
-        "-c",
-        ". /state/env && /bin/etcdctl endpoint status -w table",
-    ]
+    script = ". /state/env && /bin/etcdctl endpoint status -w table"
+    assert shlex.split(commands(SUDO)[2]) == ["sudo", "sh", "-c", script]
+    assert shlex.split(commands()[2]) == ["sh", "-c", script], "variables do not stay in the shell of the user"
 
 
 def test_no_command_has_a_comment_which_not_every_shell_takes() -> None:
