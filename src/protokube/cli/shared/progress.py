@@ -1,4 +1,8 @@
-"""Progress of long work, one line per step with its duration. On stderr, so that stdout has the result alone."""
+"""Progress of long work, one line per step with its duration. On stderr, so that stdout has the result alone.
+
+While a step lasts, something is printed each second, so that nobody wonders whether it goes on: on a terminal its
+duration so far, in a pipe a dot.
+"""
 
 from __future__ import annotations
 
@@ -7,104 +11,100 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import click
 
-SILENCE = 1.5
-"""Seconds without output after which a step that still runs is shown again."""
-TICK = 0.25
+EVERY = 1.0
+"""Seconds of silence during a step."""
 
 
 class Progress:
-    """On a terminal, show a step while it runs; in a pipe, print a line when it is done, and while it takes long."""
+    """On a terminal, show a step while it runs; in a pipe, print one line when it is done, and more while it lasts."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
         self._live = not quiet and sys.stderr.isatty()
         self.began = time.monotonic()
-        self._lock = threading.Lock()
-        self._running: list[Step] = []
-        self._shown, self._shown_at = "", self.began
-        self._ended = threading.Event()
-        self._ticker: threading.Thread | None = None
+        self._text, self._dotted, self._printed = "", "", self.began
+        self._writing = threading.Lock()
 
     @contextmanager
     def step(self, text: str) -> Iterator[Step]:
         step = Step(text)
         began = time.monotonic()
-        self._begin(step)
+        self._show(f"  …  {text}")
         try:
-            yield step
+            with self._shown_again(began):
+                yield step
         except BaseException:
-            self._finish()
             self._end(click.style("  ✗", fg="red") + f"  {step.text}")
             raise
-        self._finish()
         self._end(click.style("  ✓", fg="green") + f"  {step.text:<60} {time.monotonic() - began:6.2f} s")
 
+    @contextmanager
+    def _shown_again(self, began: float) -> Iterator[None]:
+        ended = threading.Event()
+        beating = threading.Thread(target=self._beat, args=(ended, began), daemon=True)
+        if not self._quiet:
+            beating.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            if not self._quiet:
+                beating.join()
+
+    def _beat(self, ended: threading.Event, began: float) -> None:
+        while not ended.wait(EVERY / 4):
+            with self._writing:
+                now = time.monotonic()
+                if now - self._printed < EVERY:
+                    continue
+                self._printed = now
+                with suppress(OSError, ValueError):  # whoever reads it is gone; the step tells that at its end
+                    if self._live:
+                        self._redraw(f"{self._text}, {now - began:.0f} s")
+                    else:
+                        self._dot()
+
     def say(self, text: str) -> None:
-        """Show what is waited for now: on a terminal until the next text replaces it, in a pipe if it takes long."""
-        with self._lock:
-            self._show(f"  …  {text}")
+        """Show what is waited for now; on a terminal only, until the next text replaces it."""
+        self._show(f"  …  {text}")
 
     def note(self, text: str) -> None:
         """Print a line that stays."""
         self._end(f"     {text}")
 
-    def _begin(self, step: Step) -> None:
-        with self._lock:
-            self._running.append(step)
-            self._show(f"  …  {step.text}")
-        if self._ticker is None and not self._quiet:
-            self._ended.clear()
-            self._ticker = threading.Thread(target=self._tick, name="progress", daemon=True)
-            self._ticker.start()
+    def _show(self, text: str) -> None:
+        with self._writing:
+            changed, self._text = text != self._text, text
+            if self._live and changed:
+                self._redraw(text)
+                self._printed = time.monotonic()
 
-    def _finish(self) -> None:
-        with self._lock:
-            self._running.pop()
-            self._shown = f"  …  {self._running[-1].text}" if self._running else ""
-            over = not self._running
-        if over and self._ticker is not None:
-            self._ended.set()
-            self._ticker.join()
-            self._ticker = None
-
-    def _tick(self) -> None:
-        """Show how long it has taken so far whenever nothing was shown for a while."""
-        while not self._ended.wait(TICK):
-            with self._lock:
-                now = time.monotonic()
-                if not self._running or now - self._shown_at < SILENCE:
-                    continue
-                line = f"{self._shown}  ({now - self._running[-1].began:.0f} s)"
-                self._shown_at = now
-                try:
-                    self._draw(line) if self._live else click.echo(line, err=True)
-                except (OSError, ValueError):  # nobody reads it any more; the command itself finds out
-                    return
-
-    def _show(self, line: str) -> None:
-        self._shown = line
-        if self._live:
-            self._draw(line)
-            self._shown_at = time.monotonic()
-
-    @staticmethod
-    def _draw(line: str) -> None:
+    def _redraw(self, text: str) -> None:
         width = shutil.get_terminal_size().columns
-        sys.stderr.write(f"\r\x1b[K{line[: max(width - 1, 20)]}")
+        sys.stderr.write(f"\r\x1b[K{text[: max(width - 1, 20)]}")
         sys.stderr.flush()
+
+    def _dot(self) -> None:
+        if self._dotted != self._text:
+            click.echo(("\n" if self._dotted else "") + f"{self._text} ", nl=False, err=True)
+            self._dotted = self._text
+        click.echo(".", nl=False, err=True)
 
     def _end(self, text: str) -> None:
         if self._quiet:
             return
-        with self._lock:
+        with self._writing:
             if self._live:
                 sys.stderr.write("\r\x1b[K")
+            elif self._dotted:
+                click.echo(err=True)
+            self._dotted = ""
             click.echo(text, err=True)
-            self._shown_at = time.monotonic()
+            self._printed = time.monotonic()
 
 
 class Step:
@@ -112,4 +112,3 @@ class Step:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.began = time.monotonic()

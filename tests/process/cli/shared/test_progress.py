@@ -1,4 +1,4 @@
-"""Progress as a reader of stderr sees it, in a pipe and on a terminal, while a step takes long."""
+"""Progress while a step lasts: nothing is silent for long, and what is printed stays readable."""
 
 from __future__ import annotations
 
@@ -7,65 +7,75 @@ import pty
 import re
 import subprocess
 import sys
-from contextlib import suppress
 
-from builders.command import environment
-
-SCRIPT = """
-import sys, time
+PROGRAM = """
+import sys
 from protokube.cli.shared.progress import Progress
-progress = Progress(quiet="quiet" in sys.argv)
-with progress.step("first") as step:
-    time.sleep({first})
-    progress.say("now something else")
-    time.sleep({first})
-    step.text = "first is done"
-with progress.step("second"):
+progress = Progress(quiet={quiet})
+with progress.step("at once"):
     pass
+with progress.step("slow"):
+    sys.stdin.read(1)
+    progress.say("waiting for etcd")
+    sys.stdin.read(1)
+    progress.note("a line that stays")
 """
+"""It goes on when it is told to."""
 
 
-def said(first: float, *words: str) -> list[str]:
-    ran = subprocess.run(
-        [sys.executable, "-c", SCRIPT.format(first=first), *words], capture_output=True, text=True, env=environment()
-    )
-    assert (ran.returncode, ran.stdout) == (0, "")
-    return ran.stderr.splitlines()
+class Shown:
+    """What the program has printed, until something was seen of it."""
+
+    def __init__(self, process: subprocess.Popen[bytes], output: int) -> None:
+        self.process, self._output, self.text = process, output, ""
+        self._raw = b""
+
+    def until(self, pattern: str) -> None:
+        while not re.search(pattern, self.text):
+            self._raw += os.read(self._output, 1000)
+            self.text = self._raw.decode(errors="ignore")
+
+    def go_on(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(b"x")
+        self.process.stdin.flush()
 
 
-def test_a_short_step_is_one_line_in_a_pipe() -> None:
-    assert [re.sub(r" +[\d.]+ s$", "", each) for each in said(0.01)] == ["  ✓  first is done", "  ✓  second"]
+def program(*, quiet: bool = False) -> list[str]:
+    return [sys.executable, "-c", PROGRAM.format(quiet=quiet)]
 
 
-def test_a_long_step_is_told_in_a_pipe_while_it_runs_with_what_was_said_last() -> None:
-    lines = said(2.2)
-    waiting = [each for each in lines if each.startswith("  …  ")]
+def test_in_a_pipe_a_step_that_lasts_gets_dots_and_its_own_line_at_the_end() -> None:
+    with subprocess.Popen(program(), stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        shown = Shown(process, process.stderr.fileno())
+        shown.until(r"slow \.\.")
+        shown.go_on()
+        shown.until(r"etcd \.")
+        shown.go_on()
+        shown.until(r"✓  slow.*\n")
 
-    assert re.match(r"  …  first  \(\d+ s\)$", waiting[0])
-    assert re.match(r"  …  now something else  \(\d+ s\)$", waiting[-1])
-    assert [each for each in lines if each not in waiting] == lines[-2:]
+    lines = [re.sub(r" +[\d.]+ s$", "", line) for line in shown.text.splitlines()]
+    assert [re.sub(r"\.+$", "..", line) for line in lines] == [
+        "  ✓  at once", "  …  slow ..", "  …  waiting for etcd ..", "     a line that stays", "  ✓  slow",
+    ]  # fmt: skip
 
 
-def test_who_wants_no_progress_gets_none() -> None:
-    assert said(1.8, "quiet") == []
+def test_on_a_terminal_one_line_counts_the_seconds() -> None:
+    leader, follower = pty.openpty()
+    with subprocess.Popen(program(), stdin=subprocess.PIPE, stderr=follower) as process:
+        os.close(follower)
+        shown = Shown(process, leader)
+        shown.until(r"slow, \d+ s.*slow, \d+ s")
+        shown.go_on()
+        shown.until(r"etcd, \d+ s")
+        shown.go_on()
+        shown.until(r"✓.*  slow .*\n")
+    os.close(leader)
+
+    assert "\r\x1b[K  …  waiting for etcd\r" in shown.text
+    assert shown.text.count("\n") == 3
 
 
-def test_on_a_terminal_the_line_of_a_long_step_counts_its_seconds_in_place() -> None:
-    master, slave = pty.openpty()
-    try:
-        command = [sys.executable, "-c", SCRIPT.format(first=1.9)]
-        ran = subprocess.run(command, stderr=slave, env=environment(TERM="xterm"), check=True)
-        os.close(slave)
-        slave = -1
-        shown = b""
-        with suppress(OSError):  # all of it is read
-            while data := os.read(master, 65536):
-                shown += data
-    finally:
-        os.close(master)
-        if slave >= 0:
-            os.close(slave)
-    assert ran.returncode == 0
-    text = shown.decode()
-    assert re.search(r"\r\x1b\[K  …  first  \(\d+ s\)", text)
-    assert re.search(r"\x1b\[32m  ✓\x1b\[0m  first is done +\d+\.\d\d s", text)
+def test_a_program_that_reads_the_result_as_data_is_not_told() -> None:
+    assert subprocess.run(program(quiet=True), input=b"xx", stderr=subprocess.PIPE, check=True).stderr == b""
