@@ -116,16 +116,12 @@ def _kept(paths: Paths, path: str) -> tuple[str, str] | None:
     return file, text_of(data, file)
 
 
-def keep_earlier_options(
-    before: ClusterShape | None, spec: Spec | None, release: str, kubelet: bool
-) -> tuple[str, bool]:
-    """The Kubernetes version, and whether to run the kubelet; what is not given keeps its earlier value."""
-    if before is None:
-        return release, kubelet
+def keep_earlier_release(before: ClusterShape | None, spec: Spec | None, release: str) -> str:
+    """The Kubernetes version; if none is given, the earlier one."""
     named = spec.cluster.get("kubernetesVersion") if spec else None
-    if not release and (before.kubernetes == "none" or not named):
-        release = before.kubernetes
-    return release, kubelet or (before.kubelet and release != "none")
+    if before and not release and (before.kubernetes == "none" or not named):
+        return before.kubernetes
+    return release
 
 
 def need_the_same(
