@@ -27,7 +27,7 @@ from protokube.manifests import kubeconfig
 SIZES = ((NODES, 2_000), (1_000, 10_000))
 RECORDS = 2 * ASKING
 ROUNDS = int(os.environ.get("PROTOKUBE_BENCH_ROUNDS", "3"))
-SECONDS, MEGABYTES, GROWTH, CHANGE_SECONDS, PROCESSOR = 3.0, 80.0, 5.0, 1.0, 1.2
+SECONDS, MEGABYTES, GROWTH, CHANGE_SECONDS, PROCESSOR = 3.0, 50.0, 5.0, 1.0, 1.2
 TIME_RATIO = 0.5
 MEMORY_RATIOS = {2_000: 1.0, 10_000: 0.5}
 """The most that we take, as parts of what the original takes."""

@@ -47,16 +47,13 @@ BROKEN = (OSError, http.client.HTTPException)
 class Answer:
     """The answer to one request; `close` gives the connection back, if the whole body was read."""
 
-    def __init__(self, pool: Pool, connection: http.client.HTTPConnection, found: http.client.HTTPResponse) -> None:
-        self._pool, self._connection, self._found = pool, connection, found
-        self.status = found.status
+    def __init__(self, pool: Pool, connection: http.client.HTTPConnection) -> None:
+        self.socket = connection.sock  # before the answer: the connection lets it go if the server will close it
+        self._pool, self._connection, self._found = pool, connection, connection.getresponse()
+        self.status = self._found.status
 
     def header(self, name: str) -> str:
         return self._found.headers.get(name, "")
-
-    @property
-    def socket(self) -> socket.socket | None:
-        return self._connection.sock
 
     def read(self) -> bytes:
         """The whole body."""
@@ -116,7 +113,7 @@ class Pool:
             except BROKEN as error:
                 raise Broken(_words(error)) from error
             with _told():
-                return Answer(self, connection, connection.getresponse())
+                return Answer(self, connection)
         except BaseException:
             connection.close()
             raise

@@ -187,6 +187,40 @@ def test_a_connection_is_used_again_and_one_that_the_server_closed_is_not(server
         assert session.create(PATH, b"{}") == b"made again", "a write is not repeated, so it must not meet a dead one"
 
 
+def test_a_watch_on_a_connection_that_the_server_will_close_can_be_hung_up(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        tree = {
+            "current-context": "here",
+            "contexts": [{"name": "here", "context": {"cluster": "one"}}],
+            "clusters": [{"name": "one", "cluster": {"server": f"http://127.0.0.1:{server.getsockname()[1]}"}}],
+        }
+        (tmp_path / "kubeconfig").write_text(yaml.safe_dump(tree))
+        session, there = Session(Login(kubeconfig=tmp_path / "kubeconfig")), threading.Event()
+        open_sides: list[socket.socket] = []
+
+        def serve() -> None:
+            open_sides.append(server.accept()[0])
+            open_sides[0].recv(65536)
+            open_sides[0].sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nfirst\n")
+
+        def hang_up() -> None:
+            assert there.wait(20)
+            watch.hang_up()
+
+        threads = [threading.Thread(target=each) for each in (serve, hang_up)]
+        threads[0].start()
+        with session.watch(PATH, {}, silence=600) as watch:
+            threads[1].start()
+            found = iter(watch)
+            assert next(found) == b"first"
+            there.set()
+            assert list(found) == []
+        for thread in threads:
+            thread.join()
+        open_sides[0].close()
+        session.close()
+
+
 def test_closing_ends_a_handshake_too(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:  # it accepts, and never speaks TLS
         pki = tmp_path / "pki"
