@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import os
 import socket
 import ssl
 import stat
@@ -114,11 +113,12 @@ def test_an_auth_provider_is_refused_in_words(server: WatchServer, tmp_path: Pat
         Session(login_to(server, tmp_path, user={"auth-provider": {"name": "gcp"}})).get(PATH)
 
 
-def test_embedded_keys_log_in_and_leave_no_file(tmp_path: Path) -> None:
+def test_embedded_keys_log_in_and_leave_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pki, scratch = tmp_path / "pki", tmp_path / "scratch"
     told = {"authority": "ca", "organizations": [], "names": ["127.0.0.1"], "usages": ["server auth", "client auth"]}
     write_certificates(pki, {name: {**told, "commonName": name} for name in ("server", "client")})
     scratch.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
 
     def data(name: str) -> str:
         return base64.b64encode((pki / name).read_bytes()).decode()
@@ -131,13 +131,9 @@ def test_embedded_keys_log_in_and_leave_no_file(tmp_path: Path) -> None:
         tree = yaml.safe_load(login.kubeconfig.read_text())
         tree["clusters"][0]["cluster"] = {"server": server.url, "certificate-authority-data": data("ca.crt")}
         login.kubeconfig.write_text(yaml.safe_dump(tree))
-        code = (
-            "import sys; from pathlib import Path; from protokube.kube.session import Session; "
-            f"session = Session.open(Path(sys.argv[1])); session.get({PATH!r}); session.close()"
-        )
-        command = [sys.executable, "-c", code, str(login.kubeconfig)]
-        subprocess.run(command, env={**os.environ, "TMPDIR": str(scratch)}, check=True)
-        assert len(server.seen) == 1
+        session = Session(login)
+        assert session.get(PATH)
+        session.close()
     assert list(scratch.iterdir()) == []
 
 
