@@ -50,8 +50,7 @@ def signed(
 
 def encoded(query: Mapping[str, str]) -> str:
     """The query as it is signed, and sent: sorted as it is written."""
-    pairs = sorted((quote(name, safe="~"), quote(value, safe="~")) for name, value in query.items())
-    return "&".join(f"{name}={value}" for name, value in pairs)
+    return "&".join(sorted(f"{quote(name, safe='~')}={quote(value, safe='~')}" for name, value in query.items()))
 
 
 def _mac(key: bytes, text: str) -> bytes:
