@@ -49,8 +49,8 @@ def signed(
 
 
 def encoded(query: Mapping[str, str]) -> str:
-    """The query as it is signed, and sent: sorted as it is written."""
-    return "&".join(sorted(f"{quote(name, safe='~')}={quote(value, safe='~')}" for name, value in query.items()))
+    """The query as it is signed, and sent."""
+    return "&".join(f"{quote(name, safe='~')}={quote(query[name], safe='~')}" for name in sorted(query))
 
 
 def _mac(key: bytes, text: str) -> bytes:
