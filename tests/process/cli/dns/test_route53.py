@@ -65,7 +65,7 @@ def test_the_calls_of_an_account_are_counted_once(route53: Route53Server) -> Non
     assert account.calls == {"zones": 1, "list": 1}
 
 
-NOT_NEEDED = ("botocore", "boto3", "urllib3", "asyncio", "dns", "cryptography", "prometheus_client", "fsspec")
+NOT_NEEDED = ("boto3", "asyncio", "dns", "cryptography", "prometheus_client", "fsspec")
 
 
 def test_a_round_loads_no_library_that_it_does_not_use(route53: Route53Server, api: DnsApi, tmp_path: Path) -> None:
