@@ -11,6 +11,7 @@ import io
 import os
 import platform
 import py_compile
+import re
 import shutil
 import sys
 import tempfile
@@ -24,7 +25,9 @@ from packaging.utils import parse_wheel_filename
 from start import STAMP, check_trust, is_whole
 
 WHEELS = "wheels/"
+MARK = ".protokube-folder"  # as in protokube/local/base/ourselves.py: by it, protokube starts itself from here
 UNFINISHED = ".new-"
+NEVER_IMPORTED = re.compile("/lightkube/models/")  # to compile them would take as long as all others
 
 
 class NoWheelError(Exception):
@@ -45,10 +48,16 @@ def into_cache(pyz: str, place: str) -> str:
             shutil.rmtree(left)
         staged = tempfile.mkdtemp(prefix=UNFINISHED, dir=cache)
         try:
+            announce()
             extract(pyz, staged)
+            Path(staged, MARK).write_text("kept\n")
             # TIMESTAMP is said because SOURCE_DATE_EPOCH in the environment would choose the slow checked hash.
             compileall.compile_dir(
-                staged, ddir=place, quiet=2, invalidation_mode=py_compile.PycInvalidationMode.TIMESTAMP
+                staged,
+                ddir=place,
+                quiet=2,
+                rx=NEVER_IMPORTED,
+                invalidation_mode=py_compile.PycInvalidationMode.TIMESTAMP,
             )
             write_stamp(Path(staged))
             shutil.rmtree(place, ignore_errors=True)  # damaged, so nobody runs from it; the rename tells if it stayed
@@ -65,6 +74,7 @@ def for_this_run(pyz: str, refused: Iterable[str]) -> str:
         place = tempfile.mkdtemp(prefix="protokube-")
         atexit.register(shutil.rmtree, place, ignore_errors=True)
         extract(pyz, place)
+        Path(place, MARK).write_text("this run\n")
     except OSError as why:
         stop("there is no room to unpack protokube", saw=[*reasons, str(why)], hint=CACHE_HINT)
     warning = "warning: protokube has no cache directory, so it is unpacked anew at every start"
@@ -73,6 +83,12 @@ def for_this_run(pyz: str, refused: Iterable[str]) -> str:
 
 
 CACHE_HINT = "set PROTOKUBE_CACHE to a directory that only you can write to"
+
+
+def announce() -> None:
+    """Tell a person why nothing else happens for a few seconds; a program that reads our errors is left alone."""
+    if sys.stderr.isatty():
+        print("protokube: unpacking, once", file=sys.stderr)
 
 
 def extract(pyz: str, target: str) -> None:
