@@ -34,7 +34,7 @@ UNUSED = re.compile(
 )
 """Parts of the standard library to omit: development tools and graphical modules."""
 NOT_IN_PODS = frozenset({"cryptography", "jeepney"})
-"""Requirements of agents and of `up` alone: what runs in a pod imports none of them, and they are a third of the size."""
+"""Requirements of agents and of `up` alone: what runs in a pod imports none of them, and they are large."""
 NAME, EXTRA = re.compile(r"[\w.-]+"), re.compile(r"""extra\s*==\s*['"]([\w.-]+)['"]""")
 
 
