@@ -18,14 +18,15 @@ from protokube.images import archive, build, pythonimage, reading
 ROOT = Path(__file__).resolve().parent.parent
 NAME = f"protokube/protokube:{__version__}"
 PROVIDERS = ("http", "s3", "gs", "route53")
-"""Extras that go into the image if they are installed."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--output", type=Path, default=ROOT / "dist" / "protokube-image.tar")
-    output: Path = parser.parse_args().output
-    extras = [each for each in PROVIDERS if pythonimage.installed([each])]
+    parser.add_argument("--extra", action="append", choices=PROVIDERS, default=[], help="which has to be installed")
+    asked = parser.parse_args()
+    output: Path = asked.output
+    extras: list[str] = asked.extra
     print("the image: Python, its library, protokube and what it imports, compiled", file=sys.stderr, flush=True)
     data = build.layout(pythonimage.image(NAME, extras, whole=True))
     output.parent.mkdir(parents=True, exist_ok=True)
