@@ -38,8 +38,8 @@ def below(command: click.Command) -> dict[str, click.Command]:
     if not isinstance(command, click.Group):
         return {}
     context = click.Context(command)
-    found = {each: command.get_command(context, each) for each in command.list_commands(context)}
-    return {each: known for each, known in found.items() if known and not known.hidden}
+    known = {each: command.get_command(context, each) for each in command.list_commands(context)}
+    return {each: found for each, found in known.items() if found and not found.hidden}
 
 
 def page(name: str, command: click.Command) -> str:

@@ -104,7 +104,7 @@ def extract(pyz: str, target: str) -> None:
     except NoWheelError as why:
         best = next(sys_tags())
         machine = f"{platform.python_implementation()} {platform.python_version()} on {platform.machine()} ({best})"
-        hint = "use one of those Pythons, or install protokube with pip"
+        hint = "build it for this machine with `make pyz`, use one of those Pythons, or install protokube with pip"
         stop(f"{pyz} does not fit this machine: {why}", saw=[machine], want=inside_in_words(inside), hint=hint)
 
 

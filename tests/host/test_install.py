@@ -125,7 +125,7 @@ class TestDebianPackage:
     def test_the_sums_are_those_of_its_files(self, deb: Path, inside: tarfile.TarFile) -> None:
         told = subprocess.run(["dpkg-deb", "-I", deb, "md5sums"], capture_output=True, text=True, check=True).stdout
 
-        sums = dict(reversed(line.split("  ", 1)) for line in told.splitlines())
+        sums = {name: digest for digest, _, name in (line.partition("  ") for line in told.splitlines())}
         files = [each.name.removeprefix("./") for each in inside if each.isfile()]
         assert sums == {name: hashlib.md5(content(inside, name)).hexdigest() for name in files}
 
