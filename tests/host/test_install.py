@@ -210,7 +210,7 @@ class TestImage:
             ["chroot", root, "/usr/local/bin/protokube", "version", "-o", "json"], capture_output=True, text=True
         )
         assert json.loads(told.stdout)["protokube"]["path"] == "/usr/local/lib/protokube/protokube", told.stderr
-        agent = ["chroot", root, "/usr/local/bin/protokube", "agent", "--config", "/nowhere"]
+        agent = ["chroot", str(root), "/usr/local/bin/protokube", "agent", "--config", "/nowhere"]
         assert "error: " in subprocess.run(agent, capture_output=True, text=True).stderr
 
     def test_the_dockerfile_copies_what_is_there_and_installs_what_the_locks_pin(self) -> None:
