@@ -17,7 +17,7 @@ NONE = "none"
 @click.command()
 @output_option(default="text", choices=("text", "json"))
 def version(output: str) -> None:
-    """Show the version of protokube, and of the programs that it would use.
+    """Show versions: protokube, Python, etcd and Kubernetes.
 
     For etcd and Kubernetes: what `protokube up` takes for a new cluster without a spec, if it is on this machine;
     nothing is downloaded. `protokube --version` shows only the first line.
