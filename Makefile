@@ -21,7 +21,6 @@ help: ## show the targets
 
 setup:
 	@scripts/setup
-	@$(BIN)/python -m compileall -q src
 
 up: ## the main job: three masters on this machine, etcd on floating disks, names in DNS, and it heals
 	@scripts/setup run

@@ -33,7 +33,7 @@ def single_file(output: Path, *options: str) -> Path:
 
 @pytest.fixture(scope="session")
 def small_pyz(pyz: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same file with a protokube of one module: to unpack and compile the real one takes seconds each time."""
+    """The same file with a protokube of one module: to unpack and compile all of it takes seconds each time."""
     return with_small_payload(pyz, tmp_path_factory.mktemp("small") / pyz.name)
 
 
