@@ -1,6 +1,8 @@
-# Every target sets up what it needs in .venv; nothing has to be installed by hand.
+# Every target sets up what it needs: `up` and `down` a small environment in .run, all others .venv. Nothing has to be
+# installed by hand.
 SHELL := /bin/bash
 BIN := .venv/bin
+RUN := .run/bin
 TESTS ?= tests/host tests/scenarios tests/conformance tests/process
 UNITS ?= tests/unit tests/golden
 
@@ -12,21 +14,23 @@ SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 UP ?=
 SOAK ?=
 
-.PHONY: up down unit units test tests coverage soak e2e conformance lint ruff types layers bench docs pyz golden setup clean help
+.PHONY: up down unit units test tests coverage soak e2e conformance lint ruff types layers bench docs pyz deb image golden setup clean help
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup:
 	@scripts/setup
-	@$(BIN)/python -m compileall -q src
 
-up: setup ## the main job: three masters on this machine, etcd on floating disks, names in DNS, and it heals
+up: ## the main job: three masters on this machine, etcd on floating disks, names in DNS, and it heals
+	@scripts/setup run
 	@scripts/packages
-	@$(SUDO) $(BIN)/protokube up $(UP)
+	@scripts/link
+	@$(SUDO) $(RUN)/protokube up $(UP)
 
-down: setup ## take all of it away
-	@$(SUDO) $(BIN)/protokube down --all
+down: ## take all of it away
+	@scripts/setup run
+	@$(SUDO) $(RUN)/protokube down --all
 
 # Two more at a time than there are processors: half of what the host tests do is waiting.
 WORKERS ?= $(shell echo $$(($$(nproc) + 2)))
@@ -120,8 +124,21 @@ docs: setup ## write the generated pages under docs/ anew, and build the site: d
 	@$(BIN)/python scripts/docs.py
 	@scripts/site
 
-pyz: setup ## the single-file build: dist/protokube.pyz
-	@$(BIN)/python scripts/pyz.py
+# What it is built for: this machine's processor and libc if empty, or e.g. aarch64-musl, or all.
+FOR ?=
+BUILDING := PYTHONPATH=.run/build $(RUN)/python
+
+pyz: ## the single-file build: dist/protokube.pyz for this kind of machine; FOR=aarch64-musl for another, FOR=all
+	@scripts/setup build
+	@$(BUILDING) scripts/pyz.py $(if $(FOR),--for $(FOR))
+
+deb: ## a Debian package for this kind of machine: dist/protokube_*.deb
+	@scripts/setup build
+	@$(BUILDING) scripts/deb.py
+
+image: ## a container image: dist/protokube-image.tar
+	@scripts/setup build
+	@$(BUILDING) scripts/image.py
 
 clean: ## remove everything the targets made
-	@rm -rf .venv dist build .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@scripts/clean

@@ -24,6 +24,7 @@ from packaging.utils import parse_wheel_filename
 from start import STAMP, check_trust, is_whole
 
 WHEELS = "wheels/"
+MARK = ".protokube-folder"  # as in protokube/local/base/ourselves.py: by it, protokube starts itself from here
 UNFINISHED = ".new-"
 
 
@@ -45,10 +46,15 @@ def into_cache(pyz: str, place: str) -> str:
             shutil.rmtree(left)
         staged = tempfile.mkdtemp(prefix=UNFINISHED, dir=cache)
         try:
+            announce()
             extract(pyz, staged)
+            Path(staged, MARK).write_text("kept\n")
             # TIMESTAMP is said because SOURCE_DATE_EPOCH in the environment would choose the slow checked hash.
             compileall.compile_dir(
-                staged, ddir=place, quiet=2, invalidation_mode=py_compile.PycInvalidationMode.TIMESTAMP
+                staged,
+                ddir=place,
+                quiet=2,
+                invalidation_mode=py_compile.PycInvalidationMode.TIMESTAMP,
             )
             write_stamp(Path(staged))
             shutil.rmtree(place, ignore_errors=True)  # damaged, so nobody runs from it; the rename tells if it stayed
@@ -65,6 +71,7 @@ def for_this_run(pyz: str, refused: Iterable[str]) -> str:
         place = tempfile.mkdtemp(prefix="protokube-")
         atexit.register(shutil.rmtree, place, ignore_errors=True)
         extract(pyz, place)
+        Path(place, MARK).write_text("this run\n")
     except OSError as why:
         stop("there is no room to unpack protokube", saw=[*reasons, str(why)], hint=CACHE_HINT)
     warning = "warning: protokube has no cache directory, so it is unpacked anew at every start"
@@ -73,6 +80,12 @@ def for_this_run(pyz: str, refused: Iterable[str]) -> str:
 
 
 CACHE_HINT = "set PROTOKUBE_CACHE to a directory that only you can write to"
+
+
+def announce() -> None:
+    """Tell a person why nothing else happens for a few seconds; a program that reads our errors is left alone."""
+    if sys.stderr.isatty():
+        print("protokube: unpacking, once", file=sys.stderr)
 
 
 def extract(pyz: str, target: str) -> None:
@@ -88,7 +101,7 @@ def extract(pyz: str, target: str) -> None:
     except NoWheelError as why:
         best = next(sys_tags())
         machine = f"{platform.python_implementation()} {platform.python_version()} on {platform.machine()} ({best})"
-        hint = "use one of those Pythons, or install protokube with pip"
+        hint = "build it for this machine with `make pyz`, use one of those Pythons, or install protokube with pip"
         stop(f"{pyz} does not fit this machine: {why}", saw=[machine], want=inside_in_words(inside), hint=hint)
 
 

@@ -62,6 +62,8 @@ class RealCluster:
 
     within: Sequence[str] = ()
     """The beginning of a command that runs the rest of it somewhere else."""
+    program: Sequence[str] = COMMAND
+    """The `protokube` that is called."""
 
     def __init__(self, name: str = "", state: Path | None = None) -> None:
         self.name = name or f"t{secrets.token_hex(3)}"
@@ -76,7 +78,7 @@ class RealCluster:
 
     def run(self, *words: str, seconds: float = UP_SECONDS, **variables: str) -> Answer:
         env = environment(PROTOKUBE_STATE=str(self.state), **variables)
-        command = [*self.within, *COMMAND, *words]
+        command = [*self.within, *self.program, *words]
         ran = subprocess.run(command, capture_output=True, text=True, timeout=seconds, env=env)
         return Answer(ran.returncode, ran.stdout, ran.stderr)
 

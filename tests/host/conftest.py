@@ -14,9 +14,18 @@ from host.emptymachine import PYZ, REPOSITORY, EmptyMachine, debian_root, with_s
 
 @pytest.fixture(scope="session")
 def pyz(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The single-file build of the code as it is now."""
-    output = tmp_path_factory.mktemp("dist") / "protokube.pyz"
-    command = [sys.executable, str(REPOSITORY / "scripts" / "pyz.py"), f"--output={output}"]
+    """The single-file build of the code as it is now, for this kind of machine."""
+    return single_file(tmp_path_factory.mktemp("dist") / "protokube.pyz")
+
+
+@pytest.fixture(scope="session")
+def pyz_for_all(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same for every kind of machine."""
+    return single_file(tmp_path_factory.mktemp("dist") / "protokube-all.pyz", "--for=all")
+
+
+def single_file(output: Path, *options: str) -> Path:
+    command = [sys.executable, str(REPOSITORY / "scripts" / "pyz.py"), f"--output={output}", *options]
     ran = subprocess.run(command, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     return output
@@ -24,7 +33,7 @@ def pyz(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def small_pyz(pyz: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same file with a protokube of one module: to unpack and compile the real one takes seconds each time."""
+    """The same file with a protokube of one module: to unpack and compile all of it takes seconds each time."""
     return with_small_payload(pyz, tmp_path_factory.mktemp("small") / pyz.name)
 
 

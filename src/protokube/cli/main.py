@@ -39,6 +39,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "diff": ("protokube.cli.diff:diff", "Compare two complete configurations, with reasons."),
     "get": ("protokube.cli.get.command:get", "Read clusters from a state store; get binaries."),
     "token": ("protokube.cli.token:token", "Manage bootstrap tokens, with which new nodes join."),
+    "version": ("protokube.cli.version:version", "Show versions: protokube, Python, etcd and Kubernetes."),
     "schema": ("protokube.cli.schema:schema", "Print the JSON Schema of spec documents, for editors."),
 }
 

@@ -21,6 +21,7 @@ from typing import Any
 from protokube.binaries.executables import which
 from protokube.errors import Refused
 from protokube.images.bytecode import compiled
+from protokube.images.names import normalise
 
 PROGRAMS = "/usr/local/bin"
 """The folder from which our manifests run programs."""
@@ -28,6 +29,7 @@ ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 RESOLVER = {"/etc/nsswitch.conf": b"hosts: files dns\n"}
 FOLDERS = ("lib/*-linux-gnu", "usr/lib/*-linux-gnu")
 """Where Debian packages have shared libraries, and where the loader looks for them."""
+MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 LIBRARY = re.compile(r"(?:=> )?(/\S+) \(0x")
 
 
@@ -91,6 +93,39 @@ def libraries(*programs: Path, roots: Sequence[Path] = ()) -> dict[str, Path]:
 
 def archive(image: Image) -> bytes:
     """The image in the format of `docker save`."""
+    text, layer, digest = content(image)
+    config_name, layer_name = f"{hashlib.sha256(text).hexdigest()}.json", f"{digest}/layer.tar"
+    manifest = [{"Config": config_name, "RepoTags": [image.name], "Layers": [layer_name]}]
+    plain = {config_name: text, layer_name: layer, "manifest.json": json.dumps(manifest).encode()}
+    return _tar(_plain(plain))
+
+
+def layout(image: Image) -> bytes:
+    """The image as an archive of an OCI layout, with the manifest of `docker save` beside it for `docker load`."""
+    text, layer, digest = content(image)
+    config = _descriptor("application/vnd.oci.image.config.v1+json", text)
+    blob = _descriptor("application/vnd.oci.image.layer.v1.tar", layer)
+    manifest = json.dumps({"schemaVersion": 2, "mediaType": MANIFEST, "config": config, "layers": [blob]}).encode()
+    tag = image.name.rpartition(":")[2]
+    named = {"io.containerd.image.name": normalise(image.name), "org.opencontainers.image.ref.name": tag}
+    index = {"schemaVersion": 2, "manifests": [{**_descriptor(MANIFEST, manifest), "annotations": named}]}
+    blobs = {f"blobs/sha256/{hashlib.sha256(each).hexdigest()}": each for each in (text, manifest)}
+    blobs[f"blobs/sha256/{digest}"] = layer
+    saved = [{"Config": _blob(config), "RepoTags": [image.name], "Layers": [_blob(blob)]}]
+    documents = {"oci-layout": {"imageLayoutVersion": "1.0.0"}, "index.json": index, "manifest.json": saved}
+    return _tar(_plain({**blobs, **{name: json.dumps(tree).encode() for name, tree in documents.items()}}))
+
+
+def _descriptor(kind: str, data: bytes) -> dict[str, Any]:
+    return {"mediaType": kind, "digest": f"sha256:{hashlib.sha256(data).hexdigest()}", "size": len(data)}
+
+
+def _blob(descriptor: Mapping[str, Any]) -> str:
+    return f"blobs/{descriptor['digest'].replace(':', '/')}"
+
+
+def content(image: Image) -> tuple[bytes, bytes, str]:
+    """Its configuration, its only layer, and the digest of that."""
     programs = {path: file.read_bytes() for path, file in image.files.items()}
     programs |= {path: text.encode() for path, text in image.texts.items()}
     if image.bytecode:
@@ -110,11 +145,7 @@ def archive(image: Image) -> bytes:
         },
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest}"]},
     }
-    text = json.dumps(config, sort_keys=True).encode()
-    config_name, layer_name = f"{hashlib.sha256(text).hexdigest()}.json", f"{digest}/layer.tar"
-    manifest = [{"Config": config_name, "RepoTags": [image.name], "Layers": [layer_name]}]
-    plain = {config_name: text, layer_name: layer, "manifest.json": json.dumps(manifest).encode()}
-    return _tar(_plain(plain))
+    return json.dumps(config, sort_keys=True).encode(), layer, digest
 
 
 def _plain(texts: Mapping[str, bytes]) -> dict[str, tuple[bytes, int]]:

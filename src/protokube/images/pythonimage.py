@@ -33,16 +33,18 @@ UNUSED = re.compile(
     r"|site-packages|dist-packages)/.*|lib-dynload/(_tkinter|_test|_ctypes_test|xxlimited)[^/]*"
 )
 """Parts of the standard library to omit: development tools and graphical modules."""
+NOT_IN_PODS = frozenset({"cryptography", "jeepney"})
+"""Requirements of agents and of `up` alone: what runs in a pod imports none of them, and they are large."""
 NAME, EXTRA = re.compile(r"[\w.-]+"), re.compile(r"""extra\s*==\s*['"]([\w.-]+)['"]""")
 
 
-def image(name: str, extras: Sequence[str]) -> Image:
-    """The image of `protokube` with these extras.
+def image(name: str, extras: Sequence[str], *, whole: bool = False) -> Image:
+    """The image of `protokube` with these extras; only `whole`, it can also run an agent.
 
     Interpreter and standard library keep their paths, so that they find each other however they were built.
     """
     python = interpreter()
-    modules = {f"{MODULES}/{inside}": file for inside, file in own_modules(extras).items()}
+    modules = {f"{MODULES}/{inside}": file for inside, file in own_modules(extras, whole=whole).items()}
     library = {str(file): file for file in standard_library()}
     loaded = [file for file in (*modules.values(), *library.values()) if ".so" in file.suffixes]
     return Image(
@@ -66,22 +68,23 @@ def standard_library() -> list[Path]:
     return [file for file in files if not UNUSED.fullmatch(str(file.relative_to(root)))]
 
 
-def own_modules(extras: Sequence[str]) -> dict[str, Path]:
+def own_modules(extras: Sequence[str], *, whole: bool = False) -> dict[str, Path]:
     """Our modules and those of the needed distributions, by path below one folder."""
     home = Path(protokube.__file__).parent.parent
     ours = (file for file in sorted((home / "protokube").rglob("*")) if file.is_file())
     found = {str(file.relative_to(home)): file for file in ours}
-    for each in needed(extras):
+    for each in needed(extras, whole=whole):
         found |= {str(path): Path(str(path.locate())) for path in each.files or () if ".." not in path.parts}
     return {inside: file for inside, file in found.items() if "__pycache__" not in inside and file.is_file()}
 
 
-def needed(extras: Sequence[str]) -> list[Distribution]:
+def needed(extras: Sequence[str], *, whole: bool = False) -> list[Distribution]:
     """The distributions required by protokube with these extras, transitively."""
     if missing := [name for name in requirements(_ourselves(), extras) if _found(name) is None]:
-        raise Refused(f"not installed: {', '.join(missing)}", hint=f"pip install 'protokube[{','.join(extras)}]'")
+        raise Refused(f"not installed: {', '.join(missing)}", hint=f"pip install '{_wanted(extras)}'")
     found: dict[str, Distribution] = {}
-    asked = deque(requirements(_ourselves(), extras))
+    left_out = frozenset() if whole else NOT_IN_PODS
+    asked = deque(name for name in requirements(_ourselves(), extras) if name not in left_out)
     while asked:
         name = asked.popleft()
         # requirements for other systems or Python versions are not installed, and not needed
@@ -95,6 +98,10 @@ def installed(extras: Sequence[str]) -> bool:
     return all(_found(name) for name in requirements(_ourselves(), extras))
 
 
+def _wanted(extras: Sequence[str]) -> str:
+    return f"protokube[{','.join(extras)}]" if extras else "protokube"
+
+
 def _found(name: str) -> Distribution | None:
     try:
         return distribution(name)
@@ -105,7 +112,7 @@ def _found(name: str) -> Distribution | None:
 def _ourselves() -> Distribution:
     if ours := _found("protokube"):
         return ours
-    raise Refused("the single file cannot make an image of itself", hint="pip install 'protokube[dns]'")
+    raise Refused("what is installed of protokube cannot be listed", hint="pip install protokube")
 
 
 def requirements(of: Distribution, extras: Sequence[str] = ()) -> Iterator[str]:

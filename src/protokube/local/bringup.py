@@ -10,7 +10,6 @@ import json
 import os
 import shlex
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,7 +24,7 @@ from protokube.etcd.client import GatewayEtcd
 from protokube.host.files import write_atomic
 from protokube.launch.boot import LaunchDocument
 from protokube.launch.machine import EtcdCluster, MasterConfig
-from protokube.local.base import client_files, private, programs
+from protokube.local.base import client_files, ourselves, private, programs
 from protokube.local.base.paths import Paths
 from protokube.local.etcd_choice import Etcd
 from protokube.manifests.kubeconfig import by_content
@@ -60,7 +59,7 @@ def start_daemon(paths: Paths) -> bool:
         return False
     with os.fdopen(private.open_file(paths.log, os.O_WRONLY | os.O_APPEND), "ab") as log:
         process = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-m", "protokube.local.cloud.daemon", str(paths.root)],
+            [*ourselves.command("protokube.local.cloud.daemon"), str(paths.root)],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/",
         )  # fmt: skip
     end = time.monotonic() + DAEMON_PATIENCE
@@ -98,7 +97,7 @@ def write_launcher(paths: Paths) -> Path:
     """Create a folder for the hosts' PATH with a launcher of this protokube: our static pods start it by its name."""
     folder = paths.root / "bin"
     folder.mkdir(mode=0o755, exist_ok=True)
-    text = f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m protokube "$@"\n'
+    text = f'#!/bin/sh\nexec {shlex.join(ourselves.command())} "$@"\n'
     write_atomic(folder / "protokube", text.encode(), 0o755)
     return folder
 
@@ -120,7 +119,7 @@ def keep_programs(paths: Paths, wanted: MasterConfig, etcd: Etcd, kubernetes: Pa
 
 def template(launch: str, binaries: Sequence[Path], paths: Paths) -> dict[str, Any]:
     """The instance template of the masters."""
-    command = [sys.executable, "-m", "protokube", "agent"]
+    command = [*ourselves.command(), "agent"]
     path = os.pathsep.join(
         [*(str(each) for each in binaries), "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]
     )

@@ -113,13 +113,10 @@ def _parsed(text: str) -> Version:
 
 def choose(needs: Needs, cache: Path, get: Get) -> Etcd:
     """The etcd to run, downloaded or built if need be. Refused if that is not possible."""
-    if folder := os.environ.get(ETCD.chosen):
-        return _chosen(Path(folder), needs, cache)
-    if why := why_not_chosen(needs.named, needs):
+    if not os.environ.get(ETCD.chosen) and (why := why_not_chosen(needs.named, needs)):
         hint = "name another version in the spec, or none"
         raise Refused(f"etcd {needs.named} cannot be used here", saw=f"{needs.named} is asked for, {why}", hint=hint)
-    kept = ETCD.in_cache(needs.named, cache)
-    found, passed = best([_of(kept)] if kept else _here(cache), needs)  # no need to run the others
+    found, passed = at_hand(needs, cache)
     if found is None:
         found, more = _from_debian(cache, needs)
         passed += more
@@ -128,14 +125,22 @@ def choose(needs: Needs, cache: Path, get: Get) -> Etcd:
     return _with_client(found, cache)
 
 
-def _chosen(folder: Path, needs: Needs, cache: Path) -> Etcd:
+def at_hand(needs: Needs, cache: Path) -> tuple[Etcd | None, list[str]]:
+    """The etcd on this machine that `choose` would take, and why others were rejected; nothing is downloaded."""
+    if folder := os.environ.get(ETCD.chosen):
+        return _chosen(Path(folder), needs), []
+    kept = ETCD.in_cache(needs.named, cache)
+    return best([_of(kept)] if kept else _here(cache), needs)  # no need to run the others
+
+
+def _chosen(folder: Path, needs: Needs) -> Etcd:
     program = folder / "etcd"
     if not program.is_file():
         raise Refused(f"there is no etcd in {folder}", hint=f"correct {ETCD.chosen}, or unset it")
     version = ETCD.version(program)
     if why := why_not_chosen(version, needs):
         raise Refused(f"{program} is {version}, {why}", hint=f"correct {ETCD.chosen}, or unset it")
-    return _with_client(Etcd(version=version, etcd=program), cache)
+    return Etcd(version=version, etcd=program)
 
 
 def _here(cache: Path) -> Iterator[Etcd]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -20,7 +19,7 @@ from pathlib import Path
 from protokube.errors import ProtokubeError, Refused, TryLater
 from protokube.etcd.client import GatewayEtcd
 from protokube.local import rehearsal
-from protokube.local.base import client_files, programs
+from protokube.local.base import client_files, ourselves, programs
 from protokube.local.base.paths import Paths
 from protokube.store import Store, layout
 
@@ -110,7 +109,7 @@ def _program(paths: Paths, image: str, name: str) -> Path:
 
 
 def _rehearse(data: Path, starts: list[Path]) -> list[dict[str, int]]:
-    module = [sys.executable, "-m", rehearsal.__name__]
+    module = ourselves.command(rehearsal.__name__)
     answers: list[dict[str, int]] = json.loads(_call("rehearsal", [*module, str(data), *map(str, starts)]))
     return answers
 

@@ -204,10 +204,10 @@ def test_what_may_not_be_read_is_told_and_is_no_bug(tmp_path: Path) -> None:
     assert "Permission denied" in done.stderr
 
 
-def test_a_library_of_an_extra_that_is_missing_is_told_with_the_way_to_get_it(tmp_path: Path) -> None:
+def test_a_library_that_is_missing_is_told_with_the_way_to_get_it(tmp_path: Path) -> None:
     (tmp_path / "msgspec.py").write_text("raise ModuleNotFoundError('No module named msgspec', name='msgspec')\n")
 
     answer = process("dns-controller", "--dns", "aws-route53", "--once", env={"PYTHONPATH": str(tmp_path)})
 
     assert answer.code == ExitCode.REFUSED
-    assert answer.err == "error: this needs msgspec, which is not installed\n  hint: pip install 'protokube[dns]'\n"
+    assert answer.err == "error: this needs msgspec, which is not installed\n  hint: pip install 'protokube'\n"

@@ -52,7 +52,7 @@ def test_what_is_needed_is_there_with_what_that_needs_and_nothing_else() -> None
     names = {each.name.lower() for each in pythonimage.needed(("dns",))}
     assert {"click", "pyyaml", "dnspython", "msgspec", "prometheus-client"} <= names
     assert not {"boto3", "pytest", "mypy", "protokube", "cryptography"} & names
-    assert {"boto3", "botocore"} <= {each.name.lower() for each in pythonimage.needed(("dns", "route53"))}
+    assert {"botocore", "jmespath"} <= {each.name.lower() for each in pythonimage.needed(("dns", "route53"))}
 
 
 def test_modules_lie_below_one_folder_with_our_own_among_them_and_nothing_that_somebody_compiled() -> None:
@@ -77,7 +77,7 @@ def test_of_the_library_what_serves_to_develop_and_what_asks_for_a_screen_stays_
     ("code", "message"),
     [
         ("del metadata['msgspec']", "not installed: msgspec\\n  hint: pip install 'protokube[dns]'"),
-        ("metadata.clear()", "the single file cannot make an image of itself\\n  hint: pip install 'protokube[dns]'"),
+        ("metadata.clear()", "what is installed of protokube cannot be listed\\n  hint: pip install protokube"),
     ],
     ids=["an extra is missing", "nothing is installed"],
 )

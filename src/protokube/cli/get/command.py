@@ -44,18 +44,22 @@ def _text(store: Store, path: str) -> tuple[str, str]:
     return path, text_of(store.read(path).data, path)
 
 
+OTHERS = ("coredns", "etcd", "image", "kubernetes")
+"""What `get` can get other than clusters."""
+
+
 class Get(click.Command):
     """Reads clusters, and dispatches `get kubernetes`, `get image` and so on to their own commands."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        if other := _other_command(args[0]) if args else None:
+        if other := other_command(args[0]) if args else None:
             return other.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
 
-def _other_command(name: str) -> click.Command | None:
+def other_command(name: str) -> click.Command | None:
     match name:
         case "kubernetes":
             from protokube.cli.get.kubernetes import kubernetes
@@ -78,7 +82,7 @@ def _other_command(name: str) -> click.Command | None:
 
 def other_things(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     """Shell completion: what `get` can get other than clusters."""
-    return [each for each in ("coredns", "etcd", "image", "kubernetes") if each.startswith(incomplete)]
+    return [each for each in OTHERS if each.startswith(incomplete)]
 
 
 @click.command(cls=Get)

@@ -47,8 +47,8 @@ def describe(error: BaseException) -> tuple[Fields, ExitCode, str]:
             root = os.geteuid() == 0
             hint, code = ("", "refused") if root else ("if root owns it, use sudo", "needs-root")
             return _of_ours(Refused(f"{what}{error.strerror}", hint=hint, code=code))
-        case ModuleNotFoundError() if extra := extra_of(error.name or ""):
-            message, hint = f"this needs {error.name}, which is not installed", f"pip install 'protokube[{extra}]'"
+        case ModuleNotFoundError() if wanted := brought_by(error.name or ""):
+            message, hint = f"this needs {error.name}, which is not installed", f"pip install '{wanted}'"
             return _of_ours(Refused(message, hint=hint, code="missing-program"))
     message = f"a bug in protokube: {type(error).__name__}: {error}"
     hint = f"run it again with {DEBUG}=1 and report what it prints"
@@ -68,14 +68,13 @@ def _of_ours(error: ProtokubeError) -> tuple[Fields, ExitCode, str]:
     return {**fields, "problems": problems}, error.exit_code, f"error: {error}"
 
 
-def extra_of(module: str) -> str:
-    """The pip extra that installs a library; empty for a required dependency."""
+def brought_by(module: str) -> str:
+    """What to install for a missing library; empty if it is none that we import only when it is needed."""
     known = {
-        "agent": ("cryptography", "dns", "jeepney", "prometheus_client"),
-        "dns": ("msgspec",),
-        "route53": ("boto3", "botocore"),
+        "protokube": ("cryptography", "dns", "jeepney", "msgspec", "prometheus_client"),
+        "protokube[route53]": ("botocore",),
     }
-    return next((extra for extra, modules in known.items() if module.partition(".")[0] in modules), "")
+    return next((wanted for wanted, modules in known.items() if module.partition(".")[0] in modules), "")
 
 
 def wants_json(arguments: Sequence[str]) -> bool:

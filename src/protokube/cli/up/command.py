@@ -148,7 +148,7 @@ def up(
     from protokube.launch.cloud import cloud_config
     from protokube.launch.derive import from_config
     from protokube.local import bringup
-    from protokube.local.base import client_files, tools
+    from protokube.local.base import client_files, ourselves, tools
     from protokube.local.base.paths import Paths
     from protokube.local.node import inotify
     from protokube.local.node.kubehost import Nodes, Programs, with_nodes
@@ -160,6 +160,7 @@ def up(
     progress = Progress(quiet=output == "json")
     with progress.step("this machine has what it takes"):
         need_root()
+        ourselves.prove_kept()
         need_tools(tools.missing_tools())
     with progress.step("Kubernetes") as step:
         parsed, texts = read_input(spec, name, masters, events=events)

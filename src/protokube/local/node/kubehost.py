@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from protokube.launch import cloud
 from protokube.launch.components import MODULES
 from protokube.launch.derive import master_kubelets
 from protokube.launch.machine import KubeletConfig, MasterConfig
+from protokube.local.base import ourselves
 from protokube.local.base.paths import Paths
 from protokube.local.host import cgroups, hosts
 from protokube.local.node import containerd, hosttools, imported, kubelet
@@ -209,9 +209,7 @@ def with_kubelet(
 def proxy(name: str, port: int) -> list[str]:
     """The command of the proxy that connects a kubelet to a healthy API server."""
     return [
-        sys.executable,
-        "-m",
-        "protokube",
+        *ourselves.command(),
         "api-proxy",
         f"--name={name}",
         f"--port={port}",
