@@ -12,7 +12,7 @@ import click
 import pytest
 import yaml
 
-from protokube.cli.get.command import Get, _other_command
+from protokube.cli.get.command import Get, other_command
 from protokube.cli.main import COMMANDS, cli
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,7 +20,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ +(.+?)\s*$", re.MULTILINE)
-PROMPT = re.compile(r"^(?:\$ )?(?:sudo )?(protokube(?: .*)?)$")
+PROMPT = re.compile(r"^(?:\$ )?(?:sudo )?(protokube(?: \S.*)?)$")
 
 
 def slug(heading: str) -> str:
@@ -106,7 +106,7 @@ def parse(arguments: list[str]) -> None:
         name, found, arguments = command.resolve_command(context, arguments)
         assert found is not None
         command, context = found, click.Context(found, info_name=name, parent=context)
-    if isinstance(command, Get) and arguments and (other := _other_command(arguments[0])):
+    if isinstance(command, Get) and arguments and (other := other_command(arguments[0])):
         command, arguments = other, arguments[1:]
     ours = arguments[: arguments.index("--")] if "--" in arguments else list(arguments)  # the rest is another program's
     values, rest, _ = command.make_parser(context).parse_args(ours)

@@ -49,7 +49,7 @@ def test_of_the_extras_only_those_are_asked_for_that_are_named(extras: Sequence[
 
 
 def test_what_is_needed_is_there_with_what_that_needs_and_nothing_else() -> None:
-    names = {each.name.lower() for each in pythonimage.needed(("dns",))}
+    names = {each.name.lower().replace("_", "-") for each in pythonimage.needed(("dns",))}
     assert {"click", "pyyaml", "dnspython", "msgspec", "prometheus-client"} <= names
     assert not {"boto3", "pytest", "mypy", "protokube", "cryptography"} & names
     assert {"botocore", "jmespath"} <= {each.name.lower() for each in pythonimage.needed(("dns", "route53"))}

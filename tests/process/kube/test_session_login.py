@@ -8,6 +8,7 @@ import ssl
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -113,12 +114,20 @@ def test_an_auth_provider_is_refused_in_words(server: WatchServer, tmp_path: Pat
         Session(login_to(server, tmp_path, user={"auth-provider": {"name": "gcp"}})).get(PATH)
 
 
-def test_embedded_keys_log_in_and_leave_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pki, scratch = tmp_path / "pki", tmp_path / "scratch"
+@pytest.fixture
+def scratch(tmp_path: Path) -> Iterator[Path]:
+    """The folder for temporary files, while this test runs."""
+    folder, before = tmp_path / "scratch", tempfile.tempdir
+    folder.mkdir()
+    tempfile.tempdir = str(folder)
+    yield folder
+    tempfile.tempdir = before
+
+
+def test_embedded_keys_log_in_and_leave_no_file(tmp_path: Path, scratch: Path) -> None:
+    pki = tmp_path / "pki"
     told = {"authority": "ca", "organizations": [], "names": ["127.0.0.1"], "usages": ["server auth", "client auth"]}
     write_certificates(pki, {name: {**told, "commonName": name} for name in ("server", "client")})
-    scratch.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(scratch))
 
     def data(name: str) -> str:
         return base64.b64encode((pki / name).read_bytes()).decode()

@@ -1,11 +1,10 @@
-"""What a shell offers for names of clusters, hosts, members, volumes and records: at once, and silent when in doubt."""
+"""What a shell offers for names of clusters, hosts, members, volumes and records: silent when in doubt."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,8 +17,6 @@ from protokube.cli.main import cli
 from protokube.local.base.db import Database
 
 HOSTS = ("master-a-1x2y", "master-b-3z4w")
-LONGEST = 2.0
-"""Seconds for a whole process on a busy machine; alone it takes 0.2."""
 
 
 def write_cluster(parent: Path, name: str) -> None:
@@ -43,10 +40,8 @@ def state(tmp_path: Path) -> Path:
 
 def offered(state: Path, *words: str) -> list[str]:
     env = {"_PROTOKUBE_COMPLETE": "bash_complete", "COMP_WORDS": " ".join(words), "COMP_CWORD": str(len(words) - 1)}
-    began = time.monotonic()
     answer = process(env={**env, "PROTOKUBE_STATE": str(state)})
     assert (answer.code, answer.err) == (0, "")
-    assert time.monotonic() - began < LONGEST
     return [line.partition(",")[2] for line in answer.out.splitlines() if line]
 
 
