@@ -23,7 +23,7 @@ from protokube.cli.up.existing import (
     members_of,
     need_the_same,
 )
-from protokube.errors import ExitCode, Refused
+from protokube.errors import ExitCode, InvalidRequest, Refused
 from protokube.launch.derive import from_config
 from protokube.launch.revisions import Revision, create_revision, digest_of, put_in_force
 from protokube.local.base.paths import Paths
@@ -172,7 +172,28 @@ def test_a_version_that_is_asked_for_now_is_not_hidden_by_the_old_one(tmp_path: 
     assert keep_earlier_options(before, None, "1.35.0", kubelet=False) == ("1.35.0", True)
     assert keep_earlier_options(before, named, "", kubelet=False) == ("", True)
     assert keep_earlier_options(before, None, "none", kubelet=False) == ("none", False)
-    assert keep_earlier_options(made("none"), named, "", kubelet=False) == ("none", False)
+    assert keep_earlier_options(made("none"), named, "", kubelet=False) == ("", False), "newly named"
+    known = replace(made("none"), named="1.35.0")
+    assert keep_earlier_options(known, named, "", kubelet=False) == ("none", False), "named before, and not wanted"
+
+
+def test_a_kubelet_without_kubernetes_is_refused_with_both_options() -> None:
+    with pytest.raises(InvalidRequest, match="a kubelet needs Kubernetes") as refused:
+        keep_earlier_options(made("none"), None, "", kubelet=True)
+    assert refused.value.hint == "`--kubernetes VERSION --kubelet` adds both"
+    assert keep_earlier_options(made("none"), None, "1.36.4", kubelet=True) == ("1.36.4", True)
+
+
+def test_kubernetes_and_kubelets_may_be_added_to_a_cluster_with_revisions_and_not_removed() -> None:
+    shapes = (made(), made("1.34.1"), made("1.34.1", kubelet=True))
+    alone, control, nodes = (replace(each, recorded=True) for each in shapes)
+    for before, now in ((alone, control), (alone, nodes), (control, nodes)):
+        need_the_same("dev", before, now)
+        with pytest.raises(Refused, match="cannot be removed from dev: ") as refused:
+            need_the_same("dev", now, before)
+        assert "`protokube up --cluster dev` keeps what it has" in refused.value.hint
+    with pytest.raises(Refused, match="exists already"):
+        need_the_same("dev", alone, replace(made("1.34.1", masters=1), recorded=True))
 
 
 @pytest.mark.parametrize(
