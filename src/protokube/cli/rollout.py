@@ -165,7 +165,7 @@ def undo(cluster: str | None, number: int | None, dry_run: bool, yes: bool, time
     if change.refused:
         raise Refused(
             f"revision {target.number} cannot be returned to",
-            saw="; ".join(f"{each.path}: {each.message}" for each in change.refused),
+            saw="; ".join(f"{each.path}: {each.message}".removeprefix(": ") for each in change.refused),
             hint="; ".join(dict.fromkeys(each.hint for each in change.refused if each.hint)),
         )
     width, following = shutil.get_terminal_size().columns, max(numbers(store, paths.cluster)) + 1
