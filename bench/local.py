@@ -17,6 +17,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests")]
+os.environ["PROTOKUBE_KUBECONFIG"] = "0"  # no bench changes the kubeconfig of whoever runs it
 
 from fakes.name_servers import debian_environment, debian_program  # noqa: E402
 from host.debian import unpacked  # noqa: E402

@@ -20,6 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 os.environ["PROTOKUBE_ISOLATED"] = "1"  # nothing here sends anything outside
+os.environ["PROTOKUBE_KUBECONFIG"] = "0"  # nor changes the kubeconfig of whoever runs it
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from protokube.errors import ProtokubeError  # noqa: E402

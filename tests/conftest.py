@@ -26,11 +26,33 @@ settings.load_profile("any machine")
 
 # Nothing that a test makes may send anything outside; fakes.outside_world has an outside of its own.
 os.environ["PROTOKUBE_ISOLATED"] = "1"
+# Nothing that a test brings up gets into the kubeconfig of whoever runs it; `own_kubeconfig` sees to it.
+os.environ["PROTOKUBE_KUBECONFIG"] = "0"
 
 # Coverage is measured in the workers of a run, and not in the programs that tests start: an agent, a command or a pod
 # that is measured takes twice its time, and what it does is asked for by unit tests as well.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.pop("COVERAGE_PROCESS_CONFIG", None)
+
+
+OWN_KUBECONFIG = Path(os.environ.get("HOME", "/nonexistent")) / ".kube" / "config"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_kubeconfig() -> Iterator[None]:
+    """Fail if anything changed the kubeconfig of whoever runs the tests: it names clusters that people need."""
+    before = _identity(OWN_KUBECONFIG)
+    yield
+    assert _identity(OWN_KUBECONFIG) == before, f"tests changed {OWN_KUBECONFIG}"
+
+
+def _identity(file: Path) -> tuple[int, int, int] | None:
+    """Another inode, size or time of change is another file, whoever replaced it."""
+    try:
+        status = file.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 @pytest.fixture(autouse=True)

@@ -37,14 +37,14 @@ class Call(Protocol):
 def environment(**more: str) -> dict[str, str]:
     """Ours, without what would change how a command behaves; whoever runs the tests chooses the programs.
 
-    Clusters are isolated, whoever makes them: tests, soak and bench.
+    Clusters are isolated, whoever makes them: tests, soak and bench. None gets into the kubeconfig of who runs them.
     """
     left_out = {name for name in os.environ if name.startswith(("PROTOKUBE_", "PYTHONUNBUFF"))} - {
         KUBERNETES.chosen,
         ETCD.chosen,
     }
     ours = {name: value for name, value in os.environ.items() if name not in left_out}
-    return {**ours, "PROTOKUBE_ISOLATED": "1", **more}
+    return {**ours, "PROTOKUBE_ISOLATED": "1", "PROTOKUBE_KUBECONFIG": "0", **more}
 
 
 def process(*arguments: str, stdin: bytes = b"", **more: Any) -> Answer:

@@ -19,9 +19,12 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
+from builders.command import environment
+from builders.kubeconfigs import a_kubeconfig, marks
 from clusters.real import RealCluster, until
 from e2e.listening import assert_nothing_without_tls
 from protokube.binaries.kubernetes import find
+from protokube.cli.shared.contexts import take_out_contexts
 from protokube.kube.session import Session, Silent
 from protokube.manifests.certificate import CertificateWanted
 from protokube.pki.authority import make_authority
@@ -80,6 +83,28 @@ def test_every_check_of_every_api_server_is_good(kubernetes: Kubernetes) -> None
         said = kubernetes.run("get", "--raw", "/readyz?verbose", host=host)
         assert "readyz check passed" in said
         assert "[-]" not in said
+
+
+def test_plain_kubectl_reaches_the_cluster_by_the_merged_context(kubernetes: Kubernetes, tmp_path: Path) -> None:
+    cluster, config = kubernetes.cluster, tmp_path / "config"
+    config.write_bytes(a_kubeconfig("prod", current="prod"))
+    env = environment(PROTOKUBE_STATE=str(cluster.state), PROTOKUBE_KUBECONFIG="1", KUBECONFIG=str(config))
+    said = cluster.run("up", "--cluster", cluster.name, "-o", "json", PROTOKUBE_KUBECONFIG="1", KUBECONFIG=str(config))
+
+    def kubectl(*words: str) -> str:
+        return subprocess.run([kubernetes.kubectl, *words], env=env, check=True, capture_output=True, text=True).stdout
+
+    assert said.code == 0, said.err
+    told = json.loads(said.out)
+    assert (told["context"], told["contextIsCurrent"]) == (f"protokube-{cluster.name}", True)
+    assert kubectl("get", "--raw", "/readyz").strip() == "ok"
+    kubectl("config", "rename-context", told["context"], "mine")
+    kubectl("config", "set-context", "mine", "--namespace", "kube-system")
+    assert kubectl("config", "get-contexts", "-o", "name").split() == ["mine", "prod"]
+
+    assert take_out_contexts(cluster.paths) == ["removed the context mine, prod is current again"]
+    assert (kubectl("config", "current-context").strip(), marks([config.read_bytes()])) == ("prod", 0)
+    assert kubectl("config", "get-contexts", "-o", "name").split() == ["prod"]
 
 
 def test_every_component_runs_as_it_was_started_and_says_nothing_of_unknown_flags(kubernetes: Kubernetes) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import click
 
+from protokube.cli.shared.contexts import take_out_contexts
 from protokube.cli.shared.offered import offer_clusters
 from protokube.cli.shared.options import Choice
 from protokube.cli.shared.progress import Progress
@@ -27,8 +28,8 @@ def down(name: str | None, everything: bool, output: str) -> None:
     """Remove a local cluster completely.
 
     No process, mount, loop device or namespace stays behind. Works also after a crash, when none of its processes run.
-    The data of the cluster is deleted. With --all, a cluster that cannot be removed does not prevent the others from
-    being removed.
+    The data of the cluster is deleted, and its context is taken out of the kubeconfig into which `up` merged it. With
+    --all, a cluster that cannot be removed does not prevent the others from being removed.
 
     \b
       protokube down
@@ -47,7 +48,7 @@ def down(name: str | None, everything: bool, output: str) -> None:
     for each in names:
         try:
             with progress.step(f"{each}: removed"):
-                result[each] = remove(Paths.of(each))
+                result[each] = take_out_contexts(Paths.of(each)) + remove(Paths.of(each))
         except (ProtokubeError, OSError) as why:  # still remove the others
             failed[each] = why
     if output == "json":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,10 @@ from typing import Any
 import click
 
 from protokube.cli.shared.cluster_view import cluster_option
+from protokube.cli.shared.contexts import switch_option
 from protokube.cli.shared.credentials import (
     MASTERS,
+    Keys,
     Subject,
     cluster_keys,
     keys_option,
@@ -48,32 +51,88 @@ def export() -> None:
 )  # fmt: skip
 @server_option
 @click.option(
-    "-o", "--output", metavar="FILE", default="-", help="File to write, with mode 0600; `-` is standard output."
+    "-o",
+    "--output",
+    "--file",
+    "output",
+    metavar="FILE",
+    help="File to write, with mode 0600; `-` is standard output.  [default: standard output, unless it is a terminal]",
 )
+@click.option("--force", is_flag=True, help="Overwrite FILE, whatever is in it.")
+@click.option("--merge", "merging", is_flag=True, help="Merge a context into your kubeconfig instead; see `up`.")
+@switch_option
 @keys_option
 def kubeconfig(
-    cluster: str | None, user: str, groups: str | None, ttl: float, server: str | None, output: str,
-    store_url: str | None,
+    cluster: str | None, user: str, groups: str | None, ttl: float, server: str | None, output: str | None,
+    force: bool, merging: bool, switch: bool, store_url: str | None,
 ) -> None:  # fmt: skip
     """Write a kubeconfig with a new, short-lived client certificate, signed by the cluster's CA.
 
-    Works for a local cluster, or with --store for one whose keys are in a store that you can read.
+    Works for a local cluster, or with --store for one whose keys are in a store that you can read. With --merge, the
+    context is added to your own kubeconfig; under sudo, to that of the user who typed it.
 
     \b
       protokube export kubeconfig -o admin.kubeconfig
+      protokube export kubeconfig --merge
       protokube export kubeconfig --user jane --groups developers,on-call --ttl 8h -o jane.kubeconfig
       protokube export kubeconfig --store s3://bucket/clusters --cluster dev.example.com -o -
     """
     subject = check_subject(user, groups, ttl)
+    check_target(output, force=force, merging=merging)
     with cluster_keys(cluster, store_url) as keys:
+        need_kubernetes(keys, local=store_url is None)
         text, end = make_kubeconfig(keys, subject, server)
-    if output == "-":
+    if merging:
+        place = f"context {merge_export(text, keys, user, local=store_url is None, switch=switch)}: "
+    elif output in (None, "-"):
         click.echo(text, nl=False)
+        place = ""
     else:
-        write(Path(output), text, keys.cluster)
-    place = "" if output == "-" else f"{output}: "
+        write(Path(output), text, keys.cluster, force=force)
+        place = f"{output}: "
     in_groups = f" ({', '.join(subject.groups)})" if subject.groups else ""
     click.echo(f"{place}{user}{in_groups} has access to {keys.cluster} until {end:%F %T} UTC", err=True)
+
+
+def check_target(output: str | None, *, force: bool, merging: bool) -> None:
+    if merging and (output is not None or force):
+        raise InvalidRequest(
+            "--merge names the file by itself", hint="leave -o and --force out; KUBECONFIG names files"
+        )
+    if force and output in (None, "-"):
+        raise InvalidRequest("--force is for a file", hint="-o FILE")
+    if not merging and output is None and sys.stdout.isatty():
+        raise InvalidRequest(
+            "a kubeconfig has a private key, which a terminal would show",
+            hint="-o FILE writes a file, --merge adds a context to your kubeconfig, and -o - shows it nevertheless",
+        )
+
+
+def need_kubernetes(keys: Keys, *, local: bool) -> None:
+    """Refused if what is in force has no Kubernetes. Not known without a revision: before `up` has got that far."""
+    from protokube.launch.revisions import in_force
+
+    found = in_force(keys.store, keys.cluster)
+    if found is not None and not found[1].kubernetes:
+        hint = f"protokube up --cluster {keys.cluster} --kubernetes build" if local else "a spec with kubernetesVersion"
+        raise Refused(f"{keys.cluster} has no Kubernetes, only etcd", hint=hint, code="needs-kubernetes")
+
+
+def merge_export(text: str, keys: Keys, user: str, *, local: bool, switch: bool) -> str:
+    """Merge the exported credentials; return the context's name and file."""
+    from protokube.cli.shared.contexts import merge
+    from protokube.local.base.paths import Paths
+    from protokube.local.contexts.user_kubeconfig import access_from, owner_of
+    from protokube.local.contexts.values import Mark
+
+    paths = Paths.of(keys.cluster) if local else None
+    owner = owner_of(str(paths.root) if paths else f"{keys.store.url}/{keys.cluster}")
+    try:
+        plan = merge(access_from(text, keys.cluster, Mark(owner=owner, user=user)), paths, switch=switch)
+    except OSError as error:
+        hint = "-o FILE writes a file of its own"
+        raise Refused("cannot merge into your kubeconfig", saw=str(error), hint=hint, code="output") from error
+    return f"{plan.context} in {plan.path}"
 
 
 def check_subject(user: str, groups: str | None, ttl: float) -> Subject:
@@ -92,8 +151,8 @@ def check_subject(user: str, groups: str | None, ttl: float) -> Subject:
     return Subject(user, found, ttl)
 
 
-def write(path: Path, text: str, cluster: str) -> None:
-    """Write atomically, following symlinks. Refuse to overwrite a device, or a file that is not our kubeconfig."""
+def write(path: Path, text: str, cluster: str, *, force: bool = False) -> None:
+    """Write atomically, following symlinks. Refuse to overwrite a device, and without `force` other content."""
     from protokube.host.files import read_or_none, write_atomic
 
     try:
@@ -101,10 +160,10 @@ def write(path: Path, text: str, cluster: str) -> None:
         if place.exists() and not place.is_file():
             raise Refused(f"{path} is not a file", hint="without -o it is written to standard output")
         before = read_or_none(place)
-        if before and clusters_in(before) != [cluster]:
+        if before and not force and clusters_in(before) != [cluster]:
             raise Refused(
                 f"{path} exists, and is not a kubeconfig for {cluster} alone",
-                hint="name another file with -o; KUBECONFIG takes several, separated by colons",
+                hint="name another file with -o (KUBECONFIG takes several, separated by colons), or use --force",
             )
         write_atomic(place, text.encode(), 0o600)
     except OSError as error:

@@ -8,17 +8,22 @@ import stat
 import subprocess
 from base64 import b64decode
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from builders.command import MINIMAL, Answer, Call
+from builders.command import COMMAND, MINIMAL, Answer, Call, environment
 from builders.config import completed
+from builders.kubeconfigs import a_kubeconfig
+from builders.revisions import a_revision
+from protokube.cli.shared.contexts import take_out_contexts
 from protokube.errors import ExitCode
 from protokube.launch import prepare
 from protokube.launch.derive import from_config
+from protokube.launch.revisions import create_revision, put_in_force
 from protokube.local.base import client_files
 from protokube.local.base.paths import Paths
 from protokube.pki.authority import load_authority
@@ -231,3 +236,88 @@ def test_a_folder_that_is_not_there_is_told(export: Export, here: Path) -> None:
     assert answer.code == ExitCode.REFUSED
     assert "cannot write nowhere/admin.kubeconfig" in answer.err
     assert not (here / "nowhere").exists()
+
+
+def test_a_terminal_is_shown_no_key_unless_asked(paths: Paths) -> None:
+    command = [*COMMAND, "export", "kubeconfig"]
+    env = environment(PROTOKUBE_STATE=str(paths.root.parent))
+
+    refused, shown = on_terminal(command, env), on_terminal([*command, "-o", "-"], env)
+
+    assert refused[0] == ExitCode.INVALID
+    assert "a kubeconfig has a private key, which a terminal would show" in refused[1]
+    assert "client-key-data" not in refused[1]
+    assert (shown[0], "client-key-data" in shown[1]) == (ExitCode.OK, True)
+
+
+def on_terminal(command: list[str], env: dict[str, str]) -> tuple[int, str]:
+    """The exit code and the output of a command on a terminal of its own."""
+    terminal, inside = os.openpty()
+    started = subprocess.Popen(command, stdin=inside, stdout=inside, stderr=inside, env=env)
+    os.close(inside)
+    output = b""
+    with suppress(OSError):  # EIO: nobody has it open any more
+        while more := os.read(terminal, 65536):
+            output += more
+    os.close(terminal)
+    return started.wait(), output.decode()
+
+
+def test_a_file_with_something_else_is_overwritten_by_force_alone(export: Export, here: Path) -> None:
+    (here / "config").write_text("precious\n")
+
+    assert "or use --force" in export("-o", "config").err
+    assert export("--file", "config", "--force").code == ExitCode.OK
+    assert "kind: Config" in (here / "config").read_text()
+
+
+def test_it_is_merged_into_the_files_of_kubeconfig_and_down_knows_where(
+    export: Export, paths: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "config"
+    file.write_bytes(a_kubeconfig("prod", current="prod"))
+    monkeypatch.setenv("KUBECONFIG", str(file))
+    admin, jane = export("--merge"), export("--merge", "--user", "jane", "--no-switch-context")
+
+    tree = yaml.safe_load(file.read_text())
+    assert (admin.out, jane.out) == ("", "")
+    assert admin.err.startswith(f"context protokube-laptop-admin in {file}: admin (system:masters) has access")
+    assert [each["name"] for each in tree["contexts"]] == ["prod", "protokube-laptop-admin", "protokube-laptop-jane"]
+    assert tree["current-context"] == "protokube-laptop-admin"
+
+    done = take_out_contexts(paths)
+    assert yaml.safe_load(file.read_text()) == yaml.safe_load(a_kubeconfig("prod", current="prod"))
+    assert "removed the context protokube-laptop-jane" in " ".join(done)
+
+
+def test_it_is_merged_for_a_cluster_in_a_store_too(
+    call: Call, paths: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "config"))
+    url = f"file://{paths.store}"
+    answers = [call("export", "kubeconfig", "--store", url, "--merge") for _ in range(2)]
+
+    assert [each.code for each in answers] == [ExitCode.OK] * 2
+    tree = yaml.safe_load((tmp_path / "config").read_text())
+    assert [each["name"] for each in tree["contexts"]] == ["protokube-laptop-admin"]
+
+
+@pytest.mark.parametrize("words", [["--merge", "-o", "x"], ["--merge", "--force"], ["--force"], ["--force", "-o", "-"]])
+def test_options_that_contradict_each_other_are_refused(export: Export, here: Path, words: list[str]) -> None:
+    answer = export(*words)
+
+    assert (answer.code, answer.out) == (ExitCode.INVALID, "")
+    assert not (here / "x").exists()
+
+
+def test_a_cluster_with_etcd_alone_has_no_kubeconfig_and_the_command_that_adds_kubernetes_is_named(
+    export: Export, paths: Paths
+) -> None:
+    store, config = FileStore(paths.store), completed(cloud="local", masters=3, name="laptop")
+    made = a_revision(1, from_config(config, kubernetes=False), kubernetes="")
+    put_in_force(store, "laptop", create_revision(store, "laptop", lambda _number: made), running=False)
+    answer = export("-o", "admin.kubeconfig")
+
+    assert answer.code == ExitCode.REFUSED
+    assert answer.err.startswith("error: laptop has no Kubernetes, only etcd\n")
+    assert "hint: protokube up --cluster laptop --kubernetes " in answer.err

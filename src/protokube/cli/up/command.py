@@ -12,7 +12,9 @@ import click
 
 from protokube.cli.shared import rollout
 from protokube.cli.shared.completing import complete_here
+from protokube.cli.shared.contexts import UserContext, merge_context, merge_option, switch_option
 from protokube.cli.shared.durations import Duration
+from protokube.cli.shared.offered import offer_clusters
 from protokube.cli.shared.options import Choice, show_warnings
 from protokube.cli.shared.progress import Progress
 from protokube.cli.shared.root import need_root
@@ -44,6 +46,7 @@ from protokube.cli.up.existing import (
     members_of,
     need_the_same,
 )
+from protokube.cli.up.exposing import ToExpose, check_exposed, expose_all, expose_option
 from protokube.cli.up.outside import configure_outside, summary
 from protokube.cli.up.waiting import await_nodes, await_quorum, await_ready, for_a_person
 from protokube.errors import InvalidRequest, Refused
@@ -51,7 +54,14 @@ from protokube.errors import InvalidRequest, Refused
 
 @click.command("up")
 @click.argument("spec", required=False, type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--cluster", "name", default="laptop", show_default=True, help="The cluster's name, if no SPEC names it.")
+@click.option(
+    "--cluster",
+    "name",
+    default="laptop",
+    show_default=True,
+    shell_complete=offer_clusters,
+    help="The cluster's name, if no SPEC names it.",
+)
 @click.option("--masters", type=click.IntRange(1, 9), help="Number of masters, without a SPEC.  [default: 3]")
 @click.option("--events", is_flag=True, help="Run a second etcd cluster for events only.")
 @click.option(
@@ -69,8 +79,11 @@ from protokube.errors import InvalidRequest, Refused
     show_envvar=True,
     help="Whether hosts reach only each other.  [default: as before; hosts of a new cluster reach the outside]",
 )
+@expose_option
 @click.option("--dry-run", is_flag=True, help="Show what would change on a running cluster, and stop there.")
 @click.option("--yes", is_flag=True, help="Restart the only master, though nothing answers meanwhile.")
+@merge_option
+@switch_option
 @click.option("--timeout", type=Duration(), default="5m", show_default=True, help="Longest wait for the cluster.")
 @click.option("-o", "--output", type=Choice(["text", "json"]), default="text", help="Output format.")
 def up(
@@ -81,8 +94,11 @@ def up(
     release: str,
     kubelet: bool,
     isolated: bool | None,
+    exposed: list[ToExpose],
     dry_run: bool,
     yes: bool,
+    merging: bool,
+    switch: bool,
     timeout: float,
     output: str,
 ) -> None:
@@ -107,6 +123,9 @@ def up(
     A cluster that runs with etcd alone gets Kubernetes by --kubernetes VERSION, and kubelets by --kubelet: the control
     plane starts on the hosts that run, and for kubelets each host is replaced in its turn. Its keys stay.
 
+    With Kubernetes, a context is merged into your kubeconfig and made the current one, so that `kubectl` reaches the
+    cluster; `down` takes it out again, and restores the former one. KUBECONFIG is honoured.
+
     \b
       protokube up
       protokube up --cluster second --masters 1
@@ -114,6 +133,7 @@ def up(
       protokube up --kubelet
       protokube up --kubernetes 1.36.4 --kubelet
       protokube up --isolated
+      protokube up --expose 8080:web:80
       protokube up examples/local.yaml
       protokube up changed.yaml --dry-run
     """
@@ -156,6 +176,7 @@ def up(
         step.text = f"complete configuration of {config.name}"
     show_warnings(config.warnings)
     paths = Paths.of(config.name)
+    check_exposed(exposed, paths, kubernetes=kubernetes is not None)
     former = find_former(open_store(f"file://{paths.store}"), config.name) if before else None
     refuse_fixed(former, config, kubernetes=kubernetes is not None)
     wanted = from_config(config, kubernetes=kubernetes is not None, nodes=kubelet)
@@ -198,6 +219,7 @@ def up(
     with progress.step("the way outside") as step:
         outside = configure_outside(admin, config, isolated)
         step.text = summary(outside)
+    expose_all(progress, admin, exposed)
     with progress.step("disks") as step:
         volumes = prepare.create_founders(cloud.volumes, wanted, bringup.ZONE)
         for each in wanted.etcd:
@@ -227,10 +249,12 @@ def up(
         view = await_ready(progress, paths, timeout)
         apis = sum(each.serving is True for each in view.agents)
         step.text = f"{len(view.members)} healthy members{f', {apis} API servers' if kubernetes else ''}"
+    context = merge_context(progress, paths, merging=merging, switch=switch) if kubernetes else UserContext()
     if nodes:
         with progress.step("nodes") as step:
             step.text = f"{await_nodes(progress, paths, len(wanted.etcd[0].members), timeout)} nodes ready"
-    result = {"cluster": config.name, "seconds": round(time.monotonic() - progress.began, 2), "env": variables,
+    result = {"context": context.name or None, "contextIsCurrent": context.current,
+            "cluster": config.name, "seconds": round(time.monotonic() - progress.began, 2), "env": variables,
             "envFile": str(file), "etcd": etcd.version, "etcdctl": str(etcd.etcdctl), "dns": bringup.dns_address(admin),
             "kubernetes": kubernetes.version if kubernetes else None, "revision": revision.number,
             "kubelet": nodes is not None, "outside": outside,
