@@ -68,7 +68,7 @@ def cluster(kubernetes: str = "none", spec: str = "", **variables: str) -> Itera
         given = [str(file)] if spec else ["--cluster", "bench"]
         began = time.perf_counter()
         up = subprocess.run(
-            [*COMMAND, "up", *given, "--kubernetes", kubernetes, "-o", "json"],
+            [*COMMAND, "up", *given, "--kubernetes", kubernetes, "--no-kubelet", "-o", "json"],
             check=True,
             env=environment,
             capture_output=True,

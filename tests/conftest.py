@@ -102,9 +102,9 @@ LIMITS = {"unit": 120, "golden": 120, "process": 300, "scenarios": 600, "conform
 LANES = [
     f"test_{name}.py"
     for name in (
-        "planted_bugs", "conformance", "worker", "copies_in_the_window", "kubelet", "chaos", "cluster_objects",
-        "returning_disks", "services", "removed_members", "outside", "control_plane", "broken_disks", "load_image",
-        "renewal", "least_rights",
+        "planted_bugs", "conformance", "worker", "first_up", "copies_in_the_window", "kubelet", "chaos",
+        "cluster_objects", "returning_disks", "services", "removed_members", "outside", "control_plane", "broken_disks",
+        "load_image", "renewal", "least_rights",
     )
 ]  # fmt: skip
 """The long ones of the end-to-end tests, those of disks and those of Kubernetes by turns: two files run at a time."""

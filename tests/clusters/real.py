@@ -82,6 +82,7 @@ class RealCluster:
 
     def up(self, *words: str) -> Self:
         words = words if "--kubernetes" in words else ("--kubernetes", "none", *words)
+        words = words if "--kubelet" in words else ("--no-kubelet", *words)
         said = self.run("up", "--cluster", self.name, "--output", "json", "--timeout", "180", *words, seconds=500)
         assert said.code == 0, said.err + self._why()
         self.told = json.loads(said.out)

@@ -31,9 +31,9 @@ class Absent(Exception):
     """The server has no such file (HTTP 404 or 410)."""
 
 
-def text(url: str) -> str:
+def text(url: str, silence: float = SECONDS_OF_SILENCE) -> str:
     """Download a short text."""
-    with _opened(Request(url)) as answer, _network():  # noqa: S310
+    with _opened(Request(url), silence) as answer, _network():  # noqa: S310
         found: bytes = answer.read(SHORT)
     return found.decode("ascii", "replace").strip()
 
@@ -72,10 +72,10 @@ def _next(answer: http.client.HTTPResponse) -> bytes:
 
 
 @contextmanager
-def _opened(request: Request) -> Iterator[http.client.HTTPResponse]:
+def _opened(request: Request, silence: float = SECONDS_OF_SILENCE) -> Iterator[http.client.HTTPResponse]:
     try:
         with _network():
-            answer = urlopen(request, timeout=SECONDS_OF_SILENCE)  # noqa: S310
+            answer = urlopen(request, timeout=silence)  # noqa: S310
     except HTTPError as error:
         if error.code != 416:
             error.close()
@@ -94,5 +94,5 @@ def _network() -> Iterator[None]:
         raise
     except URLError as why:
         raise Unreachable(str(why.reason)) from why
-    except (OSError, http.client.HTTPException) as why:
+    except (OSError, http.client.HTTPException, UnicodeError) as why:  # UnicodeError: no name of a host
         raise Unreachable(str(why) or type(why).__name__) from why

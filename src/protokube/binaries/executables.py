@@ -15,6 +15,7 @@ from pathlib import Path
 from protokube.errors import Refused, TryLater
 
 SECONDS_TO_DOWNLOAD = 180.0
+SECONDS_OF_SILENCE = 15
 
 
 def which(program: str) -> str | None:
@@ -45,11 +46,12 @@ def unpack(package: str, cache: Path) -> Path:
 
 
 def _download(package: str, folder: Path) -> None:
-    fetch = ["apt-get", "-qq", "--option=APT::Sandbox::User=root", "download", package]
+    silence = [f"--option=Acquire::{way}::Timeout={SECONDS_OF_SILENCE}" for way in ("http", "https")]
+    fetch = ["apt-get", "-qq", *silence, "--option=APT::Sandbox::User=root", "download", package]
     try:
         _run(fetch, folder)
     except TryLater:
-        _run(["apt-get", "-qq", "update"], folder)  # package lists may be missing or outdated
+        _run(["apt-get", "-qq", *silence, "update"], folder)  # package lists may be missing or outdated
         _run(fetch, folder)
 
 

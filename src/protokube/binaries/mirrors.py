@@ -103,8 +103,8 @@ def _meter(what: str, progress: ProgressReporter) -> OnReceived:
 
     def on_received(have: int, whole: int | None) -> None:
         nonlocal shown
-        of = f" of {whole / MEGABYTE:.0f}" if whole else ""
-        if shown != (line := f"{what}: {have / MEGABYTE:.0f}{of} MB"):
+        of, share = (f" of {whole / MEGABYTE:.0f}", f", {have * 100 // whole} %") if whole else ("", "")
+        if shown != (line := f"{what}: {have / MEGABYTE:.0f}{of} MB{share}"):
             progress.say(line)
             shown = line
 

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from protokube.errors import InvalidRequest, Refused
 
-CACHE = Path("/var/cache/protokube")
+CACHE = Path(os.environ.get("PROTOKUBE_CACHE") or "/var/cache/protokube").absolute()
+"""Downloaded binaries and what is built from them, shared by all clusters; the environment names another folder."""
 COMPLETE = ".complete"
 VERSION = re.compile(r"v?(\d{1,4})\.(\d{1,4})\.(\d{1,4})(-[a-z]+\.\d{1,4})?\Z")
 NUMBERS = r"(\d+\.\d+\.\d+(?:-[a-z]+\.\d+)?)"

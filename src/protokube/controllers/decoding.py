@@ -103,11 +103,11 @@ def meta_of(content: msgspec.Raw) -> Meta:
     return found
 
 
-def read_object(kind: Kind[T], content: msgspec.Raw, key: str) -> T | None:
+def read_object(kind: Kind[T], content: msgspec.Raw) -> T | None:
     try:
         return kind.read(content)
     except msgspec.MsgspecError as error:
-        raise Stale(f"{kind.name} {key} cannot be read: {error}") from error
+        raise Stale(f"{kind.name} {meta_of(content).key} cannot be read: {error}") from error
 
 
 def _decoded(decoder: Any, content: bytes | msgspec.Raw, what: str) -> Any:

@@ -160,9 +160,8 @@ class Reflector(Generic[T]):
                 query = {**self._kind.query, "limit": str(self._page_size)} | ({"continue": token} if token else {})
                 page = page_of(self._server.get(self._kind.path, query))
                 for each in page.items or ():
-                    key = meta_of(each).key
-                    if (kept := read_object(self._kind, each, key)) is not None:
-                        items[key] = kept
+                    if (kept := read_object(self._kind, each)) is not None:
+                        items[meta_of(each).key] = kept
                 total += len(page.items or ())
                 version, token = page.metadata.resourceVersion, page.metadata.token
                 if not token:
@@ -236,7 +235,7 @@ class Reflector(Generic[T]):
             raise Stale(f"the watch of {self._kind.name} went back from {self._version} to {meta.resourceVersion!r}")
         kept = None
         if line.type in ("ADDED", "MODIFIED"):
-            kept = read_object(self._kind, line.object, meta.key)
+            kept = read_object(self._kind, line.object)
         with self._lock:
             self._version = meta.resourceVersion
             news = line.type != "BOOKMARK" and self._items.get(meta.key) != kept

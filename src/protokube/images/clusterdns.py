@@ -14,6 +14,8 @@ from protokube.images.build import PROGRAMS, Image
 from protokube.images.packages import Package, unpack_whole
 
 TAG = re.compile(r":v?(\d+\.\d+\.\d+)$")
+PACKAGE = "dnsmasq-base"
+"""The Debian package of the stand-in's server."""
 SERVER, ASKING, SHELL, ENTRY = "dnsmasq", "kubectl", "/busybox", "/cluster-dns"
 SCRIPT = r"""#!/busybox sh
 # Called like CoreDNS: -conf FILE. The only place that may be written is memory.
@@ -88,7 +90,7 @@ def image(name: str, coredns: Path) -> Image:
 
 
 def obtain_stand_in(name: str, kubectl: Path, busybox: Path, cache: Path) -> Image:
-    return stand_in(name, kubectl, busybox, unpack_whole("dnsmasq-base", cache))
+    return stand_in(name, kubectl, busybox, unpack_whole(PACKAGE, cache))
 
 
 def stand_in(name: str, kubectl: Path, busybox: Path, server: Package) -> Image:

@@ -7,40 +7,42 @@ rotated while we run, so a Login names where to read them and does not hold thei
 from __future__ import annotations
 
 import ipaddress
-import json
-import logging
 import os
 import ssl
+import tempfile
 from base64 import b64decode
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-import httpx2
 import msgspec
-import yaml
-from lightkube.config.client_adapter import user_auth, verify_cluster
-from lightkube.config.kubeconfig import KubeConfig, SingleConfig
-from lightkube.config.models import NameValue, User
-from lightkube.core.exceptions import ConfigError
 
 from protokube.errors import InvalidRequest
-from protokube.kube.client import JSON
+from protokube.kube.credentials import PLUG_INS, Credentials, User
 from protokube.kube.kubeconfig import find
+from protokube.kube.pool import Pool
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 ENVIRONMENT = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
-KEEP_IDLE = 60.0
-"""Seconds for which an idle connection stays open: longer than the interval between two lease renewals."""
-UNREADABLE = (ConfigError, msgspec.MsgspecError, yaml.YAMLError, OSError, ValueError, TypeError, AttributeError)
+UNREADABLE = (msgspec.MsgspecError, OSError, ValueError, TypeError, AttributeError)
 """Errors that reading an invalid or truncated kubeconfig can raise."""
-NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-"""Passed for plain HTTP, where it is not used: the default would load the system's CAs, which is slow."""
-PLUG_INS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 Stamp = tuple[tuple[str, int, int], ...]
+T = TypeVar("T")
 
-logging.getLogger("httpx2").setLevel(logging.WARNING)  # it logs every request at level INFO
+
+class _Context(msgspec.Struct):
+    cluster: str
+    user: str | None = None
+
+
+class _Cluster(msgspec.Struct, rename="kebab"):
+    server: str = ""
+    certificate_authority: str | None = None
+    certificate_authority_data: str | None = None
+    insecure_skip_tls_verify: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,77 +53,94 @@ class Login:
     context: str | None = None
     account: Path = SERVICE_ACCOUNT
 
-    def client(self, patience: float) -> tuple[httpx2.Client, Stamp]:
-        """An HTTP client with the credentials now in the files, and the stamp of those files."""
-        found = self._read()
-        user = self._plug_in(found.user or User())
-        self._check_data(found, user)
+    def pool(self) -> tuple[Pool, Stamp]:
+        """Connections with the credentials now in the files, and the stamp of those files."""
+        cluster, user = self._of_account() if self.kubeconfig is None else self._of_file(self.kubeconfig)
+        self._check(cluster, user)
         try:
-            if user.token_file:
-                user = msgspec.structs.replace(user, token_file=str(found.abs_file(user.token_file)))
-            stamp = stamp_of(self._files(found, user))
-            client = httpx2.Client(
-                base_url=(server := self._server(found)),
-                verify=_trust(found, user) if server.startswith("https") else NO_TLS,
-                auth=user_auth(user),
-                trust_env=False,
-                timeout=patience,
-                limits=httpx2.Limits(max_connections=None, keepalive_expiry=KEEP_IDLE),
-                headers={"Accept": JSON, "Accept-Encoding": "identity", "User-Agent": "protokube"},
+            stamp = stamp_of(self._files(cluster, user))
+            pool = Pool(
+                cluster.server,
+                self._trust(cluster, user) if cluster.server.startswith("https") else None,
+                Credentials(user, self._path(user.token_file)),
             )
         except UNREADABLE as error:
             raise self._cannot(_first_line(error), "certificates and keys that belong together") from error
-        return client, stamp
+        return pool, stamp
 
-    def _read(self) -> SingleConfig:
+    def _of_account(self) -> tuple[_Cluster, User]:
+        token, authority = self.account / "token", self.account / "ca.crt"
+        if missing := next((each for each in ENVIRONMENT if not os.environ.get(each)), ""):
+            raise self._cannot(f"it has no {missing!r}", "a pod's environment")
+        if not token.exists():
+            raise self._cannot(f"there is no {token}", "a token")
+        host, port = (os.environ[each] for each in ENVIRONMENT)
+        server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+        return _Cluster(server=server, certificate_authority=str(authority)), User(token_file=str(token))
+
+    def _of_file(self, file: Path) -> tuple[_Cluster, User]:
+        import yaml
+
+        from protokube import fast_yaml
+
         try:
-            if self.kubeconfig is None:
-                config = KubeConfig.from_service_account(self.account)
-            else:
-                config = KubeConfig.from_file(self.kubeconfig)
-            found = config.get(self.context)
+            tree = fast_yaml.load(file.read_text())
+            clusters, users = _all(tree, "cluster", _Cluster), _all(tree, "user", User)
+            contexts, name = _all(tree, "context", _Context), self.context or tree.get("current-context")
+            if not name:
+                raise ValueError("no current context is set and none is given")
+            if name not in contexts:
+                raise ValueError(f"context {name!r} not found")
+            context = contexts[name]
+            return clusters[context.cluster], users[context.user] if context.user else User()
         except KeyError as error:
             raise self._cannot(f"it has no {error.args[0]!r}", "a context with its cluster and its user") from error
-        except UNREADABLE as error:
+        except (*UNREADABLE, yaml.YAMLError) as error:
             raise self._cannot(_first_line(error), "a kubeconfig") from error
-        assert found is not None  # only if we had passed a default
-        return found
 
-    def _server(self, found: SingleConfig) -> str:
-        server = found.cluster.server
-        if not server.startswith("https://") and not _is_here(server):
-            raise self._cannot(f"its server is {server or 'not set'}", "https://")
-        if found.cluster.insecure:
+    def _check(self, cluster: _Cluster, user: User) -> None:
+        if not cluster.server.startswith("https://") and not _is_here(cluster.server):
+            raise self._cannot(f"its server is {cluster.server or 'not set'}", "https://")
+        if cluster.insecure_skip_tls_verify:
             raise self._cannot("it trusts any server (insecure-skip-tls-verify)", "certificate-authority")
-        return server
-
-    def _check_data(self, found: SingleConfig, user: User) -> None:
-        for data in (found.cluster.certificate_auth_data, user.client_cert_data, user.client_key_data):
+        if user.exec and user.exec.api_version not in PLUG_INS:
+            raise self._cannot(f"its plug-in speaks {user.exec.api_version}", " or ".join(PLUG_INS))
+        if user.auth_provider and not (user.token or user.token_file or user.exec):
+            raise self._cannot("its user logs in by an auth-provider", "a token, a plug-in (exec) or a certificate")
+        for data in (cluster.certificate_authority_data, user.client_certificate_data, user.client_key_data):
             try:
                 if data is not None and b"-----BEGIN " not in b64decode(data, validate=True):
                     raise self._cannot("something in it is no certificate and no key", "PEM, in base64")
             except ValueError as error:
                 raise self._cannot("a certificate or key in it is not in base64", "PEM, in base64") from error
 
-    def _plug_in(self, user: User) -> User:
-        """Prepare an exec credential plug-in: set KUBERNETES_EXEC_INFO with the version that the kubeconfig names. The
-        library knows only v1beta1, and v1 kept all fields of it."""
-        if not user.exec:
-            return user
-        version = user.exec.apiVersion
-        if version not in PLUG_INS:
-            raise self._cannot(f"its plug-in speaks {version}", " or ".join(PLUG_INS))
-        request = {"apiVersion": version, "kind": "ExecCredential", "spec": {"interactive": False}}
-        info = NameValue(name="KUBERNETES_EXEC_INFO", value=json.dumps(request))
-        plug_in = msgspec.structs.replace(user.exec, apiVersion=PLUG_INS[-1], env=[*(user.exec.env or ()), info])
-        return msgspec.structs.replace(user, exec=plug_in)
-
-    def _files(self, found: SingleConfig, user: User) -> Iterator[Path]:
+    def _files(self, cluster: _Cluster, user: User) -> Iterator[Path]:
         if self.kubeconfig is not None:
             yield self.kubeconfig
-        for named in (found.cluster.certificate_auth, user.client_cert, user.client_key, user.token_file):
-            if named:
-                yield Path(found.abs_file(named))
+        for named in (cluster.certificate_authority, user.client_certificate, user.client_key, user.token_file):
+            if path := self._path(named):
+                yield path
+
+    def _path(self, named: str | None) -> Path | None:
+        """Relative to the kubeconfig, unless absolute."""
+        folder = self.account if self.kubeconfig is None else self.kubeconfig.parent
+        return folder / named if named else None
+
+    def _trust(self, cluster: _Cluster, user: User) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # the default one trusts CAs from the environment
+        if authority := self._path(cluster.certificate_authority):
+            context.load_verify_locations(authority)
+        elif data := cluster.certificate_authority_data:
+            context.load_verify_locations(cadata=b64decode(data).decode())
+        else:
+            known = ssl.get_default_verify_paths()
+            context.load_verify_locations(_there(known.openssl_cafile), _there(known.openssl_capath))
+        with ExitStack() as scratch:
+            certificate = _as_file(scratch, user.client_certificate_data) or self._path(user.client_certificate)
+            key = _as_file(scratch, user.client_key_data) or self._path(user.client_key)
+            if certificate:
+                context.load_cert_chain(certificate, key)
+        return context
 
     def _cannot(self, saw: str, want: str) -> InvalidRequest:
         return InvalidRequest(f"{self.kubeconfig or self.account} cannot be used", saw=saw, want=want)
@@ -135,7 +154,7 @@ def find_login(kubeconfig: Path | None, context: str | None) -> Login:
     return Login(kubeconfig=find(kubeconfig), context=context)
 
 
-def stamp_of(files: Iterator[Path] | tuple[Path, ...]) -> Stamp:
+def stamp_of(files: Iterator[Path] | Sequence[Path]) -> Stamp:
     """Detects that a file was changed or replaced; a file that is missing at the moment is skipped."""
     found = []
     for file in files:
@@ -147,8 +166,23 @@ def stamp_of(files: Iterator[Path] | tuple[Path, ...]) -> Stamp:
     return tuple(found)
 
 
-def _trust(found: SingleConfig, user: User) -> ssl.SSLContext:
-    return verify_cluster(found.cluster, user, found.abs_file, trust_env=False)
+def _all(tree: Mapping[str, Any], kind: str, of: type[T]) -> dict[str, T]:
+    """By name, and all checked: what is wrong in a file is told before another context needs it."""
+    return {each["name"]: msgspec.convert(each[kind], of) for each in tree.get(f"{kind}s") or ()}
+
+
+def _as_file(scratch: ExitStack, data: str | None) -> Path | None:
+    """Embedded data as a private file: TLS libraries read certificates of clients from files only."""
+    if not data:
+        return None
+    file = scratch.enter_context(tempfile.NamedTemporaryFile(prefix="protokube-"))  # noqa: SIM115  # it has one
+    file.write(b64decode(data))
+    file.flush()
+    return Path(file.name)
+
+
+def _there(path: str) -> str | None:
+    return path if Path(path).exists() else None
 
 
 def _is_here(server: str) -> bool:

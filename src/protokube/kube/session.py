@@ -8,20 +8,17 @@ Each request checks whether the files have changed; requests that use the old cr
 from __future__ import annotations
 
 import json
-import socket
 import threading
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
-
-import httpx2
-from lightkube.core.exceptions import ConfigError
+from types import MappingProxyType
 
 from protokube.errors import InvalidRequest, TryLater
 from protokube.kube.client import JSON, MERGE, ApiError, NoAnswer
+from protokube.kube.credentials import NoLogin
 from protokube.kube.login import Login, Stamp, find_login, stamp_of
+from protokube.kube.pool import Answer, Broken, Pool, Unanswered, Unreached, shut
 
 PATIENCE = 10.0
 CONNECT_PATIENCE = 5.0
@@ -30,8 +27,6 @@ SILENCE = 75.0
 SMALL_WAIT = 2.0
 """The longest Retry-After, in seconds, that we wait for ourselves."""
 BUSY = (429, 500, 502, 503, 504)
-NO_LOGIN = (ConfigError, ValueError, KeyError, TypeError)
-"""Errors that a credential plug-in or a missing token file can raise."""
 
 
 class Conflict(TryLater):
@@ -45,25 +40,23 @@ class Silent(NoAnswer):
 class Watch:
     """The lines of one watch."""
 
-    def __init__(self, answer: httpx2.Response, translated: Callable[[], AbstractContextManager[None]]) -> None:
-        self._answer, self._translated = answer, translated
-        self._socket: socket.socket | None = answer.extensions["network_stream"].get_extra_info("socket")
+    def __init__(self, answer: Answer, translated: Callable[[], AbstractContextManager[None]]) -> None:
+        self._answer, self._translated, self._socket = answer, translated, answer.socket
 
     def __iter__(self) -> Iterator[bytes]:
         return lines(self._chunks())
 
     def _chunks(self) -> Iterator[bytes]:
-        chunks = self._answer.iter_bytes()
         while True:
             with self._translated():  # around our read only: an error in the caller is not the server's
-                chunk = next(chunks, None)
-            if chunk is None:
+                chunk = self._answer.chunk()
+            if not chunk:
                 return
             yield chunk
 
     def hang_up(self) -> None:
         """End the watch for its reader; any thread may call this."""
-        _shut(self._socket)
+        shut(self._socket)
 
 
 class Session:
@@ -73,8 +66,8 @@ class Session:
         self._login, self._patience = login, patience
         self._lock = threading.Lock()
         self._closed = threading.Event()
-        self._clients: set[_CountedClient] = set()
-        self._client: _CountedClient | None = None
+        self._pools: set[_CountedPool] = set()
+        self._pool: _CountedPool | None = None
 
     @classmethod
     def open(cls, kubeconfig: Path | None = None, context: str | None = None, *, patience: float = PATIENCE) -> Session:
@@ -99,31 +92,26 @@ class Session:
     @contextmanager
     def watch(self, path: str, query: Mapping[str, str], *, silence: float = SILENCE) -> Iterator[Watch]:
         """Raises Silent if nothing arrives for `silence` seconds, NoAnswer if the connection breaks."""
-        patience = httpx2.Timeout(self._patience, connect=CONNECT_PATIENCE, read=silence)
-        with self._borrowed() as counted:
-            request = counted.client.build_request(
-                "GET", path, params=query, timeout=patience, extensions=counted.traced
-            )
+        with self._borrowed() as pool:
             with self._translated(path, silence):
-                answer = counted.client.send(request, stream=True)
+                answer = _sent(pool, "GET", path, query, connect=CONNECT_PATIENCE, patience=silence)
             try:
-                if answer.status_code != 200:
+                if answer.status != 200:
                     with self._translated(path, silence):
-                        answer.read()
-                    self._raise_for("watch", path, answer)
+                        body = answer.read()
+                    self._raise_for("watch", path, answer.status, body)
                 yield Watch(answer, lambda: self._translated(path, silence))
             finally:
-                with suppress(httpx2.HTTPError, OSError):
-                    answer.close()
+                answer.close()
 
     def close(self) -> None:
         """End every request in flight and refuse new ones; any thread may call this."""
         self._closed.set()
         with self._lock:
-            self._drop_client()
-            open_clients = list(self._clients)
-        for counted in open_clients:
-            counted.hang_up()
+            self._drop_pool()
+            open_pools = list(self._pools)
+        for counted in open_pools:
+            counted.pool.hang_up()
 
     def _ask(
         self,
@@ -137,35 +125,38 @@ class Session:
     ) -> bytes:
         headers = {"Content-Type": kind} if body is not None else {}
         limit = self._patience if patience is None else patience
-        timeout = httpx2.Timeout(limit, connect=min(limit, CONNECT_PATIENCE))
-        options: Mapping[str, Any] = {"params": query or {}, "content": body, "headers": headers, "timeout": timeout}
         for attempt in (1, 2):
             try:
-                with self._borrowed() as counted, self._translated(f"{method} {path}", limit):
-                    answer = counted.client.request(method, path, extensions=counted.traced, **options)
+                with self._borrowed() as pool, self._translated(f"{method} {path}", limit):
+                    answer = _sent(
+                        pool, method, path, query or {}, body=body, headers=headers,
+                        connect=min(limit, CONNECT_PATIENCE), patience=limit,
+                    )  # fmt: skip
+                    try:
+                        content = answer.read()
+                    finally:
+                        answer.close()
             except NoAnswer as why:
-                # an idle connection that the server closed says nothing about its health; a timeout does
-                gave_up = isinstance(why.__cause__, (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError))
-                if attempt == 1 and method == "GET" and gave_up and not self._closed.is_set():
+                # a connection that was cut off says nothing about the server's health; a timeout does
+                if attempt == 1 and method == "GET" and isinstance(why.__cause__, Broken) and not self._closed.is_set():
                     continue
                 raise
-            if attempt == 1 and answer.status_code == 429 and self._wait(answer):
+            if attempt == 1 and answer.status == 429 and self._wait(answer):
                 continue
-            if answer.status_code >= 300:
-                self._raise_for(method, path, answer)
-            return answer.content
+            if answer.status >= 300:
+                self._raise_for(method, path, answer.status, content)
+            return content
         raise AssertionError("unreachable")
 
-    def _wait(self, answer: httpx2.Response) -> bool:
+    def _wait(self, answer: Answer) -> bool:
         """Wait for the server's Retry-After if it is short; return whether we did."""
-        named = answer.headers.get("Retry-After", "")
+        named = answer.header("Retry-After")
         return named.isdecimal() and int(named) <= SMALL_WAIT and not self._closed.wait(int(named))
 
-    def _raise_for(self, method: str, path: str, answer: httpx2.Response) -> None:
-        status, body = answer.status_code, answer.content
+    def _raise_for(self, method: str, path: str, status: int, body: bytes) -> None:
         if status == 401:
             with self._lock:
-                self._drop_client()  # the next request reads the files again, even if their stamp is the same
+                self._drop_pool()  # the next request reads the files again, even if their stamp is the same
         try:
             tree = json.loads(body)
         except ValueError:
@@ -183,80 +174,89 @@ class Session:
     def _translated(self, what: str, patience: float) -> Iterator[None]:
         try:
             yield
-        except httpx2.ReadTimeout as error:
+        except Unanswered as error:
             raise Silent(f"{what}: the API server said nothing for {patience:g} s") from error
-        except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
-            why = "we hung up" if self._closed.is_set() else str(error) or type(error).__name__
+        except (Unreached, Broken) as error:
+            why = "we hung up" if self._closed.is_set() else str(error)
             raise NoAnswer(f"{what}: the API server does not answer: {why}") from error
-        except NO_LOGIN as error:
-            raise TryLater(f"{what}: cannot log in: {str(error) or type(error).__name__}") from error
+        except NoLogin as error:
+            raise TryLater(f"{what}: cannot log in: {error}") from error
 
     @contextmanager
-    def _borrowed(self) -> Iterator[_CountedClient]:
+    def _borrowed(self) -> Iterator[Pool]:
         with self._lock:
             counted = self._current()
             counted.users += 1
         try:
-            yield counted
+            yield counted.pool
         finally:
             with self._lock:
                 counted.users -= 1
                 self._close_unused()
 
-    def _current(self) -> _CountedClient:
+    def _current(self) -> _CountedPool:
         if self._closed.is_set():
             raise NoAnswer("the session with the API server is closed")
-        counted = self._client
+        counted = self._pool
         if counted is not None and not counted.is_old():
             return counted
         try:
-            client, stamp = self._login.client(self._patience)
+            pool, stamp = self._login.pool()
         except InvalidRequest:
             if counted is None:
                 raise
             return counted  # the files are being rewritten; our old credentials may still be valid
-        self._drop_client()
-        self._client = _CountedClient(client, stamp, self._closed)
-        self._clients.add(self._client)
-        return self._client
+        self._drop_pool()
+        self._pool = _CountedPool(pool, stamp)
+        self._pools.add(self._pool)
+        return self._pool
 
-    def _drop_client(self) -> None:
-        self._client = None
+    def _drop_pool(self) -> None:
+        self._pool = None
         self._close_unused()
 
     def _close_unused(self) -> None:
-        for counted in [each for each in self._clients if each is not self._client and not each.users]:
-            self._clients.discard(counted)
-            counted.client.close()
+        for counted in [each for each in self._pools if each is not self._pool and not each.users]:
+            self._pools.discard(counted)
+            counted.pool.close()
 
 
-class _CountedClient:
-    """One HTTP client with a count of its users; closed once it is replaced and unused."""
+class _CountedPool:
+    """The connections of one set of credentials with a count of their users; closed once replaced and unused."""
 
-    def __init__(self, client: httpx2.Client, stamp: Stamp, closed: threading.Event) -> None:
-        self.client, self.users = client, 0
-        self.traced = {"trace": self._note}
-        self._stamp, self._closed = stamp, closed
+    def __init__(self, pool: Pool, stamp: Stamp) -> None:
+        self.pool, self.users, self._stamp = pool, 0, stamp
         self._files = tuple(Path(name) for name, _, _ in stamp)
-        self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
-        self._lock = threading.Lock()
 
     def is_old(self) -> bool:
         return stamp_of(self._files) != self._stamp
 
-    def hang_up(self) -> None:
-        with self._lock:
-            for each in list(self._sockets):
-                _shut(each)
 
-    def _note(self, event: str, details: Mapping[str, Any]) -> None:
-        if event not in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
-            return
-        with self._lock:
-            found = details["return_value"].get_extra_info("socket")
-            self._sockets.add(found)
-        if self._closed.is_set():  # closed while this connection was being made
-            _shut(found)
+def _sent(
+    pool: Pool,
+    method: str,
+    path: str,
+    query: Mapping[str, str],
+    *,
+    body: bytes | None = None,
+    headers: Mapping[str, str] = MappingProxyType({}),
+    connect: float,
+    patience: float,
+) -> Answer:
+    """The answer; a login that is refused is renewed once, if it can be."""
+
+    def send(login: Mapping[str, str]) -> Answer:
+        return pool.ask(
+            method, path, query, body=body, headers={**headers, **login}, connect=connect, patience=patience
+        )
+
+    login = pool.credentials.headers()
+    answer = send(login)
+    if answer.status != 401 or not pool.credentials.renewable:
+        return answer
+    answer.read()
+    answer.close()
+    return send(pool.credentials.headers(refused=login["Authorization"]))
 
 
 def lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -273,10 +273,3 @@ def lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
             rest.append(tail)
     if rest:
         raise NoAnswer("the API server hung up in the middle of a line")
-
-
-def _shut(found: socket.socket | None) -> None:
-    """Shut the plain socket down. The method of TLS sockets would drop the TLS state that the reading thread uses."""
-    if found is not None:
-        with suppress(OSError):
-            socket.socket.shutdown(found, socket.SHUT_RDWR)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from protokube.agent.controlplane.keys import CLIENT
+from protokube.binaries.product import CACHE as CACHE
 from protokube.config.dnscontroller import KEY_SECRET, LOCAL_SERVER
 from protokube.errors import Refused, TryLater
 from protokube.etcd.client import GatewayEtcd
@@ -39,8 +40,6 @@ AGENT = "protokube"
 ZONE = "local"
 """The zone of disks and hosts, where the spec names none."""
 STORE_INSIDE = "/srv/protokube/store"
-CACHE = Path("/var/cache/protokube")
-"""Downloaded binaries, shared by all clusters."""
 DAEMON_PATIENCE = 15.0
 
 

@@ -31,9 +31,12 @@ FROM_BREAK = re.compile(r"[./:>-].*", re.DOTALL)
 
 def lines_of(marks: Iterable[Mark]) -> set[str]:
     """The lines that encode all marks compactly."""
+    each_once = set(marks)
+    if len(each_once) == 1:  # most names have one value
+        return set(map(str, each_once))
     alike: defaultdict[tuple[str, ...], list[Mark]] = defaultdict(list)
     lines: set[str] = set()
-    for mark in sorted(set(marks), key=lambda each: (each.by, each)):
+    for mark in sorted(each_once, key=lambda each: (each.by, each)):
         if OURS.search(mark.value + mark.by):
             lines.add(str(mark))
         else:

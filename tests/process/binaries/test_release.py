@@ -202,7 +202,7 @@ def test_a_dead_mirror_is_left_for_the_next_and_asked_no_more(tmp_path: Path, se
 
     assert whole(get_kubernetes(VERSION, tmp_path, mirrors=[dead, good.url], progress=Listening()), tmp_path)
     assert sum(f"{dead}: " in line for line in lines) == 1
-    assert lines.count(f"kubelet from {good.url}: 0 of 0 MB") == 1
+    assert lines.count(f"kubelet from {good.url}: 0 of 0 MB, 100 %") == 1
 
 
 def test_without_any_mirror_that_answers_the_other_ways_are_told(tmp_path: Path) -> None:

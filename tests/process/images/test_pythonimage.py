@@ -50,7 +50,7 @@ def test_of_the_extras_only_those_are_asked_for_that_are_named(extras: Sequence[
 
 def test_what_is_needed_is_there_with_what_that_needs_and_nothing_else() -> None:
     names = {each.name.lower() for each in pythonimage.needed(("dns",))}
-    assert {"click", "pyyaml", "dnspython", "lightkube", "lightkube-models", "anyio", "msgspec"} <= names
+    assert {"click", "pyyaml", "dnspython", "msgspec", "prometheus-client"} <= names
     assert not {"boto3", "pytest", "mypy", "protokube", "cryptography"} & names
     assert {"boto3", "botocore"} <= {each.name.lower() for each in pythonimage.needed(("dns", "route53"))}
 
@@ -76,7 +76,7 @@ def test_of_the_library_what_serves_to_develop_and_what_asks_for_a_screen_stays_
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        ("del metadata['lightkube']", "not installed: lightkube\\n  hint: pip install 'protokube[dns]'"),
+        ("del metadata['msgspec']", "not installed: msgspec\\n  hint: pip install 'protokube[dns]'"),
         ("metadata.clear()", "the single file cannot make an image of itself\\n  hint: pip install 'protokube[dns]'"),
     ],
     ids=["an extra is missing", "nothing is installed"],

@@ -197,7 +197,7 @@ def test_renewed_certificates_are_used_by_the_next_request_and_an_open_watch_goe
             session.get(PATH)
             server.put("a", size=1)
             assert b'"a"' in next(iter(watch))
-        assert len(session._clients) == 1, "the old one is closed when the last one has left it"
+        assert len(session._pools) == 1, "the old one is closed when the last one has left it"
 
 
 def test_after_a_refused_login_the_files_are_read_again(server: WatchServer, tmp_path: Path) -> None:
@@ -311,7 +311,7 @@ def test_a_pod_logs_in_by_its_service_account(tmp_path: Path, monkeypatch: pytes
     (account / "ca.crt").write_bytes((pki / "ca.crt").read_bytes())
     with watch_server(pki) as server:
         with pytest.raises(InvalidRequest, match="KUBERNETES_SERVICE_HOST"):
-            Login(account=account).client(1)
+            Login(account=account).pool()
         monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
         monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(server.server_address[1]))
         session = Session(Login(account=account))

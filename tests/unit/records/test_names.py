@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ipaddress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -127,3 +129,16 @@ def test_an_alias_holds_a_name_in_its_one_form() -> None:
 def test_an_alias_of_what_is_no_name_is_refused(target: str) -> None:
     with pytest.raises(Refused):
         make_record("a.dev", "CNAME", [target], 5)
+
+
+@given(st.one_of(st.ip_addresses(v=4).map(str), st.from_regex(r"[0-9]{1,3}(\.[0-9]{1,3}){3}\n?", fullmatch=True)))
+def test_an_ipv4_address_is_taken_or_refused_as_the_standard_library_reads_it(text: str) -> None:
+    try:
+        address = ipaddress.IPv4Address(text)
+    except ValueError:
+        address = None
+    if address is None or address.is_multicast or address.is_unspecified:
+        with pytest.raises(Refused):
+            normalise_address(text)
+    else:
+        assert normalise_address(text) == str(address)

@@ -81,8 +81,6 @@ def dns_controller(
       protokube dns-controller --dns rfc2136 --server 10.0.0.2 --key-file dns.key --zone example.com
       protokube dns-controller --dns aws-route53 --once --dry-run
     """
-    from protokube.cli.render.dns_round import lines, tree
-    from protokube.cli.shared.screen import show_data, show_painted
     from protokube.controllers.dns.assemble import Options, assemble
 
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s")
@@ -107,6 +105,9 @@ def dns_controller(
     if not once:
         run(parts)
         return
+    from protokube.cli.render.dns_round import lines, tree
+    from protokube.cli.shared.screen import show_data, show_painted
+
     done = one_round(parts)
     if output == "text":
         show_painted(lines(done, dry_run=dry_run))

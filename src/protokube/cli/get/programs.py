@@ -58,7 +58,7 @@ def origin_options(*, official: str, mirror_variable: str, build: str) -> Callab
             "--cache",
             metavar="DIR",
             type=click.Path(path_type=Path, file_okay=False),
-            help="The folder of the cache.  [default: /var/cache/protokube]",
+            help="The folder of the cache.  [default: PROTOKUBE_CACHE, else /var/cache/protokube]",
         ),
         output_option(default="text", choices=("text", "json")),
     )

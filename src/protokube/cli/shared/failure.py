@@ -72,7 +72,7 @@ def extra_of(module: str) -> str:
     """The pip extra that installs a library; empty for a required dependency."""
     known = {
         "agent": ("cryptography", "dns", "jeepney", "prometheus_client"),
-        "dns": ("httpx2", "lightkube", "msgspec"),
+        "dns": ("msgspec",),
         "route53": ("boto3", "botocore"),
     }
     return next((extra for extra, modules in known.items() if module.partition(".")[0] in modules), "")

@@ -1,23 +1,33 @@
-"""Progress of long work, one line per step with its duration. On stderr, so that stdout has the result alone."""
+"""Progress of long work, one line per step with its duration. On stderr, so that stdout has the result alone.
+
+While a step lasts, something is printed each second, so that nobody wonders whether it goes on: on a terminal its
+duration so far, in a pipe a dot.
+"""
 
 from __future__ import annotations
 
 import shutil
 import sys
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import click
 
+EVERY = 1.0
+"""Seconds of silence during a step."""
+
 
 class Progress:
-    """On a terminal, show a step while it runs; in a pipe, print one line when it is done."""
+    """On a terminal, show a step while it runs; in a pipe, print one line when it is done, and more while it lasts."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
         self._live = not quiet and sys.stderr.isatty()
         self.began = time.monotonic()
+        self._text, self._dotted, self._printed = "", "", self.began
+        self._writing = threading.Lock()
 
     @contextmanager
     def step(self, text: str) -> Iterator[Step]:
@@ -25,11 +35,38 @@ class Progress:
         began = time.monotonic()
         self._show(f"  …  {text}")
         try:
-            yield step
+            with self._shown_again(began):
+                yield step
         except BaseException:
             self._end(click.style("  ✗", fg="red") + f"  {step.text}")
             raise
         self._end(click.style("  ✓", fg="green") + f"  {step.text:<60} {time.monotonic() - began:6.2f} s")
+
+    @contextmanager
+    def _shown_again(self, began: float) -> Iterator[None]:
+        ended = threading.Event()
+        beating = threading.Thread(target=self._beat, args=(ended, began), daemon=True)
+        if not self._quiet:
+            beating.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            if not self._quiet:
+                beating.join()
+
+    def _beat(self, ended: threading.Event, began: float) -> None:
+        while not ended.wait(EVERY / 4):
+            with self._writing:
+                now = time.monotonic()
+                if now - self._printed < EVERY:
+                    continue
+                self._printed = now
+                with suppress(OSError, ValueError):  # whoever reads it is gone; the step tells that at its end
+                    if self._live:
+                        self._redraw(f"{self._text}, {now - began:.0f} s")
+                    else:
+                        self._dot()
 
     def say(self, text: str) -> None:
         """Show what is waited for now; on a terminal only, until the next text replaces it."""
@@ -40,17 +77,34 @@ class Progress:
         self._end(f"     {text}")
 
     def _show(self, text: str) -> None:
-        if self._live:
-            width = shutil.get_terminal_size().columns
-            sys.stderr.write(f"\r\x1b[K{text[: max(width - 1, 20)]}")
-            sys.stderr.flush()
+        with self._writing:
+            changed, self._text = text != self._text, text
+            if self._live and changed:
+                self._redraw(text)
+                self._printed = time.monotonic()
+
+    def _redraw(self, text: str) -> None:
+        width = shutil.get_terminal_size().columns
+        sys.stderr.write(f"\r\x1b[K{text[: max(width - 1, 20)]}")
+        sys.stderr.flush()
+
+    def _dot(self) -> None:
+        if self._dotted != self._text:
+            click.echo(("\n" if self._dotted else "") + f"{self._text} ", nl=False, err=True)
+            self._dotted = self._text
+        click.echo(".", nl=False, err=True)
 
     def _end(self, text: str) -> None:
         if self._quiet:
             return
-        if self._live:
-            sys.stderr.write("\r\x1b[K")
-        click.echo(text, err=True)
+        with self._writing:
+            if self._live:
+                sys.stderr.write("\r\x1b[K")
+            elif self._dotted:
+                click.echo(err=True)
+            self._dotted = ""
+            click.echo(text, err=True)
+            self._printed = time.monotonic()
 
 
 class Step:

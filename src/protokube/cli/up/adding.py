@@ -1,4 +1,4 @@
-"""Add Kubernetes, or real kubelets, to a cluster that runs without: what must hold before anything is written.
+"""Add Kubernetes to a cluster that runs without: what must hold before anything is written, and how hosts are made.
 
 Nothing here changes a cluster. The plan has the stages (`launch.versions`): the control plane first, on the hosts that
 run; then kubelets, for which each host is replaced in its turn.
@@ -27,7 +27,7 @@ PREFIX = "/registry"
 
 
 def check_addition(paths: Paths, store: Store, former: Former | None, wanted: MasterConfig) -> None:
-    """Refused if the hosts cannot run what is added, or if etcd has keys that an API server would take for its own."""
+    """Refused if etcd has keys that an API server would take for its own."""
     from protokube.launch.prepare import is_closed
 
     if former is None:
@@ -35,8 +35,6 @@ def check_addition(paths: Paths, store: Store, former: Former | None, wanted: Ma
     before = former.planned.base.master
     if not is_closed(store, before):  # it was never founded: nobody has written anything
         return
-    if wanted.kubelet_kubeconfig and not before.kubelet_kubeconfig:
-        need_hosts_for_kubelets(paths)
     if wanted.components and not before.components and not had_kubernetes(store, wanted.cluster):
         need_no_objects(paths, wanted)
 
@@ -55,15 +53,6 @@ def hosts_of(
         )
 
     return make
-
-
-def need_hosts_for_kubelets(paths: Paths) -> None:
-    from protokube.local.host.cgroup_facts import observe, why_not
-
-    if why := why_not(observe(paths.hosts)):
-        raise Refused(
-            "hosts on this machine cannot run a kubelet", saw=why, hint="leave out --kubelet; nothing was changed"
-        )
 
 
 def had_kubernetes(store: Store, cluster: str) -> bool:

@@ -1,8 +1,9 @@
-"""The inputs of `protokube up`: the user's spec or a default spec, and the versions of Kubernetes, etcd and CoreDNS."""
+"""The inputs of `protokube up`: the user's spec or a default spec, and the versions of etcd and CoreDNS."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,15 +18,6 @@ if TYPE_CHECKING:
     from protokube.config.complete import Config
     from protokube.local.etcd_choice import Etcd
     from protokube.spec.parse import Spec
-
-
-def need_kubernetes(found: Release | None, *, kubelet: bool) -> None:
-    if not kubelet:
-        return
-    if found is None:
-        raise Refused("there is no Kubernetes on this machine to take a kubelet from", hint="protokube get kubernetes")
-    if "kubelet" not in found.programs:
-        raise Refused(f"{found.folder} has no kubelet", hint="`protokube get kubernetes` brings all of its programs")
 
 
 def read_spec(file: Path) -> tuple[Spec, Texts]:
@@ -45,29 +37,13 @@ def read_default_spec(lines: str) -> tuple[Spec, Texts]:
     return read(texts), texts
 
 
-def find_kubernetes(spec: Spec | None, release: str) -> Release | None:
-    """The binaries on this machine: of the requested release, of the spec's version, or the newest."""
-    from protokube.binaries.kubernetes import find
-    from protokube.local.bringup import CACHE
-    from protokube.spec.version import parse
+def find_etcd(
+    spec: Spec, before: ClusterShape | None, kubernetes: str, progress: ProgressReporter, *, later: str = ""
+) -> Etcd:
+    """The etcd binaries, downloaded or built if need be; all etcd clusters of one machine run the same version.
 
-    if release == "none":
-        return None
-    in_spec = spec.cluster.get("kubernetesVersion") if spec else None
-    if in_spec and release and parse(in_spec) != parse(release):
-        raise Refused(
-            f"the spec is for Kubernetes {in_spec}", saw=f"--kubernetes {release}", hint="leave out one of them"
-        )
-    wanted = release or in_spec
-    found = find(wanted, CACHE)
-    if found is None and wanted:
-        hint = f"`protokube get kubernetes {wanted}` fetches it; --kubernetes none goes without"
-        raise Refused(f"there is no Kubernetes {wanted} on this machine", hint=hint)
-    return found
-
-
-def find_etcd(spec: Spec, before: ClusterShape | None, kubernetes: str, progress: ProgressReporter) -> Etcd:
-    """The etcd binaries, downloaded or built if need be; all etcd clusters of one machine run the same version."""
+    `later`: the Kubernetes that is to be added to a new cluster; its etcd is preferred, since a cluster keeps its own.
+    """
     from protokube.binaries.etcd import ETCD
     from protokube.binaries.obtain import download_or_build
     from protokube.local.bringup import CACHE
@@ -87,13 +63,25 @@ def find_etcd(spec: Spec, before: ClusterShape | None, kubernetes: str, progress
     )  # fmt: skip
     complete_here(spec, needs.named, kubernetes)  # report problems of the spec before any download
     mirrors = os.environ.get("PROTOKUBE_ETCD_MIRROR", "").split()
-    return choose(needs, CACHE, lambda version: download_or_build(ETCD, version, CACHE, mirrors, progress))
+
+    def get(version: str) -> Release:
+        return download_or_build(ETCD, version, CACHE, mirrors, progress)
+
+    if later and before is None:
+        try:
+            return choose(replace(needs, kubernetes=later), CACHE, get)
+        except ProtokubeError as why:
+            progress.say(f"etcd for Kubernetes {later}: {why.message}")
+    return choose(needs, CACHE, get)
 
 
-def find_coredns(config: Config, progress: ProgressReporter) -> Path | None:
-    """CoreDNS in the version of the image's tag, downloaded if need be; None, with a warning, if that fails."""
+def find_coredns(config: Config, progress: ProgressReporter, *, build: bool = False) -> Path | None:
+    """CoreDNS in the version of the image's tag, downloaded if need be; None, with a warning, if that fails.
+
+    `build`: who has Kubernetes built does not mind that this takes a minute more.
+    """
     from protokube.binaries.coredns import COREDNS
-    from protokube.binaries.obtain import download
+    from protokube.binaries.obtain import download, download_or_build
     from protokube.cli.shared.options import show_warnings
     from protokube.images.clusterdns import version_in
     from protokube.launch.cloud import images
@@ -107,13 +95,26 @@ def find_coredns(config: Config, progress: ProgressReporter) -> Path | None:
     version = version_in(image) or COREDNS.example
     try:
         mirrors = os.environ.get("PROTOKUBE_COREDNS_MIRROR", "").split()
-        found = COREDNS.find(version, CACHE) or download(COREDNS, version, CACHE, mirrors, progress)
+        get = download_or_build if build else download
+        found = COREDNS.find(version, CACHE) or get(COREDNS, version, CACHE, mirrors, progress)
     except ProtokubeError as why:
-        message = f"CoreDNS {version} is not available; a substitute runs that resolves only Services: {why.message}"
+        message = f"CoreDNS {version} is not available; {without_coredns(CACHE)}: {why.message}"
         hint = f"`protokube get coredns {version} --build` builds it here; then run `up` again"
         show_warnings([Problem(path="clusterDNS.image", message=message, hint=hint)])
         return None
     return found.programs["coredns"]
+
+
+def without_coredns(cache: Path) -> str:
+    """What pods have instead of CoreDNS."""
+    from protokube.images.clusterdns import PACKAGE
+    from protokube.images.packages import unpack_whole
+
+    try:
+        unpack_whole(PACKAGE, cache)
+    except (ProtokubeError, OSError):
+        return "its substitute is not either, so pods resolve no names"
+    return "a substitute runs that resolves only Services"
 
 
 def default_spec(name: str, masters: int, events: bool) -> str:

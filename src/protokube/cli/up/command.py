@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -26,30 +24,29 @@ from protokube.cli.up.change import (
     keep_first,
     plan_change,
     refuse_fixed,
-    refuse_renamed,
     show_plan,
 )
 from protokube.cli.up.choosing import (
-    default_spec,
     find_coredns,
     find_etcd,
-    find_kubernetes,
-    need_kubernetes,
-    read_default_spec,
-    read_spec,
 )
 from protokube.cli.up.existing import (
     ClusterShape,
     existing_cluster,
-    keep_earlier_options,
-    kept_spec,
+    keep_earlier_release,
     members_of,
     need_the_same,
 )
 from protokube.cli.up.exposing import ToExpose, check_exposed, expose_all, expose_option
+from protokube.cli.up.kubelets import choose_kubelets, refuse_early
+from protokube.cli.up.kubernetes import BUILD, NONE, bring, choose_kubernetes, offered_versions
+from protokube.cli.up.next_steps import kubectl_of, show
 from protokube.cli.up.outside import configure_outside, summary
+from protokube.cli.up.spec_input import read_input
 from protokube.cli.up.waiting import await_nodes, await_quorum, await_ready, for_a_person
-from protokube.errors import InvalidRequest, Refused
+from protokube.errors import Refused
+
+DEFAULT_NAME = "laptop"
 
 
 @click.command("up")
@@ -57,7 +54,7 @@ from protokube.errors import InvalidRequest, Refused
 @click.option(
     "--cluster",
     "name",
-    default="laptop",
+    default=DEFAULT_NAME,
     show_default=True,
     shell_complete=offer_clusters,
     help="The cluster's name, if no SPEC names it.",
@@ -69,9 +66,15 @@ from protokube.errors import InvalidRequest, Refused
     "release",
     default="",
     metavar="VERSION",
-    help="The version; `none` for only etcd and DNS.  [default: the spec's, or the newest on this machine]",
+    shell_complete=offered_versions,
+    help="The version; `build` builds it from Go modules; `none`: only etcd and DNS.  [default: the spec's, the newest "
+    "on this machine, or the official release]",
 )
-@click.option("--kubelet", is_flag=True, help="Run the real kubelet on containerd: hosts are nodes that run pods.")
+@click.option(
+    "--kubelet/--no-kubelet",
+    default=None,
+    help="Run the real kubelet on containerd: hosts are nodes that run pods.  [default: as before; where it can run]",
+)
 @click.option(
     "--isolated/--no-isolated",
     default=None,
@@ -92,7 +95,7 @@ def up(
     masters: int | None,
     events: bool,
     release: str,
-    kubelet: bool,
+    kubelet: bool | None,
     isolated: bool | None,
     exposed: list[ToExpose],
     dry_run: bool,
@@ -104,12 +107,20 @@ def up(
 ) -> None:
     """Bring up a self-healing control plane on this machine.
 
-    Creates hosts, disks, DNS names, an etcd quorum on floating disks and, if its binaries are on this machine,
-    Kubernetes: see `protokube get kubernetes --help`. Needs root. All state is in one folder and in separate
-    namespaces; `protokube down` removes all of it. `up` is idempotent: run again, it completes what was interrupted and
-    changes nothing that is in order; options that are not given keep their earlier values. An existing cluster keeps
-    its masters and its etcd members. Its etcd is the version for its Kubernetes, or a suitable one on this machine;
-    PROTOKUBE_ETCD_BIN names a folder of your own.
+    Creates hosts, disks, DNS names, an etcd quorum on floating disks, and Kubernetes with a node on each host. Needs
+    root. All state is in one folder and in separate namespaces; `protokube down` removes all of it. `up` is idempotent:
+    run again, it completes what was interrupted and changes nothing that is in order; options that are not given keep
+    their earlier values. An existing cluster keeps its masters and its etcd members. Its etcd is the version for its
+    Kubernetes, or a suitable one on this machine; PROTOKUBE_ETCD_BIN names a folder of your own.
+
+    Kubernetes is the newest version on this machine; if there is none, the official release is downloaded
+    (PROTOKUBE_KUBERNETES_MIRROR names a mirror) and kept in /var/cache/protokube, or in the folder that PROTOKUBE_CACHE
+    names. If no release can be reached within five seconds, the cluster runs without Kubernetes, and `up` prints the
+    command that adds it. `--kubernetes build` needs no release: it builds one from Go modules, in about ten minutes.
+
+    Hosts run the real kubelet where control groups, file system and Debian packages allow it; if not, `up` says why,
+    and a built-in runner starts the control plane as static pods, without nodes. Masters run other pods, too, unless
+    the spec taints their instance group.
 
     A SPEC that differs from that of a running cluster is shown as a plan and then rolled out: what only needs a file is
     written, what needs a restart goes one master after the other. If a component does not come up, the rollout stops
@@ -120,8 +131,8 @@ def up(
     Hosts reach the outside through a user-space process, so that pods can pull images; your own network is not changed.
     With --isolated they reach only each other; on a running cluster, the option changes that.
 
-    A cluster that runs with etcd alone gets Kubernetes by --kubernetes VERSION, and kubelets by --kubelet: the control
-    plane starts on the hosts that run, and for kubelets each host is replaced in its turn. Its keys stay.
+    A cluster that runs with etcd alone gets Kubernetes by --kubernetes VERSION, and one without kubelets gets them by
+    --kubelet: the control plane starts on the hosts that run, then each host is replaced in its turn. Its keys stay.
 
     With Kubernetes, a context is merged into your kubeconfig and made the current one, so that `kubectl` reaches the
     cluster; `down` takes it out again, and restores the former one. KUBECONFIG is honoured.
@@ -130,8 +141,8 @@ def up(
       protokube up
       protokube up --cluster second --masters 1
       protokube up --kubernetes none
-      protokube up --kubelet
-      protokube up --kubernetes 1.36.4 --kubelet
+      protokube up --kubernetes build
+      protokube up --no-kubelet
       protokube up --isolated
       protokube up --expose 8080:web:80
       protokube up examples/local.yaml
@@ -156,33 +167,29 @@ def up(
         need_root()
         need_tools(tools.missing_tools())
     with progress.step("Kubernetes") as step:
-        given = read_spec(spec) if spec else kept_spec(name)
-        parsed = given[0] if given else None
-        if spec and parsed:
-            check_conflicting_options(parsed.name, name, masters, events=events)
-            refuse_renamed(spec, parsed.name)
-        before = existing_cluster(parsed.name if parsed else name)
-        release, kubelet = keep_earlier_options(before, parsed, release, kubelet)
-        kubernetes = find_kubernetes(parsed, release)
-        need_kubernetes(kubernetes, kubelet=kubelet)
-        step.text = f"Kubernetes {kubernetes.version}" if kubernetes else "no Kubernetes: etcd and names alone"
-    release = kubernetes.version if kubernetes else ""
-    parsed, texts = given or read_default_spec(default_spec(name, masters or 3, events))
+        parsed, texts = read_input(spec, name, masters, events=events)
+        before = existing_cluster(parsed.name)
+        refuse_early(kubelet, before, parsed.name)
+        kept = keep_earlier_release(before, parsed, release)
+        chosen = choose_kubernetes(parsed, before, kept, bringup.CACHE, progress, needed=bool(kubelet), dry_run=dry_run)
+        step.text = str(chosen)
+    option, release = release, chosen.version
     with progress.step("etcd") as step:
-        etcd = find_etcd(parsed, before, release, progress)
+        etcd = find_etcd(parsed, before, release, progress, later=chosen.later)
         step.text = f"etcd {etcd.version}"
     with progress.step("spec to complete configuration") as step:
         config = complete_here(parsed, etcd.version, release)
         step.text = f"complete configuration of {config.name}"
     show_warnings(config.warnings)
     paths = Paths.of(config.name)
-    check_exposed(exposed, paths, kubernetes=kubernetes is not None)
+    check_exposed(exposed, paths, kubernetes=bool(release))
     former = find_former(open_store(f"file://{paths.store}"), config.name) if before else None
-    refuse_fixed(former, config, kubernetes=kubernetes is not None)
-    wanted = from_config(config, kubernetes=kubernetes is not None, nodes=kubelet)
-    now = ClusterShape.of(release or "none", kubelet, members_of(wanted.etcd))
+    refuse_fixed(former, config, kubernetes=bool(release))
+    kubelets = choose_kubelets(kubelet, before, chosen, config, bringup.CACHE, progress, dry_run=dry_run)
+    wanted = from_config(config, kubernetes=bool(release), nodes=kubelets.run)
+    now = ClusterShape.of(release or "none", kubelets.run, members_of(wanted.etcd))
     need_the_same(config.name, before, now, masters=None if spec else masters, events=events and not spec)
-    wanted = with_nodes(wanted, config) if kubernetes and kubelet else wanted
+    wanted = with_nodes(wanted, config) if kubelets.run else wanted
     check_addition(paths, open_store(f"file://{paths.store}"), former, wanted)
     change = plan_change(paths, open_store(f"file://{paths.store}"), former, config, wanted) if former else None
     show_plan(change, former, wanted, output, dry_run=dry_run)
@@ -190,10 +197,11 @@ def up(
         return
     if change:
         rollout.confirm(change, config.name, yes=yes)
+    kubernetes = bring(chosen, bringup.CACHE, progress)
     nodes = None
-    if kubernetes and kubelet:
+    if kubernetes and kubelets.run:
         with progress.step("container runtime and images") as step:
-            coredns = find_coredns(config, progress)
+            coredns = find_coredns(config, progress, build=option == BUILD)
             programs = Programs(kubernetes=kubernetes.folder, etcd=etcd.etcd, coredns=coredns)
             nodes = Nodes.of(config, programs, bringup.CACHE)
             if before is None and (problem := inotify.shortage(len(wanted.etcd[0].members))):
@@ -258,21 +266,11 @@ def up(
             "envFile": str(file), "etcd": etcd.version, "etcdctl": str(etcd.etcdctl), "dns": bringup.dns_address(admin),
             "kubernetes": kubernetes.version if kubernetes else None, "revision": revision.number,
             "kubelet": nodes is not None, "outside": outside,
-            "kubectl": str(kubernetes.folder / "kubectl") if kubernetes else None}  # fmt: skip
-    if output == "json":
-        click.echo(json.dumps(result, indent=2))
-    else:
-        click.echo(next_steps(result, wanted.etcd[0].members[0].dns_name))
+            "kubernetesMissing": chosen.missing or None, "kubeletMissing": kubelets.missing or None,
+            "kubectl": kubectl_of(kubernetes)}  # fmt: skip
+    show(result, wanted.etcd[0].members[0].dns_name, output, default=DEFAULT_NAME, declined=option == NONE)
     if view.person:
         raise for_a_person(view)
-
-
-def check_conflicting_options(called: str, name: str, masters: int | None, *, events: bool) -> None:
-    """InvalidRequest for options that conflict with the SPEC: they must not be ignored silently."""
-    typed = click.get_current_context().get_parameter_source("name") is click.core.ParameterSource.COMMANDLINE
-    options = {f"--cluster {name}": typed and name != called, "--masters": masters is not None, "--events": events}
-    if given := [option for option, is_given in options.items() if is_given]:
-        raise InvalidRequest(f"{', '.join(given)}: the spec of {called} sets that", hint="set it in the spec")
 
 
 def need_tools(missing: list[tuple[str, str]]) -> None:
@@ -282,19 +280,3 @@ def need_tools(missing: list[tuple[str, str]]) -> None:
             hint=f"apt-get install {' '.join(sorted({package for _, package in missing}))}",
             code="missing-program",
         )
-
-
-def next_steps(result: dict[str, Any], member: str) -> str:
-    server, _, port = result["dns"].rpartition(":")
-    ask = "get nodes" if result.get("kubelet") else "get --raw '/readyz?verbose'"
-    kubectl = f"  {result['kubectl']} {ask}\n" if result["kubectl"] else ""
-    return f"""
-{result["cluster"]} is up, after {result["seconds"]} s. What to type next:
-
-  protokube status                     # hosts, disks, members, names, and what is waited for
-  . {result["envFile"]}
-{kubectl}  {result["etcdctl"]} endpoint status -w table
-  {result["etcdctl"]} put hello world && {result["etcdctl"]} get hello
-  dig +short @{server} -p {port} {member}
-  protokube drill kill-master          # kill one, and watch it heal
-  protokube down                       # take all of it away"""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from protokube.cli.shared.templates import KUBELETS_FOLLOW
-from protokube.errors import InvalidRequest, InvalidSpec, Refused
+from protokube.errors import InvalidSpec, Refused
 
 if TYPE_CHECKING:
     from protokube.cli.shared.inputs import Texts
@@ -132,22 +132,11 @@ def _kept(paths: Paths, path: str) -> tuple[str, str] | None:
     return file, text_of(data, file)
 
 
-def keep_earlier_options(
-    before: ClusterShape | None, spec: Spec | None, release: str, kubelet: bool
-) -> tuple[str, bool]:
-    """The Kubernetes version, and whether to run the kubelet; what is not given keeps its earlier value."""
-    if before is None:
-        return release, kubelet
+def keep_earlier_release(before: ClusterShape | None, spec: Spec | None, release: str) -> str:
+    """The Kubernetes version; if none is given, the earlier one."""
     named = spec.cluster.get("kubernetesVersion") if spec else None
-    asks = named and (before.kubernetes != "none" or named != before.named)
-    if not release and not asks:
-        release = before.kubernetes
-    if kubelet and release == "none":
-        raise InvalidRequest(
-            "a kubelet needs Kubernetes, which this cluster does not have",
-            hint="`--kubernetes VERSION --kubelet` adds both",
-        )
-    return release, kubelet or (before.kubelet and release != "none")
+    asks = named and before and (before.kubernetes != "none" or named != before.named)
+    return before.kubernetes if before and not release and not asks else release
 
 
 def refuse_less(cluster: str, before: ClusterShape, now: ClusterShape) -> None:

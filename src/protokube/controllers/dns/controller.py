@@ -10,6 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -60,6 +61,8 @@ class Round:
     zones: list[Outcome] = field(default_factory=list)
     left_alone: Sequence[tuple[Zone, str]] = ()
     """Zones that we do not manage, each with the reason."""
+    ahead: Sequence[Zone] = ()
+    """Zones whose records will be needed once the objects are listed."""
     look_again_at: float | None = None
 
     @property
@@ -99,7 +102,7 @@ class Controller:
         while not stop.is_set():
             self._woken.clear()
             pause = LONGEST
-            wrong = guarded("dns-controller", lambda: self._report(self.round()))
+            wrong = guarded("dns-controller", self._step)
             if wrong and wrong != before:
                 log.warning("a round failed and is retried: %s", wrong)
             before = wrong
@@ -109,6 +112,18 @@ class Controller:
                 pause = min(max(self._next - self._clock(), 0.0), LONGEST)
             if self._woken.wait(pause):
                 stop.wait(GATHER)
+
+    def _step(self) -> None:
+        done = self.round()
+        self._report(done)
+        self._read_ahead(done.ahead)
+
+    def _read_ahead(self, zones: Sequence[Zone]) -> None:
+        """Read each zone while the objects are still listed, once: the round that needs it reports what fails here."""
+        for zone in zones:
+            if zone not in self._works:
+                with suppress(TryLater, Refused):
+                    self._work(zone).view.current(self._clock())
 
     def _report(self, done: Round) -> None:
         self._next = done.look_again_at
@@ -126,7 +141,7 @@ class Controller:
         except (TryLater, Refused) as why:
             return Round(seen=seen, waits=f"the zones cannot be listed: {why.message}", look_again_at=now + 10 * SOON)
         if not seen.ready:
-            return Round(seen=seen, waits=seen.trouble)
+            return Round(seen=seen, waits=seen.trouble, ahead=managed.zones)
         routed = route(
             desired(seen.sources.values(), seen.nodes.values()),
             managed,
@@ -149,13 +164,16 @@ class Controller:
 
     def _settle(self, zone: Zone, wants: Sequence[Want], sight: Sight, now: float) -> Outcome:
         """Reconcile one zone; one that cannot be opened does not delay the others."""
+        try:
+            work = self._work(zone)
+        except (TryLater, Refused) as why:
+            return Outcome(zone=zone, trouble=f"it cannot be opened: {why.message}", look_again_at=now + 10 * SOON)
+        return work.settle(wants, sight, now)
+
+    def _work(self, zone: Zone) -> ZoneWork:
         if zone not in self._works:
-            try:
-                view = self._zones.open(zone)
-            except (TryLater, Refused) as why:
-                return Outcome(zone=zone, trouble=f"it cannot be opened: {why.message}", look_again_at=now + 10 * SOON)
-            self._works[zone] = ZoneWork(zone, view, self._policy, self._election.leading)
-        return self._works[zone].settle(wants, sight, now)
+            self._works[zone] = ZoneWork(zone, self._zones.open(zone), self._policy, self._election.leading)
+        return self._works[zone]
 
     def _relist(self, lists_stale: bool, now: float) -> None:
         """Relist with back-off while the lists stay wrong: each complete list is expensive for the API server."""

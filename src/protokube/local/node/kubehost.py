@@ -9,13 +9,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from protokube.binaries import executables
 from protokube.config.complete import Config
-from protokube.errors import Refused
+from protokube.errors import ProtokubeError, Refused
 from protokube.images import build, clusterdns, proxyimage, pythonimage
 from protokube.images.build import Image
 from protokube.launch import cloud
@@ -142,7 +143,8 @@ def network_images(names: cloud.Images, programs: Programs, busybox: Path, cache
     if programs.coredns:
         yield clusterdns.image(names.core_dns, programs.coredns)
     elif (program := programs.kubernetes / clusterdns.ASKING).exists():
-        yield clusterdns.obtain_stand_in(names.core_dns, program, busybox, cache)
+        with suppress(ProtokubeError):  # `up` has warned that pods will find no names
+            yield clusterdns.obtain_stand_in(names.core_dns, program, busybox, cache)
 
 
 def own_images(names: cloud.Images) -> Iterator[Image]:

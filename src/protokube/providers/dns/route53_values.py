@@ -19,6 +19,8 @@ LONGEST_STRING = 255
 ESCAPED = re.compile(r"\\([0-7]{3})")
 STRINGS = re.compile(r'"((?:[^"\\]|\\.)*)"|([^\s"]+)', re.DOTALL)
 ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
+PLAIN_TEXT = re.compile(r"[ !#-\[\]-~]*")
+"""What is written as it is: printable ASCII without quotes and backslashes."""
 PLAIN_IN_NAMES = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_*")
 
 RecordSet = Mapping[str, Any]
@@ -92,6 +94,9 @@ def _read_value(kind: str, text: str) -> str:
 
 
 def _strings(text: str) -> Iterator[str]:
+    if PLAIN_TEXT.fullmatch(text):  # our own marks: byte by byte, a thousand of them would take longer than their write
+        yield from (text[start : start + LONGEST_STRING] for start in range(0, max(1, len(text)), LONGEST_STRING))
+        return
     data = text.encode("utf-8", "surrogateescape")
     for start in range(0, max(1, len(data)), LONGEST_STRING):
         yield "".join(map(_escaped, data[start : start + LONGEST_STRING]))

@@ -299,7 +299,7 @@ def test_an_address_for_metrics_that_is_taken_is_told_before_anything_is_done(
     assert standing(dns) == {}
 
 
-HEAVY = ("lightkube", "httpx2", "msgspec", "dns", "botocore", "prometheus_client", "yaml", "protokube.controllers")
+HEAVY = ("msgspec", "dns", "botocore", "prometheus_client", "yaml", "ssl", "protokube.controllers")
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["dns-controller", "--help"], ["explain", "--help"]])

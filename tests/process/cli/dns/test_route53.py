@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,3 +63,23 @@ def test_the_calls_of_an_account_are_counted_once(route53: Route53Server) -> Non
     assert account.list_zones() == [zone]
     account.open(zone).list_records()
     assert account.calls == {"zones": 1, "list": 1}
+
+
+NOT_NEEDED = ("boto3", "asyncio", "dns", "cryptography", "prometheus_client", "fsspec")
+
+
+def test_a_round_loads_no_library_that_it_does_not_use(route53: Route53Server, api: DnsApi, tmp_path: Path) -> None:
+    route53.zone("example.com")
+    api.add(a_node("n1"), a_pod(internal_names=WEB))
+    words = ["dns-controller", "--dns", "route53", "--endpoint", route53.url, "--once"]
+    words += ["--kubeconfig", str(api.kubeconfig(tmp_path))]
+    code = f"""
+import sys
+from protokube.cli.main import run
+code = run({words!r})
+print(code, [name for name in {NOT_NEEDED} if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert done.stdout.splitlines()[-1] == "0 []", done.stderr
+    assert "1 name changed" in done.stdout

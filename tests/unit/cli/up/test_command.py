@@ -6,19 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from protokube.binaries.product import Release
 from protokube.binaries.progress import Silent
 from protokube.cli.shared.cluster_view import waits
 from protokube.cli.shared.completing import complete_here
 from protokube.cli.up.choosing import (
     default_spec,
     find_etcd,
-    find_kubernetes,
-    need_kubernetes,
     read_default_spec,
     read_spec,
 )
-from protokube.cli.up.command import need_tools, next_steps
+from protokube.cli.up.command import need_tools
 from protokube.cli.up.waiting import is_ready
 from protokube.config.complete import Config
 from protokube.errors import InvalidSpec, Refused
@@ -113,23 +110,6 @@ def test_a_bad_spec_is_told_with_all_that_is_wrong_as_if_nothing_were_filled_in(
     assert [each.path for each in raised.value.problems] == ["etcdClusters", "mastres"]
 
 
-def test_a_spec_for_one_version_and_an_option_for_another_are_refused(tmp_path: Path) -> None:
-    spec, _ = read_spec(a_spec(tmp_path, "cloud: local, kubernetesVersion: 1.28.1"))
-    with pytest.raises(Refused, match=r"is for Kubernetes 1\.28\.1"):
-        find_kubernetes(spec, "1.20.2")
-    assert find_kubernetes(spec, "none") is None
-
-
-def test_a_version_that_a_spec_names_and_nobody_has_is_refused_and_not_silently_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("PROTOKUBE_KUBERNETES_BIN", raising=False)
-    spec, _ = read_spec(a_spec(tmp_path, "cloud: local, kubernetesVersion: 1.28.1"))
-    with pytest.raises(Refused, match=r"no Kubernetes 1\.28\.1 on this machine") as refused:
-        find_kubernetes(spec, "")
-    assert refused.value.hint == "`protokube get kubernetes 1.28.1` fetches it; --kubernetes none goes without"
-
-
 def test_the_few_lines_are_a_spec_a_person_could_have_written() -> None:
     assert default_spec("dev", 1, events=False).splitlines()[0] == "apiVersion: protokube.io/v1alpha1"
 
@@ -155,32 +135,6 @@ def test_what_agents_wait_for_is_read_from_their_status_and_half_a_file_is_no_ha
         (folder / "status.json").write_text(text)
 
     assert waits(paths) == ["master-a-1: main/a: is being read"]
-
-
-def test_the_last_words_say_what_to_type_next() -> None:
-    result = {
-        "cluster": "laptop",
-        "seconds": 4.2,
-        "envFile": "/state/env",
-        "etcdctl": "/bin/etcdctl",
-        "dns": "127.0.0.1:5353",
-        "kubectl": "/opt/kubectl",
-    }
-
-    text = next_steps(result, "etcd-a.internal.laptop")
-
-    assert "laptop is up, after 4.2 s" in text
-    assert "dig +short @127.0.0.1 -p 5353 etcd-a.internal.laptop" in text
-    assert "protokube down" in text
-
-
-def test_a_kubelet_needs_a_kubernetes_to_be_taken_from(tmp_path: Path) -> None:
-    need_kubernetes(None, kubelet=False)
-    with pytest.raises(Refused, match="no Kubernetes on this machine"):
-        need_kubernetes(None, kubelet=True)
-    only_some = Release(version="1.34.1", folder=tmp_path, programs={"kube-apiserver": tmp_path / "kube-apiserver"})
-    with pytest.raises(Refused, match="has no kubelet"):
-        need_kubernetes(only_some, kubelet=True)
 
 
 def test_a_node_is_ready_if_it_says_so_and_nothing_else_will_do() -> None:

@@ -18,12 +18,12 @@ from protokube.cli.up.choosing import default_spec, read_default_spec, read_spec
 from protokube.cli.up.existing import (
     ClusterShape,
     existing_cluster,
-    keep_earlier_options,
+    keep_earlier_release,
     kept_spec,
     members_of,
     need_the_same,
 )
-from protokube.errors import ExitCode, InvalidRequest, Refused
+from protokube.errors import ExitCode, Refused
 from protokube.launch.derive import from_config
 from protokube.launch.revisions import Revision, create_revision, digest_of, put_in_force
 from protokube.local.base.paths import Paths
@@ -157,31 +157,25 @@ def a_spec(folder: Path, fields: str) -> Spec:
     return read_spec(file)[0]
 
 
-def test_version_and_kubelet_are_carried_on_with_a_spec_and_without(tmp_path: Path) -> None:
+def test_the_version_is_carried_on_with_a_spec_and_without(tmp_path: Path) -> None:
     before = made("1.34.1", kubelet=True)
     for spec in (None, a_spec(tmp_path, "")):
-        assert keep_earlier_options(before, spec, "", kubelet=False) == ("1.34.1", True)
-        assert keep_earlier_options(before, spec, "1.34.1", kubelet=False) == ("1.34.1", True)
-        assert keep_earlier_options(None, spec, "", kubelet=False) == ("", False)
-        assert keep_earlier_options(made(), spec, "", kubelet=False) == ("none", False)
+        assert keep_earlier_release(before, spec, "") == "1.34.1"
+        assert keep_earlier_release(before, spec, "1.34.1") == "1.34.1"
+        assert keep_earlier_release(None, spec, "") == ""
+        assert keep_earlier_release(made(), spec, "") == "none"
 
 
 def test_a_version_that_is_asked_for_now_is_not_hidden_by_the_old_one(tmp_path: Path) -> None:
     before = made("1.34.1", kubelet=True)
     named = a_spec(tmp_path, ", kubernetesVersion: 1.35.0")
-    assert keep_earlier_options(before, None, "1.35.0", kubelet=False) == ("1.35.0", True)
-    assert keep_earlier_options(before, named, "", kubelet=False) == ("", True)
-    assert keep_earlier_options(before, None, "none", kubelet=False) == ("none", False)
-    assert keep_earlier_options(made("none"), named, "", kubelet=False) == ("", False), "newly named"
+    assert keep_earlier_release(before, None, "1.35.0") == "1.35.0"
+    assert keep_earlier_release(before, named, "") == ""
+    assert keep_earlier_release(before, None, "none") == "none"
+    assert keep_earlier_release(made("none"), None, "build") == "build"
+    assert keep_earlier_release(made("none"), named, "") == "", "newly named"
     known = replace(made("none"), named="1.35.0")
-    assert keep_earlier_options(known, named, "", kubelet=False) == ("none", False), "named before, and not wanted"
-
-
-def test_a_kubelet_without_kubernetes_is_refused_with_both_options() -> None:
-    with pytest.raises(InvalidRequest, match="a kubelet needs Kubernetes") as refused:
-        keep_earlier_options(made("none"), None, "", kubelet=True)
-    assert refused.value.hint == "`--kubernetes VERSION --kubelet` adds both"
-    assert keep_earlier_options(made("none"), None, "1.36.4", kubelet=True) == ("1.36.4", True)
+    assert keep_earlier_release(known, named, "") == "none", "named before, and not wanted"
 
 
 def test_kubernetes_and_kubelets_may_be_added_to_a_cluster_with_revisions_and_not_removed() -> None:
@@ -247,7 +241,7 @@ def test_an_upgrade_that_was_interrupted_goes_on_with_a_plain_up_and_not_back() 
 
     assert found is not None
     assert (found.kubernetes, found.etcd, found.recorded) == ("1.36.4", "3.6.8", True)
-    assert keep_earlier_options(found, None, "", False) == ("1.36.4", False)
+    assert keep_earlier_release(found, None, "") == "1.36.4"
 
 
 def test_another_version_of_kubernetes_is_the_same_cluster_and_none_is_not() -> None:

@@ -110,6 +110,8 @@ def _address(text: str) -> tuple[str, str]:
         normal = normalise_address(text)
     except Refused as refused:
         return "", f"it is no address; {refused.want} is wanted"
+    if ":" not in normal and not normal.startswith(("127.", "169.254.", "255.")):
+        return intern(normal), ""
     address = ipaddress.ip_address(normal)
     if address.is_loopback:
         return "", "it is a loopback address"
