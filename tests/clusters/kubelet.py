@@ -29,11 +29,15 @@ class KubeletCluster(RealCluster):
         spec = self.write_spec(masters=masters, **fields)
         self.up(str(spec), "--kubernetes", kubernetes.version, "--kubelet", "--timeout", "400")
         spec.unlink()
+        self.learn(kubernetes.version)
+        return self
+
+    def learn(self, release: str) -> None:
+        """Where its hosts have their programs, and which image."""
         self.programs = self.template("master-a")["path"]
-        version = parse(kubernetes.version)
+        version = parse(release)
         assert version is not None
         self.pause = f"registry.k8s.io/pause:{by_version(PAUSE, version)}"
-        return self
 
     def with_path(self, host: str, *words: str) -> subprocess.CompletedProcess[str]:
         return self.inside(host, "env", f"PATH={self.programs}", *words)

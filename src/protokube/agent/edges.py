@@ -192,6 +192,10 @@ class Edges:
     """None where there is no Kubernetes."""
     unpublished: Callable[[], str] = lambda: ""
     """Why the status of this master is not in the state store; "" if it is."""
+    launched: int = 0
+    """The number of the revision in the launch data of this machine."""
+    end_machine: Callable[[], None] | None = None
+    """Shut this machine down; None where nothing makes another one in its place."""
     cache: Cache = field(default_factory=Cache)
     zone_mode: bool = True
     """Names are published in a DNS zone; otherwise each master writes its own hosts file."""

@@ -64,6 +64,8 @@ class Loop:
         self._pace, self._summary = Pace(), ""
         self.restart = False
         """The agent has taken another revision, and starts again with it."""
+        self.leave = False
+        """The agent ends its machine."""
 
     def wake(self) -> None:
         self._wake.set()
@@ -76,7 +78,7 @@ class Loop:
         while not self._stop.is_set():
             self._wake.clear()  # before the round: an event during it triggers another one
             pause = self.once()
-            if self.restart or self._stop.wait(GAP):
+            if self.restart or self.leave or self._stop.wait(GAP):
                 break
             self._wake.wait(pause)
 
@@ -96,7 +98,7 @@ class Loop:
         self.publish(status)
         self.on_summary(sentence or "settled")
         self.after(round_, took)
-        self.restart = round_.restart_agent
+        self.restart, self.leave = round_.restart_agent, round_.end_machine
         return pause
 
     def _write(self, document: dict[str, Any]) -> None:

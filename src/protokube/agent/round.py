@@ -88,6 +88,8 @@ class Round:
     """Volumes whose identity, epoch and mark, on the disk and at the provider, name us as the holder."""
     restart_agent: bool = False
     """The agent restarts itself after this round, with the revision that it has just written to its own disk."""
+    end_machine: bool = False
+    """The agent ends its machine after this round; the cloud makes another one in its place."""
     next_within: float = math.inf
     """Seconds within which the next round must start."""
 

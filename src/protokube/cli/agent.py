@@ -118,6 +118,7 @@ def build(launch: LaunchDocument, status: Path, *, announce: bool = True) -> Any
         workers=workers(
             presence, agreement, space, api if wanted.components else None, cloud.watch, wake.set, publisher
         ),
+        launched=launch.master.revision, end_machine=wiring.end_machine(launch.units),
     )  # fmt: skip
     loop = Loop(edges, wanted, status=status, wake=wake)
     loop.publish = publisher.offer
@@ -182,3 +183,5 @@ def run(loop: Any, metrics: str) -> None:
     notify(STOPPING="1")
     for finish in loop.at_end:
         finish()
+    if loop.leave and loop.edges.end_machine is not None:
+        loop.edges.end_machine()

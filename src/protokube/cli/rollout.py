@@ -142,7 +142,9 @@ def undo(cluster: str | None, number: int | None, dry_run: bool, yes: bool, time
     from protokube.cli.shared.completing import known_configuration, matching_text
     from protokube.cli.shared.progress import Progress
     from protokube.cli.shared.rollout import confirm, groups_of, still_old
+    from protokube.cli.shared.templates import without_kubelets
     from protokube.cli.shared.upgrade import Planned, Target, deliver
+    from protokube.launch.cloud import cloud_config
     from protokube.launch.plan import plan
     from protokube.launch.revisions import numbers, read_revision, with_versions
     from protokube.providers import catalog
@@ -163,7 +165,7 @@ def undo(cluster: str | None, number: int | None, dry_run: bool, yes: bool, time
     if change.refused:
         raise Refused(
             f"revision {target.number} cannot be returned to",
-            saw="; ".join(f"{each.path}: {each.message}" for each in change.refused),
+            saw="; ".join(f"{each.path}: {each.message}".removeprefix(": ") for each in change.refused),
             hint="; ".join(dict.fromkeys(each.hint for each in change.refused if each.hint)),
         )
     width, following = shutil.get_terminal_size().columns, max(numbers(store, paths.cluster)) + 1
@@ -172,9 +174,13 @@ def undo(cluster: str | None, number: int | None, dry_run: bool, yes: bool, time
         return
     confirm(change, paths.cluster, yes=yes)
     admin = LocalClient(paths.admin_socket, patience=catalog.OPERATOR_PATIENCE)
+    cloud = catalog.operator({"kind": cloud_config(now).kind, "socket": str(paths.admin_socket)})
     planned = Planned(record=record, revision=present, base=base)
     texts = [(target.source or f"revision {target.number}", spec)]
-    goal = Target(config=now, wanted=wanted, texts=texts, source=target.source, note=f"as revision {target.number}")
+    goal = Target(
+        config=now, wanted=wanted, texts=texts, source=target.source, note=f"as revision {target.number}",
+        make_hosts=without_kubelets(cloud.groups),
+    )  # fmt: skip
     deliver(Progress(), paths, store, admin, planned, goal, timeout)
 
 

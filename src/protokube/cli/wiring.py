@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,15 @@ def units(kind: str) -> Units:
             return SystemdUnits()
         case _:
             raise InvalidRequest(f"there is no service manager {kind!r}", want="local or systemd")
+
+
+def end_machine(kind: str) -> Callable[[], None] | None:
+    """None where nothing makes another machine in its place."""
+    if kind != "local":
+        return None
+    from protokube.local.host.units import end_host
+
+    return end_host
 
 
 def machine_keys(store: Store, wanted: MasterConfig, directory: Path, clock: Clock) -> MachineKeys:

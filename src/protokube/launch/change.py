@@ -24,8 +24,9 @@ def restarts(before: MasterConfig, after: MasterConfig) -> tuple[str, ...]:
     """What restarts on a master: etcd clusters, then components, then the kubelet.
 
     A kubelet of another version may restart every pod of its machine: it compares them by hashes that depend on it.
+    Where the machine itself is replaced, everything on it starts anew.
     """
-    everything = kubelet_changes(before, after)
+    everything = kubelet_changes(before, after) or needs_other_machine(before, after)
     keys = {each.key for each in (*before.etcd, *after.etcd)}
     etcd = [key for key in keys if everything or _etcd_start(before, key) != _etcd_start(after, key)]
     names = {each.name for each in (*before.components, *after.components)}
@@ -51,6 +52,15 @@ def kubelet_changes(before: MasterConfig, after: MasterConfig) -> bool:
     """Whether running kubelets are replaced by those of another version."""
     versions = [{each.version for each in one.kubelets.values()} - {""} for one in (before, after)]
     return all(versions) and versions[0] != versions[1]
+
+
+def needs_other_machine(before: MasterConfig, after: MasterConfig) -> bool:
+    """Whether a machine that was made for one of them cannot run the other.
+
+    In the local cloud, only hosts that were made with a container runtime can run a kubelet, and these have no other
+    way to run pods. Elsewhere no configuration names this kubeconfig.
+    """
+    return bool(before.kubelet_kubeconfig) != bool(after.kubelet_kubeconfig)
 
 
 def _place(name: str, order: tuple[str, ...]) -> tuple[int, str]:
@@ -122,6 +132,7 @@ def fixed_values(before: MasterConfig, after: MasterConfig) -> Iterator[FixedVal
             ", ".join(f"{each.network} by /{each.node_mask}" for each in one.pod_ranges) for one in (before, after)
         ]
         yield from _step("the pod ranges", *ranges, "podCIDR", "kubeControllerManager")
+    if before.components and after.components and not needs_other_machine(before, after):
         made = ["made by the agents" if one.pod_network else "not made by the agents" for one in (before, after)]
         yield from _step("the pod network", *made, "networking")
     yield from _etcd(before, after)

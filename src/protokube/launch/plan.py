@@ -13,13 +13,15 @@ from protokube.config.complete import Config
 from protokube.config.diff import Difference, differences
 from protokube.config.fixed import refusals
 from protokube.errors import Problem
-from protokube.launch.change import API_SERVER, fixed_values, in_order, restarts
+from protokube.launch.change import API_SERVER, ETCD, fixed_values, in_order, needs_other_machine, restarts
 from protokube.launch.changed import changed_values, derived, related
 from protokube.launch.machine import MasterConfig
-from protokube.launch.versions import StillOld, one_way, stages, steps_refused
+from protokube.launch.versions import StillOld, kubernetes_of, one_way, stages, steps_refused
 from protokube.spec.parse import GROUPS
 
 OTHERWISE = "keep the configuration as it is, or create a new cluster"
+NO_LESS = "keep it, or create a new cluster; `protokube rollout undo` ends an addition that is unfinished"
+COMPACTS = "etcd holds its objects from then on, and its API servers delete old revisions of every key"
 OF_KUBERNETES = (
     "kube", "masterKubelet", "containerRuntime", "containerd", "assets", "podCIDR", "nonMasqueradeCIDR",
     "serviceClusterIPRange", "clusterDNS", "networking", "encryptionConfig",
@@ -45,6 +47,13 @@ class ChangePlan:
     """What cannot be undone once all masters run it, in sentences."""
     stages: tuple[tuple[str, ...], ...] = ()
     """What restarts in each stage; each is on all masters before the next begins. One stage without other versions."""
+    adds: tuple[str, ...] = ()
+    """What the cluster did not have before, in words."""
+    replacing: tuple[bool, ...] = ()
+    """For each stage, whether every machine is replaced by another one in its turn."""
+
+    first_api: bool = False
+    """Whether nobody had an API before."""
 
     @property
     def changes(self) -> bool:
@@ -53,7 +62,10 @@ class ChangePlan:
     @property
     def api_away(self) -> bool:
         """Whether the API does not answer during the restarts: no other master serves it meanwhile."""
-        return len(self.masters) == 1 and any(each == API_SERVER or each.startswith("etcd ") for each in self.restarts)
+        needed = [
+            each for each in self.restarts if each.startswith(ETCD) or (each == API_SERVER and not self.first_api)
+        ]
+        return len(self.masters) == 1 and bool(needed)
 
 
 def plan(
@@ -74,6 +86,9 @@ def plan(
     present = present or before
     found = list(differences(old, new))
     values, completed = changed_values(old, new, found)
+    if not before.components:  # nothing has read them yet, so the user's own are new and the others no change
+        values = [each for each in values if not _is_of_kubernetes(each.path)]
+    steps = tuple(pairwise((before, *stages(before, after))))
     following = completed | derived(old, new, [each.path for each in values])
     return ChangePlan(
         values=tuple(sorted(values, key=lambda each: each.path in following)),
@@ -81,9 +96,24 @@ def plan(
         restarts=in_order({*restarts(before, after), *restarts(present, after)}),
         masters=tuple(masters),
         following=following,
-        one_way=tuple(dict.fromkeys((*one_way(before, after), *one_way(present, after)))),
-        stages=tuple(restarts(*pair) for pair in pairwise((before, *stages(before, after)))),
+        one_way=tuple(dict.fromkeys((*one_way(before, after), *one_way(present, after), *_for_good(before, after)))),
+        stages=tuple(restarts(*pair) for pair in steps),
+        adds=tuple(_added(before, after)),
+        first_api=not (before.components or present.components),
+        replacing=tuple(needs_other_machine(*pair) for pair in steps),
     )
+
+
+def _added(before: MasterConfig, after: MasterConfig) -> Iterator[str]:
+    if after.components and not before.components:
+        yield f"Kubernetes {kubernetes_of(after)}"
+    if after.kubelet_kubeconfig and not before.kubelet_kubeconfig:
+        yield "kubelets, so that masters are nodes which run pods"
+
+
+def _for_good(before: MasterConfig, after: MasterConfig) -> Iterator[str]:
+    if after.components and not before.components:
+        yield f"Kubernetes {kubernetes_of(after)}: {COMPACTS}"
 
 
 def refused_fields(old: Config, new: Config, *, kubernetes: bool) -> list[Problem]:
@@ -109,16 +139,22 @@ def _causes(old: Config, new: Config, refused: list[Problem]) -> list[Problem]:
 def _refused(
     old: Config, new: Config, before: MasterConfig, after: MasterConfig, found: Sequence[Difference]
 ) -> Iterator[Problem]:
-    refused = _refused_paths(old, new, found, kubernetes=bool(before.components or after.components))
+    refused = _refused_paths(old, new, found, kubernetes=bool(before.components and after.components))
     paths = [each.path for each in refused]
     yield from _causes(old, new, refused)
     for value in fixed_values(before, after):
         if not any(related(path, field) for path in paths for field in value.fields):
             yield Problem(path="", message=f"cannot change on a running cluster: {value.words}", hint=OTHERWISE)
-    if bool(before.components) != bool(after.components):
-        how = "removed from" if before.components else "added to"
-        hint = f"keep the cluster {'with' if before.components else 'without'} Kubernetes, or create a new one"
-        yield Problem(path="", message=f"Kubernetes cannot be {how} a running cluster yet", hint=hint)
+    yield from _removed(before, after)
+
+
+def _removed(before: MasterConfig, after: MasterConfig) -> Iterator[Problem]:
+    if before.components and not after.components:
+        message = "Kubernetes cannot be removed from a running cluster: nothing would clean up its objects in etcd"
+        yield Problem(path="", message=message, hint=NO_LESS)
+    elif before.kubelet_kubeconfig and not after.kubelet_kubeconfig:
+        message = "kubelets cannot be removed from a running cluster: its nodes run pods, which nothing would move"
+        yield Problem(path="", message=message, hint=NO_LESS)
 
 
 def _refused_versions(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from protokube.errors import Problem
-from protokube.launch.change import API_SERVER, KUBE_PROXY
+from protokube.launch.change import API_SERVER, KUBE_PROXY, needs_other_machine
 from protokube.launch.machine import EtcdCluster, MasterConfig
 from protokube.spec.version import Version, parse
 
@@ -123,6 +123,7 @@ def stages(before: MasterConfig, after: MasterConfig) -> tuple[MasterConfig, ...
 
     etcd comes first, so that a component that fails returns without it. A kubelet or kube-proxy connects to any API
     server and must not be newer than that, so they follow when all API servers are upgraded, and go back before them.
+    Kubelets that are added come last: their stage replaces machines, and whatever else is wrong has shown by then.
     """
     before = replace(before, revision=after.revision, addons=after.addons)  # no part of what masters run
     found = [after]
@@ -130,11 +131,26 @@ def stages(before: MasterConfig, after: MasterConfig) -> tuple[MasterConfig, ...
     if was and before.kubelets and was != now:  # without kubelets there is nothing to wait for
         up = _parsed(was) < _parsed(now)
         found.insert(0, _with_nodes_of(after, before) if up else _with_nodes_of(before, after))
+    if after.kubelet_kubeconfig and needs_other_machine(before, after):
+        found.insert(0, without_kubelets(after))
     if any(_version_in(before, each.key) not in ("", version_of(each)) for each in after.etcd):
         found.insert(0, replace(before, etcd=after.etcd))
         found[1:-1] = [replace(each, etcd=after.etcd) for each in found[1:-1]]
     steps = [before, *found]
     return tuple(each for former, each in pairwise(steps) if each != former) or (after,)
+
+
+def without_kubelets(wanted: MasterConfig) -> MasterConfig:
+    """The same control plane on machines that are no nodes."""
+    return replace(
+        wanted,
+        components=tuple(each for each in wanted.components if each.name != KUBE_PROXY),
+        kubeconfigs={path: user for path, user in wanted.kubeconfigs.items() if user != KUBE_PROXY},
+        kubelets={},
+        kubelet_kubeconfig="",
+        kubelet_api="",
+        pod_network=False,
+    )
 
 
 def _with_nodes_of(one: MasterConfig, other: MasterConfig) -> MasterConfig:

@@ -13,7 +13,7 @@ from builders.config import a_group, completed
 from builders.examples import examples
 from protokube.config.complete import Config, complete
 from protokube.config.podranges import PodRange
-from protokube.launch.change import fixed, restarts
+from protokube.launch.change import fixed, needs_other_machine, restarts
 from protokube.launch.derive import from_config, master_kubelets
 from protokube.launch.machine import EtcdCluster, FileText, MasterConfig
 from unit.config.specs import Sample, specs
@@ -139,7 +139,23 @@ def test_another_api_url_restarts_the_kubelet_and_kube_proxy_which_use_it() -> N
     wanted = a_master()
 
     assert restarts(wanted, replace(wanted, kubelet_api="https://127.0.0.1:7443")) == ("kube-proxy", "kubelet")
-    assert restarts(wanted, replace(wanted, kubelet_kubeconfig="/other")) == ("kubelet",)
+    node = replace(wanted, kubelet_kubeconfig="/one")
+    assert restarts(node, replace(wanted, kubelet_kubeconfig="/other")) == ("kubelet",)
+
+
+def test_a_kubelet_that_is_added_needs_another_machine_on_which_everything_starts_anew() -> None:
+    wanted = a_master()
+    node = replace(wanted, kubelet_kubeconfig="/var/lib/kubelet/kubeconfig", pod_network=True)
+
+    assert needs_other_machine(wanted, node)
+    assert needs_other_machine(node, wanted)
+    assert not needs_other_machine(node, replace(node, kubelet_api="https://127.0.0.1:7443"))
+    assert restarts(wanted, node) == (
+        "etcd main", "etcd events", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy",
+        "dns-controller", "kubelet",
+    )  # fmt: skip
+    assert fixed(wanted, node) == fixed(node, wanted) == ()
+    assert fixed(node, replace(node, pod_network=False)) != ()
 
 
 def test_kubernetes_that_is_added_starts_every_component_and_is_not_fixed() -> None:

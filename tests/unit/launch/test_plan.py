@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given
 
 from builders.config import a_group, completed, read_back, written
 from builders.examples import examples
 from protokube.config.complete import Config, complete
 from protokube.config.why import fields
+from protokube.launch.change import restarts
 from protokube.launch.derive import from_config
+from protokube.launch.machine import MasterConfig
 from protokube.launch.plan import ChangePlan, plan
 from unit.config.specs import Sample, specs
 
@@ -123,20 +124,66 @@ def test_a_fixed_value_that_a_refused_field_explains_is_reported_once() -> None:
         assert all(each.path for each in found.refused), cluster
 
 
-@pytest.mark.parametrize("kubernetes", [True, False])
-def test_kubernetes_cannot_be_added_or_removed_yet(kubernetes: bool) -> None:
-    config = completed()
-    found = plan(
-        config,
-        config,
-        from_config(config, kubernetes=not kubernetes),
-        from_config(config, kubernetes=kubernetes),
-        MASTERS,
-    )
+def shapes() -> tuple[Config, MasterConfig, MasterConfig, MasterConfig]:
+    """A configuration, and its masters with etcd alone, with a control plane, and as nodes."""
+    config = completed(kubernetesVersion="1.34.1")
+    control = from_config(config, nodes=False)
+    nodes = replace(from_config(config, nodes=True), kubelet_kubeconfig="/kubeconfig", pod_network=True)
+    return config, from_config(config, kubernetes=False), control, nodes
 
-    (problem,) = found.refused
-    how = "added to" if kubernetes else "removed from"
-    assert problem.message == f"Kubernetes cannot be {how} a running cluster yet"
+
+def test_kubernetes_and_kubelets_are_added_in_two_stages_and_the_second_replaces_hosts() -> None:
+    config, alone, control, nodes = shapes()
+    found = plan(config, config, alone, nodes, MASTERS)
+
+    assert (found.refused, found.values) == ((), ())
+    assert found.adds == ("Kubernetes 1.34.1", "kubelets, so that masters are nodes which run pods")
+    assert found.replacing == (False, True)
+    assert found.stages[0] == restarts(alone, control)
+    assert "kube-proxy" not in found.stages[0]
+    assert {"etcd main", "kube-proxy", "kubelet"} <= set(found.stages[1])
+    assert [each for each in found.one_way if "delete old revisions of every key" in each]
+
+
+def test_what_nobody_has_read_before_is_no_change_of_a_value() -> None:
+    config, alone, control, _ = shapes()
+    found = plan(completed(kubernetesVersion="1.33.1", podCIDR="100.112.0.0/12"), config, alone, control, MASTERS)
+
+    assert found.refused == ()
+    assert not [each for each in paths(found) if each.startswith(("kube", "podCIDR"))]
+    assert found.adds == ("Kubernetes 1.34.1",)
+    assert found.replacing == (False,)
+
+
+def test_kubelets_alone_are_one_stage() -> None:
+    config, _, control, nodes = shapes()
+    found = plan(config, config, control, nodes, MASTERS)
+
+    assert found.refused == ()
+    assert (len(found.stages), found.replacing, found.one_way) == (1, (True,), ())
+
+
+def test_kubernetes_and_kubelets_cannot_be_removed_and_the_reason_is_told() -> None:
+    config, alone, control, nodes = shapes()
+    steps = ((control, alone, "Kubernetes"), (nodes, alone, "Kubernetes"), (nodes, control, "kubelets"))
+    for before, after, what in steps:
+        (problem,) = plan(config, config, before, after, MASTERS).refused
+        assert problem.message.startswith(f"{what} cannot be removed from a running cluster: ")
+        assert "rollout undo" in problem.hint
+
+
+def test_an_addition_that_not_all_masters_took_can_be_undone() -> None:
+    config, alone, control, nodes = shapes()
+    for base, present in ((alone, control), (control, nodes)):
+        assert plan(config, config, base, base, MASTERS, None, present).refused == ()
+
+
+def test_an_api_that_nobody_had_is_not_away_while_the_only_master_starts_it() -> None:
+    config, alone, control, nodes = shapes()
+
+    assert not plan(config, config, alone, control, ("a",)).api_away
+    assert plan(config, config, alone, nodes, ("a",)).api_away, "its etcd is away while its host is replaced"
+    assert not plan(config, config, alone, nodes, MASTERS).api_away
 
 
 def test_etcd_alone_is_not_refused_for_what_only_kubernetes_reads() -> None:

@@ -3,6 +3,9 @@
 A revision that restarts something is taken by one master at a time, and only while all others are healthy. It ends when
 everything that this master runs is healthy again; if that does not happen, the rollout stops and this master returns to
 the revision that it ran before.
+
+Where the wanted revision needs another kind of machine, this one ends in its turn, and the cloud makes another in its
+place, which takes over its disks. The elected master ends the turn of the machine that is gone.
 """
 
 from __future__ import annotations
@@ -11,6 +14,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from protokube.launch.rollout import HINT, Rollout, State, Turn
+
+UNFINISHED = "run `protokube up` again as before: it completes what was interrupted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,8 @@ class TakeTurn:
     """Write this master into the record."""
 
     restarts: tuple[str, ...]
+    leaves: bool = False
+    """It ends its machine then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +50,11 @@ class Switch:
     """Run this revision from now on."""
 
     number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """End this machine, so that another one takes its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +86,7 @@ class Complete:
     """Every master runs the wanted revision."""
 
 
-Action = Nothing | Wait | Person | TakeTurn | Switch | EndTurn | Stop | GoBack | Free | Complete
+Action = Nothing | Wait | Person | TakeTurn | Switch | Leave | EndTurn | Stop | GoBack | Free | Complete
 
 
 class Sight(Protocol):
@@ -88,6 +100,10 @@ class Sight(Protocol):
         """The revision that this master runs."""
 
     @property
+    def made_for(self) -> int:
+        """The revision in the launch data of this machine."""
+
+    @property
     def former(self) -> int | None:
         """The one that it ran before, if it can return to it."""
 
@@ -96,6 +112,15 @@ class Sight(Protocol):
 
     def forbidden(self) -> tuple[str, ...]:
         """What the wanted revision changes and no living cluster can change."""
+
+    def misfit(self) -> bool:
+        """Whether only another machine, made for it, can run the wanted revision."""
+
+    def idle(self) -> bool:
+        """Whether neither etcd nor an API server has worked on this machine for a while: nobody would miss it."""
+
+    def stays(self) -> str:
+        """Why this machine must not end now, by the state of the other masters; "" if it may."""
 
     def outdated(self) -> str:
         """What does not start here, because its data is too new for the present revision and not for the wanted one."""
@@ -122,6 +147,10 @@ class Sight(Protocol):
 
 
 def decide(record: Rollout, sight: Sight) -> Action:
+    if sight.mine != record.wanted and sight.misfit():
+        return _on_another_machine(record, sight)
+    if record.state is State.ROLLING and _is_stranded(record, sight):
+        return _unless_forbidden(record, sight, Switch(record.wanted))
     if sight.mine != record.wanted and (what := sight.outdated()):
         return _catch_up(record, sight, what)
     if record.turn is None:
@@ -129,6 +158,46 @@ def decide(record: Rollout, sight: Sight) -> Action:
     if record.turn.machine == sight.machine:
         return _in_turn(record, sight)
     return _in_anothers_turn(record, sight)
+
+
+def _on_another_machine(record: Rollout, sight: Sight) -> Action:
+    """A machine leaves only for a later revision than the one it was made for: its successor is made for that.
+
+    Before `up` puts such a revision in force, it has the cloud make machines for it. If that command was killed in
+    between, a machine that was replaced meanwhile is made for a revision that is not in force yet. It would leave for
+    one of the same kind, again and again.
+    """
+    if record.state is State.ROLLING and sight.made_for < record.wanted and _is_stranded(record, sight):
+        return _unless_forbidden(record, sight, Leave())
+    if record.turn is not None and record.turn.machine != sight.machine:
+        return _in_anothers_turn(record, sight)
+    if record.state is State.STOPPED:
+        return _in_turn(record, sight) if record.turn else _stopped(record, sight)
+    if sight.made_for >= record.wanted:
+        text = f"this machine was made for revision {sight.made_for}, which is not in force"
+        return EndTurn(text) if record.turn else Person(text, UNFINISHED)
+    if forbidden := sight.forbidden():
+        text = f"revision {record.wanted} cannot be taken: {'; '.join(forbidden)}"
+        return EndTurn(text) if record.turn else Person(text, HINT)
+    if why := sight.stays():
+        return Wait(f"revision {record.wanted} needs another machine in place of this one: {why}")
+    return Leave() if record.turn else TakeTurn(sight.restarts(), leaves=True)
+
+
+def _is_stranded(record: Rollout, sight: Sight) -> bool:
+    """Whether nothing works here, on a machine that was made for a revision which never ran everywhere.
+
+    It needs no turn, since nothing that a turn would protect runs here. Others may be waiting for it: with two such
+    machines there is no quorum, and without one nobody ends the turn of a machine that is gone.
+    """
+    proven = record.at_boot()
+    return sight.mine not in (record.wanted, proven) and sight.made_for > proven and sight.idle()
+
+
+def _unless_forbidden(record: Rollout, sight: Sight, action: Action) -> Action:
+    if forbidden := sight.forbidden():
+        return Person(f"revision {record.wanted} cannot be taken: {'; '.join(forbidden)}", HINT)
+    return action
 
 
 def _catch_up(record: Rollout, sight: Sight, what: str) -> Action:

@@ -41,6 +41,7 @@ LINES, LENGTH = 3, 200
 CRI = re.compile(r"\d{4}-\d\d-\d\dT\S+ (?:stdout|stderr) [FP]\S* ?")
 STEPS, BEFORE = ("etcd", "components", "kubelet"), ("fence", "disks", "volumes")
 """Steps that carry out a revision; and those without which they have nothing to do."""
+UNSEEN = "the other masters cannot be seen, because etcd has no quorum"
 NAMESPACE, ETCD_CONTAINER, CONFIG_FILE = "kube-system", "etcd-container", "ETCD_CONFIG_FILE"
 
 
@@ -73,6 +74,25 @@ def others(round_: Round, changed: tuple[str, ...]) -> str:
         if f"etcd {etcd.key}" in changed and (why := _other_voters(round_, etcd)):
             return why
     return ""
+
+
+def absent(round_: Round) -> str:
+    """Why not all masters are known to be up; "" if they are. The only one needs no other."""
+    expected = max((len(each.members) for each in round_.wanted.etcd), default=0)
+    seen = round_.edges.presence.revisions()
+    if seen is None:
+        return UNSEEN if expected > 1 else ""
+    return f"{len(seen)} of {expected} masters are up" if len(seen) < expected else ""
+
+
+def idle(round_: Round) -> bool:
+    """Whether no process of etcd is on this machine, and no API server that is known to be ready."""
+    return not _serves(round_) and all(each.ended for disk in round_.mounted for each in _runs(round_, disk))
+
+
+def _runs(round_: Round, disk: MountedVolume) -> Iterator[Trouble]:
+    log = (disk.etcd.pod.name, ETCD_CONTAINER)
+    yield next(_unlike_manifest(round_, _etcd_command(disk), disk.name, log), Trouble(disk.name, "it runs", log))
 
 
 def _is_needed(round_: Round) -> bool:

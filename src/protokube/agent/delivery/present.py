@@ -13,7 +13,7 @@ from pathlib import Path
 from protokube.errors import InvalidRequest, ProtokubeError
 from protokube.host.files import read_or_none, write_atomic
 from protokube.launch import revisions
-from protokube.launch.change import fixed
+from protokube.launch.change import fixed, needs_other_machine
 from protokube.launch.machine import MasterConfig
 from protokube.launch.revisions import Revision, decode_revision, encode_revision
 from protokube.store import Store
@@ -26,7 +26,7 @@ MODE = 0o600
 def at_start(root: Path, launched: MasterConfig, store: Store) -> MasterConfig:
     """The configuration that an agent runs with: what this master ran before, or what a new machine is to run."""
     found = read(root / PRESENT)
-    if found is None or fixed(launched, found.master):
+    if found is None or fixed(launched, found.master) or needs_other_machine(launched, found.master):
         found = for_new_machine(launched, store)
         try:
             _write(root / PRESENT, encode_revision(found))
@@ -36,7 +36,11 @@ def at_start(root: Path, launched: MasterConfig, store: Store) -> MasterConfig:
 
 
 def for_new_machine(launched: MasterConfig, store: Store) -> Revision:
-    """By the rollout record; by the launch data if the store does not answer: a master must start without it."""
+    """By the rollout record; by the launch data if the store does not answer: a master must start without it.
+
+    By the launch data, too, if this machine cannot run what the record says, because it was made for another revision:
+    it replaces one of the machines that cannot run that one.
+    """
     own = as_revision(launched)
     try:
         record = revisions.read_rollout(store, launched.cluster)
@@ -45,6 +49,9 @@ def for_new_machine(launched: MasterConfig, store: Store) -> Revision:
         found = revisions.read_revision(store, launched.cluster, record.at_boot())
     except (ProtokubeError, OSError) as why:
         log.warning("starting with the launch data: %s", getattr(why, "message", why))
+        return own
+    if needs_other_machine(launched, found.master):
+        log.info("starting with the launch data: this machine cannot run revision %d", found.number)
         return own
     if problems := fixed(launched, found.master):
         log.warning("starting with the launch data: revision %d changes %s", found.number, "; ".join(problems))

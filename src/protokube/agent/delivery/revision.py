@@ -18,6 +18,7 @@ from protokube.agent.delivery.decide import (
     EndTurn,
     Free,
     GoBack,
+    Leave,
     Nothing,
     Person,
     Stop,
@@ -30,7 +31,7 @@ from protokube.agent.round import Round
 from protokube.errors import InvalidRequest, Refused, TryLater
 from protokube.host import Format
 from protokube.launch import revisions
-from protokube.launch.change import fixed, restarts
+from protokube.launch.change import fixed, needs_other_machine, restarts
 from protokube.launch.machine import MasterConfig
 from protokube.launch.revisions import Revision
 from protokube.launch.rollout import Failure, Rollout, State, Turn
@@ -142,6 +143,21 @@ class Sight:
         before, after = self._present, wanted_revision(self._round, self._record.wanted).master
         return (*fixed(before, after), *jumps(before, after), *health.unreadable(self._round, before, after))
 
+    def misfit(self) -> bool:
+        return needs_other_machine(self._round.wanted, wanted_revision(self._round, self._record.wanted).master)
+
+    @property
+    def made_for(self) -> int:
+        return self._round.edges.launched
+
+    def idle(self) -> bool:
+        return health.idle(self._round) and self._round.waited(f"{STEP} idle") >= health.ENDED
+
+    def stays(self) -> str:
+        if self._round.edges.end_machine is None:
+            return "nothing replaces a machine that ends"
+        return health.absent(self._round) or self.others()
+
     def no_way_back(self) -> str:
         former = present.read(self._round.edges.inside(present.FORMER))
         try:
@@ -206,12 +222,11 @@ class Sight:
     def behind(self) -> str:
         numbers = self._round.edges.presence.revisions()
         if numbers is None:
-            return "the other masters cannot be seen, because etcd has no quorum"
+            return health.UNSEEN
         late = sorted(each.name for each in numbers if each.revision != self._record.wanted)
         if late:
             return f"{', '.join(late)} {'does' if len(late) == 1 else 'do'} not run it yet"
-        expected = max((len(each.members) for each in self._round.wanted.etcd), default=0)
-        return f"{len(numbers)} of {expected} masters are up" if len(numbers) < expected else ""
+        return health.absent(self._round)
 
 
 def wanted_revision(round_: Round, number: int) -> Revision:
@@ -234,18 +249,15 @@ def apply(round_: Round, record: Rollout, action: Action) -> None:
             round_.waiting(STEP, "", why)
         case Person(why, hint):
             round_.report.needs_a_person(STEP, why, hint=hint)
-        case TakeTurn(names):
-            why = f"restarts {', '.join(names)}"
+        case TakeTurn(names, leaves):
+            why = "another machine takes its place" if leaves else f"restarts {', '.join(names)}"
             turn = Turn(machine=me.id, name=me.name, at=now, revision=round_.wanted.revision)
             _write(round_, record, record.taken(turn, why))
             round_.report.done(STEP, f"takes revision {record.wanted}: {why}")
-        case Switch(number):
-            if any(isinstance(job, Format) for job, _ in edges.disks.running()):
-                round_.waiting(STEP, "", f"revision {number}: a disk is being formatted")
-                return
-            present.take(edges.root, wanted_revision(round_, number))
-            round_.restart_agent = True
-            round_.report.done(STEP, f"goes on as revision {number}")
+        case Switch() | Leave() if any(isinstance(job, Format) for job, _ in edges.disks.running()):
+            round_.waiting(STEP, "", f"revision {record.wanted}: a disk is being formatted")
+        case Switch() | Leave():
+            _go_on(round_, record, leaves=isinstance(action, Leave))
         case EndTurn(text):
             _write(round_, record, record.ended(now, me.name, text))
             round_.report.done(STEP, text)
@@ -263,6 +275,16 @@ def apply(round_: Round, record: Rollout, action: Action) -> None:
         case Complete():
             _write(round_, record, record.completed(now, me.name))
             round_.report.done(STEP, f"all masters run revision {record.wanted}")
+
+
+def _go_on(round_: Round, record: Rollout, *, leaves: bool) -> None:
+    """As the wanted revision: this agent, or the machine that takes the place of this one."""
+    round_.end_machine, round_.restart_agent = leaves, not leaves
+    if leaves:
+        round_.report.done(STEP, f"ends this machine: another one takes its place, for revision {record.wanted}")
+        return
+    present.take(round_.edges.root, wanted_revision(round_, record.wanted))
+    round_.report.done(STEP, f"goes on as revision {record.wanted}")
 
 
 def _write(round_: Round, seen: Rollout, wanted: Rollout) -> None:

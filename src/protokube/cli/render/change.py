@@ -27,7 +27,7 @@ def render_change(plan: ChangePlan, cluster: str, before: int, after: int, width
         return [f"{cluster}: revision {before} has all of it already: nothing changes"]
     verb = "cannot change" if plan.refused else "would change"
     last = after + max(len(plan.stages) - 1, 0)
-    lines = [f"{cluster}: revision {before} {verb} to {last}", "", *_values(plan, width)]
+    lines = [f"{cluster}: revision {before} {verb} to {last}", "", *_added(plan, width), *_values(plan, width)]
     return [*lines, *(_refused(plan, width) if plan.refused else _restarts(plan, width))]
 
 
@@ -51,6 +51,8 @@ def change_tree(plan: ChangePlan, cluster: str, before: int, after: int) -> dict
         "restarts": list(plan.restarts),
         "stages": [list(each) for each in plan.stages],
         "oneWay": list(plan.one_way),
+        "adds": list(plan.adds),
+        "replacesHosts": any(plan.replacing),
         "masters": list(plan.masters),
         "apiAway": plan.api_away,
     }
@@ -63,6 +65,11 @@ def _side_tree(side: Side) -> dict[str, Any] | None:
 def _problem_tree(problem: Problem) -> dict[str, Any]:
     where = str(problem.where) if problem.where else None
     return {"path": problem.path, "message": problem.message, "hint": problem.hint, "where": where}
+
+
+def _added(plan: ChangePlan, width: int) -> list[str]:
+    lines = [line for each in plan.adds for line in _wrapped(f"adds {each}", "  ", width)]
+    return [*lines, ""] if lines else []
 
 
 def _values(plan: ChangePlan, width: int) -> list[str]:
@@ -157,19 +164,24 @@ def _restarts(plan: ChangePlan, width: int) -> list[str]:
     if not plan.restarts:
         return _wrapped(f"written on {where} without a restart", "", width)
     turns = ", one master after the other" if len(plan.masters) > 1 else ""
-    lines = _wrapped(f"restarts on {where}{turns}:", "", width)
+    verb = "starts" if plan.first_api and not any(plan.replacing) else "restarts"
+    lines = _wrapped(f"{verb} on {where}{turns}:", "", width)
     if len(plan.stages) > 1:
         for number, names in enumerate(plan.stages, start=1):
             lines += _wrapped(f"stage {number}: {', '.join(names) or 'no restart'}", "  ", width)
     else:
         lines += _wrapped(", ".join(plan.restarts), "  ", width)
+    if any(plan.replacing):
+        stage = f"stage {plan.replacing.index(True) + 1} replaces" if len(plan.stages) > 1 else "this replaces"
+        lines += _wrapped(f"{stage} each host by a new one, which takes over its disks", "", width)
     for sentence in plan.one_way:
         lines += _wrapped(f"no way back: {sentence}", "", width)
     if plan.api_away:
         etcd = any(each.startswith("etcd ") for each in plan.restarts)
         what = "the API and etcd do" if etcd else "the API does"
-        lines += _wrapped(f"{what} not answer while the only master restarts {'them' if etcd else 'it'};"
-                          " `--yes` confirms it", "", width)  # fmt: skip
+        doing = f"restarts {'them' if etcd else 'it'}"
+        doing = "is replaced, for half a minute or so" if any(plan.replacing) else doing
+        lines += _wrapped(f"{what} not answer while the only master {doing}; `--yes` confirms it", "", width)
     return lines
 
 

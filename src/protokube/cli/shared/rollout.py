@@ -37,8 +37,10 @@ def groups_of(wanted: MasterConfig) -> list[str]:
 def confirm(plan: ChangePlan, cluster: str, *, yes: bool) -> None:
     """Refused if nothing answers during the change and the user has not accepted that."""
     if plan.api_away and not yes:
+        replaced = any(plan.replacing)
+        doing = "its host is replaced" if replaced else f"it restarts {' and '.join(plan.restarts)}"
         raise Refused(
-            f"{cluster} has one master: while it restarts {' and '.join(plan.restarts)}, nothing answers",
+            f"{cluster} has one master: while {doing}, nothing answers",
             want="--yes, if that is acceptable now",
             hint="nothing was written",
         )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from protokube.cli.shared.images import bring_images, images_of
 from protokube.cli.shared.protecting import check_etcd, protect
 from protokube.cli.shared.rollout import author, follow_local
+from protokube.cli.shared.templates import follows, one_at_a_time
 from protokube.errors import Refused
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ class Target:
     images: Mapping[str, Path] = field(default_factory=dict)
     """Archives by image name; empty where masters have no container runtime."""
     note: str = ""
+    make_hosts: Callable[[MasterConfig], None] | None = None
+    """Have the cloud make new hosts for this configuration; needed where those that run cannot take it."""
 
 
 def deliver(
@@ -73,7 +76,7 @@ def deliver(
     if planned is None or not prepare.is_closed(store, target.wanted):
         put_config(store, target.config, target.texts)
         revision = make_revision(store, target, target.wanted, target.texts, note=target.note)
-        roll_out(progress, paths, store, revision, timeout, running=False)
+        roll_out(progress, paths, store, revision, timeout, running=False, planned=planned, target=target)
         use_addons(store, target.wanted)
         return revision
     base = with_versions(planned.base)
@@ -84,7 +87,10 @@ def deliver(
     put_config(store, target.config, target.texts)
 
     def roll(revision: Revision, planned_on: Rollout) -> Rollout:
-        record = roll_out(progress, paths, store, revision, timeout, running=True, planned_on=planned_on)
+        record = roll_out(
+            progress, paths, store, revision, timeout, running=True, planned=replace(planned, record=planned_on),
+            target=target,
+        )  # fmt: skip
         check_etcd(paths, admin, revision.master)
         return record
 
@@ -108,7 +114,7 @@ def stage_by_stage(
     from protokube.launch.versions import stages
 
     base, record = with_versions(planned.base), planned.record
-    steps = stages(base, target.wanted)
+    steps = without_returns(planned.revision.master, stages(base, target.wanted))
     for number, stage in enumerate(steps, start=1):
         last = number == len(steps)
         more = f", {target.note}" if target.note else ""
@@ -117,11 +123,20 @@ def stage_by_stage(
             target,
             stage,
             target.texts if last else texts_of_stage(planned.base, base, stage, target),
-            note=target.note if last else f"stage {number} of {len(steps)}{more}",
+            note=target.note if last else f"stage {number} of {len(steps)}{more}{follows(stage, target.wanted)}",
             snapshots=snapshots if number == 1 else {},
         )
         record = roll(revision, record)
     return revision
+
+
+def without_returns(present: MasterConfig, steps: tuple[MasterConfig, ...]) -> tuple[MasterConfig, ...]:
+    """Without stages that would replace the machines of the revision in force by others of the former kind."""
+    from protokube.launch.change import needs_other_machine
+
+    if needs_other_machine(present, steps[-1]):
+        return steps
+    return tuple(each for each in steps if not needs_other_machine(each, steps[-1]))
 
 
 def use_addons(store: Store, wanted: MasterConfig) -> None:
@@ -139,13 +154,13 @@ def use_addons(store: Store, wanted: MasterConfig) -> None:
 
 
 def texts_of_stage(before: Revision, base: MasterConfig, stage: MasterConfig, target: Target) -> Texts:
-    """A stage with the old Kubernetes is the old configuration with another etcd, so it has the old text.
+    """A stage with the old components is the old configuration with another etcd, so it has the old text.
 
     The versions that the text names become those of the stage.
     """
     from protokube.cli.shared.completing import matching_text
 
-    if stage.kubernetes != base.kubernetes:
+    if (stage.kubernetes, stage.components) != (base.kubernetes, base.components):
         return target.texts
     source = before.source or f"revision {before.number}"
     return [(source, matching_text(before.spec, stage.etcd[0].version, stage.kubernetes))]
@@ -184,6 +199,8 @@ def make_revision(
 
     digest, snapshots = revisions.digest_of(wanted), dict(snapshots or {})
     known = revisions.in_force(store, wanted.cluster)
+    if known is not None and others_since(store, wanted, known[0].wanted + 1):
+        known = None  # hosts that were made for a later one leave for none but a later one still
     if known is not None and known[1].digest == digest and snapshots.items() <= known[1].snapshots.items():
         return known[1]
     return revisions.create_revision(
@@ -197,17 +214,41 @@ def make_revision(
     )  # fmt: skip
 
 
+def others_since(store: Store, wanted: MasterConfig, number: int) -> bool:
+    """Whether a revision from this number on needs other hosts than the wanted one does.
+
+    Also one that was never put in force: a command may have been killed after it had hosts made for it.
+    """
+    from protokube.launch.change import needs_other_machine
+    from protokube.launch.revisions import by_number
+
+    known = by_number(store, wanted.cluster).items()
+    return any(needs_other_machine(each.master, wanted) for given, each in known if given >= number)
+
+
 def roll_out(
     progress: Progress, paths: Paths, store: Store, revision: Revision, timeout: float, *, running: bool,
-    planned_on: Rollout | None = None,
+    target: Target, planned: Planned | None = None,
 ) -> Rollout:  # fmt: skip
-    """Put the revision in force; where masters run, wait until all of them run it."""
+    """Put the revision in force; where masters run, wait until all of them run it.
+
+    The cloud makes hosts for it before that: from then on, those that cannot take it end, one after the other.
+    """
     from protokube.launch.revisions import put_in_force
     from protokube.launch.rollout import State
 
-    record = put_in_force(
-        store, revision.master.cluster, revision, running=running, at=time.time(), by=author(), planned_on=planned_on
-    )
+    with one_at_a_time(paths):
+        if planned and others_since(store, revision.master, planned.base.number):
+            if target.make_hosts is None:
+                raise Refused(
+                    f"revision {revision.number} needs hosts that this command cannot make",
+                    hint="`protokube up --kubelet` adds kubelets",
+                )
+            target.make_hosts(revision.master)
+        record = put_in_force(
+            store, revision.master.cluster, revision, running=running, at=time.time(), by=author(),
+            planned_on=planned.record if planned else None,
+        )  # fmt: skip
     if record.state is State.DONE:
         return record
     name = f"revision {revision.number}{f', {revision.note}' if revision.note else ''}"

@@ -96,7 +96,8 @@ def refuse_fixed(former: Former | None, config: Config, *, kubernetes: bool) -> 
     from protokube.launch.plan import refused_fields
 
     known = (former.config or former.base_config) if former else None
-    if known is not None and (found := refused_fields(known, config, kubernetes=kubernetes)):
+    has = former is not None and bool(former.revision.master.components)  # if not, nothing has read its fields yet
+    if known is not None and (found := refused_fields(known, config, kubernetes=kubernetes and has)):
         raise InvalidSpec(found)
 
 

@@ -16,7 +16,9 @@ from protokube.cli.shared.offered import offer_clusters
 from protokube.cli.shared.options import Choice, show_warnings
 from protokube.cli.shared.progress import Progress
 from protokube.cli.shared.root import need_root
+from protokube.cli.shared.templates import keep_hosts
 from protokube.cli.shared.upgrade import Target, deliver
+from protokube.cli.up.adding import check_addition, hosts_of
 from protokube.cli.up.change import (
     find_former,
     keep_first,
@@ -129,6 +131,9 @@ def up(
     Hosts reach the outside through a user-space process, so that pods can pull images; your own network is not changed.
     With --isolated they reach only each other; on a running cluster, the option changes that.
 
+    A cluster that runs with etcd alone gets Kubernetes by --kubernetes VERSION, and one without kubelets gets them by
+    --kubelet: the control plane starts on the hosts that run, then each host is replaced in its turn. Its keys stay.
+
     With Kubernetes, a context is merged into your kubeconfig and made the current one, so that `kubectl` reaches the
     cluster; `down` takes it out again, and restores the former one. KUBECONFIG is honoured.
 
@@ -186,6 +191,7 @@ def up(
     now = ClusterShape.of(release or "none", kubelets.run, members_of(wanted.etcd))
     need_the_same(config.name, before, now, masters=None if spec else masters, events=events and not spec)
     wanted = with_nodes(wanted, config) if kubelets.run else wanted
+    check_addition(paths, open_store(f"file://{paths.store}"), former, wanted)
     change = plan_change(paths, open_store(f"file://{paths.store}"), former, config, wanted) if former else None
     show_plan(change, former, wanted, output, dry_run=dry_run)
     if dry_run:
@@ -228,17 +234,16 @@ def up(
         for each in wanted.etcd:
             prepare.record_generation(store, wanted.cluster, each, volumes)
         step.text = f"{len(volumes)} disks, and the generation records"
+    folders = [bringup.write_launcher(paths), etcd.etcd.parent, *([kubernetes.folder] if kubernetes else [])]
+    make_hosts = hosts_of(cloud.groups, paths, zone, folders, nodes)
     target = Target(
         config=config, wanted=wanted, texts=texts, source=str(spec.resolve()) if spec else "", etcdctl=etcd.etcdctl,
-        images=nodes.runtime.images if nodes else {},
+        images=nodes.runtime.images if nodes else {}, make_hosts=make_hosts,
     )  # fmt: skip
     revision = deliver(progress, paths, store, admin, former.planned if former else None, target, timeout)
     wanted = replace(wanted, revision=revision.number)
     with progress.step("hosts") as step:
-        launch = bringup.launch_data(wanted, zone)
-        folders = [bringup.write_launcher(paths), etcd.etcd.parent, *([kubernetes.folder] if kubernetes else [])]
-        plain = bringup.template(launch, folders, paths)
-        prepare.ensure_groups(cloud.groups, wanted, nodes.template(plain, wanted, paths) if nodes else plain)
+        keep_hosts(paths, store, wanted, make_hosts)
         step.text = f"{len(wanted.etcd[0].members)} hosts"
     with progress.step("quorum") as step:
         await_quorum(progress, paths, admin, store, wanted, timeout)

@@ -1,5 +1,7 @@
 """An existing cluster: `up` run again continues with it, and refuses a configuration that differs too much.
 
+Kubernetes and kubelets can be added to a cluster without them, and not be removed.
+
 The members of a closed etcd cluster cannot be changed by a spec: a new member would get a blank disk on which no agent
 may found it, and the cluster would wait for it forever. So the configurations are compared before anything is written.
 """
@@ -10,7 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from protokube.errors import Refused
+from protokube.cli.shared.templates import KUBELETS_FOLLOW
+from protokube.errors import InvalidSpec, Refused
 
 if TYPE_CHECKING:
     from protokube.cli.shared.inputs import Texts
@@ -24,14 +27,17 @@ class ClusterShape:
     """The properties of a cluster that `up` cannot change, and its versions."""
 
     kubernetes: str
-    """Its version, or `none`; empty before the first host is created. Whether it has one cannot change."""
+    """Its version, or `none`; empty before the first host is created. It can be added, and not removed."""
     kubelet: bool
+    """The same for real kubelets."""
     masters: tuple[str, ...]
     """Their instance groups, with one host each."""
     members: tuple[str, ...]
     """The members of all etcd clusters: `main/a`."""
     etcd: str = field(default="", compare=False)
     """Its version; not compared, because etcd may be upgraded."""
+    named: str = field(default="", compare=False)
+    """The version of Kubernetes in its spec, which a cluster without Kubernetes may have, too."""
     recorded: bool = field(default=False, compare=False)
     """Whether it has revisions: which versions may follow is decided from them (`launch.versions`)."""
 
@@ -64,8 +70,9 @@ def existing_cluster(cluster: str) -> ClusterShape | None:
     if (found := in_force(FileStore(paths.store), cluster)) is not None:
         _, wanted = found  # also while it is rolled out: an upgrade that was interrupted goes on, and not back
         version, master = wanted.kubernetes or "none", wanted.master
-        shape = ClusterShape.of(version, bool(master.kubelet_kubeconfig), members_of(master.etcd), wanted.etcd)
-        return replace(shape, recorded=True)
+        kubelet = bool(master.kubelet_kubeconfig) or wanted.note.endswith(KUBELETS_FOLLOW)
+        shape = ClusterShape.of(version, kubelet, members_of(master.etcd), wanted.etcd)
+        return replace(shape, recorded=True, named=_version_named(wanted.spec))
     config = master_config(paths, sorted(each.name for each in paths.hosts.glob("*")))
     clusters = _etcd_clusters(paths)
     etcd = str(clusters[0].get("version") or "") if clusters else ""
@@ -74,6 +81,15 @@ def existing_cluster(cluster: str) -> ClusterShape | None:
         return ClusterShape.of("", False, members, etcd) if members else None
     version = config.components[0].image.rpartition(":v")[2] if config.components else "none"
     return ClusterShape.of(version, bool(config.kubelet_kubeconfig), members_of(config.etcd), etcd)
+
+
+def _version_named(text: str) -> str:
+    from protokube.spec.parse import read
+
+    try:
+        return str(read([("spec", text)]).cluster.get("kubernetesVersion") or "") if text else ""
+    except InvalidSpec:  # of another version of protokube
+        return ""
 
 
 def _etcd_clusters(paths: Paths) -> list[Any]:
@@ -119,9 +135,26 @@ def _kept(paths: Paths, path: str) -> tuple[str, str] | None:
 def keep_earlier_release(before: ClusterShape | None, spec: Spec | None, release: str) -> str:
     """The Kubernetes version; if none is given, the earlier one."""
     named = spec.cluster.get("kubernetesVersion") if spec else None
-    if before and not release and (before.kubernetes == "none" or not named):
-        return before.kubernetes
-    return release
+    asks = named and before and (before.kubernetes != "none" or named != before.named)
+    return before.kubernetes if before and not release and not asks else release
+
+
+def refuse_less(cluster: str, before: ClusterShape, now: ClusterShape) -> None:
+    """Refused if a part is to be removed that others rely on."""
+    hint = (
+        f"`protokube up --cluster {cluster}` keeps what it has; `protokube down --cluster {cluster}` removes it with "
+        "its data, and then `up` creates it anew"
+    )
+    if now.kubernetes == "none" and before.kubernetes != "none":
+        raise Refused(
+            f"Kubernetes cannot be removed from {cluster}: etcd holds its objects, and nothing would clean them up",
+            saw=str(before), want=str(now), hint=hint,
+        )  # fmt: skip
+    if before.kubelet and not now.kubelet:
+        raise Refused(
+            f"kubelets cannot be removed from {cluster}: its nodes run pods, which nothing would move",
+            saw=str(before), want=str(now), hint=hint,
+        )  # fmt: skip
 
 
 def need_the_same(
@@ -132,8 +165,12 @@ def need_the_same(
         return
     if not before.kubernetes:
         before = replace(before, kubernetes=now.kubernetes, kubelet=now.kubelet)
-    elif "none" not in (before.kubernetes, now.kubernetes):  # another version is a change like others
-        now = replace(now, kubernetes=before.kubernetes)
+    elif not before.recorded:  # by an early version of protokube, whose agents take no revisions
+        if "none" not in (before.kubernetes, now.kubernetes):
+            now = replace(now, kubernetes=before.kubernetes)
+    else:
+        refuse_less(cluster, before, now)
+        now = replace(now, kubernetes=before.kubernetes, kubelet=before.kubelet)  # changes like others: `launch.plan`
     differences = [str(now)] if now != before else []
     if masters not in (None, len(before.masters)):
         differences.append(f"--masters {masters}")

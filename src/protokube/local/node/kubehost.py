@@ -206,6 +206,17 @@ def with_kubelet(
     }
 
 
+def without_kubelet(template: Mapping[str, Any]) -> dict[str, Any]:
+    """The template of hosts whose pods the built-in runner runs. More programs than they need stay in their PATH."""
+    file = str(containerd.RUNTIME_CONFIG)
+    return {
+        **template,
+        "units": {name: command for name, command in template["units"].items() if name not in (CONTAINERD, PROXY)},
+        "startable": {**template["startable"], KUBELET: []},
+        "files": {name: text for name, text in template["files"].items() if name != file},
+    }
+
+
 def proxy(name: str, port: int) -> list[str]:
     """The command of the proxy that connects a kubelet to a healthy API server."""
     return [

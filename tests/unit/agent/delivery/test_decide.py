@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 
 from builders.examples import examples
 from protokube.agent.delivery.decide import (
+    UNFINISHED,
     Action,
     Complete,
     EndTurn,
     Free,
     GoBack,
+    Leave,
     Nothing,
     Person,
     Stop,
@@ -49,8 +51,21 @@ class Sees:
     late: str = ""
     one_way: str = ""
     too_new: str = ""
+    other_machine: bool = False
+    made_for: int = 1
+    nothing_works: bool = False
     asked: list[str] = field(default_factory=list)
     machine: str = ME
+
+    def misfit(self) -> bool:
+        return self.other_machine
+
+    def idle(self) -> bool:
+        return self.nothing_works
+
+    def stays(self) -> str:
+        self.asked.append("stays")
+        return self.elsewhere
 
     def restarts(self) -> tuple[str, ...]:
         self.asked.append("restarts")
@@ -185,6 +200,46 @@ ROWS: list[tuple[str, Rollout, Sees, Action]] = [
      EndTurn("cannot stay on revision 1: the data of etcd main is newer")),
     ("I run the wanted one", a_record(turn=MINE), Sees(mine=2, too_new="etcd main"), EndTurn("runs revision 2")),
     ("my turn ends also after all was done", a_record(DONE, MINE), Sees(mine=2), EndTurn("runs revision 2")),
+    # it needs another machine than this one
+    ("another machine takes my place", a_record(), Sees(other_machine=True), TakeTurn(ETCD, leaves=True)),
+    ("another machine takes my place, in my turn", a_record(turn=MINE), Sees(other_machine=True), Leave()),
+    ("I stay while another is in trouble", a_record(), Sees(other_machine=True, elsewhere="2 of 3 masters are up"),
+     Wait("revision 2 needs another machine in place of this one: 2 of 3 masters are up")),
+    ("I stay while another is in trouble, in my turn", a_record(turn=MINE),
+     Sees(other_machine=True, elsewhere="etcd-b is a learner"),
+     Wait("revision 2 needs another machine in place of this one: etcd-b is a learner")),
+    ("I stay while another is replaced", a_record(turn=THEIRS), Sees(other_machine=True),
+     Wait("revision 2: master-b restarts first")),
+    ("another was replaced", a_record(turn=THEIRS), Sees(other_machine=True, gone=True, is_elected=True),
+     Free("master-b")),
+    ("I stay after it stopped", a_record(STOPPED), Sees(other_machine=True), Nothing()),
+    ("I stay after it stopped in my turn", a_record(STOPPED, MINE), Sees(other_machine=True),
+     EndTurn("is back on revision 1")),
+    ("I was made for a revision that is not in force yet", a_record(DONE, wanted=1),
+     Sees(mine=2, made_for=2, other_machine=True),
+     Person("this machine was made for revision 2, which is not in force", UNFINISHED)),
+    ("I was made for a revision that is not in force yet, in my turn", a_record(wanted=1, turn=MINE),
+     Sees(mine=2, made_for=2, other_machine=True),
+     EndTurn("this machine was made for revision 2, which is not in force")),
+    ("I was made for a revision that was given up, and run another", a_record(), Sees(made_for=3, other_machine=True),
+     Person("this machine was made for revision 3, which is not in force", UNFINISHED)),
+    ("nothing works here, and I was made for an attempt before", a_record(turn=THEIRS, wanted=3, before=1),
+     Sees(mine=2, made_for=2, nothing_works=True, elsewhere="no quorum"), Switch(3)),
+    ("nothing works here, and the next attempt needs another machine", a_record(turn=THEIRS, wanted=3, before=1),
+     Sees(mine=2, made_for=2, nothing_works=True, elsewhere="no quorum", other_machine=True), Leave()),
+    ("nothing works here, and the next attempt stopped", a_record(STOPPED, wanted=3, before=1),
+     Sees(mine=2, made_for=2, nothing_works=True, other_machine=True), Nothing()),
+    ("nothing works here, and I run what all others ran", a_record(), Sees(nothing_works=True, elsewhere="no quorum"),
+     Wait("revision 2: no quorum")),
+    ("nothing works here, and the next attempt cannot be taken", a_record(wanted=3, before=1),
+     Sees(mine=2, made_for=2, nothing_works=True, fixed=("the pods: c -> d",)),
+     Person("revision 3 cannot be taken: the pods: c -> d", HINT)),
+    ("no machine can take it", a_record(), Sees(other_machine=True, fixed=("the pods: c -> d",)),
+     Person("revision 2 cannot be taken: the pods: c -> d", HINT)),
+    ("no machine can take it, in my turn", a_record(turn=MINE), Sees(other_machine=True, fixed=("the pods: c -> d",)),
+     EndTurn("revision 2 cannot be taken: the pods: c -> d")),
+    ("my data is newer, and another machine is needed", a_record(), Sees(other_machine=True, too_new="etcd main"),
+     TakeTurn(ETCD, leaves=True)),
 ]  # fmt: skip
 
 
@@ -222,6 +277,9 @@ sights = st.builds(
     late=words,
     one_way=words,
     too_new=words,
+    other_machine=st.booleans(),
+    made_for=st.integers(1, 3),
+    nothing_works=st.booleans(),
 )
 records = st.builds(
     a_record,
@@ -240,12 +298,15 @@ def test_nobody_restarts_anything_in_the_turn_of_another_or_while_another_is_in_
     action = decide(record, sees)
 
     if isinstance(action, Switch) and sees.restarting:
-        assert record.turn == MINE or sees.too_new
-    if isinstance(action, Switch | TakeTurn) and sees.restarting:
-        assert not sees.elsewhere
+        assert record.turn == MINE or sees.too_new or sees.nothing_works
+    if isinstance(action, Switch | TakeTurn | Leave) and (sees.restarting or sees.other_machine):
+        assert sees.nothing_works or not sees.elsewhere
         assert not sees.fixed
     if isinstance(action, GoBack | Stop | EndTurn):
         assert record.turn == MINE
+    if isinstance(action, Leave):
+        assert record.turn == MINE or sees.nothing_works
+        assert sees.other_machine
     if isinstance(action, TakeTurn | Complete):
         assert record.turn is None
     if isinstance(action, Complete | Free):
@@ -258,7 +319,11 @@ def test_no_action_leads_to_where_it_came_from(record: Rollout, sees: Sees) -> N
     match decide(record, sees):
         case Switch(number):
             assert number == record.wanted != sees.mine
+            assert not sees.other_machine
             assert record.state is not STOPPED or sees.too_new
+        case Leave():
+            assert record.state is not STOPPED
+            assert record.wanted > sees.made_for, "its successor would be made for the same"
         case GoBack():
             assert sees.former not in (None, sees.mine)
             assert not sees.one_way

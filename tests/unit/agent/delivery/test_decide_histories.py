@@ -14,6 +14,7 @@ from protokube.agent.delivery.decide import (
     EndTurn,
     Free,
     GoBack,
+    Leave,
     Nothing,
     Person,
     Stop,
@@ -40,6 +41,8 @@ class Revision:
     """What no living cluster can change."""
     etcd: int = 5
     """The minor version of its program, which is another start, too."""
+    kubelet: bool = False
+    """Only machines that were made for such a revision can run it, and these can run no other."""
 
 
 @dataclass
@@ -49,6 +52,7 @@ class Master:
     id: str
     mine: int
     former: int | None = None
+    made_for: int = 1
     up: bool = True
     """What has nothing to do with revisions is well."""
     starting: int = 0
@@ -68,9 +72,21 @@ class Sight:
     machine: str = field(init=False)
     mine: int = field(init=False)
     former: int | None = field(init=False)
+    made_for: int = field(init=False)
 
     def __post_init__(self) -> None:
         self.machine, self.mine, self.former = self.me.id, self.me.mine, self.me.former
+        self.made_for = self.me.made_for
+
+    def misfit(self) -> bool:
+        return self.world.revisions[self.mine].kubelet != self.world.revisions[self.record.wanted].kubelet
+
+    def idle(self) -> bool:
+        return not self.me.starting and not self.world.healthy(self.me)
+
+    def stays(self) -> str:
+        ill = [each.id for each in self.world.masters if each.id != self.me.id and not self.world.healthy(each)]
+        return f"{ill[0]} does not answer" if ill else ""
 
     def restarts(self) -> tuple[str, ...]:
         return ("etcd main",) if self.world.differs(self.me.mine, self.record.wanted) else ()
@@ -88,8 +104,9 @@ class Sight:
 
     def no_way_back(self) -> str:
         """Nobody knows without a quorum."""
-        answers = sum(self.world.healthy(each) for each in self.world.masters) > len(self.world.masters) / 2
-        return "its data is newer" if self.former and answers and not self.world.reads(self.former) else ""
+        return (
+            "its data is newer" if self.former and self.world.has_quorum() and not self.world.reads(self.former) else ""
+        )
 
     def others(self) -> str:
         ill = [each.id for each in self.world.masters if each.id != self.me.id and not self.world.healthy(each)]
@@ -105,7 +122,7 @@ class Sight:
         return self.record.turn is not None and self.record.turn.machine not in self.world.existing()
 
     def elected(self) -> bool:
-        return self.world.elected == self.me.id
+        return self.world.elected == self.me.id and (self.world.has_quorum() or self.world.always_elects)
 
     def behind(self) -> str:
         late = [each.id for each in self.world.masters if each.mine != self.record.wanted]
@@ -121,6 +138,9 @@ class World:
         self.masters = [Master(f"i-{number}", mine=1) for number in range(count)]
         self.elected = "i-0"
         self.made = count
+        self.always_elects = True
+        self.template = 1
+        """The revision for which the cloud makes machines."""
         self.agreed = 5
         """The minor version of etcd that all members have run: older programs do not read its data."""
 
@@ -137,6 +157,9 @@ class World:
     def healthy(self, master: Master) -> bool:
         comes_up = self.revisions[master.mine].comes_up and self.reads(master.mine)
         return master.up and not master.starting and comes_up
+
+    def has_quorum(self) -> bool:
+        return sum(self.healthy(each) for each in self.masters) > len(self.masters) / 2
 
     def settle(self) -> None:
         if all(each.up and not each.starting and self.reads(each.mine) for each in self.masters):
@@ -161,6 +184,9 @@ class World:
         match action:
             case Nothing() | Wait() | Person():
                 return False
+            case Leave():
+                self.replace_machine(self.masters.index(master), leaves=True)
+                return True
             case Switch(number):
                 master.former = master.mine
                 if not lost:
@@ -177,7 +203,8 @@ class World:
 
     def _run(self, master: Master, number: int) -> None:
         assert number != master.mine, "an agent restarts to run the same"
-        if self.differs(master.mine, number) and not self.reads(master.mine):
+        stranded = master.made_for > self.record.at_boot() and not self.healthy(master)
+        if self.differs(master.mine, number) and (stranded or not self.reads(master.mine)):
             master.starting = 2  # nothing that worked restarts
         elif self.differs(master.mine, number):
             master.unsettled, master.starting = True, 2
@@ -208,13 +235,25 @@ class World:
         return True
 
     def put_in_force(self, revision: Revision) -> None:
-        number = max(self.revisions) + 1
-        self.revisions[number] = revision
+        number = self.make(revision)
+        if self.revisions[self.template].kubelet != revision.kubelet:
+            self.template = number  # first, so that no machine leaves for one of its own kind
         self.record = self.record.begun(number, 0.0, "anna")
 
-    def replace_machine(self, number: int) -> None:
-        self.masters[number] = Master(f"i-{self.made}", mine=self.record.at_boot(), starting=2)
+    def make(self, revision: Revision) -> int:
+        number = max(self.revisions) + 1
+        self.revisions[number] = revision
+        return number
+
+    def replace_machine(self, number: int, *, leaves: bool = False) -> None:
+        at_boot = self.record.at_boot()
+        fits = self.revisions[at_boot].kubelet == self.revisions[self.template].kubelet
+        mine, gone = at_boot if fits else self.template, self.masters[number]
+        unsettled = leaves and self.healthy(gone)  # else nobody misses it
+        self.masters[number] = Master(f"i-{self.made}", mine, made_for=self.template, starting=2, unsettled=unsettled)
         self.made += 1
+        if leaves and self.elected == gone.id:
+            self.elected = next((each.id for each in self.masters if self.healthy(each)), self.masters[number].id)
 
 
 class AnyRollout(RuleBasedStateMachine):
@@ -231,7 +270,9 @@ class AnyRollout(RuleBasedStateMachine):
     def an_operator_puts_a_revision_in_force(self, flags: int, comes_up: bool, fixed: int, etcd: int) -> None:
         """A command refuses what the data is too new for already."""
         known = {each.flags: each.comes_up for each in self.world.revisions.values()}
-        self.world.put_in_force(Revision(flags, known.get(flags, comes_up), fixed, max(etcd, self.world.agreed)))
+        kubelet = self.world.revisions[self.world.record.wanted].kubelet
+        agreed = self.world.agreed
+        self.world.put_in_force(Revision(flags, known.get(flags, comes_up), fixed, max(etcd, agreed), kubelet))
 
     @rule()
     def an_operator_tries_again(self) -> None:
@@ -305,6 +346,8 @@ class AnyRollout(RuleBasedStateMachine):
         record, running = world.record, {each.mine for each in world.masters}
         fixed = any(world.revisions[each].fixed != world.revisions[record.wanted].fixed for each in running)
         assert record.turn is None
+        if not world.reads(record.wanted):
+            return  # put in force while a newer etcd still came up: a person has to name another one
         for each in world.masters:
             way_back = record.state is not State.STOPPED or world.reads(record.before)
             if way_back and not (fixed and world.agreed > 5):
@@ -321,5 +364,46 @@ class AnyRolloutOfOneMaster(AnyRollout):
     count = 1
 
 
+class AnyReplacement(AnyRollout):
+    """An operator adds kubelets, for which every machine is replaced, or undoes it, and may be killed meanwhile."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.world = World(self.count)
+        self.world.always_elects = False
+
+    @rule(comes_up=st.booleans())
+    def an_operator_has_machines_made_for_another_kind(self, comes_up: bool) -> None:
+        self.world.put_in_force(self.other_kind(comes_up))
+
+    @rule(comes_up=st.booleans())
+    def an_operator_is_killed_right_before_that_is_in_force(self, comes_up: bool) -> None:
+        self.world.template = self.world.make(self.other_kind(comes_up))
+
+    def other_kind(self, comes_up: bool) -> Revision:
+        now = self.world.revisions[self.world.record.wanted]
+        return replace(now, flags=4, comes_up=comes_up, fixed=0, kubelet=not now.kubelet, etcd=self.world.agreed)
+
+    def check_end(self, world: World) -> None:
+        """Where it stands still, the operator puts one in force that comes up; whatever was, all masters run that."""
+        wanted = world.revisions[world.record.wanted]
+        world.put_in_force(Revision(1, comes_up=True, etcd=world.agreed, kubelet=wanted.kubelet))
+        for _ in range(100):
+            for each in world.masters:
+                world.look(each)
+                world.act(each)
+                self.at_most_one_master_is_away_for_a_rollout()
+            world.tick()
+        fixed = any(world.revisions[each.mine].fixed for each in world.masters)
+        assert fixed or {each.mine for each in world.masters} == {world.record.wanted}
+        assert fixed or world.record.state is State.DONE
+
+
+class AnyReplacementOfOneMaster(AnyReplacement):
+    count = 1
+
+
+AnyReplacement.TestCase.settings = AnyReplacementOfOneMaster.TestCase.settings = examples(60, stateful_step_count=40)
+TestAnyReplacement, TestAnyReplacementOfOneMaster = AnyReplacement.TestCase, AnyReplacementOfOneMaster.TestCase
 AnyRollout.TestCase.settings = AnyRolloutOfOneMaster.TestCase.settings = examples(60, stateful_step_count=40)
 TestAnyRollout, TestAnyRolloutOfOneMaster = AnyRollout.TestCase, AnyRolloutOfOneMaster.TestCase

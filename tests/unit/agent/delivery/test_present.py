@@ -66,6 +66,30 @@ def test_during_a_rollout_a_new_machine_starts_with_the_revision_before_it(tmp_p
     assert at_start(tmp_path, TWO.master, store) == ONE.master
 
 
+NODE = a_revision(2, replace(with_settings(), kubelet_kubeconfig="/kubeconfig"))
+
+
+def test_a_new_machine_that_cannot_run_what_all_ran_before_starts_with_its_launch_data(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """It takes the place of a machine that cannot run the wanted revision, or was made before that is in force."""
+    store = MemoryStore(request.node.name)
+    keep(store, ONE, NODE)
+    put_in_force(store, CLUSTER, ONE, running=False)
+    assert at_start(tmp_path / "made before", NODE.master, store) == NODE.master
+    put_in_force(store, CLUSTER, NODE, running=True)
+    assert at_start(tmp_path / "new", NODE.master, store) == NODE.master
+    assert at_start(tmp_path / "old", LAUNCHED, store) == ONE.master
+
+
+def test_a_machine_never_starts_with_a_revision_that_needs_another_one(tmp_path: Path, store: ShakyStore) -> None:
+    """As an earlier protokube may have taken it."""
+    take(tmp_path, NODE)
+
+    assert at_start(tmp_path, LAUNCHED, store) == ONE.master
+    assert numbers(tmp_path)[0] == 1
+
+
 def test_a_master_starts_with_what_it_ran_before_and_asks_no_store(tmp_path: Path, store: ShakyStore) -> None:
     take(tmp_path, TWO)
     store.down = True

@@ -202,6 +202,8 @@ def test_the_same_as_data_has_whole_values() -> None:
         "stages": [],
         "oneWay": [],
         "masters": ["master-a"],
+        "adds": [],
+        "replacesHosts": False,
         "apiAway": True,
     }
 
@@ -221,3 +223,41 @@ def test_an_upgrade_shows_its_stages_and_what_cannot_be_undone() -> None:
         "  stage 3: kubelet",
         "no way back: etcd main 3.5 -> 3.6: once all members run it, 3.5 cannot read the data any more",
     ]
+
+
+def test_what_is_added_comes_first_and_a_stage_that_replaces_hosts_says_so() -> None:
+    api, node = ("kube-apiserver",), ("etcd main", "kube-apiserver", "kubelet")
+    adds = ("Kubernetes 1.36.4", "kubelets")
+    plan = a_plan(restarts=node, stages=(api, node), replacing=(False, True), adds=adds, first_api=True)
+
+    assert lines(plan) == [
+        "laptop: revision 3 would change to 5",
+        "",
+        "  adds Kubernetes 1.36.4",
+        "  adds kubelets",
+        "",
+        "restarts on master-a, master-b, master-c, one master after the other:",
+        "  stage 1: kube-apiserver",
+        "  stage 2: etcd main, kube-apiserver, kubelet",
+        "stage 2 replaces each host by a new one, which takes over its disks",
+    ]
+    tree = change_tree(plan, "laptop", 3, 4)
+    assert (tree["adds"], tree["replacesHosts"]) == (list(adds), True)
+
+
+def test_a_control_plane_that_is_added_starts_and_restarts_nothing() -> None:
+    plan = a_plan(restarts=("kube-apiserver",), stages=(("kube-apiserver",),), replacing=(False,), first_api=True)
+
+    assert lines(plan)[-2:] == [
+        "starts on master-a, master-b, master-c, one master after the other:",
+        "  kube-apiserver",
+    ]
+
+
+def test_the_only_host_that_is_replaced_takes_etcd_and_the_api_away() -> None:
+    plan = a_plan(restarts=("etcd main", "kubelet"), masters=("a",), replacing=(True,), adds=("kubelets",))
+
+    assert "this replaces each host by a new one, which takes over its disks" in lines(plan, 200)
+    assert lines(plan, 200)[-1].startswith(
+        "the API and etcd do not answer while the only master is replaced, for half a"
+    )

@@ -173,7 +173,21 @@ def test_a_version_that_is_asked_for_now_is_not_hidden_by_the_old_one(tmp_path: 
     assert keep_earlier_release(before, named, "") == ""
     assert keep_earlier_release(before, None, "none") == "none"
     assert keep_earlier_release(made("none"), None, "build") == "build"
-    assert keep_earlier_release(made("none"), named, "") == "none"
+    assert keep_earlier_release(made("none"), named, "") == "", "newly named"
+    known = replace(made("none"), named="1.35.0")
+    assert keep_earlier_release(known, named, "") == "none", "named before, and not wanted"
+
+
+def test_kubernetes_and_kubelets_may_be_added_to_a_cluster_with_revisions_and_not_removed() -> None:
+    shapes = (made(), made("1.34.1"), made("1.34.1", kubelet=True))
+    alone, control, nodes = (replace(each, recorded=True) for each in shapes)
+    for before, now in ((alone, control), (alone, nodes), (control, nodes)):
+        need_the_same("dev", before, now)
+        with pytest.raises(Refused, match="cannot be removed from dev: ") as refused:
+            need_the_same("dev", now, before)
+        assert "`protokube up --cluster dev` keeps what it has" in refused.value.hint
+    with pytest.raises(Refused, match="exists already"):
+        need_the_same("dev", alone, replace(made("1.34.1", masters=1), recorded=True))
 
 
 @pytest.mark.parametrize(

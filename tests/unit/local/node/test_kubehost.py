@@ -152,3 +152,12 @@ def test_another_container_runtime_than_containerd_is_refused_in_words(tmp_path:
 def test_programs_that_are_not_here_have_no_image_of_the_network(config: Config, tmp_path: Path) -> None:
     programs = kubehost.Programs(kubernetes=tmp_path, etcd=tmp_path / "etcd", coredns=None)
     assert list(kubehost.network_images(cloud.images(config), programs, tmp_path / "busybox", tmp_path)) == []
+
+
+def test_a_template_without_a_kubelet_again_runs_what_it_ran_before(host_template: dict[str, Any]) -> None:
+    plain, again = template("{}", [], PATHS), kubehost.without_kubelet(host_template)
+
+    for name in ("units", "startable", "files"):
+        assert again[name] == plain[name]
+    Template.read(again)
+    assert kubehost.without_kubelet(again) == again
