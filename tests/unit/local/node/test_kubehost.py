@@ -85,13 +85,6 @@ def test_a_host_of_an_older_version_shares_nothing_with_the_cache_which_may_lose
     assert RuntimeConfig.read(tmp_path / "order").prepared == ""
 
 
-def test_a_cluster_whose_images_could_not_be_prepared_lets_its_hosts_import_them(tmp_path: Path) -> None:
-    paths = Paths(tmp_path / "laptop")
-
-    assert kubehost.shared_images(None, paths) is None
-    assert kubehost.shared_images(tmp_path / "gone", paths) is None
-
-
 def test_the_kubelets_files_are_not_in_the_template_because_the_agent_writes_them(
     host_template: dict[str, Any],
 ) -> None:
