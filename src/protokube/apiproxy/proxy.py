@@ -90,6 +90,8 @@ class Proxy:
                 each.cancel()
             for relay in [each for relays in self._through.values() for each in relays]:
                 relay.reset()
+            for checker in self._checkers.values():
+                checker.close()
 
     async def _resolve(self) -> None:
         while True:
