@@ -46,6 +46,7 @@ class ProxyConfig:
     ca: Path | None = None
     known: Sequence[str] = ()
     """Addresses that an earlier run saved; used until the name resolves."""
+    hold: float = HOLD
 
 
 class Proxy:
@@ -159,7 +160,7 @@ class Proxy:
 
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         loop = asyncio.get_running_loop()
-        end = loop.time() + HOLD
+        end = loop.time() + self._config.hold
         while True:
             usable = self._usable  # before we try: what appears meanwhile must not be missed
             if await self._connect(reader, writer):

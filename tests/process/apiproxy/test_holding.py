@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from builders.certificates import write_certificates
-from protokube.apiproxy import proxy
-from protokube.apiproxy.proxy import Proxy, ProxyConfig
+from protokube.apiproxy.proxy import HOLD, Proxy, ProxyConfig
 
 NAME = "localhost"
 CERTIFICATE = {"authority": "ca", "commonName": NAME, "organizations": [], "names": [NAME], "usages": ["server auth"]}
@@ -22,10 +21,10 @@ REQUEST = b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 @asynccontextmanager
-async def a_proxy(name: str, port: int) -> AsyncIterator[int]:
+async def a_proxy(name: str, port: int, hold: float = HOLD) -> AsyncIterator[int]:
     """Its own port."""
     listener = socket.create_server(("127.0.0.1", 0))
-    config = ProxyConfig(name=name, port=port, identity="a machine")
+    config = ProxyConfig(name=name, port=port, identity="a machine", hold=hold)
     running = asyncio.create_task(Proxy(config, lambda _: None).run(listener))
     try:
         yield listener.getsockname()[1]
@@ -83,11 +82,9 @@ def test_it_is_served_by_the_api_server_that_starts_meanwhile(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("name", [NAME, "nowhere.invalid"])
-def test_it_is_refused_if_none_comes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proxy, "HOLD", 0.3)
-
+def test_it_is_refused_if_none_comes(name: str) -> None:
     async def scene() -> float:
-        async with a_proxy(name, free_port()) as entrance:
+        async with a_proxy(name, free_port(), hold=0.3) as entrance:
             began = time.monotonic()
             reader, writer = await asyncio.open_connection("127.0.0.1", entrance)
             with pytest.raises(ConnectionResetError):
