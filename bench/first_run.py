@@ -92,7 +92,9 @@ def ours(options: Sequence[str]) -> Times:
     with cluster(options) as (paths, environment, at):
         used = sum(tree(pid) for pid in leftovers.inits(paths).values())
         command = [*COMMAND, "drill", "kill-master", "--cluster", NAME, "--timeout", "300s", "-o", "json"]
-        told = json.loads(subprocess.run(command, check=True, env=environment, capture_output=True).stdout)["steps"]
+        ran = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert ran.returncode == 0, ran.stderr + ran.stdout
+        told = json.loads(ran.stdout)["steps"]
     healed = next(float(each["seconds"]) for each in told if " is healthy on " in each["text"])
     ready = at.get("nodes ready", at["healthy members"])
     return {"quorum": at["quorum"], "ready": ready, "healed": healed, "cpu": used}
