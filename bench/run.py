@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dns_controller
+import first_run
 import groups
 import local
 import rollout
@@ -11,7 +12,8 @@ import upgrade
 
 
 def main() -> int:
-    results = [start.main(), groups.main(), dns_controller.main(), local.main(), rollout.main(), upgrade.main()]
+    measures = (start, groups, dns_controller, local, first_run, rollout, upgrade)
+    results = [each.main() for each in measures]
     return 0 if all(results) else 1
 
 

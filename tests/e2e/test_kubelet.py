@@ -21,6 +21,7 @@ from e2e.served import served
 from protokube.launch.derive import KUBELET_RELOADS
 from protokube.local.base.paths import RUNTIME_CONFIG
 from protokube.local.host import cgroups
+from protokube.local.node import prepared
 from protokube.local.node.kubelet import TUNABLES
 from protokube.spec.version import parse
 from protokube.store.open import open_store
@@ -76,29 +77,23 @@ def test_etcd_and_the_control_plane_are_static_pods_of_the_node(cluster: Kubelet
     assert told["status"]["nodeInfo"]["containerRuntimeVersion"].startswith("containerd://")
 
 
-def test_a_host_begins_with_a_copy_of_the_images_that_were_imported_once(cluster: KubeletCluster, host: str) -> None:
+def test_a_host_shares_the_images_of_its_cluster_and_copies_none(cluster: KubeletCluster, host: str) -> None:
     runtime = json.loads(cluster.template("master-a")["files"][str(RUNTIME_CONFIG)])
-    kept = blobs(Path(runtime["imported"]))
-    own = blobs(cluster.paths.host(host) / "var/lib/containerd")
+    shared, own = Path(runtime["prepared"]), cluster.paths.host(host) / "var/lib/containerd"
 
-    copied = kept.keys() & own.keys()
-    assert len(copied) > 10
-    assert {each for each in copied if own[each] != kept[each]} == set(), "an import would have written them later"
-    collected = [json.loads(blob(Path(runtime["imported"]), each)) for each in kept.keys() - own.keys()]
-    assert all("manifests" in each for each in collected), "an archive's index, which no image needs once it is read"
-    assert own.items() - kept.items(), "our own image is imported: it is another one with each change of the code"
-
-
-BLOBS = "io.containerd.content.v1.content/blobs/sha256"
+    assert shared.is_relative_to(cluster.paths.prepared)
+    assert prepared.images(shared) == runtime["images"].keys(), "our own image, too"
+    blobs = {each.name for each in (own / BLOBS).iterdir()}
+    assert len(blobs) > 10
+    assert blobs <= {each.name for each in (shared / BLOBS).iterdir()}, "nothing was imported"
+    held = sum(file.lstat().st_blocks * 512 for file in own.rglob("*") if not file.is_symlink())
+    assert held < SMALL
+    assert prepared.is_whole(shared)
 
 
-def blobs(root: Path) -> dict[str, int]:
-    """When each content of containerd was written."""
-    return {each.name: each.stat().st_mtime_ns for each in (root / BLOBS).iterdir()}
-
-
-def blob(root: Path, name: str) -> bytes:
-    return (root / BLOBS / name).read_bytes()
+BLOBS = prepared.SHARED[0]
+SMALL = 32 << 20
+"""Bytes of databases and of what containers wrote; the images have half a gigabyte."""
 
 
 def test_nothing_listens_without_tls_but_on_loopback(cluster: KubeletCluster, host: str) -> None:

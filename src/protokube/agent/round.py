@@ -72,6 +72,8 @@ class Round:
     named: set[str] = field(default_factory=set)
     """DNS names that the authoritative server answers with our address."""
     generations: dict[str, Generation | None] = field(default_factory=dict)
+    without_quorum: dict[str, TryLater] = field(default_factory=dict)
+    """By etcd cluster: that this round found no quorum."""
     unread: dict[str, ProtokubeError] = field(default_factory=dict)
     """By etcd cluster: the error with which reading its record from the store failed in this round."""
     disk_errors: dict[str, str] = field(default_factory=dict)

@@ -112,6 +112,10 @@ class Backends:
         """Addresses to connect to, the best first; bad ones too, since a client may succeed where a check fails."""
         return sorted(self.known, key=lambda address: self._rank(self.known[address]))
 
+    def offered(self) -> frozenset[str]:
+        """Addresses to which it makes sense to connect: those that no check has found bad or in doubt."""
+        return frozenset(each.address for each in self.known.values() if each.health in (Health.GOOD, Health.NEW))
+
     def cut(self) -> Collection[str]:
         """Addresses whose connections are to be cut now: they are bad, and another one is good."""
         if not any(each.health is Health.GOOD for each in self.known.values()):

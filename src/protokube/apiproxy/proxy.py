@@ -27,6 +27,11 @@ log = logging.getLogger("protokube.apiproxy")
 CONNECT, RESOLVE_EVERY, GRACE, LOOK = 1.0, 5.0, 2.0, 1.0
 """Seconds: connect timeout; between two lookups of the name; for open connections to end at shutdown; at most between
 two searches for due checks."""
+RESOLVE_SOON = 1.0
+"""Seconds between two lookups while no address is known."""
+HOLD = 5.0
+"""Seconds for which a new connection waits while no API server accepts it. Refused at once, a kubelet tries again after
+up to 7 s; longer than this, its TLS handshake would time out."""
 MOST = 1000
 """Open connections at most: a machine needs a handful, and a client that leaks them must not exhaust the machine."""
 
@@ -41,6 +46,7 @@ class ProxyConfig:
     ca: Path | None = None
     known: Sequence[str] = ()
     """Addresses that an earlier run saved; used until the name resolves."""
+    hold: float = HOLD
 
 
 class Proxy:
@@ -60,6 +66,8 @@ class Proxy:
         self._checkers: dict[str, Checker] = {}
         self._checking: dict[str, asyncio.Task[None]] = {}
         self._wake = asyncio.Event()
+        self._usable = asyncio.Event()
+        """Set when an API server appears or turns good: connections that wait are tried again."""
 
     async def run(self, listener: socket.socket) -> None:
         """Serve until SIGTERM or SIGINT."""
@@ -83,6 +91,8 @@ class Proxy:
                 each.cancel()
             for relay in [each for relays in self._through.values() for each in relays]:
                 relay.reset()
+            for checker in self._checkers.values():
+                checker.close()
 
     async def _resolve(self) -> None:
         while True:
@@ -93,7 +103,7 @@ class Proxy:
                 addresses, self._unresolved = (), why.message
             busy = {address for address, relays in self._through.items() if relays}
             self._become(self._state.resolved(addresses, asyncio.get_running_loop().time(), busy))
-            await asyncio.sleep(RESOLVE_EVERY)
+            await asyncio.sleep(RESOLVE_EVERY if self._state.known else RESOLVE_SOON)
 
     async def _check(self) -> None:
         loop = asyncio.get_running_loop()
@@ -120,7 +130,10 @@ class Proxy:
 
     def _become(self, state: Backends) -> None:
         """Replace the state and apply it: cut connections, close checkers, report changes."""
-        self._state = state
+        before, self._state = self._state, state
+        if state.offered() - before.offered():
+            self._usable.set()
+            self._usable = asyncio.Event()
         for address in state.cut():
             if relays := self._through.pop(address, None):
                 log.info("%d connections to %s are cut; clients reconnect to another API server", len(relays), address)
@@ -146,6 +159,24 @@ class Proxy:
         task.add_done_callback(self._clients.discard)
 
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        loop = asyncio.get_running_loop()
+        end = loop.time() + self._config.hold
+        while True:
+            usable = self._usable  # before we try: what appears meanwhile must not be missed
+            if await self._connect(reader, writer):
+                return
+            try:
+                await asyncio.wait_for(usable.wait(), end - loop.time())
+            except TimeoutError:
+                break
+        log.info(
+            "a connection is refused: %s",
+            "no API server accepts it" if self._state.known else "no address of an API server is known",
+        )
+        reset(writer)
+
+    async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """Serve the client until it ends; False if no API server accepts the connection."""
         for address in self._state.order():
             self._state = self._state.trying(address)
             try:
@@ -162,9 +193,5 @@ class Proxy:
                 await relay.run(reader, far_reader)
             finally:
                 self._through[address].discard(relay)
-            return
-        log.info(
-            "a connection is refused: %s",
-            "no API server accepts it" if self._state.known else "no address of an API server is known",
-        )
-        reset(writer)
+            return True
+        return False

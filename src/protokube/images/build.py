@@ -20,6 +20,7 @@ from typing import Any
 
 from protokube.binaries.executables import which
 from protokube.errors import Refused
+from protokube.images import elf
 from protokube.images.bytecode import compiled
 from protokube.images.names import normalise
 
@@ -76,16 +77,19 @@ def libraries(*programs: Path, roots: Sequence[Path] = ()) -> dict[str, Path]:
 
     `roots` are unpacked packages with libraries that this machine may lack.
     """
+    loading = [program for program in programs if not elf.is_static(program)]
+    if not loading:
+        return {}
     ldd = which("ldd")
     if ldd is None:
         raise Refused("making an image needs the program `ldd`", hint="apt-get install libc-bin")
     folders = {folder: root for root in roots for inside in FOLDERS for folder in root.glob(inside)}
     places = os.pathsep.join(str(folder) for folder in folders)
     ran = subprocess.run(  # noqa: S603
-        [ldd, *map(str, programs)], capture_output=True, text=True, env={**os.environ, "LD_LIBRARY_PATH": places}
+        [ldd, *map(str, loading)], capture_output=True, text=True, env={**os.environ, "LD_LIBRARY_PATH": places}
     )
     if "not found" in ran.stdout:
-        raise Refused(f"{programs[0]} lacks a library on this machine", saw=ran.stdout.strip())
+        raise Refused(f"{loading[0]} lacks a library on this machine", saw=ran.stdout.strip())
     found = [Path(path) for path in LIBRARY.findall(ran.stdout)]
     inside = {path: path.relative_to(folders[path.parent]) if path.parent in folders else path for path in found}
     return {f"/{str(place).lstrip('/')}": path for path, place in inside.items()}

@@ -6,6 +6,7 @@ read-only.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import sysconfig
@@ -63,9 +64,13 @@ def interpreter() -> Path:
 
 
 def standard_library() -> list[Path]:
-    root = Path(sysconfig.get_path("stdlib"))
-    files = (file for file in sorted(root.rglob("*")) if file.is_file())
-    return [file for file in files if not UNUSED.fullmatch(str(file.relative_to(root)))]
+    root = sysconfig.get_path("stdlib")
+    found: list[Path] = []
+    for at, folders, names in os.walk(root):
+        inside = "" if at == root else f"{at.removeprefix(root).lstrip('/')}/"
+        folders[:] = [each for each in folders if not UNUSED.fullmatch(f"{inside}{each}/")]
+        found += [Path(at, name) for name in names if not UNUSED.fullmatch(f"{inside}{name}")]
+    return sorted(file for file in found if file.is_file())
 
 
 def own_modules(extras: Sequence[str], *, whole: bool = False) -> dict[str, Path]:

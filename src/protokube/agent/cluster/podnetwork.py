@@ -11,6 +11,7 @@ from typing import Any
 
 from protokube.agent.cache import StepCache, is_recent
 from protokube.agent.cluster.routes_plan import Node, node, plan
+from protokube.agent.cluster.steps import is_serving
 from protokube.agent.round import Round
 from protokube.host.files import write_atomic
 from protokube.manifests import cni
@@ -18,6 +19,8 @@ from protokube.manifests import cni
 STEP = "podnetwork"
 EVERY = 10.0
 """Seconds between two lists of all nodes."""
+SOON, PATIENCE = 1.0, 60.0
+"""Seconds: between two looks for the range of our node, which is not Ready without it; how long we look that often."""
 NODES = "/api/v1/nodes"
 
 
@@ -34,11 +37,17 @@ def sync(round_: Round) -> None:
     cache, now = edges.cache.of(PodNetworkCache), edges.clock.monotonic()
     if is_recent(cache.settled, now, EVERY):
         return
+    if cache.settled is None and not is_serving(round_):
+        # While it starts, it accepts connections and does not answer: each request would delay etcd's steps by seconds.
+        round_.waiting(STEP, "", "the API server of this machine is not ready yet")
+        return
     nodes = read_nodes(edges.kube.get(NODES, resourceVersion="0"))  # from the API server's watch cache: cheap
     own = next((each for each in nodes if each.name == edges.me.name), None)
     if own is None or not own.ranges:
         state = "has no range of pod addresses" if own else "is not registered"
         round_.waiting(STEP, "", f"the node {edges.me.name} {state} yet")
+        if round_.waited(f"{STEP} ") < PATIENCE:
+            round_.within(SOON)
         return
     _write(round_, own.ranges)
     _route(round_, nodes)

@@ -1,7 +1,8 @@
 """Read the member list from a quorum, without waiting for a quorum that is missing.
 
 A member without a leader blocks a linearizable request until it times out, but answers a status request at once. So the
-status is read first, and a cluster that is still forming does not block a round.
+status is read first, and a cluster that is still forming does not block a round. A member that only starts accepts
+connections and answers none: that costs one timeout for each member in a round, not one for each caller.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from protokube.members.start_values import Listed
 
 def members(round_: Round, etcd: EtcdCluster) -> Sequence[Listed]:
     """Sorted by id. TryLater without a quorum."""
+    if etcd.key in round_.without_quorum:
+        raise round_.without_quorum[etcd.key]
     client = round_.edges.etcd[etcd.key]
     for each in etcd.members:
         try:
@@ -23,4 +26,5 @@ def members(round_: Round, etcd: EtcdCluster) -> Sequence[Listed]:
                 return client.members()
         except (TryLater, Refused):
             continue
-    raise TryLater(f"no member of {etcd.key} knows a leader")
+    round_.without_quorum[etcd.key] = TryLater(f"no member of {etcd.key} knows a leader")
+    raise round_.without_quorum[etcd.key]

@@ -91,6 +91,11 @@ class Paths:
         return self.root / "images"
 
     @property
+    def prepared(self) -> Path:
+        """Images, unpacked: roots of containerd that hosts share; mounted read-only inside."""
+        return self.root / "prepared"
+
+    @property
     def programs(self) -> Path:
         """Programs by image, in every version that this cluster ran; mounted read-only inside the hosts."""
         return self.root / "programs"
@@ -123,7 +128,7 @@ class Paths:
             if any(found.name not in BEFORE_US for found in self.root.iterdir()):
                 raise Refused(f"{self.root} is in use for something else", want="an empty folder, or one of ours")
             (self.root / MARK).write_text("The state of a local cloud; `protokube down` removes all of it.\n")
-        for folder in (self.root, self.disks, self.store, self.hosts, self.images, self.programs):
+        for folder in (self.root, self.disks, self.store, self.hosts, self.images, self.prepared, self.programs):
             private.make_folder(folder)
 
     def is_ours(self) -> bool:

@@ -1,8 +1,8 @@
 """The container runtime of a host with a real kubelet: containerd's configuration, and the program of its unit.
 
-The program joins the host's cgroups, copies the images that the cache has imported, imports others in the background,
-and execs containerd. Everything that containerd and its shims start is in the host's PID namespace, and ends with the
-host.
+The program joins the host's cgroups, makes a root with the images that the cluster has prepared, imports others in the
+background, and execs containerd. Everything that containerd and its shims start is in the host's PID namespace, and
+ends with the host.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from protokube.images.ctr import NAMESPACE, SOCKET, Ctr, import_archive
 from protokube.local.base.paths import LOADED, RUNTIME_CONFIG
 from protokube.local.host import cgroups
 from protokube.local.loading import image_store
-from protokube.local.node import imported
+from protokube.local.node import prepared
 
 __all__ = [
     "CTR",
@@ -64,8 +65,8 @@ class RuntimeConfig:
     """The folder of the CNI plugins."""
     loaded: str = ""
     """The folder of the images that a user loaded; see `loading.image_store`."""
-    imported: str = ""
-    """The root directory of containerd that new hosts copy, if there is one; see `imported`."""
+    prepared: str = ""
+    """The root directory of containerd whose images new hosts share, if there is one; see `prepared`."""
 
     def encode(self) -> str:
         return json.dumps(asdict(self), sort_keys=True)
@@ -73,6 +74,7 @@ class RuntimeConfig:
     @staticmethod
     def read(path: Path = RUNTIME_CONFIG) -> RuntimeConfig:
         document: dict[str, Any] = json.loads(path.read_text())
+        document.pop("imported", None)  # by an older version: a root in the cache, which may be removed
         return RuntimeConfig(**document)
 
 
@@ -80,7 +82,7 @@ def config(sandbox_image: str, plugins: str) -> str:
     """containerd's configuration file. JSON strings and lists are valid TOML."""
     cri = 'plugins."io.containerd.grpc.v1.cri"'
     return f"""version = 2
-root = {json.dumps(str(imported.ROOT))}
+root = {json.dumps(str(prepared.ROOT))}
 state = "/run/containerd"
 disabled_plugins = {json.dumps(DISABLED)}
 
@@ -114,21 +116,24 @@ def main() -> None:
         CONFIG.parent.mkdir(parents=True, exist_ok=True)
         CONFIG.write_text(config(runtime_config.sandbox_image, runtime_config.plugins))
         Path(NETWORKS).mkdir(parents=True, exist_ok=True)
-        if runtime_config.imported:
-            imported.copy(Path(runtime_config.imported))
+        shared = Path(runtime_config.prepared) if runtime_config.prepared else None
+        there = prepared.images(shared) if shared and prepared.give(shared) else frozenset[str]()
         if not os.fork():
-            _import_images(runtime_config)
+            _import_images(runtime_config, there)
         os.execvp("containerd", ["containerd", "--config", str(CONFIG)])  # noqa: S606, S607
     except (OSError, ProtokubeError) as why:
         sys.exit(f"containerd: {getattr(why, 'message', why)}")
 
 
-def _import_images(runtime_config: RuntimeConfig) -> None:
+def _import_images(runtime_config: RuntimeConfig, there: Collection[str]) -> None:
     """Runs in a grandchild, which the host's init adopts: containerd would not reap a child that it did not start."""
     if os.fork():
         os._exit(0)
     try:
-        import_missing(runtime_config.images)
+        if runtime_config.images.keys() <= set(there):
+            await_socket(SECONDS_TO_START)
+        else:
+            import_missing(runtime_config.images)
         READY.touch()
         if runtime_config.loaded:
             import_loaded(Path(runtime_config.loaded))
@@ -138,6 +143,20 @@ def _import_images(runtime_config: RuntimeConfig) -> None:
         _log_error("images", why)
         code = 1
     os._exit(code)
+
+
+def await_socket(seconds: float) -> None:
+    """Wait until containerd accepts connections. Raises OSError."""
+    end = time.monotonic() + seconds
+    while True:
+        with socket.socket(socket.AF_UNIX) as connection:
+            try:
+                connection.connect(SOCKET)
+                return
+            except OSError:
+                if time.monotonic() > end:
+                    raise
+        time.sleep(0.02)
 
 
 def import_missing(images: Mapping[str, str]) -> list[str]:

@@ -1,7 +1,7 @@
-"""A root directory of containerd with imported images: built once in the cache, copied by each new host.
+"""Root directories of containerd with imported images, each built once in the cache; hosts share them by `prepared`.
 
-An import hashes and unpacks every layer, ten seconds of processor time on each host; a copy takes one. A host owns its
-copy, so nothing that it writes there reaches the cache or another host. A host without one imports the images itself.
+An import hashes and unpacks every layer: ten seconds of processor time. A root may begin with another one that has most
+of its images: it shares their files by hard links, which nobody writes, and has its own databases.
 """
 
 from __future__ import annotations
@@ -12,43 +12,51 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from protokube.images.ctr import Ctr
+from protokube.local.node import prepared
 
 FOLDER = "imported"
-KEPT = 3
-"""Roots in the cache, each for one set of images; about a gigabyte each."""
-ROOT = Path("/var/lib/containerd")
+KEPT = 6
+"""Roots in the cache, two for each set of images: without the image of protokube itself, and with it."""
 UNUSED = ("io.containerd.grpc.v1.cri", "io.containerd.internal.v1.opt")
 """Plugins that would look at, or create, folders of this machine."""
 SECONDS_TO_START, SECONDS_TO_IMPORT, SECONDS_TO_STOP = 60.0, 600.0, 30.0
 
 
-def obtain(images: Mapping[str, Path], programs: Path, folder: Path, disabled: Sequence[str]) -> Path:
+def obtain(
+    images: Mapping[str, Path], programs: Path, folder: Path, disabled: Sequence[str], base: Path | None = None
+) -> Path:
     """The root with these archives imported, by image name; built unless `folder` has it.
 
-    `programs` is the folder of containerd; `disabled` are plugins that hosts do not use either. Raises OSError or
-    SubprocessError.
+    `programs` is the folder of containerd; `disabled` are plugins that hosts do not use either; `base` is a root to
+    begin with. Raises OSError or SubprocessError.
     """
     kept = folder / FOLDER
     target = kept / key(images, programs)
     kept.mkdir(parents=True, exist_ok=True)
     with (kept / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not target.is_dir():
+        if not prepared.is_whole(target):
+            if target.exists():
+                target.rename(kept / f".draft-{target.name}")
             for left in kept.glob(".draft-*"):  # by a build that was killed: we hold the lock
                 shutil.rmtree(left, ignore_errors=True)
             with tempfile.TemporaryDirectory(prefix=".draft-", dir=kept) as draft:
-                build(Path(draft) / "root", images, programs, [*disabled, *UNUSED])
+                root = Path(draft) / "root"
+                if base:
+                    prepared.clone(base, root)
+                    prepared.detach(root)
+                build(root, images, programs, [*disabled, *UNUSED])
+                prepared.describe(root, images)
                 os.sync()  # a power failure must not leave a root that looks complete, and spoils every later host
-                (Path(draft) / "root").rename(target)
+                root.rename(target)
         os.utime(target)
         for old in superfluous(kept):
-            # Renamed first: a host that copies it right now must be able to tell.
+            # Renamed first: whoever links it right now must be able to tell.
             shutil.rmtree(old.rename(kept / f".draft-{old.name}"), ignore_errors=True)
     return target
 
@@ -64,7 +72,7 @@ def key(images: Mapping[str, Path], programs: Path) -> str:
 
 
 def superfluous(kept: Path) -> list[Path]:
-    """All roots but those used last. A host that still wants one of them imports its images."""
+    """All roots but those used last. Clusters that use another one have links of their own to its files."""
     roots = [each for each in kept.iterdir() if each.is_dir() and not each.name.startswith(".")]
     return sorted(roots, key=lambda each: (each.stat().st_mtime_ns, each.name), reverse=True)[KEPT:]
 
@@ -84,8 +92,8 @@ def build(root: Path, images: Mapping[str, Path], programs: Path, disabled: Sequ
         ):
             try:
                 ctr = Ctr(command=(str(programs / "ctr"),), address=address)
-                ctr.await_start(SECONDS_TO_START, lambda: containerd.poll() is None)
-                for name in sorted(images):
+                there = ctr.await_start(SECONDS_TO_START, lambda: containerd.poll() is None)
+                for name in sorted(set(images) - there):
                     ctr("images", "import", str(images[name]), seconds=SECONDS_TO_IMPORT)
             finally:
                 containerd.terminate()
@@ -93,30 +101,3 @@ def build(root: Path, images: Mapping[str, Path], programs: Path, disabled: Sequ
                     containerd.wait(SECONDS_TO_STOP)
                 finally:
                     containerd.kill()
-
-
-def copy(source: Path, root: Path = ROOT) -> bool:
-    """Give a new host its own copy; False if it has a root already, or none could be copied."""
-    if root.exists() or (before := _identity(source)) is None:
-        return False
-    draft = root.with_name(f"{root.name}.new")
-    shutil.rmtree(draft, ignore_errors=True)
-    ran = subprocess.run(  # noqa: S603
-        ["cp", "--archive", "--reflink=auto", str(source), str(draft)],  # noqa: S607
-        capture_output=True, text=True,
-    )  # fmt: skip
-    if ran.returncode or _identity(source) != before:
-        reason = ran.stderr.strip() or f"{source} was removed meanwhile"
-        sys.stderr.write(f"images are imported, not copied: {reason}\n")
-        shutil.rmtree(draft, ignore_errors=True)
-        return False
-    draft.rename(root)
-    return True
-
-
-def _identity(folder: Path) -> int | None:
-    """Whether it is still the same folder; None if there is none."""
-    try:
-        return folder.stat().st_ino
-    except FileNotFoundError:
-        return None

@@ -25,7 +25,7 @@ from protokube.launch.machine import KubeletConfig, MasterConfig
 from protokube.local.base import ourselves
 from protokube.local.base.paths import Paths
 from protokube.local.host import cgroups, hosts
-from protokube.local.node import containerd, hosttools, imported, kubelet
+from protokube.local.node import containerd, hosttools, imported, kubelet, prepared
 from protokube.local.node.containerd import RuntimeConfig
 from protokube.manifests.component import ComponentPod
 
@@ -65,8 +65,8 @@ class Runtime:
     """More folders to mount inside: image archives and libraries."""
     images: Mapping[str, Path]
     """Archives by image name."""
-    imported: Path | None = None
-    """A root directory of containerd that has the images of released programs."""
+    prepared: Path | None = None
+    """A root directory of containerd that has the images."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +86,8 @@ class Nodes:
 
     def template(self, plain: Mapping[str, Any], wanted: MasterConfig, paths: Paths) -> dict[str, Any]:
         api = (wanted.api_internal_name, wanted.api_port)
-        return with_kubelet(plain, self.runtime, sandbox_image=self.sandbox_image, paths=paths, api=api)
+        runtime = replace(self.runtime, prepared=shared_images(self.runtime.prepared, paths))
+        return with_kubelet(plain, runtime, sandbox_image=self.sandbox_image, paths=paths, api=api)
 
 
 def obtain(names: cloud.Images, programs: Programs, cache: Path) -> Runtime:
@@ -99,9 +100,9 @@ def obtain(names: cloud.Images, programs: Programs, cache: Path) -> Runtime:
         *network_images(names, programs, busybox, cache),
     ]
     archives = {image.name: build.keep(image, kept) for image in released}
-    # Without our own image, which changes with every change of the code.
-    root = imported_images(archives, ctr(cache).parent, kept)
-    archives |= {image.name: build.keep(image, kept) for image in own_images(names)}
+    own = {image.name: build.keep(image, kept) for image in own_images(names)}
+    root = imported_images(archives, own, ctr(cache).parent, kept)
+    archives |= own
     folders = [places[package] / inside for package, some in PACKAGES.items() for inside in some]
     tools = hosttools.obtain(cache)
     return Runtime(
@@ -109,15 +110,29 @@ def obtain(names: cloud.Images, programs: Programs, cache: Path) -> Runtime:
         plugins=places[PLUGINS[0]] / PLUGINS[1],
         shown=(kept, *tools.shown),
         images=archives,
-        imported=root,
+        prepared=root,
     )
 
 
-def imported_images(archives: Mapping[str, Path], programs: Path, folder: Path) -> Path | None:
-    """None if they cannot be imported here, in a sandbox that forbids mounts or on a full disk: hosts do it then."""
+def imported_images(released: Mapping[str, Path], own: Mapping[str, Path], programs: Path, folder: Path) -> Path | None:
+    """None if they cannot be imported here, in a sandbox that forbids mounts or on a full disk: hosts do it then.
+
+    Our own image, which changes with every change of the code, is imported beside the others, not together with them.
+    """
     try:
-        return imported.obtain(archives, programs, folder, containerd.DISABLED)
+        base = imported.obtain(released, programs, folder, containerd.DISABLED)
+        if not own:
+            return base
+        return imported.obtain({**released, **own}, programs, folder, containerd.DISABLED, base)
     except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def shared_images(root: Path | None, paths: Paths) -> Path | None:
+    """The root of the cache, kept in the folder of the cluster; None if that is not possible: hosts import images."""
+    try:
+        return prepared.link(root, paths.prepared) if root else None
+    except OSError:
         return None
 
 
@@ -194,14 +209,14 @@ def with_kubelet(
         sandbox_image=sandbox_image,
         plugins=str(runtime.plugins),
         loaded=str(paths.images),
-        imported=str(runtime.imported or ""),
+        prepared=str(runtime.prepared or ""),
     )
     return {
         **template,
         "units": {CONTAINERD: hosts.python(containerd.__name__), PROXY: proxy(*api), **template["units"]},
         "startable": {**template["startable"], KUBELET: hosts.python(kubelet.__name__)},
         "path": os.pathsep.join([*(str(each) for each in runtime.folders), template["path"]]),
-        "shown": [*template["shown"], *(str(each) for each in (*runtime.shown, paths.images))],
+        "shown": [*template["shown"], *(str(each) for each in (*runtime.shown, paths.images, paths.prepared))],
         "files": {**template["files"], str(containerd.RUNTIME_CONFIG): config.encode()},
     }
 

@@ -1,4 +1,4 @@
-"""The images of a host's containerd: imported once in the cache, copied by each new host."""
+"""Roots of containerd with imported images: each built once in the cache, and only a complete one is used."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from protokube.local.node import imported
+from protokube.local.node import imported, prepared
+
+DATABASE = "io.containerd.metadata.v1.bolt/meta.db"
 
 
 def programs(folder: Path, containerd: str, ctr: str) -> Path:
@@ -20,63 +22,19 @@ def programs(folder: Path, containerd: str, ctr: str) -> Path:
     return folder
 
 
-def a_root(folder: Path, content: str = "layer") -> Path:
-    (folder / "blobs").mkdir(parents=True)
-    (folder / "blobs" / "one").write_text(content)
-    return folder
-
-
-class TestCopy:
-    def test_a_new_host_gets_a_copy_of_its_own(self, tmp_path: Path) -> None:
-        source = a_root(tmp_path / "cache")
-
-        assert imported.copy(source, tmp_path / "containerd")
-
-        (tmp_path / "containerd" / "blobs" / "one").write_text("changed by the host")
-        assert (source / "blobs" / "one").read_text() == "layer"
-
-    def test_a_host_that_has_images_keeps_them(self, tmp_path: Path) -> None:
-        own = a_root(tmp_path / "containerd", "its own")
-
-        assert not imported.copy(a_root(tmp_path / "cache"), own)
-
-        assert (own / "blobs" / "one").read_text() == "its own"
-
-    def test_a_host_killed_while_it_copied_begins_again(self, tmp_path: Path) -> None:
-        (a_root(tmp_path / "containerd.new", "half") / "left").touch()
-
-        assert imported.copy(a_root(tmp_path / "cache"), tmp_path / "containerd")
-
-        assert [path.name for path in (tmp_path / "containerd").iterdir()] == ["blobs"]
-        assert (tmp_path / "containerd" / "blobs" / "one").read_text() == "layer"
-
-    def test_a_root_that_left_the_cache_is_not_missed(self, tmp_path: Path) -> None:
-        assert not imported.copy(tmp_path / "gone", tmp_path / "containerd")
-        assert not (tmp_path / "containerd").exists()
-
-    def test_a_root_that_is_removed_while_it_is_copied_is_not_taken_for_a_whole_one(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        source, found = a_root(tmp_path / "cache"), tmp_path / "bin"
-        found.mkdir()
-        # As long as the real one takes, another process renames the source, and begins to remove it.
-        (found / "cp").write_text(f'#!/bin/sh\nmv {source} {source}.old\nrm {source}.old/blobs/one\nmkdir "$4"\n')
-        (found / "cp").chmod(0o755)
-        monkeypatch.setenv("PATH", f"{found}:{os.environ['PATH']}")
-
-        assert not imported.copy(source, tmp_path / "containerd")
-
-        assert "was removed meanwhile" in capsys.readouterr().err
-        assert not list(tmp_path.glob("containerd*"))
-
-    def test_a_copy_that_fails_leaves_nothing(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        source = a_root(tmp_path / "cache")
-        place = tmp_path / "no" / "such" / "folder" / "containerd"
-
-        assert not imported.copy(source, place)
-
-        assert capsys.readouterr().err.startswith("images are imported, not copied: cp: ")
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["cache"]
+CONTAINERD = """root=$(sed -n 's/^root = "\\(.*\\)"/\\1/p' "$2")
+folder="$root/io.containerd.metadata.v1.bolt"
+mkdir -p "$folder" && echo started >> "$folder/meta.db"
+touch "${0%/*}/ready"
+trap 'rm -f "${0%/*}/ready"; kill $!; exit' TERM
+sleep 600 & wait"""
+"""Writes to the database in its root, as the real one does at every start."""
+CTR = """log="${0%/*}/imports"
+case "$*" in
+*"images import"*) echo "$7" >> "$log" ;;
+*"images list"*) [ -e "${0%/*}/ready" ] && { cat "$log" 2>/dev/null || true; } ;;
+esac"""
+"""Lists what it has imported."""
 
 
 class TestCache:
@@ -89,8 +47,8 @@ class TestCache:
         assert len(set(keys)) == 3
 
     def test_only_the_roots_that_were_used_last_stay(self, tmp_path: Path) -> None:
-        for number in range(5):
-            a_root(tmp_path / str(number))
+        for number in range(imported.KEPT + 2):
+            (tmp_path / str(number)).mkdir()
             os.utime(tmp_path / str(number), ns=(number, number))
         (tmp_path / ".lock").touch()
 
@@ -113,3 +71,51 @@ class TestCache:
             imported.obtain({"pause": tmp_path / "pause.tar"}, found, tmp_path, ())
 
         assert [path.name for path in (tmp_path / imported.FOLDER).iterdir()] == [".lock"]
+
+    def test_a_root_is_built_once(self, tmp_path: Path) -> None:
+        found = programs(tmp_path / "programs", CONTAINERD, CTR)
+        images = {"pause": tmp_path / "pause.tar"}
+
+        first = imported.obtain(images, found, tmp_path, ())
+        before = first.stat().st_ino
+        again = imported.obtain(images, found, tmp_path, ())
+
+        assert (again, again.stat().st_ino) == (first, before)
+        assert prepared.images(first) == {"pause"}
+
+    def test_a_root_that_lost_a_part_is_built_again(self, tmp_path: Path) -> None:
+        found = programs(tmp_path / "programs", CONTAINERD, CTR)
+        images = {"pause": tmp_path / "pause.tar"}
+        root = imported.obtain(images, found, tmp_path, ())
+        (root / DATABASE).unlink()
+
+        assert imported.obtain(images, found, tmp_path, ()) == root
+
+        assert prepared.is_whole(root)
+        assert (root / DATABASE).exists()
+        assert not list((tmp_path / imported.FOLDER).glob(".draft-*"))
+
+    def test_one_that_begins_with_another_imports_only_what_is_new_and_leaves_the_other_as_it_was(
+        self, tmp_path: Path
+    ) -> None:
+        found = programs(tmp_path / "programs", CONTAINERD, CTR)
+        base = imported.obtain({"pause": Path("pause")}, found, tmp_path, ())
+        before = (base / DATABASE).read_text()
+
+        both = imported.obtain({"pause": Path("pause"), "ours": Path("ours")}, found, tmp_path, (), base)
+
+        assert (found / "imports").read_text().split() == ["pause", "ours"]
+        assert (both / DATABASE).read_text() == before + "started\n"
+        assert (base / DATABASE).read_text() == before
+        assert prepared.is_whole(base)
+        assert prepared.images(both) == {"pause", "ours"}
+
+    def test_a_base_that_lost_a_part_is_not_built_upon(self, tmp_path: Path) -> None:
+        found = programs(tmp_path / "programs", CONTAINERD, CTR)
+        base = imported.obtain({"pause": Path("pause")}, found, tmp_path, ())
+        (base / DATABASE).unlink()
+
+        with pytest.raises(OSError, match="a part of it is gone"):
+            imported.obtain({"pause": Path("pause"), "ours": Path("ours")}, found, tmp_path, (), base)
+
+        assert [path.name for path in (tmp_path / imported.FOLDER).iterdir() if path != base] == [".lock"]

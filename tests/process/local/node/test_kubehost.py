@@ -10,6 +10,7 @@ import pytest
 
 from protokube.config.complete import Config, complete
 from protokube.launch.cloud import images
+from protokube.local.base.paths import Paths
 from protokube.local.node import kubehost
 from protokube.spec.parse import read
 
@@ -67,3 +68,10 @@ def test_coredns_is_an_image_of_its_own_where_its_program_is_here(config: Config
     assert (made.name, made.files["/coredns"]) == (config.cluster["clusterDNS"]["image"], coredns)
     other = replace(images(config), core_dns="")
     assert list(kubehost.network_images(other, programs, tmp_path / "busybox", tmp_path)) == []
+
+
+def test_a_cluster_whose_images_could_not_be_prepared_lets_its_hosts_import_them(tmp_path: Path) -> None:
+    paths = Paths(tmp_path / "laptop")
+
+    assert kubehost.shared_images(None, paths) is None
+    assert kubehost.shared_images(tmp_path / "gone", paths) is None

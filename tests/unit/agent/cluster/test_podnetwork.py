@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from ipaddress import ip_network
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from builders.agent import a_round
+from builders.agent import Alone, a_round
 from builders.config import completed
 from clusters.scenario.edges import FakeClock, HostClock
 from protokube.agent.cluster import podnetwork
@@ -81,7 +82,8 @@ def table() -> Table:
 @pytest.fixture
 def round_(tmp_path: Path, clock: FakeClock, table: Table) -> Round:
     wanted = replace(from_config(completed(cloud="local", name="laptop")), pod_network=True)
-    return a_round(tmp_path, wanted=wanted, clock=HostClock(clock), routes=table)
+    presence = Alone({}, serving=["i-1"])
+    return a_round(tmp_path, wanted=wanted, clock=HostClock(clock), routes=table, presence=presence)
 
 
 def subnets(round_: Round) -> list[list[dict[str, str]]]:
@@ -110,6 +112,45 @@ def test_before_that_it_waits_and_says_for_what(
     assert says in round_.report.sentence()
     assert not round_.edges.inside(cni.FILE).exists()
     assert TO_OTHER not in table.routes
+
+
+def test_it_asks_no_api_server_that_only_starts(round_: Round) -> None:
+    """That one accepts connections and does not answer: the round, and etcd's steps with it, would wait for seconds."""
+    round_.edges.presence = Alone({}, serving=["i-2"])
+    round_.edges.kube = nodes = Nodes(ME, OTHER)  # type: ignore[assignment]
+
+    podnetwork.sync(round_)
+
+    assert nodes.asked == 0
+    assert "podnetwork waits: the API server of this machine is not ready yet" in round_.report.sentence()
+
+
+def test_a_network_that_was_there_is_kept_up_to_date_whether_or_not_the_masters_say_that_they_serve(
+    round_: Round, clock: FakeClock, table: Table
+) -> None:
+    round_.edges.kube = Nodes(ME)  # type: ignore[assignment]
+    podnetwork.sync(round_)
+    round_.edges.presence = Alone(None)
+    clock.advance(podnetwork.EVERY + 1)
+    round_.edges.kube = Nodes(ME, OTHER)  # type: ignore[assignment]
+
+    podnetwork.sync(round_)
+
+    assert TO_OTHER in table.routes
+
+
+def test_a_node_that_is_about_to_have_a_range_is_looked_at_often_and_one_that_never_gets_one_is_not(
+    round_: Round, clock: FakeClock
+) -> None:
+    round_.edges.kube = Nodes(OTHER)  # type: ignore[assignment]
+
+    podnetwork.sync(round_)
+
+    assert round_.next_within == podnetwork.SOON
+    clock.advance(podnetwork.PATIENCE + 1)
+    round_.next_within = math.inf
+    podnetwork.sync(round_)
+    assert round_.next_within == math.inf
 
 
 def test_an_api_server_that_is_silent_changes_nothing(round_: Round, table: Table, clock: FakeClock) -> None:

@@ -66,8 +66,8 @@ def test_containerd_runs_from_the_start_and_the_kubelet_when_the_agent_says_so(h
 
 def test_the_hosts_see_all_programs_and_images(host_template: dict[str, Any]) -> None:
     assert host_template["path"].split(":")[:2] == ["/cache/containerd", "/cache/etcd"]
-    shown = ["/state/laptop/programs", "/cache/images", "/cache/iptables", "/state/laptop/images"]
-    assert host_template["shown"] == shown
+    shown = ["/state/laptop/programs", "/cache/images", "/cache/iptables"]
+    assert host_template["shown"] == [*shown, "/state/laptop/images", "/state/laptop/prepared"]
 
 
 def test_what_the_units_are_told_comes_back_as_it_was(host_template: dict[str, Any], tmp_path: Path) -> None:
@@ -76,6 +76,13 @@ def test_what_the_units_are_told_comes_back_as_it_was(host_template: dict[str, A
     assert config.images == {"pause:3": "/cache/images/pause.tar"}
     assert (config.cgroup, config.plugins) == (f"protokube-{PATHS.switch}", "/cache/cni")
     assert config.loaded == "/state/laptop/images"
+
+
+def test_a_host_of_an_older_version_shares_nothing_with_the_cache_which_may_lose_it(tmp_path: Path) -> None:
+    older = {"cgroup": "c", "images": {}, "sandbox_image": "pause:3", "plugins": "/cni", "imported": "/cache/root"}
+    (tmp_path / "order").write_text(json.dumps(older))
+
+    assert RuntimeConfig.read(tmp_path / "order").prepared == ""
 
 
 def test_the_kubelets_files_are_not_in_the_template_because_the_agent_writes_them(
