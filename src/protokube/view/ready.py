@@ -18,7 +18,9 @@ from protokube.view.values import MemberView
 
 def lacks(view: SeenCluster) -> Iterator[str]:
     """In the order in which things come up."""
-    if view.daemon and not view.daemon.alive:
+    if view.daemon and view.daemon.stopped:
+        yield "the cluster is stopped"
+    elif view.daemon and not view.daemon.alive:
         state = "does not answer" if view.daemon.timed_out else "does not run"
         yield f"the local cloud {state}{f': {view.daemon.why}' if view.daemon.why else ''}"
     yield from _silent(view)

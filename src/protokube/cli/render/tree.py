@@ -50,7 +50,7 @@ def ages_tree(view: ClusterView) -> Tree | None:
 
 
 def daemon_tree(daemon: DaemonView) -> Tree:
-    return {"alive": daemon.alive, "pid": daemon.pid, "why": daemon.why}
+    return {"alive": daemon.alive, "pid": daemon.pid, "why": daemon.why, "stopped": daemon.stopped}
 
 
 def rollout_tree(record: Rollout) -> Tree:

@@ -64,6 +64,11 @@ class Paths:
         return self.root / "daemon.lock"
 
     @property
+    def stopped(self) -> Path:
+        """Exists while the cluster is stopped on purpose; the next daemon removes it."""
+        return self.root / "stopped"
+
+    @property
     def log(self) -> Path:
         return self.root / "daemon.log"
 
