@@ -17,6 +17,7 @@ from protokube.cli.shared.options import Choice, show_warnings
 from protokube.cli.shared.progress import Progress
 from protokube.cli.shared.root import need_root
 from protokube.cli.shared.upgrade import Target, deliver
+from protokube.cli.up.anew import beginning_anew, refuse_change
 from protokube.cli.up.change import (
     find_former,
     keep_first,
@@ -71,6 +72,7 @@ from protokube.errors import InvalidRequest, Refused
 @click.option("--yes", is_flag=True, help="Restart the only master, though nothing answers meanwhile.")
 @click.option("--timeout", type=Duration(), default="5m", show_default=True, help="Longest wait for the cluster.")
 @click.option("-o", "--output", type=Choice(["text", "json"]), default="text", help="Output format.")
+@beginning_anew
 def up(
     spec: Path | None,
     name: str,
@@ -157,6 +159,7 @@ def up(
     need_the_same(config.name, before, now, masters=None if spec else masters, events=events and not spec)
     wanted = with_nodes(wanted, config) if kubernetes and kubelet else wanted
     change = plan_change(paths, open_store(f"file://{paths.store}"), former, config, wanted) if former else None
+    refuse_change(paths, change, dry_run=dry_run)
     show_plan(change, former, wanted, output, dry_run=dry_run)
     if dry_run:
         return

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from protokube.errors import Refused
+from protokube.cli.up.anew import OtherShape, of
 
 if TYPE_CHECKING:
     from protokube.cli.shared.inputs import Texts
@@ -144,8 +144,8 @@ def need_the_same(
     if events and not any(each.startswith("events/") for each in before.members):
         differences.append("--events")
     if differences:
-        raise Refused(
+        raise of(cluster, OtherShape(
             f"{cluster} exists already, with a different configuration", saw=str(before), want="; ".join(differences),
             hint=f"`protokube up --cluster {cluster}` continues with the existing cluster; "
             f"`protokube down --cluster {cluster}` removes it with its data, and then `up` creates it anew",
-        )  # fmt: skip
+        ))  # fmt: skip

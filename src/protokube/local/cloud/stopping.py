@@ -51,7 +51,9 @@ def stop(paths: Paths, *, patience: float = HOST_SECONDS) -> list[str]:
         done.append(f"network {paths.switch}")
     if left := leftovers.running(paths):
         raise TryLater(
-            f"something of {paths.cluster} still runs", saw="; ".join(left), hint=f"protokube stop --cluster {paths.cluster}"
+            f"something of {paths.cluster} still runs",
+            saw="; ".join(left),
+            hint=f"protokube stop --cluster {paths.cluster}",
         )
     return done
 

@@ -64,10 +64,7 @@ def summary(name: str) -> Summary:
 
 def _state(paths: Paths, *, brought_up: bool) -> tuple[str, str]:
     """The state in a word, and what the word leaves open."""
-    if not paths.admin_socket.exists():
-        answer = None
-    else:
-        answer = _hosts(paths)
+    answer = _hosts(paths) if paths.admin_socket.exists() else None
     if answer is None and paths.stopped.exists():
         return STOPPED, ""
     if not brought_up:
