@@ -15,6 +15,7 @@ from protokube.cli.shared.cluster_view import (
     cluster_option,
     cluster_source,
     find_cluster,
+    find_running,
     opened_store,
     seen_option,
     stored_cluster,
@@ -148,7 +149,7 @@ def undo(cluster: str | None, number: int | None, dry_run: bool, yes: bool, time
     from protokube.providers import catalog
     from protokube.providers.clients.local import LocalClient
 
-    paths = find_cluster(cluster)
+    paths = find_cluster(cluster) if dry_run else find_running(cluster)
     store = _store(paths)
     record = _record(store, paths.cluster)
     target = earlier(store, paths.cluster, record, number)

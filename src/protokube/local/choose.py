@@ -33,7 +33,7 @@ def _what_now(name: str, found: list[str]) -> str:
     """What to do if no name is similar."""
     if "/" in name or Path(name).is_file():
         return "--cluster takes the name of a cluster, as `protokube list` shows it, and no file"
-    return f"--cluster {found[0]}" if found else "protokube up"
+    return "protokube list" if found else "protokube up"
 
 
 def one_cluster(name: str | None) -> str:

@@ -25,7 +25,8 @@ def needs(view: SeenCluster) -> Iterator[AgentNote]:
         if view.daemon.stopped:
             yield _seen("cloud", "", "the cluster is stopped", "`protokube start` starts it again")
         else:
-            yield _seen("cloud", "", "the local cloud does not run", f"`protokube start` {GOES_ON}")
+            command = "start" if view.rollout else "up"  # without a revision, nothing is known that could be started
+            yield _seen("cloud", "", "the local cloud does not run", f"`protokube {command}` {GOES_ON}")
     for key in keys(view):
         if view.generations.get(key) is None and key not in view.unread and has_begun(view, key):
             yield _seen("generation", key, f"the generation record of {key} is missing or cannot be read", NO_RECORD)
