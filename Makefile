@@ -23,10 +23,11 @@ setup:
 
 up: setup ## the main job: three masters on this machine, etcd on floating disks, names in DNS, and it heals
 	@scripts/packages
+	@$(BIN)/python scripts/made.py note $(UP)
 	@$(SUDO) $(BIN)/protokube up $(UP)
 
-down: setup ## take all of it away
-	@$(SUDO) $(BIN)/protokube down --all
+down: setup ## take away what `make up` made, and no other cluster
+	@$(BIN)/python scripts/made.py down $(SUDO) $(BIN)/protokube
 
 # Two more at a time than there are processors: half of what the host tests do is waiting.
 WORKERS ?= $(shell echo $$(($$(nproc) + 2)))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @click.command("list")
 @output_option(default="text", choices=("text", "json", "yaml"))
 def list_clusters(output: str) -> None:
-    """List the local clusters: name, state, masters, versions and age.
+    """List the local clusters: state, masters, versions, age.
 
     The state is taken from the local cloud of each cluster and from the files on disk; no member is asked, so it takes
     a second at the most. `protokube status --cluster NAME` looks at one of them closely. A cluster whose state this

@@ -21,9 +21,9 @@ from protokube.errors import ExitCode, Refused
 COMMANDS: dict[str, tuple[str, str]] = {
     "up": ("protokube.cli.up.command:up", "Bring up a self-healing control plane on this machine."),
     "down": ("protokube.cli.down:down", "Remove a local cluster completely."),
-    "list": ("protokube.cli.list:list_clusters", "List the local clusters of this machine."),
-    "stop": ("protokube.cli.stop:stop", "Stop a local cluster; its state is kept."),
-    "start": ("protokube.cli.up.start:start", "Start a stopped cluster, also after a reboot."),
+    "list": ("protokube.cli.list:list_clusters", "List the local clusters: state, masters, versions, age."),
+    "stop": ("protokube.cli.stop:stop", "Stop a local cluster; `protokube start` starts it again."),
+    "start": ("protokube.cli.up.start:start", "Start a stopped cluster, also after a reboot of the machine."),
     "status": ("protokube.cli.status:status", "Show the state of a cluster and what it waits for."),
     "rollout": ("protokube.cli.rollout:rollout", "Show revisions and their rollout; return to an earlier one."),
     "explain": ("protokube.cli.explain:explain", "Explain the state of a volume, etcd member or DNS record."),

@@ -149,7 +149,7 @@ def undo(cluster: str | None, number: int | None, dry_run: bool, yes: bool, time
     from protokube.providers import catalog
     from protokube.providers.clients.local import LocalClient
 
-    paths = find_cluster(cluster) if dry_run else find_running(cluster)
+    paths = find_cluster(cluster)
     store = _store(paths)
     record = _record(store, paths.cluster)
     target = earlier(store, paths.cluster, record, number)
@@ -172,6 +172,7 @@ def undo(cluster: str | None, number: int | None, dry_run: bool, yes: bool, time
     if dry_run:
         return
     confirm(change, paths.cluster, yes=yes)
+    find_running(paths.cluster)
     admin = LocalClient(paths.admin_socket, patience=catalog.OPERATOR_PATIENCE)
     planned = Planned(record=record, revision=present, base=base)
     texts = [(target.source or f"revision {target.number}", spec)]

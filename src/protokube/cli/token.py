@@ -85,7 +85,7 @@ def _chosen(kubeconfig: Path | None, cluster: str | None) -> Path:
     from protokube.local.base import client_files
     from protokube.local.choose import clusters, one_cluster
 
-    if kubeconfig is None and (cluster or (not os.environ.get(VARIABLE) and len(clusters()) == 1)):
+    if kubeconfig is None and (cluster is not None or (not os.environ.get(VARIABLE) and len(clusters()) == 1)):
         paths = find_running(cluster)
         kubeconfig = client_files.folder(paths) / "kubeconfig"
         if not kubeconfig.exists():
