@@ -6,13 +6,18 @@ Over all commands that have `--cluster`, found by walking through them: a new on
 from __future__ import annotations
 
 import json
+import os
+import pty
+import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
 
-from builders.command import Call
+from builders.command import COMMAND as COMMAND_LINE
+from builders.command import Call, environment
 from protokube.cli.main import cli
 from protokube.errors import ExitCode
 from protokube.local.base.paths import Paths
@@ -167,3 +172,26 @@ def test_one_and_all_is_no_request(call: Call, two: Path) -> None:
 
     assert answer.code == ExitCode.INVALID
     assert (two / "second").is_dir()
+
+
+@pytest.mark.parametrize(("typed", "stays"), [(b"n\n", True), (b"\x03", True), (b"y\n", False)])
+def test_on_a_terminal_all_of_them_are_listed_and_asked_about(two: Path, typed: bytes, stays: bool) -> None:
+    ours, theirs = pty.openpty()
+    env = environment(PROTOKUBE_STATE=str(two), TERM="dumb")
+    command = [*COMMAND_LINE, "down", "--all"]
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=env, start_new_session=True) as down:
+        shown = b""
+        while b"[y/N]" not in shown:
+            shown += os.read(ours, 4096)
+        if typed == b"\x03":
+            down.send_signal(signal.SIGINT)
+        else:
+            os.write(ours, typed)
+        code = down.wait(60)
+    os.close(theirs)
+    os.close(ours)
+
+    assert b"this removes 2 clusters with all data: first, second" in shown
+    assert code == (ExitCode.STOPPED if stays else ExitCode.OK)
+    assert (two / "first").exists() is stays
+    assert (two / "second").exists() is stays
