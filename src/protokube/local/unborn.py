@@ -7,10 +7,13 @@ seen while one ran proves nothing: everything is stopped first, and then looked 
 
 from __future__ import annotations
 
+import fcntl
+import os
 import sqlite3
 from contextlib import closing
 
 from protokube.errors import ProtokubeError, Refused
+from protokube.local.base import private
 from protokube.local.base.paths import Paths
 from protokube.local.cloud import cleanup, stopping
 from protokube.members.generation import decode, is_untouched
@@ -35,8 +38,27 @@ def why_kept(paths: Paths) -> str:
     return _closed(paths)
 
 
+def hold(paths: Paths) -> int:
+    """Keep the cluster from being discarded by another `up`, until this process ends or closes the descriptor."""
+    lock = private.open_file(paths.up_lock, os.O_RDWR)
+    fcntl.flock(lock, fcntl.LOCK_SH)
+    return lock
+
+
 def discard(paths: Paths) -> None:
-    """Stop everything of it and remove it. Refused, with all of it kept, if there may be data."""
+    """Stop everything of it and remove it. Refused, with all of it kept, if there may be data or it is being made."""
+    lock = private.open_file(paths.up_lock, os.O_RDWR)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _discard(paths)
+    except BlockingIOError:
+        hint = "wait for it, or end it"
+        raise Refused(f"another `up` is just making {paths.cluster}, with other settings", hint=hint) from None
+    finally:
+        os.close(lock)
+
+
+def _discard(paths: Paths) -> None:
     if not why_kept(paths):
         stopping.stop(paths)
     if why := why_kept(paths):

@@ -23,10 +23,12 @@ def needs(view: SeenCluster) -> Iterator[AgentNote]:
     """In the order in which a person has to act."""
     if view.daemon and not view.daemon.alive and not view.daemon.timed_out:
         if view.daemon.stopped:
-            yield _seen("cloud", "", "the cluster is stopped", "`protokube start` starts it again")
+            yield _seen("cloud", "", "the cluster is stopped", f"`protokube start --cluster {view.cluster}`")
         else:
             command = "start" if view.rollout else "up"  # without a revision, nothing is known that could be started
-            yield _seen("cloud", "", "the local cloud does not run", f"`protokube {command}` {GOES_ON}")
+            yield _seen(
+                "cloud", "", "the local cloud does not run", f"`protokube {command} --cluster {view.cluster}` {GOES_ON}"
+            )
     for key in keys(view):
         if view.generations.get(key) is None and key not in view.unread and has_begun(view, key):
             yield _seen("generation", key, f"the generation record of {key} is missing or cannot be read", NO_RECORD)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,19 @@ def test_before_the_daemon_made_its_tables_there_are_no_disks(tmp_path: Path, da
         paths.database.touch()
 
     assert unborn.why_kept(paths) == ""
+
+
+def test_a_cluster_that_another_up_is_just_making_is_left_alone(begun: Paths) -> None:
+    lock, other = unborn.hold(begun), unborn.hold(begun)
+    try:
+        with pytest.raises(Refused, match="another `up` is just making begun"):
+            unborn.discard(begun)
+    finally:
+        os.close(lock)
+        os.close(other)
+
+    assert begun.image("vol-1").exists()
+    assert not begun.stopped.exists()
 
 
 def test_what_may_be_data_is_not_even_stopped(begun: Paths) -> None:

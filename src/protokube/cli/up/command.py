@@ -117,7 +117,7 @@ def up(
     from protokube.launch.addons import all_addons
     from protokube.launch.cloud import cloud_config
     from protokube.launch.derive import from_config
-    from protokube.local import bringup
+    from protokube.local import bringup, unborn
     from protokube.local.base import client_files, tools
     from protokube.local.base.paths import Paths
     from protokube.local.node import inotify
@@ -176,6 +176,7 @@ def up(
             step.text = f"containerd, and {len(nodes.runtime.images)} images"
     with progress.step(f"state in {paths.root}"):
         paths.create()
+        unborn.hold(paths)
         store = open_store(f"file://{paths.store}")
         prepare.prove_store(store, wanted)
         keep_first(store, former, config, texts)
