@@ -32,8 +32,9 @@ def stop(cluster: str | None, output: str) -> None:
 
     need_root()
     name = one_cluster(cluster)
-    with Progress(quiet=output == "json").step(f"{name}: stopped"):
-        done = stopping.stop(Paths.of(name))
+    progress = Progress(quiet=output == "json")
+    with progress.step(f"{name}: stopped"):
+        done = stopping.stop(Paths.of(name), tell=progress.say)
     if output == "json":
         click.echo(json.dumps({"cluster": name, "stopped": done}, indent=2))
     elif done:

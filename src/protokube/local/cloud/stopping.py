@@ -11,7 +11,7 @@ import os
 import select
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 
 from protokube.errors import TryLater
@@ -25,10 +25,14 @@ HOST_SECONDS = 15.0
 """Longer than init waits for its units and for what they leave behind."""
 
 
-def stop(paths: Paths, *, patience: float = HOST_SECONDS) -> list[str]:
-    """Return what was stopped, empty if nothing ran. TryLater if something still runs; a second call goes on."""
+def stop(paths: Paths, *, patience: float = HOST_SECONDS, tell: Callable[[str], None] = lambda _: None) -> list[str]:
+    """Return what was stopped, empty if nothing ran. TryLater if something still runs; a second call goes on.
+
+    `tell` is told what is waited for.
+    """
     done: list[str] = []
     if (pid := leftovers.daemon(paths)) is not None:
+        tell(f"the daemon (process {pid}) ends")
         _end([pid], DAEMON_SECONDS)
         if leftovers.daemon(paths) == pid:
             cleanup.kill_process(pid)
@@ -39,10 +43,12 @@ def stop(paths: Paths, *, patience: float = HOST_SECONDS) -> list[str]:
     for mount in leftovers.mounted(paths):
         mounts.thaw([mount])  # a process that waits for a frozen file system cannot end
     hosts = leftovers.inits(paths)
+    tell(f"hosts shut down: {', '.join(sorted(hosts))}")
     _end(list(hosts.values()), patience)
     cleanup.kill_hosts(paths)
     done += [f"host {name}" for name in sorted(hosts)]
     for image in sorted({loop.image for loop in leftovers.devices(paths)}):
+        tell(f"disk {image.stem} is detached")
         disks.detach(image)
         done.append(f"disk {image.stem} detached")
     cgroups.remove(leftovers.control_groups(paths))
