@@ -117,8 +117,9 @@ golden: setup ## write the golden files anew; look at the diff before you commit
 bench: setup ## measurements, as ratios in one run on one machine
 	@$(BIN)/python bench/run.py
 
-docs: setup ## write the generated pages under docs/ anew
+docs: setup ## write the generated pages under docs/ anew, and build the site: dist/site/VERSION
 	@$(BIN)/python scripts/docs.py
+	@scripts/site
 
 pyz: setup ## the single-file build: dist/protokube.pyz
 	@$(BIN)/python scripts/pyz.py

@@ -1,4 +1,4 @@
-"""Write the generated pages under docs/ anew: the original's fields, the schema, the picture of packages."""
+"""Write the generated pages under docs/ anew: the original's fields, the schema, the picture, the list of decisions."""
 
 from __future__ import annotations
 
@@ -47,12 +47,23 @@ def kops_page() -> str:
     return "\n".join(lines).replace(HEAD, f"{HEAD}\nIn all: {total}.\n") + "\n"
 
 
+def decisions_page() -> str:
+    """Each decision by its title; `make docs` writes the list anew."""
+    titles = {
+        page.name: page.read_text().partition("\n")[0].removeprefix("# ")
+        for page in sorted((DOCS / "decisions").glob("0*.md"))
+    }
+    rows = "".join(f"- [{title}]({name})\n" for name, title in titles.items())
+    return f"# Decisions\n\nChoices that were hard, with their reasons and costs.\n\n{rows}"
+
+
 def pages() -> dict[Path, str]:
     """Each generated page with its content; a test compares them with what is there."""
     return {
         DOCS / "kops-fields.md": kops_page(),
         DOCS / "protokube.schema.json": json.dumps(json_schema(), indent=2) + "\n",
         DOCS / "architecture.svg": picture(),
+        DOCS / "decisions/README.md": decisions_page(),
     }
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -19,6 +21,7 @@ from protokube.local.bringup import CACHE
 
 KUBERNETES, DNS = "100.64.0.1", "100.64.0.10"
 DOMAIN = "svc.cluster.local"
+EXPOSED = "exposed"
 WITHOUT_A_NAME = """
 import http.client, ssl
 asked = http.client.HTTPSConnection("100.64.0.1", context=ssl._create_unverified_context(), timeout=5)
@@ -155,6 +158,44 @@ except (dns.resolver.NXDOMAIN, dns.resolver.NoAnswer):
     return set(from_inside(pid, asked, sys.executable).splitlines())
 
 
+def test_an_exposed_service_is_reached_from_this_machine_also_after_the_daemon_was_killed(
+    cluster: KubeletCluster,
+) -> None:
+    one, pods = str(cluster.hosts()[0]["name"]), set(one_on_each(cluster))
+    mistyped = cluster.run("expose", "exposd", "--cluster", cluster.name, "--output", "json")
+    assert (mistyped.code, json.loads(mistyped.err)["code"]) == (2, "not-found")
+    apply(cluster, one, [a_service(EXPOSED)])
+    said = cluster.run("expose", EXPOSED, "--cluster", cluster.name, "--output", "json")
+    assert said.code == 0, said.err
+    made = json.loads(said.out)
+    assert (made["address"], made["service"], made["port"]) == ("127.0.0.1", EXPOSED, "80")
+    assert made["localPort"] >= 1024
+    await_exposed(made["localPort"], pods)
+    refused = cluster.run(
+        "expose", "kubernetes", "--port", str(made["localPort"]), "--cluster", cluster.name, "-o", "json"
+    )
+    assert (refused.code, json.loads(refused.err)["code"]) == (4, "taken")
+
+    os.kill(int(cluster.paths.pid_file.read_text()), signal.SIGKILL)
+    start = "import sys; from pathlib import Path; from protokube.local.base.paths import Paths; "
+    start += "from protokube.local.bringup import start_daemon; start_daemon(Paths.at(Path(sys.argv[1])))"
+    subprocess.run([sys.executable, "-c", start, cluster.paths.root], check=True, timeout=SECONDS)
+    await_exposed(made["localPort"], pods)
+    assert cluster.status()["exposed"] == [made]
+
+
+def await_exposed(port: int, pods: set[str]) -> None:
+    """Until each pod behind it has answered on this machine."""
+    seen: set[str] = set()
+
+    def asked() -> bool:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/hostname", timeout=5) as answer:
+            seen.add(answer.read().decode().strip())
+        return pods <= seen
+
+    until(asked, f"{', '.join(sorted(pods))} answer", SECONDS, every=0.2)
+
+
 def test_a_service_made_while_the_api_server_of_a_machine_hangs_is_reached_from_that_machine(
     cluster: KubeletCluster,
 ) -> None:
@@ -181,6 +222,8 @@ def test_the_node_of_a_killed_master_goes_and_that_of_its_successor_becomes_read
     after = {str(each["name"]) for each in cluster.hosts()}
     (gone,), (new,) = before - after, after - before
     one = min(before & after)
+    (exposed,) = cluster.status()["exposed"]
+    await_exposed(exposed["localPort"], {f"on-{each}" for each in before & after})
 
     until(lambda: cluster.node_is_ready(one, new), f"the node {new} is ready", SECONDS, every=0.5)
     until(lambda: nodes(cluster, one) == after, f"the Node {gone} is gone", SECONDS, every=1.0)

@@ -16,6 +16,9 @@ from protokube.local.host import cgroup_facts, cgroups, hosts, leftovers
 from protokube.local.node import containerd
 from protokube.local.node.containerd import RuntimeConfig
 
+UNIFIED = cgroup_facts.is_unified(cgroup_facts.observe())
+TREE = Path("/sys/fs/cgroup") if UNIFIED else Path("/sys/fs/cgroup/memory")
+"""Where the groups of containers are, on a machine of either kind."""
 PAUSE, ETCD = "registry.k8s.io/pause:3.2", "registry.k8s.io/etcd:3.4.23-0"
 
 
@@ -81,7 +84,7 @@ def test_a_container_ends_with_its_host_and_leaves_nothing(cloud: Cloud, host: H
         lambda: [pid for pid in hosts.processes(host.pid) if b"busybox" in Path(f"/proc/{pid}/cmdline").read_bytes()]
     )
     assert len(inside) == 1
-    assert len(groups(cloud)) >= len(cgroup_facts.NEEDED_V1)
+    assert len(groups(cloud)) >= (1 if UNIFIED else len(cgroup_facts.NEEDED_V1))
     hosts.kill(host.pid)
     assert not any(Path(f"/proc/{pid}").exists() for pid in inside)
     eventually(lambda: is_swept(cloud))
@@ -107,14 +110,27 @@ def test_two_hosts_have_control_groups_of_their_own_and_see_no_others(cloud: Clo
     for each in (host, other):
         eventually(lambda each=each: ready(each), 60)  # type: ignore[misc]
         ctr(each, "run", "--detach", PAUSE, f"p-{each.spec.name}")
-    seen = [each.run("find", "/sys/fs/cgroup/memory/k8s.io", "-name", "p-*").stdout.split() for each in (host, other)]
-    assert seen == [["/sys/fs/cgroup/memory/k8s.io/p-h1"], ["/sys/fs/cgroup/memory/k8s.io/p-h2"]]
+    seen = [each.run("find", f"{TREE}/k8s.io", "-name", "p-*").stdout.split() for each in (host, other)]
+    assert seen == [[f"{TREE}/k8s.io/p-h1"], [f"{TREE}/k8s.io/p-h2"]]
+
+
+def test_processes_that_come_later_are_in_the_namespace_of_the_first(host: Host) -> None:
+    eventually(lambda: ready(host), 60)
+    shown = host.python(
+        "from pathlib import Path\n"
+        "from protokube.local.host import cgroups\n"
+        "cgroups.enter('unused', 'h1')\n"
+        "print(Path('/proc/self/cgroup').read_text())\n"
+    )
+    trees = cgroup_facts.read(shown.strip())
+    groups = {tree.group for tree in trees if tree.controllers or UNIFIED}
+    assert groups == ({"/init"} if UNIFIED else {"/"})
 
 
 def test_control_groups_that_a_killed_cloud_left_are_found_and_taken_away(tmp_path: Path) -> None:
     paths = Paths.at(tmp_path / "cloud")
     paths.create()
-    group = Path("/sys/fs/cgroup/pids") / cgroups.name(paths.switch)
+    group = (TREE if UNIFIED else Path("/sys/fs/cgroup/pids")) / cgroups.name(paths.switch)
     (group / "h1/kubepods").mkdir(parents=True)
     assert f"control group: {group}" in leftovers.describe(paths)
     assert f"removed the control groups {group.name}" in cleanup.remove(paths)

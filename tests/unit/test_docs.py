@@ -92,12 +92,6 @@ def test_the_readme_shows_what_why_really_answers(
     assert answer.startswith(shown.removesuffix("…").rstrip())
 
 
-def test_links_in_the_pages_lead_somewhere() -> None:
-    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]:
-        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"
-
-
 def test_no_test_is_skipped_and_no_code_of_ours_is_patched() -> None:
     forbidden = re.compile(r"pytest\.(mark\.)?(skip|xfail)|monkeypatch\.setattr|mock\.patch|mocker\.")
     own = Path(__file__).name

@@ -11,7 +11,7 @@ from protokube.members.lostquorum import quorum_of
 from protokube.members.start_values import Listed
 from protokube.notes import Note
 from protokube.records import Record
-from protokube.view.values import AgentView, DaemonView, DiskView, HostView, MemberView, OutsideView
+from protokube.view.values import AgentView, DaemonView, DiskView, ExposedView, HostView, MemberView, OutsideView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +39,8 @@ class SeenCluster:
     """The store that it was read from; "" for a look at the cluster itself."""
     outside: OutsideView | None = None
     """None where the local cloud says nothing of it."""
+    exposed: tuple[ExposedView, ...] = ()
+    """Ports of this machine that lead to Services."""
     hosts: tuple[HostView, ...] = ()
     disks: tuple[DiskView, ...] = ()
     members: tuple[MemberView, ...] = ()

@@ -46,6 +46,35 @@ class OutsideView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExposedView:
+    """A port of this machine that leads to a Service."""
+
+    address: str
+    local_port: int
+    namespace: str
+    service: str
+    port: str
+    """Of the Service: its number or name; "" for the only one."""
+    listening: bool
+    why: str = ""
+    """Why it is not open, or why the last connection was not served."""
+
+    @property
+    def here(self) -> str:
+        return f"[{self.address}]:{self.local_port}" if ":" in self.address else f"{self.address}:{self.local_port}"
+
+    @property
+    def target(self) -> str:
+        return f"{self.namespace}/{self.service}" + (f":{self.port}" if self.port else "")
+
+    @property
+    def state(self) -> str:
+        if not self.listening:
+            return f"not open: {self.why or 'it is being opened'}"
+        return f"open; the last connection failed: {self.why}" if self.why else "open"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HostView:
     """One host, running or not."""
 

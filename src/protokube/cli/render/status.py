@@ -36,7 +36,7 @@ def state(view: ClusterView) -> str:
 
 def render_status(view: ClusterView) -> list[str]:
     top = [headline(view), *source(view), *revision(view), *outside(view)]
-    parts = [top, hosts(view), disks(view), members(view), records(view), troubles(view)]
+    parts = [top, hosts(view), disks(view), members(view), records(view), exposed(view), troubles(view)]
     return [line for number, part in enumerate(filter(None, parts)) for line in ([""] if number else []) + part]
 
 
@@ -182,6 +182,10 @@ def member_state(member: MemberView) -> str:
 def records(view: ClusterView) -> list[str]:
     rows = [(each.name, ", ".join(each.values)) for each in view.records if each.type in ("A", "AAAA")]
     return table(("NAME", "ADDRESS"), rows)
+
+
+def exposed(view: ClusterView) -> list[str]:
+    return table(("PORT", "SERVICE", "STATE"), [(each.here, each.target, each.state) for each in view.exposed])
 
 
 def troubles(view: ClusterView) -> list[str]:

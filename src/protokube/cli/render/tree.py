@@ -11,7 +11,7 @@ from protokube.launch.rollout import Rollout
 from protokube.records import Record
 from protokube.view.cluster import ClusterView
 from protokube.view.seen import AgentNote
-from protokube.view.values import AgentView, DaemonView, DiskView, HostView, MemberView
+from protokube.view.values import AgentView, DaemonView, DiskView, ExposedView, HostView, MemberView
 
 Tree = dict[str, Any]
 
@@ -29,6 +29,7 @@ def view_tree(view: ClusterView) -> Tree:
         "ages": ages_tree(view),
         "daemon": daemon_tree(view.daemon) if view.daemon else None,
         "outside": asdict(view.outside) if view.outside else None,
+        "exposed": [exposed_tree(each) for each in view.exposed],
         "rollout": rollout_tree(view.rollout) if view.rollout else None,
         "hosts": [host_tree(each) for each in view.hosts],
         "disks": [disk_tree(view, each) for each in view.disks],
@@ -51,6 +52,18 @@ def ages_tree(view: ClusterView) -> Tree | None:
 
 def daemon_tree(daemon: DaemonView) -> Tree:
     return {"alive": daemon.alive, "pid": daemon.pid, "why": daemon.why, "stopped": daemon.stopped}
+
+
+def exposed_tree(exposed: ExposedView) -> Tree:
+    return {
+        "address": exposed.address,
+        "localPort": exposed.local_port,
+        "namespace": exposed.namespace,
+        "service": exposed.service,
+        "port": exposed.port,
+        "listening": exposed.listening,
+        "why": exposed.why,
+    }
 
 
 def rollout_tree(record: Rollout) -> Tree:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from protokube.local.base.paths import Paths
     from protokube.local.view.names import Names
 
+PATIENCE = 0.5
+"""Seconds for an API server: a person waits for the key that was pressed."""
 Offer = Callable[[click.Context, click.Parameter, str], list[str]]
 
 
@@ -45,7 +47,49 @@ def offer_explained(context: click.Context, parameter: click.Parameter, incomple
 offer_hosts = offer(lambda names: names.hosts)
 offer_members = offer(lambda names: names.members)
 offer_volumes = offer(lambda names: names.volumes)
+offer_entered = offer(lambda names: (*names.hosts, *names.members))
 offer_records = offer(lambda names: names.records)
+
+
+def offer_logs(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """Everything that `logs` takes; after `HOST/`, the logs of that host."""
+    from protokube.errors import ProtokubeError
+    from protokube.local.logs.listing import names, names_on
+
+    paths = chosen_cluster(context)
+    try:
+        found = [] if paths is None else names_on(paths, incomplete) or names(paths)
+    except (OSError, ProtokubeError):
+        return []
+    return [each for each in found if each.startswith(incomplete)]
+
+
+def offer_services(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """Services of the cluster, as its API names them now."""
+    return service_names(context, incomplete)
+
+
+def service_names(context: click.Context, incomplete: str) -> list[str]:
+    from protokube.errors import ProtokubeError
+    from protokube.local.base.client_files import kube_api
+
+    paths = chosen_cluster(context)
+    try:
+        api = kube_api(paths, PATIENCE) if paths else None
+        items = api.get("/api/v1/services").get("items", []) if api else []
+    except (OSError, ProtokubeError):
+        return []
+    found = [(each["metadata"]["namespace"], each["metadata"]["name"]) for each in items]
+    names = [name if namespace == "default" else f"{namespace}/{name}" for namespace, name in sorted(found)]
+    return [each for each in names if each.startswith(incomplete)]
+
+
+def offer_exposed(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """Ports that are exposed, and the Services they lead to."""
+    from protokube.local.view.names import read_exposed
+
+    paths = chosen_cluster(context)
+    return [each for each in read_exposed(paths) if each.startswith(incomplete)] if paths else []
 
 
 def chosen_cluster(context: click.Context) -> Paths | None:

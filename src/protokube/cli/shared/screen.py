@@ -6,6 +6,7 @@ On a terminal, lines that are too long are truncated: a wrapped line would count
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 from collections.abc import Sequence
@@ -48,7 +49,9 @@ def fit(lines: Sequence[str], rows: int) -> list[str]:
 
 
 def paint(line: str) -> str:
-    """Highlight headings, and what needs a person."""
+    """Highlight headings, and what needs a person; not with NO_COLOR."""
+    if os.environ.get("NO_COLOR"):
+        return line
     if line.startswith(("needs a person", "broken")):
         return click.style(line, fg="red", bold=True)
     if line.endswith(":") and not line.startswith(" "):

@@ -13,6 +13,7 @@ import click
 from protokube.cli.shared import rollout
 from protokube.cli.shared.completing import complete_here
 from protokube.cli.shared.durations import Duration
+from protokube.cli.shared.offered import offer_clusters
 from protokube.cli.shared.options import Choice, show_warnings
 from protokube.cli.shared.progress import Progress
 from protokube.cli.shared.root import need_root
@@ -43,6 +44,7 @@ from protokube.cli.up.existing import (
     members_of,
     need_the_same,
 )
+from protokube.cli.up.exposing import ToExpose, check_exposed, expose_all, expose_option
 from protokube.cli.up.outside import configure_outside, summary
 from protokube.cli.up.waiting import await_nodes, await_quorum, await_ready, for_a_person
 from protokube.errors import InvalidRequest, Refused
@@ -50,7 +52,14 @@ from protokube.errors import InvalidRequest, Refused
 
 @click.command("up")
 @click.argument("spec", required=False, type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--cluster", "name", default="laptop", show_default=True, help="The cluster's name, if no SPEC names it.")
+@click.option(
+    "--cluster",
+    "name",
+    default="laptop",
+    show_default=True,
+    shell_complete=offer_clusters,
+    help="The cluster's name, if no SPEC names it.",
+)
 @click.option("--masters", type=click.IntRange(1, 9), help="Number of masters, without a SPEC.  [default: 3]")
 @click.option("--events", is_flag=True, help="Run a second etcd cluster for events only.")
 @click.option(
@@ -68,6 +77,7 @@ from protokube.errors import InvalidRequest, Refused
     show_envvar=True,
     help="Whether hosts reach only each other.  [default: as before; hosts of a new cluster reach the outside]",
 )
+@expose_option
 @click.option("--dry-run", is_flag=True, help="Show what would change on a running cluster, and stop there.")
 @click.option("--yes", is_flag=True, help="Restart the only master, though nothing answers meanwhile.")
 @click.option("--timeout", type=Duration(), default="5m", show_default=True, help="Longest wait for the cluster.")
@@ -81,6 +91,7 @@ def up(
     release: str,
     kubelet: bool,
     isolated: bool | None,
+    exposed: list[ToExpose],
     dry_run: bool,
     yes: bool,
     timeout: float,
@@ -110,6 +121,7 @@ def up(
       protokube up --kubernetes none
       protokube up --kubelet
       protokube up --isolated
+      protokube up --expose 8080:web:80
       protokube up examples/local.yaml
       protokube up changed.yaml --dry-run
     """
@@ -152,6 +164,7 @@ def up(
         step.text = f"complete configuration of {config.name}"
     show_warnings(config.warnings)
     paths = Paths.of(config.name)
+    check_exposed(exposed, paths, kubernetes=kubernetes is not None)
     former = find_former(open_store(f"file://{paths.store}"), config.name) if before else None
     refuse_fixed(former, config, kubernetes=kubernetes is not None)
     wanted = from_config(config, kubernetes=kubernetes is not None, nodes=kubelet)
@@ -195,6 +208,7 @@ def up(
     with progress.step("the way outside") as step:
         outside = configure_outside(admin, config, isolated)
         step.text = summary(outside)
+    expose_all(progress, admin, exposed)
     with progress.step("disks") as step:
         volumes = prepare.create_founders(cloud.volumes, wanted, bringup.ZONE)
         for each in wanted.etcd:

@@ -60,6 +60,11 @@ CREATE TABLE IF NOT EXISTS records (
 CREATE TABLE IF NOT EXISTS forwards (
     name TEXT NOT NULL, port INTEGER NOT NULL, local_port INTEGER NOT NULL UNIQUE, PRIMARY KEY (name, port)
 );
+CREATE TABLE IF NOT EXISTS exposed (
+    address TEXT NOT NULL, local_port INTEGER NOT NULL, -- of the user's machine
+    namespace TEXT NOT NULL, service TEXT NOT NULL, port TEXT NOT NULL, -- a Service, and the number or name of its port
+    PRIMARY KEY (address, local_port)
+);
 """
 
 

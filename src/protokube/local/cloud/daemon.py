@@ -25,6 +25,7 @@ from protokube.local.base.paths import Paths
 from protokube.local.cloud import rights
 from protokube.local.cloud.api import Api
 from protokube.local.cloud.cloud import Cloud
+from protokube.local.cloud.exposed import Exposures
 from protokube.local.cloud.group import Groups
 from protokube.local.cloud.host_registry import Host
 from protokube.local.cloud.ports import Forwards
@@ -49,6 +50,7 @@ class Daemon:
         self.api = Api(paths, self.cloud, self.workers)
         self.names = Names(database, paths.switch)
         self.forwards = Forwards(database, paths.switch)
+        self.exposures = Exposures(paths, database)
         self.outside = Outside(paths, database, self.names)
         self.groups = Groups(
             self.cloud,
@@ -67,6 +69,7 @@ class Daemon:
         if gone:
             log.info("died while the daemon was down: %s", ", ".join(gone))
         await self.names.start()
+        await self.exposures.start()  # before forwards, which take any free port if theirs is taken
         await self.forwards.ensure()
         await self.outside.start()
         self.api.admin_calls.update(
@@ -79,6 +82,8 @@ class Daemon:
             pause_group=self.groups.pause_group,
             resume_group=self.groups.resume_group,
             forwards=self.forward,
+            expose=self.exposures.expose,
+            unexpose=self.exposures.unexpose,
             stop=self.stop,
         )
         await self.groups.adopt()
@@ -98,6 +103,7 @@ class Daemon:
             "zones": self.names.zones,
             "dns_port": self.names.port,
             "outside": self.outside.state(),
+            "exposed": self.exposures.state(),
             "groups": [{"name": group.name, "size": group.size} for group in self.groups.groups()],
             "paused": self.cloud.database.setting("paused", False),
         }
@@ -149,6 +155,7 @@ class Daemon:
         self.paths.pid_file.unlink(missing_ok=True)
         self.groups.close()
         self.forwards.close()
+        self.exposures.close()
         self.api.close()
         await self.outside.close()
         await self.names.close()

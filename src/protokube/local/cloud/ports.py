@@ -12,6 +12,7 @@ import socket
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from protokube.errors import TryLater
 from protokube.local.base.db import Database, KeptRecords
@@ -76,34 +77,14 @@ class Forwards:
         except (OSError, TimeoutError, TryLater) as why:
             log.info("%s:%d cannot be reached: %s", name, port, why)
             return
-        far_reader, far_writer = await asyncio.open_connection(sock=there)
-        try:
-            await asyncio.gather(pump(reader, far_writer), pump(far_reader, writer))
-        finally:
-            far_writer.close()
+        await carry(reader, writer, there)
 
     async def _connect(self, name: str, port: int) -> socket.socket:
         addresses = list(self.records.addresses(name))
         if not addresses:
             raise TryLater(f"{name} has no address")
-        random.shuffle(addresses)  # any address will do; the next one if that host just died
-        failed: BaseException = OSError()
-        for address in addresses:
-            with network.enter(network.switch_path(self.switch)):
-                there = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-            there.setblocking(False)
-            connecting = asyncio.get_running_loop().sock_connect(there, (address, port))
-            try:
-                await asyncio.wait_for(connecting, ONE_ADDRESS_SECONDS)
-            except (OSError, TimeoutError) as why:
-                there.close()
-                failed = why
-            except BaseException:
-                there.close()
-                raise
-            else:
-                return there
-        raise failed
+        random.shuffle(addresses)
+        return await connect_inside(network.switch_path(self.switch), [(address, port) for address in addresses])
 
     def close(self) -> None:
         for server in self._servers.values():
@@ -121,6 +102,36 @@ def listen(port: int) -> socket.socket:
     except OSError:
         listener.bind((LOOPBACK, 0))
     return listener
+
+
+async def connect_inside(namespace: Path, addresses: Sequence[tuple[str, int]]) -> socket.socket:
+    """Connect in another network namespace: to the first address that answers; the next one if that host just died."""
+    failed: BaseException = OSError()
+    for address in addresses:
+        with network.enter(namespace):
+            there = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        there.setblocking(False)
+        connecting = asyncio.get_running_loop().sock_connect(there, address)
+        try:
+            await asyncio.wait_for(connecting, ONE_ADDRESS_SECONDS)
+        except (OSError, TimeoutError) as why:
+            there.close()
+            failed = why
+        except BaseException:
+            there.close()
+            raise
+        else:
+            return there
+    raise failed
+
+
+async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, there: socket.socket) -> None:
+    """Copy both directions until both have ended."""
+    far_reader, far_writer = await asyncio.open_connection(sock=there)
+    try:
+        await asyncio.gather(pump(reader, far_writer), pump(far_reader, writer))
+    finally:
+        far_writer.close()
 
 
 async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

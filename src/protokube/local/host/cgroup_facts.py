@@ -10,7 +10,7 @@ hierarchy can. So our groups are children of the topmost group that is visible, 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,8 @@ STATE = Path("/var/lib/protokube")
 NEEDED_V1 = frozenset({"cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "pids"})
 NEEDED_V2 = frozenset({"cpu", "cpuset", "memory", "pids"})
 """What a kubelet and runc need; processor time is always counted, devices and freezing are no controllers."""
+USED_V2 = frozenset({"hugetlb", "io"})
+"""Passed on where the machine has them."""
 EVERYONE = ["0", "0", "4294967295"]
 """The map of user ids outside of any user namespace."""
 NO_UPPER = frozenset({"overlay", "aufs", "9p", "nfs", "nfs4", "cifs", "vfat", "exfat"})
@@ -149,7 +151,7 @@ def why_not(facts: Facts) -> str:
     """The reason why no host of this machine can run a real kubelet, in one sentence; empty if one can."""
     if facts.users.split() not in ([], EVERYONE):
         return "this is a user namespace, in which a kubelet cannot do its work"
-    if reason := lacking(read(facts.own)):
+    if reason := lacking(facts):
         return reason
     kind = _file_system(facts)
     if kind in NO_UPPER:
@@ -157,10 +159,32 @@ def why_not(facts: Facts) -> str:
     return ""
 
 
-def lacking(trees: Sequence[Hierarchy]) -> str:
-    """The sentence about controllers that are missing."""
-    missing = NEEDED_V1 - {controller for tree in trees for controller in tree.controllers}
-    return f"control groups of version 1 are needed, and {_listed(missing)} cannot be found there" if missing else ""
+def is_unified(facts: Facts) -> bool:
+    """Whether hosts use version 2. Version 1 is preferred: a controller that is bound to it is missing in version 2."""
+    return bool(_missing_v1(facts)) and facts.top is not None
+
+
+def lacking(facts: Facts) -> str:
+    """The reason why this machine's control groups are not enough, in one sentence; empty if they are."""
+    top = facts.top
+    if not (missing := _missing_v1(facts)):
+        return ""
+    if top is None:
+        return f"there are no control groups of version 2, and those of version 1 lack {listed(missing)}"
+    bound = {controller for tree in read(facts.own) for controller in tree.controllers} & NEEDED_V2
+    if missing := NEEDED_V2 - top.controllers:
+        why = f", of which version 1 has {listed(bound & missing)}" if bound & missing else ""
+        return f"control groups of version 2 lack {listed(missing)} here{why}"
+    if top.busy and not top.machine and (closed := NEEDED_V2 - top.enabled):
+        return (
+            f"the topmost control group of this container has processes, so it cannot pass {listed(closed)} on to "
+            "groups of hosts"
+        )
+    return ""
+
+
+def _missing_v1(facts: Facts) -> frozenset[str]:
+    return NEEDED_V1 - {controller for tree in read(facts.own) for controller in tree.controllers}
 
 
 def _file_system(facts: Facts) -> str:
@@ -169,6 +193,7 @@ def _file_system(facts: Facts) -> str:
     return max(reversed(around), key=lambda each: len(Path(each.point).parts)).kind if around else ""
 
 
-def _listed(names: frozenset[str]) -> str:
+def listed(names: Collection[str]) -> str:
+    """Names in a sentence."""
     *others, last = sorted(names)
     return f"{', '.join(others)} and {last}" if others else last

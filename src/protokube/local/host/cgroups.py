@@ -1,7 +1,8 @@
 """Cgroups of a host with a real container runtime: a subtree of ours, which is the whole hierarchy seen from inside.
 
-The first unit that needs them creates them below the cgroup of the local cloud, so its limits apply to the hosts, too.
-A cgroup outlives its processes, so `down` finds them by name.
+The first unit that needs them creates them. With cgroup v1, they are below the cgroup of the local cloud, so its limits
+apply to the hosts, too; with cgroup v2 (`cgroup2`), they are not. A cgroup outlives its processes, so `down` finds
+them by name.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from pathlib import Path
 from protokube.errors import Refused
 from protokube.local.base import syscalls
 from protokube.local.base.syscalls import MNT_DETACH, MS_NODEV, MS_NOEXEC, MS_NOSUID
-from protokube.local.host.cgroup_facts import Hierarchy, lacking, read, read_mounts
+from protokube.local.host import cgroup2, cgroup_facts
+from protokube.local.host.cgroup_facts import Facts, Hierarchy, read, read_mounts
 
 INSIDE = Path("/sys/fs/cgroup")
 LOCK = Path("/run/protokube/cgroups.lock")
@@ -36,18 +38,35 @@ def name(switch: str) -> str:
 
 def enter(parent: str, host: str) -> None:
     """Runs inside a host: join its cgroups in a new cgroup namespace; create them if this is the first process."""
-    trees = read(Path("/proc/self/cgroup").read_text())
-    if reason := lacking(trees):
-        raise Refused(
-            "a host cannot run a real kubelet here", saw=reason, hint="use the built-in runner of static pods"
-        )
     with _locked():
-        if not (INSIDE / MADE).exists():
-            _make(trees, parent, host)
+        facts = _observe_inside()
+        if reason := cgroup_facts.lacking(facts):
+            raise Refused(
+                "a host cannot run a real kubelet here", saw=reason, hint="use the built-in runner of static pods"
+            )
+        if cgroup_facts.is_unified(facts):
+            cgroup2.enter(parent, host)
         else:
-            for tree in trees:
-                (INSIDE / tree.folder / "cgroup.procs").write_text(str(os.getpid()))
-            syscalls.unshare(syscalls.CLONE_NEWCGROUP)
+            _enter_separate(read(facts.own), parent, host)
+
+
+def _observe_inside() -> Facts:
+    """A new host has no cgroups mounted yet."""
+    facts = cgroup_facts.observe()
+    if cgroup_facts.lacking(facts) and facts.top is None:
+        with suppress(OSError):  # a kernel without cgroup v2: what is lacking is the reason
+            cgroup2.mount()
+        facts = cgroup_facts.observe()
+    return facts
+
+
+def _enter_separate(trees: Sequence[Hierarchy], parent: str, host: str) -> None:
+    if not (INSIDE / MADE).exists():
+        _make(trees, parent, host)
+    else:
+        for tree in trees:
+            (INSIDE / tree.folder / "cgroup.procs").write_text(str(os.getpid()))
+        syscalls.unshare(syscalls.CLONE_NEWCGROUP)
 
 
 @contextmanager

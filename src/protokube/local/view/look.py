@@ -80,6 +80,7 @@ class Looker:
             at=time.time(),
             daemon=seen.daemon,
             outside=seen.outside,
+            exposed=seen.exposed,
             hosts=tuple(sources.host_view(each, peer_ports) for each in seen.hosts),
             disks=disks,
             members=tuple(self.answers(expected, patience) if seen.daemon.alive else map(unasked, expected)),

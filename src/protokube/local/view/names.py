@@ -6,11 +6,14 @@ From the database alone, which needs no daemon. Nothing here raises or writes: w
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
+from typing import TypeVar
 
 from protokube.local.base.paths import Paths
 
+T = TypeVar("T")
 PATIENCE = 0.3
 """Seconds: a person waits for the key that was pressed."""
 
@@ -29,14 +32,28 @@ class Names:
 
 def read_names(paths: Paths) -> Names:
     """Empty where nothing can be read: no permission, no database, or a damaged one."""
+    return _asked(paths, _read, Names())
+
+
+def read_exposed(paths: Paths) -> list[str]:
+    """The exposed ports, and the Services they lead to; not in a database of a former version."""
+    return _asked(paths, _exposed, [])
+
+
+def _asked(paths: Paths, read: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
     try:
         if not paths.database.is_file():  # SQLite would create it
-            return Names()
+            return otherwise
         place = f"{paths.database.as_uri()}?mode=ro"
         with closing(sqlite3.connect(place, uri=True, timeout=PATIENCE)) as connection:
-            return _read(connection)
+            return read(connection)
     except (OSError, sqlite3.Error):
-        return Names()
+        return otherwise
+
+
+def _exposed(connection: sqlite3.Connection) -> list[str]:
+    rows = list(connection.execute("SELECT local_port, namespace || '/' || service FROM exposed ORDER BY 1"))
+    return list(dict.fromkeys([*(str(port) for port, _ in rows), *(service for _, service in rows)]))
 
 
 def _read(connection: sqlite3.Connection) -> Names:

@@ -33,7 +33,7 @@ from protokube.records import Record
 from protokube.store import layout
 from protokube.store.file import FileStore
 from protokube.view.reports import read_agent
-from protokube.view.values import AgentView, DaemonView, HostView, OutsideView
+from protokube.view.values import AgentView, DaemonView, ExposedView, HostView, OutsideView
 
 PATIENCE = 1.0
 """Seconds for one answer of the cloud."""
@@ -52,6 +52,7 @@ class Inventory:
     records: tuple[Record, ...] = ()
     ports: Mapping[tuple[str, int], int] = field(default_factory=dict)
     """The port of this machine that leads to a name and port inside."""
+    exposed: tuple[ExposedView, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -68,6 +69,7 @@ def inventory(paths: Paths, client: LocalClient, pool: Executor) -> Inventory:
             volumes=volumes,
             records=tuple(read_record(each) for each in records),
             ports=_ports(forwards),
+            exposed=tuple(ExposedView(**each) for each in about.get("exposed", ())),
         )
     except ProtokubeError as why:
         silent = DaemonView(
@@ -96,6 +98,10 @@ def _from_database(paths: Paths, daemon: DaemonView) -> Inventory:
                 volumes=[asdict(each) for each in Volumes(database).everything()],
                 records=tuple(KeptRecords(database).load()),
                 ports=_ports([dict(row) for row in database.rows("SELECT * FROM forwards")]),
+                exposed=tuple(
+                    ExposedView(**dict(row), listening=False, why="the local cloud does not run")
+                    for row in database.rows("SELECT * FROM exposed ORDER BY address, local_port")
+                ),
             )
         finally:
             database.close()

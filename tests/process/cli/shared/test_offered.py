@@ -3,39 +3,36 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
-from builders.command import process
+from builders.command import environment, process
+from builders.local_state import LocalState
+from protokube.cli.main import cli
 from protokube.local.base.db import Database
-from protokube.local.base.paths import Paths
 
 HOSTS = ("master-a-1x2y", "master-b-3z4w")
 LONGEST = 2.0
 """Seconds for a whole process on a busy machine; alone it takes 0.2."""
 
 
-def write_cluster(state: Path, name: str) -> Paths:
-    paths = Paths.at(state / name)
-    paths.create()
-    database = Database(paths.database)
-    with database.transaction() as connection:
-        for number, host in enumerate((*HOSTS, "master-a-dead")):
-            connection.execute(
-                "INSERT INTO hosts (name, grp, zone, master, address, number, dead) VALUES (?, 'a', 'z', 1, 'x', ?, ?)",
-                (host, number, host.endswith("dead")),
-            )
-        for member in "ab":
-            connection.execute(
-                "INSERT INTO volumes (id, zone, etcd_cluster, member, members, size, founder, request)"
-                " VALUES (?, 'z', 'main', ?, '[]', 1, 1, ?)",
-                (f"vol-{member}", member, member),
-            )
-        connection.execute("INSERT INTO records VALUES ('etcd-a.internal.one', 'A', 5, '10.77.0.11')")
-    database.close()
-    return paths
+def write_cluster(parent: Path, name: str) -> None:
+    made = LocalState(parent, name)
+    for host in HOSTS:
+        made.host(host)
+        made.log(host, "protokube.service.log")
+        made.log(host, "pods/kube-system_kube-apiserver/kube-apiserver.log")
+    made.kill(made.host("master-a-dead"))
+    for member in "ab":
+        made.volume(member, None)
+    made.record("etcd-a.internal.one", "10.77.0.11")
+    made.exposed(8080, "web")
 
 
 @pytest.fixture
@@ -57,6 +54,7 @@ def offered(state: Path, *words: str) -> list[str]:
     ("words", "found"),
     [
         (("status", "--cluster", ""), ["one"]),
+        (("up", "--cluster", ""), ["one"]),
         (("down", "--cluster", "o"), ["one"]),
         (("drill", "kill-master", "--member", ""), ["main/a", "main/b"]),
         (("drill", "kill"), ["kill-master"]),
@@ -64,6 +62,15 @@ def offered(state: Path, *words: str) -> list[str]:
         (("explain", "volume", ""), ["vol-a", "vol-b"]),
         (("explain", "member", "main/b"), ["main/b"]),
         (("explain", "record", "etcd"), ["etcd-a.internal.one"]),
+        (("shell", "master-a"), ["master-a-1x2y"]),
+        (("shell", "main/"), ["main/a", "main/b"]),
+        (("logs", "a"), ["agent"]),
+        (("logs", "agent", "kube"), ["kube-apiserver"]),
+        (("logs", "master-a-1x2y/"), ["master-a-1x2y/agent", "master-a-1x2y/kube-apiserver"]),
+        (("logs", "../"), []),
+        (("expose", "rem"), ["remove"]),
+        (("expose", "remove", ""), ["8080", "default/web"]),
+        (("expose", "add", "we"), []),
         (("explain", "member", "--store", "file:///nowhere", ""), []),
     ],
 )
@@ -78,6 +85,41 @@ def test_with_several_clusters_names_are_offered_once_one_is_chosen(state: Path)
     assert offered(state, "protokube", "explain", "volume", "") == []
     assert offered(state, "protokube", "explain", "--cluster", "two", "volume", "vol-a") == ["vol-a"]
     assert offered(state, "protokube", "explain", "--cluster", "three", "volume", "") == []
+
+
+def test_a_bash_that_sourced_the_script_completes_names_of_the_cluster(state: Path) -> None:
+    script = """
+        source <(protokube completion bash)
+        for words in "shell master-b" "logs -f kube-a" "drill kill-master --member main/b" "expose rem"; do
+            COMP_WORDS=(protokube $words) COMP_CWORD=$(set -- $words; echo $#)
+            COMPREPLY=()
+            _protokube_completion protokube
+            echo "${COMPREPLY[@]}"
+        done
+        compgen -W "$(complete -p protokube)" -- _protokube
+    """
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    env = environment(PATH=path, PROTOKUBE_STATE=str(state))
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=env, timeout=60)
+
+    assert done.stderr == ""
+    assert done.stdout.split() == ["master-b-3z4w", "kube-apiserver", "main/b", "remove", "_protokube_completion"]
+
+
+def test_every_option_and_argument_that_takes_a_name_of_the_cluster_is_completed() -> None:
+    names = {"cluster", "host", "member", "volume", "what"}
+
+    def without(command: click.Command, path: str) -> Iterator[str]:
+        for each in command.params:
+            if each.name in names and each._custom_shell_complete is None:
+                yield f"{path} {each.name}"
+        if isinstance(command, click.Group):
+            for name in command.list_commands(click.Context(command)):
+                inner = command.get_command(click.Context(command), name)
+                assert inner is not None
+                yield from without(inner, f"{path} {name}")
+
+    assert list(without(cli, "protokube")) == []
 
 
 @pytest.mark.parametrize("damage", ["missing", "garbage", "folder", "locked"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from protokube.local.host import cgroup_facts
-from protokube.local.host.cgroup_facts import Facts, Hierarchy, Mount, Top, why_not
+from protokube.local.host.cgroup_facts import NEEDED_V2, Facts, Hierarchy, Mount, Top, is_unified, why_not
 
 HYBRID = "9:name=systemd:/user.slice\n4:memory:/a/b\n2:cpu,cpuacct:/\n0::/user.slice\n"
 EVERYONE = "         0          0 4294967295\n"
@@ -27,6 +27,9 @@ SEPARATE = """\
 """
 """Each controller at a place of its own, version 2 beside them: a small virtual machine without systemd."""
 MACHINE = Facts(own=SEPARATE, mounts=ROOT, users=EVERYONE, top=None)
+TOP = Top(controllers=NEEDED_V2 | {"io"}, enabled=frozenset({"memory", "pids"}), machine=True, busy=True)
+DEBIAN = replace(MACHINE, own="0::/user.slice/user-0.slice/session-1.scope\n", top=TOP)
+"""Version 2 alone, as systemd mounts it; kernel threads are in its topmost group."""
 
 
 def test_every_tree_is_read_with_the_group_we_are_in() -> None:
@@ -94,8 +97,38 @@ def test_on_a_file_system_that_carries_no_overlay_it_cannot() -> None:
 
 def test_where_a_controller_is_missing_it_is_named() -> None:
     own = SEPARATE.replace("4:memory:/some/group\n", "").replace("8:pids:/\n", "")
-    assert "memory and pids" in why_not(replace(MACHINE, own=own))
+    assert why_not(replace(MACHINE, own=own)) == (
+        "there are no control groups of version 2, and those of version 1 lack memory and pids"
+    )
     assert "cpu, cpuacct" in why_not(replace(MACHINE, own=""))
+    short = replace(TOP, controllers=frozenset({"cpu", "io", "pids"}))
+    assert why_not(replace(DEBIAN, top=short)) == "control groups of version 2 lack cpuset and memory here"
+
+
+def test_a_controller_that_version_1_holds_is_not_looked_for_in_vain() -> None:
+    divided = replace(DEBIAN, own="3:memory:/\n0::/\n", top=replace(TOP, controllers=NEEDED_V2 - {"memory"}))
+    assert why_not(divided) == "control groups of version 2 lack memory here, of which version 1 has memory"
+
+
+def test_a_machine_with_version_2_alone_can() -> None:
+    assert why_not(DEBIAN) == ""
+    assert is_unified(DEBIAN)
+
+
+def test_version_1_is_preferred_where_it_has_every_controller() -> None:
+    both = replace(MACHINE, top=replace(TOP, controllers=frozenset({"hugetlb"})))
+    assert why_not(both) == ""
+    assert not is_unified(both)
+
+
+def test_a_container_whose_topmost_group_has_processes_cannot_unless_controllers_are_passed_on_already() -> None:
+    container = replace(DEBIAN, top=replace(TOP, machine=False))
+    assert why_not(container) == (
+        "the topmost control group of this container has processes, so it cannot pass cpu and cpuset on to groups of "
+        "hosts"
+    )
+    assert why_not(replace(container, top=replace(TOP, machine=False, busy=False))) == ""
+    assert why_not(replace(container, top=replace(TOP, machine=False, enabled=NEEDED_V2))) == ""
 
 
 def test_asking_changes_nothing_and_needs_no_file(tmp_path: Path) -> None:
