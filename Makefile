@@ -26,11 +26,12 @@ up: ## the main job: three masters on this machine, etcd on floating disks, name
 	@scripts/setup run
 	@scripts/packages
 	@scripts/link
+	@$(RUN)/python scripts/made.py note $(UP)
 	@$(SUDO) $(RUN)/protokube up $(UP)
 
-down: ## take all of it away
+down: ## take away what `make up` made, and no other cluster
 	@scripts/setup run
-	@$(SUDO) $(RUN)/protokube down --all
+	@$(RUN)/python scripts/made.py down $(SUDO) $(RUN)/protokube
 
 # Two more at a time than there are processors: half of what the host tests do is waiting.
 WORKERS ?= $(shell echo $$(($$(nproc) + 2)))

@@ -31,11 +31,24 @@ from soak.chaos.section import chaos, clock  # noqa: E402
 from soak.conformance.section import CONFORMANCE  # noqa: E402
 from soak.drilling import DRILLS_SECTION  # noqa: E402
 from soak.idling import RSS  # noqa: E402
+from soak.interrupting import INTERRUPTED  # noqa: E402
 from soak.suites import COMPARISONS, FAULTS, HISTORIES, RENEWALS, WIPED  # noqa: E402
 from soak.taking_down import DOWN  # noqa: E402
 from soak.versions import VERSIONS_SECTION  # noqa: E402
 
-ALL = (WIPED, HISTORIES, COMPARISONS, DRILLS_SECTION, FAULTS, RENEWALS, RSS, DOWN, VERSIONS_SECTION, CONFORMANCE)
+ALL = (
+    WIPED,
+    HISTORIES,
+    COMPARISONS,
+    DRILLS_SECTION,
+    FAULTS,
+    RENEWALS,
+    RSS,
+    DOWN,
+    INTERRUPTED,
+    VERSIONS_SECTION,
+    CONFORMANCE,
+)
 SECTIONS = {each.name: each for each in ALL}
 BY_NAME = ("chaos", "clock")
 """Sections that run only if they are named: they do not end by themselves, or affect the whole machine."""

@@ -33,6 +33,7 @@ CODES: dict[str, tuple[ExitCode, str]] = {
     "refused": (ExitCode.REFUSED, "going on could do harm, or something is missing that a person provides"),
     "needs-root": (ExitCode.REFUSED, "this needs root, or the permission to read what belongs to root"),
     "not-running": (ExitCode.REFUSED, "the named host does not run"),
+    "cluster-down": (ExitCode.REFUSED, "the cluster is stopped, or its local cloud does not run; `protokube start`"),
     "needs-kubernetes": (ExitCode.REFUSED, "the cluster has no Kubernetes"),
     "missing-program": (ExitCode.REFUSED, "this machine lacks a program or a library"),
     "exists": (ExitCode.REFUSED, "what should be made is there already, and was left as it is"),

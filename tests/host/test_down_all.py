@@ -26,7 +26,7 @@ def clusters(state: Path, *names: str, broken: tuple[str, ...] = ()) -> dict[str
 def test_the_others_go_also_if_the_first_one_stays(tmp_path: Path) -> None:
     made = clusters(tmp_path, "first", "second", "third", broken=("first",))
 
-    said = process("down", "--all", env={"PROTOKUBE_STATE": str(tmp_path)})
+    said = process("down", "--all", "--yes", env={"PROTOKUBE_STATE": str(tmp_path)})
 
     assert said.code != 0
     assert {name for name, paths in made.items() if paths.root.exists()} == {"first"}
@@ -39,7 +39,7 @@ def test_the_others_go_also_if_the_first_one_stays(tmp_path: Path) -> None:
 def test_all_that_stay_are_told_with_their_reasons_and_what_went_is_still_data(tmp_path: Path) -> None:
     clusters(tmp_path, "first", "second", "third", broken=("first", "third"))
 
-    said = process("down", "--all", "-o", "json", env={"PROTOKUBE_STATE": str(tmp_path)})
+    said = process("down", "--all", "--yes", "-o", "json", env={"PROTOKUBE_STATE": str(tmp_path)})
 
     assert said.code == 4
     assert list(json.loads(said.out)) == ["second"]

@@ -118,6 +118,18 @@ def test_the_power_button_is_sigterm(cloud: Cloud) -> None:
     assert host.outside("/var/farewell").read_text() == "bye\n"
 
 
+def test_what_a_unit_leaves_behind_may_end_by_itself_too(cloud: Cloud) -> None:
+    """As etcd in a container, whose kubelet has ended."""
+    last_words = "trap 'echo bye > /var/farewell; exit' TERM; echo > /run/up; while :; do sleep 0.01; done"
+    unit = ["sh", "-c", 'setsid sh -c "$1" & exec sleep 1000', "sh", last_words]
+    host = cloud.start("orderly", 11, units={"kubelet-like.service": unit})
+    eventually(host.outside("/run/up").exists)
+    started = hosts.started_at(host.pid)
+    os.kill(host.pid, signal.SIGTERM)
+    eventually(lambda: not hosts.alive(host.pid, started))
+    assert host.outside("/var/farewell").read_text() == "bye\n"
+
+
 def test_a_host_outlives_whoever_started_it(cloud: Cloud) -> None:
     spec = cloud.spec("orphan", 11, units={"count.service": ["sh", "-c", COUNT]})
     code = f"""

@@ -69,11 +69,11 @@ def drill(
     if store_url is not None:
         raise InvalidRequest(f"{name} breaks something, and that needs a local cluster", hint="`drill watch --store`")
     from protokube.cli.render.drill import outcome, render_verdict, verdict_tree
-    from protokube.cli.shared.cluster_view import find_cluster
+    from protokube.cli.shared.cluster_view import find_running
     from protokube.cli.shared.screen import show_painted
     from protokube.local.drill.ground import LocalGround
 
-    ground = LocalGround(find_cluster(cluster))
+    ground = LocalGround(find_running(cluster))
     try:
         verdict = carry_out(name, ground, member, timeout, quiet=output == "json")
     finally:
@@ -105,10 +105,12 @@ def show_step(step: Step) -> None:
 def watch(cluster: str | None, store_url: str | None, timeout: float, output: str) -> ExitCode:
     """Look until something was lost and everything is ready again, or until the time is up."""
     from protokube.cli.render.recovery import outcome, recovery_tree, render_recovery
-    from protokube.cli.shared.cluster_view import cluster_source, follow
+    from protokube.cli.shared.cluster_view import cluster_source, find_running, follow
     from protokube.cli.shared.screen import show_painted
     from protokube.view.recovery import Recovery
 
+    if store_url is None:
+        find_running(cluster)
     every = EVERY if store_url is None else STORE_EVERY
     with cluster_source(cluster, store_url) as source:
         views = follow(source.look, timeout, every=every, tell=FailedLooks())

@@ -55,7 +55,9 @@ def members(cluster: str | None, store_url: str | None, output: str) -> int:
     tree = members_tree(view)
     if output == "text":
         show_painted(source_lines(view))
-        show_painted(render_members(view) or ["nothing is known of its members yet"])
+        show_painted(
+            render_members(view) or [f"nothing is known of the members of {view.cluster} yet: protokube status"]
+        )
     else:
         show_data(tree, output)
     return ExitCode.OK if tree and all(tree.values()) else ExitCode.TRY_LATER
@@ -185,7 +187,9 @@ def find_volume(view: ClusterView, volume: str) -> tuple[DiskView, MemberView]:
     disk = view.disk(volume)
     member = view.member(disk.member) if disk else None
     if disk is None or member is None:
-        raise no_such("volume", volume, [each.id for each in view.disks], hint="protokube status")
+        raise no_such(
+            "volume", volume, [each.id for each in view.disks], where=f"in {view.cluster}", hint="protokube status"
+        )
     return disk, member
 
 

@@ -54,7 +54,7 @@ def image(images: tuple[str, ...], cluster: str | None, timeout: float, output: 
       docker build --tag web:2 . && protokube load image web:2
     """
     from protokube.cli.render.table import several, size
-    from protokube.cli.shared.cluster_view import find_cluster
+    from protokube.cli.shared.cluster_view import find_running
     from protokube.cli.shared.progress import Progress
     from protokube.cli.shared.root import need_root
     from protokube.images.contents import ImageProblem
@@ -65,7 +65,7 @@ def image(images: tuple[str, ...], cluster: str | None, timeout: float, output: 
     from protokube.providers.clients.local import LocalClient
 
     need_root()
-    paths = find_cluster(cluster)
+    paths = find_running(cluster)
     admin = LocalClient(paths.admin_socket, patience=30)
     hosts = need_kubelet(paths, admin)
     progress = Progress(quiet=output == "json")

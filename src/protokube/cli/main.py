@@ -21,6 +21,9 @@ from protokube.errors import ExitCode, Refused
 COMMANDS: dict[str, tuple[str, str]] = {
     "up": ("protokube.cli.up.command:up", "Bring up a self-healing control plane on this machine."),
     "down": ("protokube.cli.down:down", "Remove a local cluster completely."),
+    "list": ("protokube.cli.list:list_clusters", "List the local clusters: state, masters, versions, age."),
+    "stop": ("protokube.cli.stop:stop", "Stop a local cluster; `protokube start` starts it again."),
+    "start": ("protokube.cli.up.start:start", "Start a stopped cluster, also after a reboot of the machine."),
     "status": ("protokube.cli.status:status", "Show the state of a cluster and what it waits for."),
     "logs": ("protokube.cli.logs.command:logs", "Show and follow logs of hosts, members and components."),
     "shell": ("protokube.cli.shell.command:shell", "Open a shell in a host, or run a command there."),

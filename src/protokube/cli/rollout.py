@@ -15,6 +15,7 @@ from protokube.cli.shared.cluster_view import (
     cluster_option,
     cluster_source,
     find_cluster,
+    find_running,
     opened_store,
     seen_option,
     stored_cluster,
@@ -173,6 +174,7 @@ def undo(cluster: str | None, number: int | None, dry_run: bool, yes: bool, time
     if dry_run:
         return
     confirm(change, paths.cluster, yes=yes)
+    find_running(paths.cluster)
     admin = LocalClient(paths.admin_socket, patience=catalog.OPERATOR_PATIENCE)
     cloud = catalog.operator({"kind": cloud_config(now).kind, "socket": str(paths.admin_socket)})
     planned = Planned(record=record, revision=present, base=base)

@@ -20,7 +20,7 @@ from protokube.cli.shared.cluster_view import cluster_option
 from protokube.cli.shared.credentials import keys_option, server_option
 from protokube.cli.shared.durations import Duration
 from protokube.cli.shared.options import output_option
-from protokube.errors import InvalidRequest, NotFound
+from protokube.errors import InvalidRequest, NotFound, Refused
 
 if TYPE_CHECKING:
     from protokube.addons.tokens import Token
@@ -80,13 +80,20 @@ def access_options(function: Decorated) -> Decorated:
 
 def _chosen(kubeconfig: Path | None, cluster: str | None) -> Path:
     """The kubeconfig to use: `--kubeconfig`, that of `--cluster`, or the default."""
-    from protokube.kube.kubeconfig import VARIABLE, find
+    from protokube.cli.shared.cluster_view import find_running
+    from protokube.kube.kubeconfig import HOME, VARIABLE, find
     from protokube.local.base import client_files
-    from protokube.local.base.paths import Paths
     from protokube.local.choose import clusters, one_cluster
 
-    if kubeconfig is None and (cluster or (not os.environ.get(VARIABLE) and len(clusters()) == 1)):
-        kubeconfig = client_files.folder(Paths.of(one_cluster(cluster))) / "kubeconfig"
+    if kubeconfig is None and (cluster is not None or (not os.environ.get(VARIABLE) and len(clusters()) == 1)):
+        paths = find_running(cluster)
+        kubeconfig = client_files.folder(paths) / "kubeconfig"
+        if not kubeconfig.exists():
+            raise Refused(f"{paths.cluster} has no Kubernetes", hint="--kubeconfig FILE", code="needs-kubernetes")
+    elif kubeconfig is None and not os.environ.get(VARIABLE) and len(clusters()) > 1:
+        if not Path(HOME).expanduser().exists():
+            one_cluster(None)  # raises: there are several
+        click.echo(f"the cluster is that of {HOME}; --cluster names one of {', '.join(clusters())}", err=True)
     return find(kubeconfig)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 from protokube.errors import InvalidRequest, NotFound
-from protokube.local.base.paths import PARENT, Paths
+from protokube.local.base.paths import MARK, PARENT, Paths
 from protokube.nearest import no_such
 
 
@@ -21,16 +22,26 @@ def clusters() -> list[str]:
 def _is_cluster(paths: Paths) -> bool:
     """A folder that we may not read counts as a cluster of root; the command then fails with a permission error."""
     try:
-        return paths.is_ours()
+        return stat.S_ISREG((paths.root / MARK).stat().st_mode)
     except PermissionError:
-        return True
+        return paths.root.is_dir()
+    except OSError:
+        return False
+
+
+def _what_now(name: str, found: list[str]) -> str:
+    """What to do if no name is similar."""
+    if "/" in name or Path(name).is_file():
+        return "--cluster takes the name of a cluster, as `protokube list` shows it, and no file"
+    return "protokube list" if found else "protokube up"
 
 
 def one_cluster(name: str | None) -> str:
+    """The named cluster, or the only one. NotFound, or InvalidRequest if there are several."""
     found = clusters()
     if name is not None:
         if name not in found:
-            raise no_such("local cluster", name, found, hint="protokube up")
+            raise no_such("local cluster", name, found, hint=_what_now(name, found))
         return name
     if not found:
         raise NotFound("there is no local cluster on this machine", hint="protokube up", code="no-cluster")

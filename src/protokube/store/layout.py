@@ -12,6 +12,8 @@ from protokube.errors import Refused
 from protokube.store import Store
 from protokube.store.paths import check_path
 
+GENERATION = "generation.json"
+
 
 def config(cluster: str) -> str:
     """The spec as the user wrote it."""
@@ -92,7 +94,12 @@ def etcd_snapshot(cluster: str, key: str, name: str) -> str:
 
 def etcd_generation(cluster: str, etcd_cluster: str) -> str:
     """The generation record of one etcd cluster: whether its creation is still open, and who may found it."""
-    return _below(cluster, "etcd", etcd_cluster, "generation.json")
+    return _below(cluster, "etcd", etcd_cluster, GENERATION)
+
+
+def etcd_generations(cluster: str) -> str:
+    """The folder in which each etcd cluster has a folder with its generation record, among others."""
+    return _below(cluster, "etcd")
 
 
 def etcd_raft_mark(cluster: str, etcd_cluster: str, generation: str, cluster_id: int, member_id: int) -> str:

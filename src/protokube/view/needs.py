@@ -15,13 +15,20 @@ from protokube.members.lostquorum import quorum_lost
 from protokube.notes import Note
 from protokube.view.seen import AgentNote, SeenCluster
 
+GOES_ON = "starts it and goes on with what runs"
 NO_RECORD = "restore it from a backup of the state store; nothing is founded or replaced without it"
 
 
 def needs(view: SeenCluster) -> Iterator[AgentNote]:
     """In the order in which a person has to act."""
     if view.daemon and not view.daemon.alive and not view.daemon.timed_out:
-        yield _seen("cloud", "", "the local cloud does not run", "`protokube up` starts it and goes on with what runs")
+        if view.daemon.stopped:
+            yield _seen("cloud", "", "the cluster is stopped", f"`protokube start --cluster {view.cluster}`")
+        else:
+            command = "start" if view.rollout else "up"  # without a revision, nothing is known that could be started
+            yield _seen(
+                "cloud", "", "the local cloud does not run", f"`protokube {command} --cluster {view.cluster}` {GOES_ON}"
+            )
     for key in keys(view):
         if view.generations.get(key) is None and key not in view.unread and has_begun(view, key):
             yield _seen("generation", key, f"the generation record of {key} is missing or cannot be read", NO_RECORD)

@@ -18,9 +18,7 @@ from protokube.view.values import MemberView
 
 def lacks(view: SeenCluster) -> Iterator[str]:
     """In the order in which things come up."""
-    if view.daemon and not view.daemon.alive:
-        state = "does not answer" if view.daemon.timed_out else "does not run"
-        yield f"the local cloud {state}{f': {view.daemon.why}' if view.daemon.why else ''}"
+    yield from _daemon(view)
     yield from _silent(view)
     yield from dict.fromkeys(each.text for each in contradictions(view) if each.blocks)
     if not view.members:
@@ -46,6 +44,14 @@ def lacks(view: SeenCluster) -> Iterator[str]:
     if view.rollout is not None and view.rollout.state is State.ROLLING:
         turn = f", {view.rollout.turn.name} restarts" if view.rollout.turn else ""
         yield f"revision {view.rollout.wanted} is being rolled out{turn}"
+
+
+def _daemon(view: SeenCluster) -> Iterator[str]:
+    if view.daemon and view.daemon.stopped:
+        yield "the cluster is stopped"
+    elif view.daemon and not view.daemon.alive:
+        state = "does not answer" if view.daemon.timed_out else "does not run"
+        yield f"the local cloud {state}{f': {view.daemon.why}' if view.daemon.why else ''}"
 
 
 def _silent(view: SeenCluster) -> Iterator[str]:

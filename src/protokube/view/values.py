@@ -30,6 +30,8 @@ class DaemonView:
     """What was seen of one that does not answer."""
     timed_out: bool = False
     """It did not answer in time, so it may well run."""
+    stopped: bool = False
+    """By `protokube stop`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

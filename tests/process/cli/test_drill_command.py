@@ -37,11 +37,12 @@ def test_a_cluster_that_is_not_ready_is_left_alone(call: Call, state: Path, outp
 
 def test_one_drill_at_a_time(call: Call, state: Path) -> None:
     paths = write_state(state, a_view())
-    first = LocalGround(paths)
-    try:
-        answer = call("drill", "kill-master")
-    finally:
-        first.close()
+    with FakeCloud(paths.admin_socket, cloud_rows(a_view())):
+        first = LocalGround(paths)
+        try:
+            answer = call("drill", "kill-master")
+        finally:
+            first.close()
 
     assert answer.code == ExitCode.TRY_LATER
     assert "another drill is under way in this cluster" in answer.err

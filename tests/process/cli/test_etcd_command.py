@@ -35,7 +35,10 @@ def test_a_cluster_of_which_nothing_is_known_is_said(call: Call, state: Path) ->
     write_state(state, a_view(generations={}, agents=()))
     answer = call("etcd", "members")
 
-    assert (answer.code, answer.out) == (ExitCode.TRY_LATER, "nothing is known of its members yet\n")
+    assert (answer.code, answer.out) == (
+        ExitCode.TRY_LATER,
+        f"nothing is known of the members of {VIEW.cluster} yet: protokube status\n",
+    )
 
 
 def test_the_command_adopts_nothing_that_nobody_has_mounted(call: Call, state: Path) -> None:

@@ -19,8 +19,9 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_cluster_whose_cloud_does_not_run_is_told_so(call: Call, state: Path) -> None:
     Paths.of("dev").create()
+    Paths.of("dev").database.touch()
     answer = call("load", "image", "web.tar", "--timeout", "1s")
 
-    assert (answer.code, answer.out) == (ExitCode.TRY_LATER, "")
-    assert "the local cloud does not answer hosts" in answer.err
+    assert (answer.code, answer.out) == (ExitCode.REFUSED, "")
+    assert "dev does not run: its local cloud has ended\n  hint: protokube start --cluster dev\n" in answer.err
     assert list(Paths.of("dev").images.iterdir()) == []

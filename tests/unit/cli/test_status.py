@@ -116,7 +116,18 @@ def test_a_cloud_that_does_not_run_says_what_to_do() -> None:
         "  the local cloud does not run: nobody listens",
         "needs a person:",
         "  the local cloud does not run",
-        "    hint: `protokube up` starts it and goes on with what runs",
+        "    hint: `protokube up --cluster dev.local` starts it and goes on with what runs",
+    ]
+
+
+def test_a_cluster_that_was_stopped_says_so_and_what_starts_it() -> None:
+    lines = render_status(a_view(daemon=DaemonView(alive=False, why="nobody listens", stopped=True)))
+
+    assert lines[0].startswith(f"{VIEW.cluster}: stopped (")
+    assert lines[lines.index("not ready:") + 1] == "  the cluster is stopped"
+    assert lines[lines.index("needs a person:") + 1 :] == [
+        "  the cluster is stopped",
+        "    hint: `protokube start --cluster dev.local`",
     ]
 
 
@@ -209,7 +220,7 @@ def test_each_change_is_one_line() -> None:
         "etcd-a is not healthy",
         f"api.internal.{CLUSTER} -> nothing",
         "needs a person: the local cloud does not run",
-        "needs a person:   hint: `protokube up` starts it and goes on with what runs",
+        "needs a person:   hint: `protokube up --cluster dev.local` starts it and goes on with what runs",
         "needs a person: master-1, main/b: vol-bbbb was marked 'formed' and turns up blank",
         "needs a person:   saw:  zeros",
         "needs a person:   hint: look for a copy of the disk",

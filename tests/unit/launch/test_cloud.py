@@ -21,7 +21,7 @@ def test_the_names_and_ranges_of_a_cluster_on_one_machine(kubernetes: bool) -> N
 
     assert cloud_config(config) == CloudConfig(
         kind="local",
-        dns_zone="laptop",
+        dns_zone="workbench",
         pod_ranges=("100.96.0.0/11",),
         service_ranges=("100.64.0.0/13",),
         service_domain="cluster.local",

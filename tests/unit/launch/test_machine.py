@@ -32,15 +32,15 @@ def told_by(path: Any) -> MasterConfig:
 def test_three_masters_on_one_machine_are_told_of_one_etcd_cluster_with_three_members() -> None:
     wanted = told_by(LOCAL)
     (etcd,) = wanted.etcd
-    assert (wanted.cluster, etcd.key) == ("laptop", "main")
-    assert (wanted.api_internal_name, wanted.api_public_name) == ("api.internal.laptop", "api.laptop")
-    assert wanted.api_names == ("api.internal.laptop", "api.laptop")
+    assert (wanted.cluster, etcd.key) == ("workbench", "main")
+    assert (wanted.api_internal_name, wanted.api_public_name) == ("api.internal.workbench", "api.workbench")
+    assert wanted.api_names == ("api.internal.workbench", "api.workbench")
     assert [each.short for each in etcd.members] == ["a", "b", "c"]
     member = etcd.members[1]
     assert member.name == "etcd-b"
-    assert member.dns_name == "etcd-b.internal.laptop"
-    assert member.peer_url == "https://etcd-b.internal.laptop:2380"
-    assert member.client_url == "https://etcd-b.internal.laptop:4001"
+    assert member.dns_name == "etcd-b.internal.workbench"
+    assert member.peer_url == "https://etcd-b.internal.workbench:2380"
+    assert member.client_url == "https://etcd-b.internal.workbench:4001"
     assert (member.group, member.zone, member.size) == ("master-b", "local", 2**30)
     assert etcd.pod.config_file == "/etc/kubernetes/config/etcd.yaml"
     assert etcd.pod.file_name == "etcd.manifest"
@@ -193,11 +193,11 @@ def test_launch_data_of_before_a_field_existed_are_read(field: str) -> None:
     assert from_tree(tree) == wanted
 
 
-@pytest.mark.parametrize("public", ["api.laptop", "api.internal.laptop"])
+@pytest.mark.parametrize("public", ["api.workbench", "api.internal.workbench"])
 def test_the_names_of_the_api_are_one_list_on_the_wire_as_in_earlier_versions(public: str) -> None:
     wanted = replace(told_by(LOCAL), api_public_name=public)
     tree = json.loads(json.dumps(to_tree(wanted)))
-    assert tree["api_names"] == list(dict.fromkeys(["api.internal.laptop", public]))
+    assert tree["api_names"] == list(dict.fromkeys(["api.internal.workbench", public]))
     assert not {"api_internal_name", "api_public_name"} & tree.keys()
     assert from_tree(tree) == wanted
 

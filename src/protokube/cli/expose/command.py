@@ -177,9 +177,9 @@ def exposed(paths: Paths) -> list[ExposedView]:
 
 
 def _cluster(name: str | None) -> Paths:
-    from protokube.cli.shared.cluster_view import find_cluster
+    from protokube.cli.shared.cluster_view import find_running
 
-    return find_cluster(name)
+    return find_running(name)
 
 
 def _admin(paths: Paths) -> Any:

@@ -11,7 +11,11 @@ from protokube.view.next import next_for_member
 
 def explain_member(view: ClusterView, name: str) -> Explanation:
     member = find(
-        view.members, name, lambda each: (each.member, *names_of(each), each.member.rpartition("/")[2]), "member"
+        view.members,
+        name,
+        lambda each: (each.member, *names_of(each), each.member.rpartition("/")[2]),
+        "member",
+        view.cluster,
     )
     disk = view.disk(member.volume)
     host = view.host(member.host)

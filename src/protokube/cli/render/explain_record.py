@@ -11,7 +11,9 @@ from protokube.view.values import MemberView
 
 def explain_record(view: ClusterView, name: str) -> Explanation:
     known = {each.name for each in view.records} | {each.dns_name for each in view.members} | set(view.api_names)
-    found = find(sorted(known), name.removesuffix("."), lambda each: (each, each.partition(".")[0]), "record")
+    found = find(
+        sorted(known), name.removesuffix("."), lambda each: (each, each.partition(".")[0]), "record", view.cluster
+    )
     member = next((each for each in view.members if each.dns_name == found), None)
     addresses = view.addresses(found)
     ttl = next((each.ttl for each in view.records if each.name == found), None)

@@ -19,7 +19,7 @@ MARKS = {
 
 
 def explain_volume(view: ClusterView, name: str) -> Explanation:
-    disk = find(view.disks, name, lambda each: (each.id,), "volume")
+    disk = find(view.disks, name, lambda each: (each.id,), "volume", view.cluster)
     mounted = mounted_volume(view, disk)
     member = view.member(disk.member)
     facts = [

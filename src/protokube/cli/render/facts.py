@@ -80,13 +80,14 @@ def for_a_person(notes: Iterable[tuple[str, AgentNote]]) -> str:
     return f"a person acts: {hints[0]}" if hints else ""
 
 
-def find(known: Iterable[T], name: str, names: Callable[[T], Iterable[str]], kind: str) -> T:
+def find(known: Iterable[T], name: str, names: Callable[[T], Iterable[str]], kind: str, cluster: str) -> T:
     things = list(known)
     for each in things:
         if name in names(each):
             return each
     also = [alias for each in things for alias in names(each)]
-    raise no_such(kind, name, [next(iter(names(each))) for each in things], also=also, hint="protokube status")
+    shown = [next(iter(names(each))) for each in things]
+    raise no_such(kind, name, shown, also=also, where=f"in {cluster}", hint="protokube status")
 
 
 def names_of(member: MemberView | None) -> tuple[str, ...]:

@@ -27,6 +27,8 @@ def outcome(view: ClusterView) -> ExitCode:
 
 
 def state(view: ClusterView) -> str:
+    if view.daemon and view.daemon.stopped:
+        return "stopped"
     if view.person:
         return "serving, and needs a person" if view.ready else "needs a person"
     return "ready" if view.ready else "not ready"

@@ -51,7 +51,7 @@ def ages_tree(view: ClusterView) -> Tree | None:
 
 
 def daemon_tree(daemon: DaemonView) -> Tree:
-    return {"alive": daemon.alive, "pid": daemon.pid, "why": daemon.why}
+    return {"alive": daemon.alive, "pid": daemon.pid, "why": daemon.why, "stopped": daemon.stopped}
 
 
 def exposed_tree(exposed: ExposedView) -> Tree:

@@ -55,6 +55,18 @@ def find_cluster(name: str | None) -> Paths:
     return paths
 
 
+def find_running(name: str | None) -> Paths:
+    """The same for a command that needs its local cloud. Refused, with what starts it, if that does not run."""
+    paths = find_cluster(name)
+    if is_served(paths.admin_socket):
+        return paths
+    if not paths.database.is_file():
+        hint = f"`protokube up --cluster {paths.cluster}` completes it"
+        raise Refused(f"{paths.cluster} was never brought up completely", hint=hint, code="cluster-down")
+    what = "is stopped" if paths.stopped.exists() else "does not run: its local cloud has ended"
+    raise Refused(f"{paths.cluster} {what}", hint=f"protokube start --cluster {paths.cluster}", code="cluster-down")
+
+
 @contextmanager
 def cluster_source(cluster: str | None, store_url: str | None) -> Iterator[Source]:
     """The cluster as this machine sees it, or as its agents report it to a store."""
@@ -121,6 +133,23 @@ def waits(paths: Paths, *kinds: str) -> list[str]:
         notes = [note for kind in kinds or ("needsAPerson", "waiting") for note in status["report"][kind]]
         found += [f"{status['machine']['name']}: {note.get('about') or note['step']}: {note['text']}" for note in notes]
     return found
+
+
+def is_served(path: Path) -> bool:
+    """Whether a process listens at this socket, even if it does not answer."""
+    import socket
+
+    from protokube.providers.clients.local import connect
+
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(1.0)
+            connect(connection, path)
+    except (FileNotFoundError, ConnectionRefusedError):
+        return False
+    except OSError:  # it listens and is too busy to accept
+        return True
+    return True
 
 
 def may_open(socket: Path) -> bool:

@@ -37,8 +37,8 @@ def describe(error: BaseException) -> tuple[Fields, ExitCode, str]:
             return _of_ours(error)
         case click.ClickException():
             context = getattr(error, "ctx", None)
-            hint = f"{context.command_path if context else 'protokube'} --help"
             message = error.format_message()
+            hint = _named_by_position(message) or f"{context.command_path if context else 'protokube'} --help"
             return _described(message, "usage", ExitCode.INVALID, hint=hint)
         case click.Abort() | KeyboardInterrupt():
             return {"error": "stopped", "code": "stopped"}, ExitCode.STOPPED, "stopped"
@@ -53,6 +53,19 @@ def describe(error: BaseException) -> tuple[Fields, ExitCode, str]:
     message = f"a bug in protokube: {type(error).__name__}: {error}"
     hint = f"run it again with {DEBUG}=1 and report what it prints"
     return _described(message, "bug", ExitCode.BUG, hint=hint)
+
+
+def _named_by_position(message: str) -> str:
+    """The option for the name of a local cluster that was given as an argument; empty if it is something else."""
+    found = re.fullmatch(r"Got unexpected extra argument \((\S+)\)", message.rstrip("."))
+    if found is None:
+        return ""
+    from protokube.local.choose import clusters
+
+    try:
+        return f"--cluster {found[1]}" if found[1] in clusters() else ""
+    except OSError:
+        return ""
 
 
 def _described(message: str, code: str, exit_code: ExitCode, *, hint: str) -> tuple[Fields, ExitCode, str]:

@@ -11,7 +11,8 @@ import click
 
 from protokube.cli.shared.rollout import groups_of, still_old
 from protokube.cli.shared.upgrade import Planned
-from protokube.errors import InvalidSpec, Refused
+from protokube.cli.up.anew import OtherFields, of
+from protokube.errors import Refused
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -98,7 +99,7 @@ def refuse_fixed(former: Former | None, config: Config, *, kubernetes: bool) -> 
     known = (former.config or former.base_config) if former else None
     has = former is not None and bool(former.revision.master.components)  # if not, nothing has read its fields yet
     if known is not None and (found := refused_fields(known, config, kubernetes=kubernetes and has)):
-        raise InvalidSpec(found)
+        raise of(config.name, OtherFields(found))
 
 
 def plan_change(paths: Paths, store: Store, former: Former, config: Config, wanted: MasterConfig) -> ChangePlan:
@@ -113,7 +114,7 @@ def plan_change(paths: Paths, store: Store, former: Former, config: Config, want
     if former.config and former.planned.unfinished and not found.values:
         found = replace(found, values=plan(former.config, config, present, wanted, (), still).values)
     if found.refused:
-        raise InvalidSpec(found.refused)
+        raise of(config.name, OtherFields(found.refused))
     return found
 
 

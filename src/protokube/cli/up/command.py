@@ -19,6 +19,7 @@ from protokube.cli.shared.root import need_root
 from protokube.cli.shared.templates import keep_hosts
 from protokube.cli.shared.upgrade import Target, deliver
 from protokube.cli.up.adding import check_addition, hosts_of
+from protokube.cli.up.anew import beginning_anew, refuse_change
 from protokube.cli.up.change import (
     find_former,
     keep_first,
@@ -89,6 +90,7 @@ DEFAULT_NAME = "laptop"
 @switch_option
 @click.option("--timeout", type=Duration(), default="5m", show_default=True, help="Longest wait for the cluster.")
 @click.option("-o", "--output", type=Choice(["text", "json"]), default="text", help="Output format.")
+@beginning_anew
 def up(
     spec: Path | None,
     name: str,
@@ -152,7 +154,7 @@ def up(
     from protokube.launch.addons import all_addons
     from protokube.launch.cloud import cloud_config
     from protokube.launch.derive import from_config
-    from protokube.local import bringup
+    from protokube.local import bringup, unborn
     from protokube.local.base import client_files, ourselves, tools
     from protokube.local.base.paths import Paths
     from protokube.local.node import inotify
@@ -193,6 +195,7 @@ def up(
     wanted = with_nodes(wanted, config) if kubelets.run else wanted
     check_addition(paths, open_store(f"file://{paths.store}"), former, wanted)
     change = plan_change(paths, open_store(f"file://{paths.store}"), former, config, wanted) if former else None
+    refuse_change(paths, change, dry_run=dry_run)
     show_plan(change, former, wanted, output, dry_run=dry_run)
     if dry_run:
         return
@@ -210,6 +213,7 @@ def up(
             step.text = f"containerd, and {len(nodes.runtime.images)} images"
     with progress.step(f"state in {paths.root}"):
         paths.create()
+        unborn.hold(paths)
         store = open_store(f"file://{paths.store}")
         prepare.prove_store(store, wanted)
         keep_first(store, former, config, texts)

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from protokube.cli.shared.templates import KUBELETS_FOLLOW
-from protokube.errors import InvalidSpec, Refused
+from protokube.cli.up.anew import OtherShape, of
+from protokube.errors import InvalidSpec
 
 if TYPE_CHECKING:
     from protokube.cli.shared.inputs import Texts
@@ -146,15 +147,15 @@ def refuse_less(cluster: str, before: ClusterShape, now: ClusterShape) -> None:
         "its data, and then `up` creates it anew"
     )
     if now.kubernetes == "none" and before.kubernetes != "none":
-        raise Refused(
+        raise of(cluster, OtherShape(
             f"Kubernetes cannot be removed from {cluster}: etcd holds its objects, and nothing would clean them up",
             saw=str(before), want=str(now), hint=hint,
-        )  # fmt: skip
+        ))  # fmt: skip
     if before.kubelet and not now.kubelet:
-        raise Refused(
+        raise of(cluster, OtherShape(
             f"kubelets cannot be removed from {cluster}: its nodes run pods, which nothing would move",
             saw=str(before), want=str(now), hint=hint,
-        )  # fmt: skip
+        ))  # fmt: skip
 
 
 def need_the_same(
@@ -177,8 +178,8 @@ def need_the_same(
     if events and not any(each.startswith("events/") for each in before.members):
         differences.append("--events")
     if differences:
-        raise Refused(
+        raise of(cluster, OtherShape(
             f"{cluster} exists already, with a different configuration", saw=str(before), want="; ".join(differences),
             hint=f"`protokube up --cluster {cluster}` continues with the existing cluster; "
             f"`protokube down --cluster {cluster}` removes it with its data, and then `up` creates it anew",
-        )  # fmt: skip
+        ))  # fmt: skip

@@ -64,6 +64,16 @@ class Paths:
         return self.root / "daemon.lock"
 
     @property
+    def up_lock(self) -> Path:
+        """Locked by each `up` while it makes the cluster; the kernel releases the lock."""
+        return self.root / "up.lock"
+
+    @property
+    def stopped(self) -> Path:
+        """Exists while the cluster is stopped on purpose; the next daemon removes it."""
+        return self.root / "stopped"
+
+    @property
     def log(self) -> Path:
         return self.root / "daemon.log"
 

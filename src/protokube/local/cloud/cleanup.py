@@ -30,14 +30,14 @@ def remove(paths: Paths, *, patience: float = SECONDS) -> list[str]:
         raise Refused(f"{paths.root} is not the state of a local cloud", hint="remove it by hand if you are sure")
     done: list[str] = []
     if (pid := leftovers.daemon(paths)) is not None:
-        _kill(pid)
+        kill_process(pid)
         done.append(f"stopped the daemon (process {pid})")
     for pid in leftovers.outside_processes(paths):
-        _kill(pid)
+        kill_process(pid)
         done.append(f"ended the way outside (process {pid})")
     for mount in leftovers.mounted(paths):
         mounts.thaw([mount])  # a process that waits for a frozen file system cannot even be killed
-    done += _kill_hosts(paths)
+    done += kill_hosts(paths)
     done += _free_disks(paths, patience)
     if cgroups.remove(leftovers.control_groups(paths), patience):
         done.append(f"removed the control groups {cgroups.name(paths.switch)}")
@@ -53,7 +53,7 @@ def remove(paths: Paths, *, patience: float = SECONDS) -> list[str]:
     return done
 
 
-def _kill_hosts(paths: Paths) -> list[str]:
+def kill_hosts(paths: Paths) -> list[str]:
     """Kill hosts, including those being started: first the process that starts a host, then its init."""
     done: list[str] = []
     end = time.monotonic() + SECONDS
@@ -63,7 +63,7 @@ def _kill_hosts(paths: Paths) -> list[str]:
                 hosts.kill(process.pid)
                 done.append(f"killed host {process.host} (process {process.pid})")
             else:
-                _kill(process.pid)
+                kill_process(process.pid)
     return done
 
 
@@ -104,7 +104,7 @@ def _mounted_inside(paths: Paths) -> list[MountedAt]:
     return [mount for mount in table if mount.point.is_relative_to(paths.root)]
 
 
-def _kill(pid: int) -> None:
+def kill_process(pid: int) -> None:
     with suppress(ProcessLookupError):
         handle = os.pidfd_open(pid)
         try:

@@ -201,6 +201,7 @@ class Cloud:
 
         A failure is logged and retried later: one disk that hangs must not keep the cloud from starting.
         """
+        self.registry.forget_processes_of_another_boot(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
         gone = [host.name for host in self.registry.living() if not self.is_running(host)]
         for lost in self.volumes.deleted():
             self._try(partial(disks.destroy, self.paths.image(lost)))

@@ -199,6 +199,7 @@ def main(arguments: list[str]) -> int:
         take_lock(paths)
         closed = rights.tighten(paths)
         paths.pid_file.unlink(missing_ok=True)
+        paths.stopped.unlink(missing_ok=True)
         os.close(private.open_file(paths.log, os.O_WRONLY))
         logging.basicConfig(filename=paths.log, format="%(asctime)s %(message)s", level=logging.INFO)
         if closed:

@@ -13,6 +13,8 @@ from protokube.providers.machines import Machine
 
 NETWORK = "10.77.0."
 FIRST, LAST = 11, 254
+BOOT = "boot"
+"""The setting with the boot id of the machine on which the daemon last ran."""
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 
@@ -64,6 +66,14 @@ class HostRegistry:
         """Declare it dead; return whether that is new."""
         with self.database.transaction() as connection:
             return connection.execute("UPDATE hosts SET dead = 1 WHERE name = ? AND NOT dead", (name,)).rowcount > 0
+
+    def forget_processes_of_another_boot(self, boot: str) -> None:
+        """After a reboot, a process with the same pid and start time is somebody else's: it must not be killed."""
+        known = self.database.setting(BOOT, boot)
+        if known != boot:
+            with self.database.transaction() as connection:
+                connection.execute("UPDATE hosts SET pid = NULL, started = NULL")
+        self.database.set(BOOT, boot)
 
     def find(self, name: str) -> Host:
         found = self.database.rows("SELECT * FROM hosts WHERE name = ?", (name,))

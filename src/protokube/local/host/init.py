@@ -4,7 +4,8 @@ It is PID 1 of its namespace, so the host ends when it does: no unit or client m
 place only, the reactor. It runs before anything else in the host, and three hosts start at once, so it imports little
 of the standard library: `dataclasses` alone would take a third of its start-up time.
 
-SIGTERM shuts the host down: units get SIGTERM, what is left after a while is killed, and init exits.
+SIGTERM shuts the host down: units get SIGTERM, then the processes that they left behind, such as etcd in a container of
+containerd; what is left after a while is killed, and init exits.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from protokube.local.host.unitsocket import Answer, UnitSocket
 
 RUN, LOG = Path("/run/protokube"), Path("/var/log")
 SECONDS_TO_STOP = 10.0
+SECONDS_FOR_ORPHANS = 3.0
+"""After all units ended; a container shim does not end by itself."""
 SECONDS_BETWEEN_TRIMS = 10.0
 
 
@@ -56,7 +59,7 @@ class Init:
     def __init__(self, units: Mapping[str, Sequence[str]], run: Path, log: Path, reactor: Reactor) -> None:
         self._units = {name: Unit(name, command) for name, command in units.items()}
         self._run, self._log, self._reactor = run, log, reactor
-        self._stopping = False
+        self._stopping = self._asked_orphans = False
         UnitSocket(run / "units.sock", reactor, self.answer)
         reactor.on_signals({signal.SIGCHLD: self.reap, signal.SIGTERM: self.stop, signal.SIGINT: self.stop})
         reactor.every(SECONDS_BETWEEN_TRIMS, self._trim)
@@ -139,10 +142,12 @@ class Init:
 
     def reap(self) -> None:
         """Reap every child that ended; most are orphans."""
+        any_left = True
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
+                any_left = False
                 break
             if not pid:
                 break
@@ -153,7 +158,17 @@ class Init:
                     code = os.waitstatus_to_exitcode(status)
                     self._ended(unit, f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}")
         if self._stopping and all(unit.pid is None for unit in self._units.values()):
+            self._end_orphans(any_left=any_left)
+
+    def _end_orphans(self, *, any_left: bool) -> None:
+        """All units have ended: ask what they left behind to end, and wait a while for it."""
+        if not any_left or os.getpid() != 1:  # elsewhere, as in tests, they are not ours alone
             self._reactor.stop()
+        elif not self._asked_orphans:
+            self._asked_orphans = True
+            with suppress(ProcessLookupError):
+                os.kill(-1, signal.SIGTERM)
+            self._reactor.after(SECONDS_FOR_ORPHANS, self._reactor.stop)
 
     def _ended(self, unit: Unit, how: str) -> None:
         lived = self._reactor.now() - unit.since

@@ -122,12 +122,15 @@ def control_groups(paths: Paths) -> Sequence[Path]:
 
 def describe(paths: Paths) -> list[str]:
     """Everything that is left, one line each."""
+    return [*running(paths), *([f"folder: {paths.root}"] if paths.root.exists() else [])]
+
+
+def running(paths: Paths) -> list[str]:
+    """Everything that is left but the state on the disk, one line each."""
     lines = [f"daemon: process {pid}" for pid in [daemon(paths)] if pid is not None]
     lines += [f"way outside: process {pid}" for pid in outside_processes(paths)]
     lines += [f"host {process.host}: process {process.pid}" for process in processes(paths)]
     lines += [f"disk {mount.number[0]}:{mount.number[1]} {mount}" for mount in mounted(paths)]
     lines += [f"{loop.path}: bound to {loop.image}" for loop in devices(paths)]
     lines += [f"control group: {path}" for path in control_groups(paths)]
-    lines += [f"network namespace: {path}" for path in [switch(paths)] if path is not None]
-    lines += [f"folder: {paths.root}"] if paths.root.exists() else []
-    return lines
+    return [*lines, *(f"network namespace: {path}" for path in [switch(paths)] if path is not None)]

@@ -77,6 +77,7 @@ def inventory(paths: Paths, client: LocalClient, pool: Executor) -> Inventory:
             pid=read_pid(paths.pid_file),
             why=why.saw or why.message,
             timed_out=isinstance(why.__cause__, TimeoutError),
+            stopped=paths.stopped.exists(),
         )
         return _from_database(paths, silent)
 

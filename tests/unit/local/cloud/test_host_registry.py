@@ -79,3 +79,25 @@ def test_what_is_known_of_a_host_is_what_was_written(registry: HostRegistry) -> 
     assert (found.pid, found.started) == (4711, 99)
     with pytest.raises(Refused, match="no host m-none"):
         registry.find("m-none")
+
+
+def test_after_a_reboot_nobody_is_taken_for_a_host_by_its_number(registry: HostRegistry) -> None:
+    host = registry.add("m", zone="local")
+    registry.forget_processes_of_another_boot("before")
+    registry.write_started(host.name, 4711, 99)
+    registry.forget_processes_of_another_boot("before")
+    assert registry.find(host.name).pid == 4711, "the daemon alone was restarted"
+
+    registry.forget_processes_of_another_boot("after")
+
+    found = registry.find(host.name)
+    assert (found.pid, found.started, found.dead) == (None, None, False), "its volumes are taken from it as from others"
+
+
+def test_a_database_of_before_boots_were_noted_keeps_its_hosts(registry: HostRegistry) -> None:
+    host = registry.add("m", zone="local")
+    registry.write_started(host.name, 4711, 99)
+
+    registry.forget_processes_of_another_boot("some boot")
+
+    assert registry.find(host.name).pid == 4711

@@ -1,0 +1,74 @@
+"""`make down` removes what `make up` made in this working copy, and no other cluster."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from builders.command import EXAMPLES, ROOT, environment
+from protokube.local.base.paths import Paths
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A working copy with the script alone, and clusters elsewhere."""
+    (tmp_path / "copy" / "scripts").mkdir(parents=True)
+    shutil.copy(ROOT / "scripts" / "made.py", tmp_path / "copy" / "scripts")
+    return tmp_path / "copy"
+
+
+def made(copy: Path, *words: str) -> str:
+    command = [sys.executable, "scripts/made.py", *words]
+    env = environment(PROTOKUBE_STATE=str(copy.parent / "state"), PYTHONPATH=str(ROOT / "src"))
+    done = subprocess.run(command, cwd=copy, capture_output=True, text=True, env=env, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def create(copy: Path, name: str) -> None:
+    """As far as `up` gets at first."""
+    Paths.at(copy.parent / "state" / name).create()
+
+
+def test_only_what_was_noted_is_removed_each_by_its_name(copy: Path) -> None:
+    create(copy, "mine")
+    for options in ((), ("--cluster", "second", "--masters", "1"), (str(EXAMPLES / "local.yaml"),)):
+        made(copy, "note", *options)
+    for name in ("laptop", "second", "workbench"):
+        create(copy, name)
+
+    said = made(copy, "down", "echo", "protokube")
+
+    assert said.splitlines() == [f"protokube down --cluster {name}" for name in ("laptop", "second", "workbench")]
+    assert made(copy, "down", "echo", "protokube") == (
+        "`make up` made no cluster that is still there; there are others: laptop, mine, second, workbench "
+        "(protokube down --cluster NAME)\n"
+    ), "`echo` removed nothing, and they are no longer noted"
+
+
+def test_a_cluster_that_was_there_before_is_not_taken_for_ours(copy: Path) -> None:
+    create(copy, "laptop")
+    made(copy, "note")
+
+    assert "made no cluster" in made(copy, "down", "echo")
+
+
+def test_one_that_could_not_be_removed_stays_noted(copy: Path) -> None:
+    made(copy, "note")
+    create(copy, "laptop")
+    env = environment(PROTOKUBE_STATE=str(copy.parent / "state"), PYTHONPATH=str(ROOT / "src"))
+    command = [sys.executable, "scripts/made.py", "down", "false"]
+
+    failed = subprocess.run(command, cwd=copy, env=env, timeout=60, check=False)
+
+    assert failed.returncode == 1
+    assert made(copy, "down", "echo") == "down --cluster laptop\n"
+
+
+@pytest.mark.parametrize("options", [("--help",), ("--masters", "many"), ("nothing.yaml",), ("--no-such-option",)])
+def test_options_that_up_itself_answers_are_no_error_here(copy: Path, options: tuple[str, ...]) -> None:
+    made(copy, "note", *options)
