@@ -67,7 +67,7 @@ def spent() -> float:
 def cluster(options: Sequence[str]) -> Iterator[tuple[Paths, dict[str, str], dict[str, float]]]:
     """A new cluster, its environment, and by step the seconds since `up` began."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        environment = {**os.environ, "PROTOKUBE_STATE": folder, "PROTOKUBE_ISOLATED": "1"}
+        environment = {**os.environ, "PROTOKUBE_STATE": folder, "PROTOKUBE_ISOLATED": "1", "PROTOKUBE_KUBECONFIG": "0"}
         command = [*COMMAND, "up", "--cluster", NAME, *options, "--timeout", "400s"]
         try:
             ran = subprocess.run(command, env=environment, capture_output=True, text=True)
