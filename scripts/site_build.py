@@ -51,9 +51,12 @@ def _order(name: str) -> list[tuple[bool, int, str]]:
 def main() -> int:
     stage()
     number = version()
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(SITE / number)]
-    built = subprocess.run(command, cwd=ROOT, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, check=False)
+    # not with --quiet: warnings that are not logged are not counted, and --strict passes
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(SITE / number)]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    built = subprocess.run(command, cwd=ROOT, env=environment, check=False, stderr=subprocess.PIPE, text=True)
     if built.returncode:
+        print(built.stderr, end="", file=sys.stderr)
         return built.returncode
     (SITE / "versions.json").write_text(json.dumps(list_versions(SITE, number), indent=2) + "\n")
     target = f"{number}/index.html"
