@@ -94,6 +94,10 @@ class ProtokubeError(Exception):
         fields = (("saw", self.saw), ("want", self.want), ("hint", self.hint))
         return "\n".join([self.message, *(f"  {name + ':':5} {text}" for name, text in fields if text)])
 
+    def in_one_line(self) -> str:
+        """As a reason, in a line of progress."""
+        return " ".join(f"{self.message}{f' ({self.saw})' if self.saw else ''}".split())
+
 
 class TryLater(ProtokubeError):
     """Something outside did not answer; retrying later may help."""

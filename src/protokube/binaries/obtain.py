@@ -114,6 +114,7 @@ def download_or_build(
     try:
         return download(product, version, cache, mirrors, progress)
     except ProtokubeError as why:
+        progress.note(f"{why.in_one_line()}: it is built from Go modules")
         try:
             return build_from_modules(SOURCES[product.key], version, cache, progress)
         except ProtokubeError as second:

@@ -16,6 +16,9 @@ class ProgressReporter(Protocol):
     def say(self, text: str) -> None:
         """Show what happens right now."""
 
+    def note(self, text: str) -> None:
+        """Print a line that stays."""
+
 
 class Silent:
     """Discards all progress reports."""
@@ -25,4 +28,7 @@ class Silent:
         yield
 
     def say(self, text: str) -> None:
+        """Discard the text."""
+
+    def note(self, text: str) -> None:
         """Discard the text."""

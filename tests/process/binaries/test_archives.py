@@ -173,8 +173,17 @@ def test_where_neither_a_release_nor_modules_are_to_be_had_both_reasons_are_told
     go.chmod(0o755)
     monkeypatch.setenv("PATH", f"{go.parent}:/usr/bin:/bin")
 
+    notes: list[str] = []
+
+    class Listening(Silent):
+        def note(self, text: str) -> None:
+            notes.append(text)
+
     with pytest.raises(TryLater, match=r"etcd 3\.6\.8 can be neither downloaded nor built") as raised:
-        download_or_build(ETCD, VERSION, tmp_path / "cache", [dead_url()], Silent())
+        download_or_build(ETCD, VERSION, tmp_path / "cache", [dead_url()], Listening())
 
     assert "cannot download etcd 3.6.8" in raised.value.saw
+    (note,) = notes
+    assert note.startswith("cannot download etcd 3.6.8")
+    assert note.endswith("it is built from Go modules")
     assert "module lookup disabled by GOPROXY=off" in raised.value.saw

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from protokube.cli.up.kubernetes import in_one_line
 from protokube.errors import ProtokubeError, Refused
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ def with_packages(found: Kubelets, cache: Path, progress: Progress, *, needed: b
     except ProtokubeError as why:
         if needed:
             raise
-        return Kubelets(False, in_one_line(why))
+        return Kubelets(False, why.in_one_line())
     return found
 
 

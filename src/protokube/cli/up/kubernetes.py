@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from protokube.cli.shared.completing import complete_here
-from protokube.errors import InvalidRequest, ProtokubeError, Refused, TryLater
+from protokube.errors import InvalidRequest, Refused, TryLater
 
 if TYPE_CHECKING:
     from protokube.binaries.product import Release
@@ -90,7 +90,7 @@ def choose_kubernetes(
         check_spec(spec, chosen.version)
         return Kubernetes(version=chosen.version, here=bring(chosen, cache, progress))
     except TryLater as why:
-        return Kubernetes(missing=in_one_line(why))
+        return Kubernetes(missing=why.in_one_line())
 
 
 def named_version(spec: Spec, before: ClusterShape | None, option: str) -> str:
@@ -162,10 +162,6 @@ def bring(chosen: Kubernetes, cache: Path, progress: ProgressReporter) -> Releas
 def minutes_to_build(processors: int | None = None) -> int:
     """On so many processors; by default those that we may use."""
     return max(3, round(PROCESSOR_MINUTES / (processors or len(os.sched_getaffinity(0)))))
-
-
-def in_one_line(why: ProtokubeError) -> str:
-    return " ".join(f"{why.message}{f' ({why.saw})' if why.saw else ''}".split())
 
 
 def offered_versions(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:

@@ -50,4 +50,4 @@ class OutsideConfig:
 
 def in_one_line(why: ProtokubeError) -> str:
     """An error as a reason, for `status`."""
-    return why.message + (f" ({why.saw})" if why.saw else "") + (f"; {why.hint}" if why.hint else "")
+    return why.in_one_line() + (f"; {why.hint}" if why.hint else "")
