@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -130,3 +134,31 @@ def test_what_may_be_data_is_not_even_stopped(begun: Paths) -> None:
 
     assert begun.image("vol-1").exists()
     assert not begun.stopped.exists()
+
+
+def test_a_lock_is_no_lock_of_a_folder_that_was_discarded_meanwhile(begun: Paths) -> None:
+    """An `up` that waits while another one discards the cluster then holds the folder that is made anew."""
+    discarding = os.open(begun.up_lock, os.O_RDWR | os.O_CREAT)
+    fcntl.flock(discarding, fcntl.LOCK_EX)
+    with ThreadPoolExecutor(1) as other:
+        waiting = other.submit(unborn.hold, begun)
+        until_waited_for(begun.up_lock)
+        shutil.rmtree(begun.root)
+        os.close(discarding)
+        lock = waiting.result(timeout=30)
+    try:
+        with pytest.raises(Refused, match="another `up` is just making begun"):
+            unborn.discard(begun)
+    finally:
+        os.close(lock)
+
+    assert begun.is_ours(), "created anew"
+    assert begun.disks.is_dir()
+
+
+def until_waited_for(file: Path) -> None:
+    """Until somebody waits for the lock on this file: the kernel lists those with an arrow."""
+    inode, end = file.stat().st_ino, time.monotonic() + 30
+    while not any("->" in line and f":{inode} " in line for line in Path("/proc/locks").read_text().splitlines()):
+        assert time.monotonic() < end
+        time.sleep(0.01)

@@ -212,7 +212,6 @@ def up(
                 show_warnings([problem])
             step.text = f"containerd, and {len(nodes.runtime.images)} images"
     with progress.step(f"state in {paths.root}"):
-        paths.create()
         unborn.hold(paths)
         store = open_store(f"file://{paths.store}")
         prepare.prove_store(store, wanted)

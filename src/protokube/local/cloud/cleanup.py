@@ -96,7 +96,8 @@ def _remove_folder(paths: Paths) -> None:
         else:
             each.unlink()
     mark.unlink(missing_ok=True)
-    paths.root.rmdir()
+    with suppress(OSError):  # somebody has just put something there, such as another `up`; `remove` reports it
+        paths.root.rmdir()
 
 
 def _mounted_inside(paths: Paths) -> list[MountedAt]:
