@@ -52,7 +52,7 @@ def _discarded(cluster: str, *, quiet: bool) -> bool:
     paths = Paths.of(cluster)
     if why_kept(paths):
         return False
-    text = f"{cluster} was interrupted before it had data: removed, because other settings are wanted now"
+    text = f"{cluster} was interrupted before it had data: what was left of it is removed"
     with Progress(quiet=quiet).step(text):
         discard(paths)
     return True

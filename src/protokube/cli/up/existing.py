@@ -68,6 +68,7 @@ def existing_cluster(cluster: str) -> ClusterShape | None:
     paths = Paths.of(cluster)
     if not paths.is_ours():
         return None
+    refuse_half_removed(paths)
     if (found := in_force(FileStore(paths.store), cluster)) is not None:
         _, wanted = found  # also while it is rolled out: an upgrade that was interrupted goes on, and not back
         version, master = wanted.kubernetes or "none", wanted.master
@@ -82,6 +83,13 @@ def existing_cluster(cluster: str) -> ClusterShape | None:
         return ClusterShape.of("", False, members, etcd) if members else None
     version = config.components[0].image.rpartition(":v")[2] if config.components else "none"
     return ClusterShape.of(version, bool(config.kubelet_kubeconfig), members_of(config.etcd), etcd)
+
+
+def refuse_half_removed(paths: Paths) -> None:
+    """OtherShape for what an interrupted removal left: without its database or disks, nothing can go on with it."""
+    if paths.removing.exists():
+        hint = f"`protokube down --cluster {paths.cluster}` completes it"
+        raise of(paths.cluster, OtherShape(f"{paths.cluster} was not removed completely", hint=hint))
 
 
 def _version_named(text: str) -> str:
