@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from protokube.cli.shared.templates import KUBELETS_FOLLOW
 from protokube.cli.up.anew import OtherShape, of
-from protokube.errors import InvalidSpec
+from protokube.errors import InvalidSpec, TryLater
 
 if TYPE_CHECKING:
     from protokube.cli.shared.inputs import Texts
@@ -146,6 +146,13 @@ def keep_earlier_release(before: ClusterShape | None, spec: Spec | None, release
     named = spec.cluster.get("kubernetesVersion") if spec else None
     asks = named and before and (before.kubernetes != "none" or named != before.named)
     return before.kubernetes if before and not release and not asks else release
+
+
+def need_unchanged(cluster: str, before: ClusterShape | None) -> None:
+    """TryLater if another `up` made or removed it since `before` was read, on which all decisions rest."""
+    if existing_cluster(cluster) != before:
+        hint = "run the same command again, when the other one has ended"
+        raise TryLater(f"another `up` has changed {cluster} meanwhile", hint=hint)
 
 
 def refuse_less(cluster: str, before: ClusterShape, now: ClusterShape) -> None:
