@@ -5,8 +5,10 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import sqlite3
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -101,6 +103,42 @@ def test_a_database_that_cannot_be_read_says_nothing_of_the_disks(begun: Paths) 
     begun.database.write_bytes(b"no database at all" * 1000)
 
     assert "cannot be read" in unborn.why_kept(begun)
+
+
+def test_a_mark_that_a_killed_daemon_left_in_the_log_of_its_database_counts(begun: Paths, tmp_path: Path) -> None:
+    """What SQLite had not yet written into the database itself when the power went off."""
+    database, killed = Database(begun.database), Paths.at(tmp_path / "killed")
+    with database.transaction() as connection:
+        connection.execute("UPDATE volumes SET mark = 'forming'")
+    killed.create()
+    for suffix in ("", "-wal"):
+        shutil.copy(f"{begun.database}{suffix}", f"{killed.database}{suffix}")
+    database.close()
+
+    assert unborn.why_kept(killed) == "volume vol-1 is marked forming"
+
+
+@pytest.mark.parametrize("change", ["DROP COLUMN mark", "RENAME COLUMN mark TO state"])
+def test_marks_of_another_version_that_cannot_be_read_count(begun: Paths, change: str) -> None:
+    with closing(sqlite3.connect(begun.database)) as connection:
+        connection.execute(f"ALTER TABLE volumes {change}")
+
+    assert "cannot be read" in unborn.why_kept(begun)
+
+
+def test_a_record_of_a_later_version_counts_as_closed(begun: Paths) -> None:
+    store, path = FileStore(begun.store), layout.etcd_generation("begun", "main")
+    store.replace(path, encode(RECORD).replace(b'"version": 2', b'"version": 99'), store.read(path).version)
+
+    assert unborn.why_kept(begun) == f"{path} is damaged"
+
+
+def test_a_disk_that_was_renamed_counts(begun: Paths) -> None:
+    mark(begun, "formatting:master-a-1")
+    write_to_disk(begun)
+    begun.image("vol-1").rename(begun.disks / "kept")
+
+    assert unborn.why_kept(begun) == f"{begun.disks}/kept was written to"
 
 
 @pytest.mark.parametrize("database", ["missing", "empty"])
