@@ -33,8 +33,11 @@ def why_kept(paths: Paths) -> str:
         if not is_untouched(mark):
             return f"volume {volume} is marked {mark}"
     for image in sorted(paths.disks.glob("*")):
-        if not marks.get(image.stem) and image.stat().st_blocks:
-            return f"{image} was written to"
+        try:
+            if not marks.get(image.stem) and image.stat().st_blocks:
+                return f"{image} was written to"
+        except OSError as why:  # such as a link to a disk that is not mounted
+            return f"{image} cannot be read: {why.strerror}"
     return _closed(paths)
 
 

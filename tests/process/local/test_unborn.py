@@ -133,6 +133,14 @@ def test_a_record_of_a_later_version_counts_as_closed(begun: Paths) -> None:
     assert unborn.why_kept(begun) == f"{path} is damaged"
 
 
+def test_a_disk_that_is_elsewhere_and_cannot_be_read_counts(begun: Paths) -> None:
+    """As by a link into a file system that is not mounted."""
+    begun.image("vol-1").unlink()
+    begun.image("vol-1").symlink_to("/nowhere/vol-1.img")
+
+    assert unborn.why_kept(begun) == f"{begun.image('vol-1')} cannot be read: No such file or directory"
+
+
 def test_a_disk_that_was_renamed_counts(begun: Paths) -> None:
     mark(begun, "formatting:master-a-1")
     write_to_disk(begun)
