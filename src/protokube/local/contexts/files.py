@@ -58,7 +58,10 @@ def read_all(paths: Sequence[str], patience: float = WRITING) -> dict[str, bytes
     kubectl empties a file before it writes it: while there is a lock, what was read may be a part. A lock that stays
     hinders nobody from reading.
     """
-    names = list({os.path.realpath(path): path for path in reversed(paths)}.values())[::-1]
+    distinct: dict[str, str] = {}
+    for path in paths:
+        distinct.setdefault(os.path.realpath(path), path)
+    names = list(distinct.values())
     locks, end = _locks(names), time.monotonic() + patience
     while True:
         before = _exist(locks)

@@ -239,12 +239,15 @@ def test_of_two_files_each_is_written_once(config: Path, tmp_path: Path) -> None
 def test_a_file_that_is_named_twice_is_one_file(config: Path, tmp_path: Path, first: str) -> None:
     """As with KUBECONFIG=~/.kube/config:~/dotfiles/config, where one is a link to the other."""
     (tmp_path / "link").symlink_to("config")
-    names = (tmp_path / first, tmp_path / ("link" if first == "config" else "config"), tmp_path / "." / "none")
+    (tmp_path / "lab").write_bytes(a_kubeconfig("lab", current="lab"))
+    names = (tmp_path / first, tmp_path / "lab", tmp_path / ("link" if first == "config" else "config"))
 
     merge(*names)
+    assert (marks([config.read_bytes()]), marks([(tmp_path / "lab").read_bytes()])) == (3, 0), "in the first file"
     remove(*names)
 
     assert config.read_bytes() == a_kubeconfig("prod", current="prod")
+    assert (tmp_path / "lab").read_bytes() == a_kubeconfig("lab", current="lab")
     assert (tmp_path / "link").is_symlink()
 
 
