@@ -3,7 +3,8 @@
     made.py note OPTIONS...       before `protokube up OPTIONS`: note the cluster that it will make
     made.py down COMMAND...       remove those that were noted, by `COMMAND down --cluster NAME`
 
-A cluster that exists already and was not noted is not made by this `make up`, so it is not noted then.
+A cluster that exists already and was not noted is not made by this `make up`, so it is not noted then. Noted is its
+state folder: with another PROTOKUBE_STATE, the same name is another cluster.
 """
 
 from __future__ import annotations
@@ -16,12 +17,18 @@ NOTED = Path(__file__).resolve().parent.parent / ".cache" / "made"
 
 
 def noted() -> list[str]:
-    return NOTED.read_text().split() if NOTED.exists() else []
+    return NOTED.read_text().splitlines() if NOTED.exists() else []
 
 
-def write(names: list[str]) -> None:
+def write(folders: list[str]) -> None:
     NOTED.parent.mkdir(exist_ok=True)
-    NOTED.write_text("".join(f"{name}\n" for name in names))
+    NOTED.write_text("".join(f"{folder}\n" for folder in folders))
+
+
+def folder_of(name: str) -> str:
+    from protokube.local.base.paths import Paths
+
+    return str(Paths.of(name).root)
 
 
 def name_of(options: list[str]) -> str:
@@ -43,24 +50,25 @@ def note(options: list[str]) -> None:
         name = name_of(options)
     except (ProtokubeError, OSError):
         return
-    if name not in noted() and name not in clusters():
-        write([*noted(), name])
+    if folder_of(name) not in noted() and name not in clusters():
+        write([*noted(), folder_of(name)])
 
 
 def down(command: list[str]) -> int:
     from protokube.local.choose import clusters
 
-    existing = clusters()
-    gone, left = [name for name in noted() if name in existing], 0
-    write(gone)
-    for name in gone:
+    existing, left = {folder_of(name): name for name in clusters()}, 0
+    write([folder for folder in noted() if folder in existing or folder != folder_of(Path(folder).name)])
+    made = {folder: existing[folder] for folder in noted() if folder in existing}
+    for folder, name in made.items():
         if failed := subprocess.run([*command, "down", "--cluster", name], check=False).returncode:
             left = failed
         else:
-            write([each for each in noted() if each != name])
-    if not gone:
-        others = [f"; there are others: {', '.join(existing)} (protokube down --cluster NAME)"] if existing else []
-        print("`make up` made no cluster that is still there", *others, sep="")
+            write([each for each in noted() if each != folder])
+    if not made:
+        others = ", ".join(existing.values())
+        more = f"; there are others: {others} (protokube down --cluster NAME)" if others else ""
+        print(f"`make up` made no cluster that is still there{more}")
     return left
 
 

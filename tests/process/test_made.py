@@ -21,17 +21,17 @@ def copy(tmp_path: Path) -> Path:
     return tmp_path / "copy"
 
 
-def made(copy: Path, *words: str) -> str:
+def made(copy: Path, *words: str, state: str = "state") -> str:
     command = [sys.executable, "scripts/made.py", *words]
-    env = environment(PROTOKUBE_STATE=str(copy.parent / "state"), PYTHONPATH=str(ROOT / "src"))
+    env = environment(PROTOKUBE_STATE=str(copy.parent / state), PYTHONPATH=str(ROOT / "src"))
     done = subprocess.run(command, cwd=copy, capture_output=True, text=True, env=env, timeout=60)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def create(copy: Path, name: str) -> None:
+def create(copy: Path, name: str, state: str = "state") -> None:
     """As far as `up` gets at first."""
-    Paths.at(copy.parent / "state" / name).create()
+    Paths.at(copy.parent / state / name).create()
 
 
 def test_only_what_was_noted_is_removed_each_by_its_name(copy: Path) -> None:
@@ -55,6 +55,16 @@ def test_a_cluster_that_was_there_before_is_not_taken_for_ours(copy: Path) -> No
     made(copy, "note")
 
     assert "made no cluster" in made(copy, "down", "echo")
+
+
+def test_one_of_the_same_name_in_another_folder_is_not_taken_for_ours(copy: Path) -> None:
+    """As of a test that has a state folder of its own, and was interrupted."""
+    made(copy, "note", state="of a test")
+    create(copy, "laptop", state="of a test")
+    create(copy, "laptop")
+
+    assert "made no cluster" in made(copy, "down", "echo")
+    assert made(copy, "down", "echo", state="of a test") == "down --cluster laptop\n", "still noted"
 
 
 def test_one_that_could_not_be_removed_stays_noted(copy: Path) -> None:

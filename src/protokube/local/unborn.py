@@ -10,7 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 
 from protokube.errors import ProtokubeError, Refused
 from protokube.local.base import private
@@ -33,29 +33,58 @@ def why_kept(paths: Paths) -> str:
         if not is_untouched(mark):
             return f"volume {volume} is marked {mark}"
     for image in sorted(paths.disks.glob("*")):
-        if not marks.get(image.stem) and image.stat().st_blocks:
-            return f"{image} was written to"
+        try:
+            if not marks.get(image.stem) and image.stat().st_blocks:
+                return f"{image} was written to"
+        except OSError as why:  # such as a link to a disk that is not mounted
+            return f"{image} cannot be read: {why.strerror}"
     return _closed(paths)
 
 
 def hold(paths: Paths) -> int:
-    """Keep the cluster from being discarded by another `up`, until this process ends or closes the descriptor."""
-    lock = private.open_file(paths.up_lock, os.O_RDWR)
-    fcntl.flock(lock, fcntl.LOCK_SH)
-    return lock
+    """Keep the cluster from being discarded by another `up`, until this process ends or closes the descriptor.
+
+    Creates its folders. Waits for an `up` that is discarding it; that removes the file of the lock, too, and a lock on
+    a removed file would keep nobody out.
+    """
+    while True:
+        if not paths.is_ours():
+            paths.create()
+        with suppress(FileNotFoundError):
+            lock = private.open_file(paths.up_lock, os.O_RDWR)
+            fcntl.flock(lock, fcntl.LOCK_SH)
+            if _is_there(lock, paths):
+                paths.create()
+                return lock
+            os.close(lock)
+
+
+def _is_there(lock: int, paths: Paths) -> bool:
+    """Whether others who open the file of the lock get this one."""
+    try:
+        return os.path.samestat(os.fstat(lock), paths.up_lock.stat())
+    except FileNotFoundError:
+        return False
 
 
 def discard(paths: Paths) -> None:
     """Stop everything of it and remove it. Refused, with all of it kept, if there may be data or it is being made."""
     lock = private.open_file(paths.up_lock, os.O_RDWR)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not _is_alone(lock, paths):
+            hint = "wait for it, or end it"
+            raise Refused(f"another `up` is just making {paths.cluster}, with other settings", hint=hint)
         _discard(paths)
-    except BlockingIOError:
-        hint = "wait for it, or end it"
-        raise Refused(f"another `up` is just making {paths.cluster}, with other settings", hint=hint) from None
     finally:
         os.close(lock)
+
+
+def _is_alone(lock: int, paths: Paths) -> bool:
+    """Whether no other `up` holds the cluster, nor has just made it anew."""
+    with suppress(BlockingIOError):
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return _is_there(lock, paths)
+    return False
 
 
 def _discard(paths: Paths) -> None:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import shutil
+import sqlite3
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -99,6 +105,50 @@ def test_a_database_that_cannot_be_read_says_nothing_of_the_disks(begun: Paths) 
     assert "cannot be read" in unborn.why_kept(begun)
 
 
+def test_a_mark_that_a_killed_daemon_left_in_the_log_of_its_database_counts(begun: Paths, tmp_path: Path) -> None:
+    """What SQLite had not yet written into the database itself when the power went off."""
+    database, killed = Database(begun.database), Paths.at(tmp_path / "killed")
+    with database.transaction() as connection:
+        connection.execute("UPDATE volumes SET mark = 'forming'")
+    killed.create()
+    for suffix in ("", "-wal"):
+        shutil.copy(f"{begun.database}{suffix}", f"{killed.database}{suffix}")
+    database.close()
+
+    assert unborn.why_kept(killed) == "volume vol-1 is marked forming"
+
+
+@pytest.mark.parametrize("change", ["DROP COLUMN mark", "RENAME COLUMN mark TO state"])
+def test_marks_of_another_version_that_cannot_be_read_count(begun: Paths, change: str) -> None:
+    with closing(sqlite3.connect(begun.database)) as connection:
+        connection.execute(f"ALTER TABLE volumes {change}")
+
+    assert "cannot be read" in unborn.why_kept(begun)
+
+
+def test_a_record_of_a_later_version_counts_as_closed(begun: Paths) -> None:
+    store, path = FileStore(begun.store), layout.etcd_generation("begun", "main")
+    store.replace(path, encode(RECORD).replace(b'"version": 2', b'"version": 99'), store.read(path).version)
+
+    assert unborn.why_kept(begun) == f"{path} is damaged"
+
+
+def test_a_disk_that_is_elsewhere_and_cannot_be_read_counts(begun: Paths) -> None:
+    """As by a link into a file system that is not mounted."""
+    begun.image("vol-1").unlink()
+    begun.image("vol-1").symlink_to("/nowhere/vol-1.img")
+
+    assert unborn.why_kept(begun) == f"{begun.image('vol-1')} cannot be read: No such file or directory"
+
+
+def test_a_disk_that_was_renamed_counts(begun: Paths) -> None:
+    mark(begun, "formatting:master-a-1")
+    write_to_disk(begun)
+    begun.image("vol-1").rename(begun.disks / "kept")
+
+    assert unborn.why_kept(begun) == f"{begun.disks}/kept was written to"
+
+
 @pytest.mark.parametrize("database", ["missing", "empty"])
 def test_before_the_daemon_made_its_tables_there_are_no_disks(tmp_path: Path, database: str) -> None:
     paths = Paths.at(tmp_path / "begun")
@@ -130,3 +180,31 @@ def test_what_may_be_data_is_not_even_stopped(begun: Paths) -> None:
 
     assert begun.image("vol-1").exists()
     assert not begun.stopped.exists()
+
+
+def test_a_lock_is_no_lock_of_a_folder_that_was_discarded_meanwhile(begun: Paths) -> None:
+    """An `up` that waits while another one discards the cluster then holds the folder that is made anew."""
+    discarding = os.open(begun.up_lock, os.O_RDWR | os.O_CREAT)
+    fcntl.flock(discarding, fcntl.LOCK_EX)
+    with ThreadPoolExecutor(1) as other:
+        waiting = other.submit(unborn.hold, begun)
+        until_waited_for(begun.up_lock)
+        shutil.rmtree(begun.root)
+        os.close(discarding)
+        lock = waiting.result(timeout=30)
+    try:
+        with pytest.raises(Refused, match="another `up` is just making begun"):
+            unborn.discard(begun)
+    finally:
+        os.close(lock)
+
+    assert begun.is_ours(), "created anew"
+    assert begun.disks.is_dir()
+
+
+def until_waited_for(file: Path) -> None:
+    """Until somebody waits for the lock on this file: the kernel lists those with an arrow."""
+    inode, end = file.stat().st_ino, time.monotonic() + 30
+    while not any("->" in line and f":{inode} " in line for line in Path("/proc/locks").read_text().splitlines()):
+        assert time.monotonic() < end
+        time.sleep(0.01)

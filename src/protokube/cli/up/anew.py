@@ -52,7 +52,7 @@ def _discarded(cluster: str, *, quiet: bool) -> bool:
     paths = Paths.of(cluster)
     if why_kept(paths):
         return False
-    text = f"{cluster} was interrupted before it had data: removed, because other settings are wanted now"
+    text = f"{cluster} was interrupted before it had data: what was left of it is removed"
     with Progress(quiet=quiet).step(text):
         discard(paths)
     return True
@@ -63,7 +63,8 @@ def refuse_change(paths: Paths, change: ChangePlan | None, *, dry_run: bool) -> 
     from protokube.local.unborn import why_kept
 
     if change and change.changes and not dry_run and not why_kept(paths):
-        raise of(paths.cluster, OtherShape(f"{paths.cluster} was interrupted before it had data"))
+        hint = f"`protokube up --cluster {paths.cluster}`, without other settings, goes on with it"
+        raise of(paths.cluster, OtherShape(f"{paths.cluster} was interrupted before it had data", hint=hint))
 
 
 def of(cluster: str, error: OtherShape | OtherFields) -> Refused | InvalidSpec:

@@ -37,6 +37,7 @@ from protokube.cli.up.existing import (
     keep_earlier_release,
     members_of,
     need_the_same,
+    need_unchanged,
 )
 from protokube.cli.up.exposing import ToExpose, check_exposed, expose_all, expose_option
 from protokube.cli.up.kubelets import choose_kubelets, refuse_early
@@ -212,8 +213,8 @@ def up(
                 show_warnings([problem])
             step.text = f"containerd, and {len(nodes.runtime.images)} images"
     with progress.step(f"state in {paths.root}"):
-        paths.create()
         unborn.hold(paths)
+        need_unchanged(config.name, before)
         store = open_store(f"file://{paths.store}")
         prepare.prove_store(store, wanted)
         keep_first(store, former, config, texts)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from protokube.cli.shared.templates import KUBELETS_FOLLOW
 from protokube.cli.up.anew import OtherShape, of
-from protokube.errors import InvalidSpec
+from protokube.errors import InvalidSpec, TryLater
 
 if TYPE_CHECKING:
     from protokube.cli.shared.inputs import Texts
@@ -68,6 +68,7 @@ def existing_cluster(cluster: str) -> ClusterShape | None:
     paths = Paths.of(cluster)
     if not paths.is_ours():
         return None
+    refuse_half_removed(paths)
     if (found := in_force(FileStore(paths.store), cluster)) is not None:
         _, wanted = found  # also while it is rolled out: an upgrade that was interrupted goes on, and not back
         version, master = wanted.kubernetes or "none", wanted.master
@@ -82,6 +83,13 @@ def existing_cluster(cluster: str) -> ClusterShape | None:
         return ClusterShape.of("", False, members, etcd) if members else None
     version = config.components[0].image.rpartition(":v")[2] if config.components else "none"
     return ClusterShape.of(version, bool(config.kubelet_kubeconfig), members_of(config.etcd), etcd)
+
+
+def refuse_half_removed(paths: Paths) -> None:
+    """OtherShape for what an interrupted removal left: without its database or disks, nothing can go on with it."""
+    if paths.removing.exists():
+        hint = f"`protokube down --cluster {paths.cluster}` completes it"
+        raise of(paths.cluster, OtherShape(f"{paths.cluster} was not removed completely", hint=hint))
 
 
 def _version_named(text: str) -> str:
@@ -138,6 +146,13 @@ def keep_earlier_release(before: ClusterShape | None, spec: Spec | None, release
     named = spec.cluster.get("kubernetesVersion") if spec else None
     asks = named and before and (before.kubernetes != "none" or named != before.named)
     return before.kubernetes if before and not release and not asks else release
+
+
+def need_unchanged(cluster: str, before: ClusterShape | None) -> None:
+    """TryLater if another `up` made or removed it since `before` was read, on which all decisions rest."""
+    if existing_cluster(cluster) != before:
+        hint = "run the same command again, when the other one has ended"
+        raise TryLater(f"another `up` has changed {cluster} meanwhile", hint=hint)
 
 
 def refuse_less(cluster: str, before: ClusterShape, now: ClusterShape) -> None:

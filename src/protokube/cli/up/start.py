@@ -44,6 +44,7 @@ def start(cluster: str | None, timeout: float, output: str) -> None:
     """
     from protokube.cli.render.table import several
     from protokube.cli.shared.root import need_root
+    from protokube.cli.up.existing import refuse_half_removed
     from protokube.cli.up.waiting import await_ready, for_a_person
     from protokube.launch.revisions import in_force
     from protokube.local import bringup
@@ -56,6 +57,7 @@ def start(cluster: str | None, timeout: float, output: str) -> None:
     need_root()
     name = one_cluster(cluster)
     paths, progress = Paths.of(name), Progress(quiet=output == "json")
+    refuse_half_removed(paths)
     store = open_store(f"file://{paths.store}")
     found = in_force(store, name)
     if found is None or not paths.database.is_file():

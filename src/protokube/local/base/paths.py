@@ -74,6 +74,11 @@ class Paths:
         return self.root / "stopped"
 
     @property
+    def removing(self) -> Path:
+        """Exists while the folder is being deleted: what is left after an interruption is no cluster any more."""
+        return self.root / "removing"
+
+    @property
     def log(self) -> Path:
         return self.root / "daemon.log"
 

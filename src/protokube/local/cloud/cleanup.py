@@ -90,13 +90,17 @@ def _remove_folder(paths: Paths) -> None:
     if left := _mounted_inside(paths):
         raise TryLater(f"{paths.root} stays", saw=f"something is mounted at {left[0].point}", hint="unmount it")
     mark = paths.root / MARK
-    for each in sorted(set(paths.root.iterdir()) - {mark}):
+    with suppress(OSError):  # a full disk prevents no removal
+        paths.removing.touch()
+    for each in sorted(set(paths.root.iterdir()) - {mark, paths.removing}):
         if each.is_dir() and not each.is_symlink():
             shutil.rmtree(each)
         else:
             each.unlink()
+    paths.removing.unlink(missing_ok=True)
     mark.unlink(missing_ok=True)
-    paths.root.rmdir()
+    with suppress(OSError):  # somebody has just put something there, such as another `up`; `remove` reports it
+        paths.root.rmdir()
 
 
 def _mounted_inside(paths: Paths) -> list[MountedAt]:

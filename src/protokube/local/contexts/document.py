@@ -7,6 +7,7 @@ order of fields. Comments are lost where something changes, as by kubectl itself
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from yaml import MappingNode, Node
 
 CURRENT = "current-context"
+TEXT = re.compile(r"[A-Za-z][\w.@:/-]{2,}")
+"""What is text without quotes to Go, too, if it is to PyYAML: `y` and `12e3` are not."""
 HEADER = {"apiVersion": "v1", "kind": "Config"}
 
 
@@ -39,8 +42,9 @@ def edited(path: str, data: bytes | None, edits: Sequence[Edit]) -> bytes:
     for edit in edits:
         match edit:
             case Current(name=name):
-                quoted = bool(root.flow_style)
-                nodes.put(root, CURRENT, nodes.text(name, quoted=quoted), quoted=quoted)
+                json_like = bool(root.flow_style)
+                value = nodes.text(name, quoted=json_like or not TEXT.fullmatch(name))
+                nodes.put(root, CURRENT, value, quoted=json_like)
             case Drop(section=section, name=name):
                 _put_list(root, section, [each for each in _items(root, section) if not _is_ours(each, section, name)])
             case Put():

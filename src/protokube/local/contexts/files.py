@@ -20,6 +20,8 @@ from protokube.host.files import write_atomic
 LARGEST = 4 << 20
 PATIENCE = 3.0
 """Seconds to wait for a lock: kubectl holds it for milliseconds."""
+WRITING = 1.0
+"""Seconds that reading waits for a lock to go."""
 MODE = 0o600
 
 
@@ -48,6 +50,33 @@ def read(path: str) -> bytes | None:
             return file.read(LARGEST)
     finally:
         os.close(handle)
+
+
+def read_all(paths: Sequence[str], patience: float = WRITING) -> dict[str, bytes | None]:
+    """All files, each under the first of its names; kubectl would change a file with two names under that one, too.
+
+    kubectl empties a file before it writes it: while there is a lock, what was read may be a part. A lock that stays
+    hinders nobody from reading.
+    """
+    distinct: dict[str, str] = {}
+    for path in paths:
+        distinct.setdefault(os.path.realpath(path), path)
+    names = list(distinct.values())
+    locks, end = _locks(names), time.monotonic() + patience
+    while True:
+        before = _exist(locks)
+        found = {name: read(name) for name in names}
+        if not (before or _exist(locks)) or time.monotonic() > end:
+            return found
+        time.sleep(0.02)
+
+
+def _locks(paths: Sequence[str]) -> list[str]:
+    return sorted({name for path in paths for name in (lock_of(path), lock_of(os.path.realpath(path)))})
+
+
+def _exist(names: Sequence[str]) -> bool:
+    return any(os.path.lexists(name) for name in names)
 
 
 def swap(changes: Sequence[Change], patience: float = PATIENCE) -> bool:
@@ -94,7 +123,7 @@ def check_folders(target: Path) -> None:
 @contextmanager
 def locked(paths: Sequence[str], patience: float) -> Iterator[None]:
     """Lock files under the names that were given, and under their own; both kinds of writers see it."""
-    names = sorted({name for path in paths for name in (lock_of(path), lock_of(os.path.realpath(path)))})
+    names = _locks(paths)
     end, held = time.monotonic() + patience, list[str]()
     try:
         for name in names:

@@ -30,6 +30,8 @@ from protokube.local.contexts.values import (
     effective,
 )
 
+LOOPBACK = "https://127.0.0.1:"
+"""How the address begins at which a local cluster's API is forwarded."""
 OPERATOR = "operator"
 """The user of `up`; its context has the shortest name."""
 WITHOUT = {
@@ -101,17 +103,25 @@ class RefreshPlan:
 
 
 def plan_refresh(chain: Sequence[Kubeconfig], access: Access) -> RefreshPlan:
-    """Bring address and CA up to date in what is there of this cluster, for each user; what was deleted stays away."""
+    """Bring address and CA up to date in what is there of this cluster, for each user; what was deleted stays away.
+
+    An address that is not of the loopback stays: `export --server` or the user chose it.
+    """
+    found = (
+        Put(path=file.path, section=CLUSTERS, name=entry.name, mark=entry.mark, fields=_current(entry, access))
+        for file in chain
+        for entry in file.of(CLUSTERS)
+        if entry.mark and entry.mark.owner == access.mark.owner
+    )
+    return RefreshPlan(edits=tuple(put for put in found if put.fields))
+
+
+def _current(entry: Entry, access: Access) -> dict[str, str]:
+    """The fields of a cluster that are out of date."""
     fields = {"server": access.server, "certificate-authority-data": access.ca}
-    return RefreshPlan(
-        edits=tuple(
-            Put(path=file.path, section=CLUSTERS, name=entry.name, mark=entry.mark, fields=fields)
-            for file in chain
-            for entry in file.of(CLUSTERS)
-            if entry.mark and entry.mark.owner == access.mark.owner
-            and any(entry.body.get(name) != value for name, value in fields.items())
-        )
-    )  # fmt: skip
+    if not str(entry.body.get("server") or "").startswith(LOOPBACK):
+        del fields["server"]
+    return {name: value for name, value in fields.items() if entry.body.get(name) != value}
 
 
 def names_for(access: Access) -> tuple[str, str]:

@@ -87,12 +87,12 @@ def _carry_out(
 
 
 def _read(place: Place) -> dict[str, bytes | None]:
-    replies = as_person(place.person, lambda: [_as_text(files.read(path)) for path in place.paths])
-    return {path: None if each is None else b64decode(each) for path, each in zip(place.paths, replies, strict=True)}
+    reply: dict[str, str | None] = as_person(place.person, lambda: _as_text(files.read_all(place.paths)))
+    return {path: None if text is None else b64decode(text) for path, text in reply.items()}
 
 
-def _as_text(data: bytes | None) -> str | None:
-    return None if data is None else b64encode(data).decode()
+def _as_text(found: Mapping[str, bytes | None]) -> dict[str, str | None]:
+    return {path: None if data is None else b64encode(data).decode() for path, data in found.items()}
 
 
 def changes_of(found: Mapping[str, bytes | None], edits: Sequence[Edit], *, current_last: bool) -> list[files.Change]:

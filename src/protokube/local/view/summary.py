@@ -64,6 +64,8 @@ def summary(name: str) -> Summary:
 
 def _state(paths: Paths, *, brought_up: bool) -> tuple[str, str]:
     """The state in a word, and what the word leaves open."""
+    if paths.removing.exists():
+        return INCOMPLETE, f"it was not removed completely: `protokube down --cluster {paths.cluster}` completes it"
     answer = _hosts(paths) if paths.admin_socket.exists() else None
     if answer is None and paths.stopped.exists():
         return STOPPED, ""

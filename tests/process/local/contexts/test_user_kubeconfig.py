@@ -8,6 +8,7 @@ import signal
 import stat
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -232,3 +233,49 @@ def test_of_two_files_each_is_written_once(config: Path, tmp_path: Path) -> None
     assert yaml.safe_load(config.read_text()) == yaml.safe_load(a_kubeconfig("prod", current="prod"))
     assert marks([second.read_bytes()]) == 0
     assert changes_of({}, (), current_last=True) == []
+
+
+@pytest.mark.parametrize("first", ["config", "link"])
+def test_a_file_that_is_named_twice_is_one_file(config: Path, tmp_path: Path, first: str) -> None:
+    """As with KUBECONFIG=~/.kube/config:~/dotfiles/config, where one is a link to the other."""
+    (tmp_path / "link").symlink_to("config")
+    (tmp_path / "lab").write_bytes(a_kubeconfig("lab", current="lab"))
+    names = (tmp_path / first, tmp_path / "lab", tmp_path / ("link" if first == "config" else "config"))
+
+    merge(*names)
+    assert (marks([config.read_bytes()]), marks([(tmp_path / "lab").read_bytes()])) == (3, 0), "in the first file"
+    remove(*names)
+
+    assert config.read_bytes() == a_kubeconfig("prod", current="prod")
+    assert (tmp_path / "lab").read_bytes() == a_kubeconfig("lab", current="lab")
+    assert (tmp_path / "link").is_symlink()
+
+
+@pytest.mark.parametrize("what", [merge, remove])
+def test_a_file_that_kubectl_is_just_writing_is_read_when_it_is_complete(
+    config: Path, what: Callable[[Path], object]
+) -> None:
+    """kubectl takes the lock, empties the file, and writes it."""
+    merge(config)
+    before, lock = config.read_bytes(), Path(f"{config}.lock")
+    lock.touch()
+    config.write_bytes(before[:40])
+
+    def complete() -> None:
+        config.write_bytes(before)
+        lock.unlink()
+
+    writing = threading.Timer(0.2, complete)
+    writing.start()
+    what(config)
+    writing.join()
+
+    assert marks([config.read_bytes()]) == (3 if what is merge else 0)
+    assert entries_of_others([config.read_bytes()]) == entries_of_others([a_kubeconfig("prod", current="prod")])
+
+
+def test_a_lock_that_stays_hinders_nobody_who_has_nothing_to_write(config: Path) -> None:
+    merge(config)
+    Path(f"{config}.lock").touch()
+
+    assert not merge(config)

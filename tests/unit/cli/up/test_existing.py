@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,9 @@ from protokube.cli.up.existing import (
     kept_spec,
     members_of,
     need_the_same,
+    need_unchanged,
 )
-from protokube.errors import ExitCode, Refused
+from protokube.errors import ExitCode, Refused, TryLater
 from protokube.launch.derive import from_config
 from protokube.launch.revisions import Revision, create_revision, digest_of, put_in_force
 from protokube.local.base.paths import Paths
@@ -110,6 +112,21 @@ def test_a_cluster_is_not_made_half_into_another() -> None:
     )
     assert "`protokube up --cluster dev` continues with the existing cluster" in refused.value.hint
     assert "`protokube down --cluster dev` removes it with its data" in refused.value.hint
+
+
+def test_a_cluster_that_another_up_made_or_removed_meanwhile_is_not_written_over() -> None:
+    """As while this one built Kubernetes for ten minutes."""
+    need_unchanged("dev", None)
+    begun(1)
+    before = existing_cluster("dev")
+    need_unchanged("dev", before)
+
+    for seen in (None, made("", masters=3)):
+        with pytest.raises(TryLater, match="another `up` has changed dev meanwhile"):
+            need_unchanged("dev", seen)
+    shutil.rmtree(Paths.of("dev").root)
+    with pytest.raises(TryLater):
+        need_unchanged("dev", before)
 
 
 @pytest.mark.parametrize("now", [made(), made(masters=1, events=True)])

@@ -145,3 +145,19 @@ def test_what_is_no_kubeconfig_is_refused_in_one_line(data: bytes) -> None:
 )
 def test_entries_that_make_no_sense_are_left_alone(data: bytes) -> None:
     assert yaml.safe_load(removed(merged(data)))["clusters"] == yaml.safe_load(data)["clusters"]
+
+
+@pytest.mark.parametrize("name", ["y", "N", "12e3", "1_0", "0o17", ".5", "on", "null", "a: b", "x #y"])
+def test_a_former_context_that_go_would_not_take_for_text_returns_in_quotes(name: str) -> None:
+    before = yaml.safe_dump(a_tree("prod"), sort_keys=False) + f"current-context: {json.dumps(name)}\n"
+    before = before.replace("- name: prod\n  context", f"- name: {json.dumps(name)}\n  context")
+
+    after = removed(merged(before.encode())).decode()
+
+    assert f"current-context: {json.dumps(name)}" in after.replace("'", '"')
+
+
+def test_what_is_written_as_kubectl_does_is_the_same_text_after_the_removal() -> None:
+    before = a_kubeconfig("prod", "arn:aws:eks:eu-west-1:1:cluster/x", current="arn:aws:eks:eu-west-1:1:cluster/x")
+
+    assert removed(merged(before)) == before

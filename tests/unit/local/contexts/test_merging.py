@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 import yaml
@@ -10,7 +11,7 @@ import yaml
 from builders.kubeconfigs import CONFIG, a_kubeconfig, a_tree, an_access, an_owner, encoded, entries_of_others
 from protokube.errors import Refused
 from protokube.local.contexts import document
-from protokube.local.contexts.merging import Access, MergePlan, plan_merge
+from protokube.local.contexts.merging import Access, MergePlan, plan_merge, plan_refresh
 from protokube.local.contexts.user_kubeconfig import changes_of
 
 OTHER = "/home/jane/other"
@@ -167,6 +168,24 @@ def test_of_several_files_the_first_that_exists_is_written_else_the_last(
 
     assert plan.path == written
     assert [path for path in after if after[path] != files[path]] == [written]
+
+
+def test_another_port_reaches_every_user_but_no_address_that_somebody_chose() -> None:
+    """As `export kubeconfig --merge --server` chooses one."""
+    data = only(only(), an_access(user="jane"))
+    chosen = replace(an_access(user="joe"), server="https://api.example.com", ca=encoded("an old ca"))
+    data = only(data, chosen)
+    now = an_access(port=7443)
+
+    plan = plan_refresh([document.read(CONFIG, data)], now)
+    (change,) = changes_of({CONFIG: data}, plan.edits, current_last=True)
+
+    clusters = {each["name"]: each["cluster"] for each in yaml.safe_load(change.after)["clusters"]}
+    assert [clusters[name]["server"] for name in ("protokube-dev", "protokube-dev-jane", "protokube-dev-joe")] == [
+        now.server, now.server, "https://api.example.com",
+    ]  # fmt: skip
+    assert {each["certificate-authority-data"] for each in clusters.values()} == {now.ca}
+    assert plan_refresh([document.read(CONFIG, change.after)], now).edits == ()
 
 
 def test_an_entry_is_refreshed_in_the_file_that_has_it() -> None:
