@@ -15,6 +15,8 @@ from pathlib import Path
 import msgspec
 
 PLUG_INS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
+PLUG_IN_PATIENCE = 30.0
+"""Seconds that a plug-in may take: all requests of its user wait for it."""
 
 
 class NoLogin(Exception):
@@ -44,6 +46,7 @@ class User(msgspec.Struct, rename="kebab"):
     token: str | None = None
     token_file: str | None = msgspec.field(name="tokenFile", default=None)
     auth_provider: object | None = None
+    acts_as: str | None = msgspec.field(name="as", default=None)
     client_certificate: str | None = None
     client_certificate_data: str | None = None
     client_key: str | None = None
@@ -96,10 +99,13 @@ def _token_of(plug_in: PlugIn) -> str:
     environment = {**os.environ, **more, "KUBERNETES_EXEC_INFO": json.dumps(request)}
     try:
         done = subprocess.run(  # noqa: S603  # the user's own kubeconfig names it
-            [plug_in.command, *(plug_in.args or ())], env=environment, capture_output=True, check=False
-        )
-    except OSError as error:
+            [plug_in.command, *(plug_in.args or ())], env=environment, stdin=subprocess.DEVNULL, capture_output=True,
+            check=False, timeout=PLUG_IN_PATIENCE,
+        )  # fmt: skip
+    except (OSError, ValueError) as error:
         raise NoLogin(f"the plug-in {plug_in.command} cannot be run: {error}") from error
+    except subprocess.TimeoutExpired as error:
+        raise NoLogin(f"the plug-in {plug_in.command} did not end within {PLUG_IN_PATIENCE:g} s") from error
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip()[-300:]
         raise NoLogin(f"the plug-in {plug_in.command} returned {done.returncode}: {said}")
@@ -107,4 +113,6 @@ def _token_of(plug_in: PlugIn) -> str:
         token = json.loads(done.stdout)["status"]["token"]
     except (ValueError, KeyError, TypeError) as error:
         raise NoLogin(f"the plug-in {plug_in.command} printed no token: {error!r}") from error
-    return str(token)
+    if not isinstance(token, str):
+        raise NoLogin(f"the plug-in {plug_in.command} printed no token: it is {token!r}")
+    return token

@@ -99,12 +99,14 @@ class Login:
             raise self._cannot(_first_line(error), "a kubeconfig") from error
 
     def _check(self, cluster: _Cluster, user: User) -> None:
-        if not cluster.server.startswith("https://") and not _is_here(cluster.server):
+        if not _host(cluster.server) or not (cluster.server.startswith("https://") or _is_here(cluster.server)):
             raise self._cannot(f"its server is {cluster.server or 'not set'}", "https://")
         if cluster.insecure_skip_tls_verify:
             raise self._cannot("it trusts any server (insecure-skip-tls-verify)", "certificate-authority")
         if user.exec and user.exec.api_version not in PLUG_INS:
             raise self._cannot(f"its plug-in speaks {user.exec.api_version}", " or ".join(PLUG_INS))
+        if user.acts_as:
+            raise self._cannot(f"its user acts as {user.acts_as}", "a user who acts as itself")
         if user.auth_provider and not (user.token or user.token_file or user.exec):
             raise self._cannot("its user logs in by an auth-provider", "a token, a plug-in (exec) or a certificate")
         for data in (cluster.certificate_authority_data, user.client_certificate_data, user.client_key_data):
@@ -187,12 +189,19 @@ def _there(path: str) -> str | None:
 
 def _is_here(server: str) -> bool:
     """Whether the server is plain HTTP on this machine: `kubectl proxy`, for example."""
-    parts = urlsplit(server)
-    host = parts.hostname or ""
+    host = _host(server)
     try:
-        return parts.scheme == "http" and (host == "localhost" or ipaddress.ip_address(host).is_loopback)
+        return server.startswith("http://") and (host == "localhost" or ipaddress.ip_address(host).is_loopback)
     except ValueError:
         return False
+
+
+def _host(server: str) -> str:
+    """Empty if the address names none, or is none."""
+    try:
+        return urlsplit(server).hostname or ""
+    except ValueError:
+        return ""
 
 
 def _first_line(error: BaseException) -> str:

@@ -153,6 +153,7 @@ class Pool:
 
     def _connected(self, patience: float) -> http.client.HTTPConnection:
         plain = http.client.HTTPConnection(self._host, self._port, timeout=patience)
+        plain.auto_open = 0  # by itself it would connect without TLS
         try:
             plain.connect()
             assert plain.sock is not None
@@ -164,7 +165,7 @@ class Pool:
             self._note(plain.sock)
             if isinstance(plain.sock, ssl.SSLSocket):
                 plain.sock.do_handshake()
-        except OSError as error:
+        except (OSError, ValueError) as error:  # ValueError: a name that cannot be in DNS
             plain.close()
             raise Unreached(_words(error)) from error
         return plain

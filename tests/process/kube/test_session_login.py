@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import socket
 import ssl
 import stat
@@ -21,6 +22,7 @@ import yaml
 from builders.certificates import write_certificates
 from fakes.watch_server import PATH, WatchServer, login_to, session_with, until, watch_server
 from protokube.errors import InvalidRequest, TryLater
+from protokube.kube import credentials
 from protokube.kube.client import ApiError, NoAnswer
 from protokube.kube.login import Login
 from protokube.kube.session import Session
@@ -81,6 +83,7 @@ def test_a_plug_in_is_asked_again_once_if_its_token_is_refused(server: WatchServ
         (["echo it is locked >&2; exit 3"], "returned 3: it is locked"),
         (["echo '{}'"], "printed no token"),
         (["echo '[]'"], "printed no token"),
+        (["""echo '{"status":{"token":null}}'"""], "printed no token"),
         (['printf \'{"status":{"token":"a\\\\nb"}}\''], "no header can hold"),
         (['printf \'{"status":{"token":"\\303\\274"}}\''], "no header can hold"),
     ],
@@ -91,6 +94,33 @@ def test_what_a_plug_in_does_wrong_is_told(server: WatchServer, tmp_path: Path, 
         session.get(PATH)
     assert said in why.value.message
     assert server.seen == []
+
+
+def test_a_plug_in_that_hangs_is_ended_and_told(
+    server: WatchServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(credentials, "PLUG_IN_PATIENCE", 0.3)
+    user: dict[str, Any] = {"exec": a_program(tmp_path, f"echo $$ > {tmp_path}/pid", "exec sleep 600")}
+    began = time.monotonic()
+    with session_with(server, tmp_path, user=user) as session, pytest.raises(TryLater, match="cannot log in") as why:
+        session.get(PATH)
+    assert "did not end within 0.3 s" in why.value.message
+    assert time.monotonic() - began < 60
+    assert not Path("/proc", (tmp_path / "pid").read_text().strip()).exists()
+
+
+def test_a_plug_in_cannot_wait_for_input(server: WatchServer, tmp_path: Path) -> None:
+    program = a_program(tmp_path, f"readlink /proc/self/fd/0 > {tmp_path}/input", """echo '{"status":{"token":"t"}}'""")
+    (read, write), before = os.pipe(), os.dup(0)
+    os.dup2(read, 0)  # as in a terminal: input that may come
+    try:
+        with session_with(server, tmp_path, user={"exec": program}) as session:  # type: ignore[dict-item]
+            session.get(PATH)
+    finally:
+        os.dup2(before, 0)
+        for each in (read, write, before):
+            os.close(each)
+    assert (tmp_path / "input").read_text() == "/dev/null\n"
 
 
 @pytest.mark.parametrize(
