@@ -34,17 +34,21 @@ def name_of(options: list[str]) -> str:
         return read_spec(Path(spec))[0].name if spec else str(context.params["name"])
 
 
-def note(options: list[str]) -> None:
+def note(options: list[str]) -> int:
     """An error of the user's is told by `up` itself, a moment later."""
     from protokube.errors import ProtokubeError
     from protokube.local.choose import clusters
 
     try:
         name = name_of(options)
-    except (ProtokubeError, OSError):
-        return
-    if name not in noted() and name not in clusters():
-        write([*noted(), name])
+    except (ProtokubeError, OSError, ValueError):
+        return 0
+    try:
+        if name not in noted() and name not in clusters():
+            write([*noted(), name])
+    except OSError as why:
+        print(f"warning: `make down` will not remove the cluster, since it cannot be noted: {why}", file=sys.stderr)
+    return 0
 
 
 def down(command: list[str]) -> int:
@@ -52,7 +56,8 @@ def down(command: list[str]) -> int:
 
     existing = clusters()
     gone, left = [name for name in noted() if name in existing], 0
-    write(gone)
+    if gone != noted():
+        write(gone)
     for name in gone:
         if failed := subprocess.run([*command, "down", "--cluster", name], check=False).returncode:
             left = failed
@@ -66,4 +71,7 @@ def down(command: list[str]) -> int:
 
 if __name__ == "__main__":
     kind, *words = sys.argv[1:]
-    sys.exit(note(words) if kind == "note" else down(words))
+    try:
+        sys.exit(note(words) if kind == "note" else down(words))
+    except OSError as why:
+        sys.exit(f"error: what `make up` made cannot be read or written\n  saw:  {why}\n  hint: sudo make down")
