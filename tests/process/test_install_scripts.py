@@ -132,6 +132,45 @@ class TestLink:
         )  # fmt: skip
 
 
+@pytest.fixture
+def programs(tmp_path: Path) -> Path:
+    """A PATH without sudo, for a user who is not root; what make runs only tells its name."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    for name in ("make", "bash", "nproc", "echo"):
+        (folder / name).symlink_to(shutil.which(name) or name)
+    (folder / "id").write_text("#!/bin/bash\necho 1000\n")
+    (folder / "id").chmod(0o755)
+    return folder
+
+
+def make(checkout: Path, programs: Path, target: str) -> subprocess.CompletedProcess[str]:
+    shutil.copy(SCRIPTS.parent / "Makefile", checkout)
+    (checkout / "scripts" / "setup").write_text("#!/bin/bash\necho setup\nexit 9\n")
+    (checkout / "scripts" / "setup").chmod(0o755)
+    env = {"PATH": str(programs)}
+    return subprocess.run(["make", target], cwd=checkout, capture_output=True, text=True, timeout=60, env=env)
+
+
+class TestWithoutSudo:
+    @pytest.mark.parametrize("target", ["up", "down"])
+    def test_a_user_who_cannot_become_root_is_told_so_before_anything_is_installed(
+        self, checkout: Path, programs: Path, target: str
+    ) -> None:
+        ran = make(checkout, programs, target)
+
+        assert ran.returncode == 2
+        assert ran.stdout == ""
+        assert ran.stderr.splitlines()[0] == (
+            "error: hosts, disks and mounts need root, and this machine has no sudo: run make as root"
+        )
+
+    def test_with_sudo_it_goes_on(self, checkout: Path, programs: Path) -> None:
+        (programs / "sudo").symlink_to("/bin/true")
+
+        assert make(checkout, programs, "up").stdout == "setup\n"
+
+
 @contextmanager
 def running_from(environment: Path) -> Iterator[int]:
     """A process whose program is in the environment, as the processes of a cluster are."""

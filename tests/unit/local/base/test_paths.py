@@ -81,7 +81,8 @@ def test_others_see_which_clusters_there_are_and_can_replace_none_whatever_the_u
     finally:
         os.umask(before)
 
-    assert [folder.stat().st_mode & 0o777 for folder in (parent.parent, parent, parent / "dev")] == [0o755, 0o755, 0o700]
+    modes = [folder.stat().st_mode & 0o777 for folder in (parent.parent, parent, parent / "dev")]
+    assert modes == [0o755, 0o755, 0o700]
 
 
 def test_a_folder_that_another_user_made_first_is_not_used(tmp_path: Path) -> None:
