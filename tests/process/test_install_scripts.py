@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -169,6 +169,51 @@ class TestWithoutSudo:
         (programs / "sudo").symlink_to("/bin/true")
 
         assert make(checkout, programs, "up").stdout == "setup\n"
+
+
+PYTHON = """#!/bin/bash
+echo "$*" >> python-was-called
+case "$*" in
+*sysconfig*) echo "$PWD/.run/lib" ;;
+*" --target "*) mkdir -p "${@: -1}" ;;
+"-m venv "*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
+esac
+"""
+"""Does nothing but to be there, and to make environments that have itself."""
+
+
+class TestSetUp:
+    @pytest.fixture
+    def calls(self, checkout: Path, tmp_path: Path) -> Callable[[], list[str]]:
+        """Set up the small environment, and return how Python was called."""
+        shutil.rmtree(checkout / ".run")
+        shutil.copy(SCRIPTS / "setup", checkout / "scripts")
+        shutil.copytree(SCRIPTS.parent / "requirements", checkout / "requirements")
+        (checkout / "pyproject.toml").write_text("")
+        python = tmp_path / "python3"
+        python.write_text(PYTHON)
+        python.chmod(0o755)
+
+        def set_up() -> list[str]:
+            log = checkout / "python-was-called"
+            log.unlink(missing_ok=True)
+            env = {**os.environ, "PYTHON": str(python)}
+            subprocess.run(["scripts/setup", "run"], cwd=checkout, check=True, capture_output=True, timeout=60, env=env)
+            return log.read_text().splitlines()
+
+        return set_up
+
+    def test_an_environment_is_made_once(self, calls: Callable[[], list[str]]) -> None:
+        assert "-m venv .run" in calls()
+        assert calls() == ["-c import pip", "-m compileall -q src"]
+
+    def test_one_that_another_python_would_find_empty_is_made_anew(
+        self, checkout: Path, calls: Callable[[], list[str]]
+    ) -> None:
+        calls()
+        (checkout / ".run/bin/python").write_text("#!/bin/sh\nexit 1\n")
+
+        assert "-m venv .run" in calls()
 
 
 @contextmanager
