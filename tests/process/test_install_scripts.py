@@ -238,6 +238,14 @@ class TestClean:
         assert [path.name for path in checkout.iterdir()] == ["scripts"]
         assert list(links.iterdir()) == []
 
+    def test_a_users_configuration_stays(self, checkout: Path, links: Path) -> None:
+        for name in (".coverage", ".coverage.host.1", ".coveragerc"):
+            (checkout / name).write_text("")
+
+        script(checkout, "clean", links)
+
+        assert sorted(path.name for path in checkout.iterdir()) == [".coveragerc", "scripts"]
+
     def test_while_something_runs_from_it_nothing_goes(self, checkout: Path, links: Path) -> None:
         script(checkout, "link", links)
 
