@@ -30,7 +30,7 @@ up: ## the main job: three masters on this machine, etcd on floating disks, name
 	@scripts/packages
 	@scripts/link
 	@$(RUN)/python scripts/made.py note $(UP)
-	@$(SUDO) $(RUN)/protokube up $(UP)
+	@$(SUDO) $(RUN)/protokube up $(UP); code=$$?; $(RUN)/python scripts/made.py keep; exit $$code
 
 down: ## take away what `make up` made, and no other cluster
 	@$(NEED_ROOT)

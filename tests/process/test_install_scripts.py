@@ -144,9 +144,9 @@ def programs(tmp_path: Path) -> Path:
     return folder
 
 
-def make(checkout: Path, programs: Path, target: str) -> subprocess.CompletedProcess[str]:
+def make(checkout: Path, programs: Path, target: str, code: int = 9) -> subprocess.CompletedProcess[str]:
     shutil.copy(SCRIPTS.parent / "Makefile", checkout)
-    (checkout / "scripts" / "setup").write_text("#!/bin/bash\necho setup\nexit 9\n")
+    (checkout / "scripts" / "setup").write_text(f"#!/bin/bash\necho setup\nexit {code}\n")
     (checkout / "scripts" / "setup").chmod(0o755)
     env = {"PATH": str(programs)}
     return subprocess.run(["make", target], cwd=checkout, capture_output=True, text=True, timeout=60, env=env)
@@ -169,6 +169,20 @@ class TestWithoutSudo:
         (programs / "sudo").symlink_to("/bin/true")
 
         assert make(checkout, programs, "up").stdout == "setup\n"
+
+
+def test_make_up_notes_the_cluster_also_if_up_fails_and_fails_like_it(checkout: Path, programs: Path) -> None:
+    (programs / "id").write_text("#!/bin/bash\necho 0\n")
+    for name, text in {
+        "scripts/packages": "", "scripts/link": "", ".run/bin/python": "echo $*", ".run/bin/protokube": "exit 3"
+    }.items():  # fmt: skip
+        (checkout / name).write_text(f"#!/bin/bash\n{text}\n")
+        (checkout / name).chmod(0o755)
+
+    ran = make(checkout, programs, "up", code=0)
+
+    assert ran.stdout.splitlines() == ["setup", "scripts/made.py note", "scripts/made.py keep"]
+    assert "Error 3" in ran.stderr
 
 
 PYTHON = """#!/bin/bash

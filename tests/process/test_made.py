@@ -61,6 +61,40 @@ def test_a_cluster_that_was_there_before_is_not_taken_for_ours(copy: Path) -> No
     assert "made no cluster" in made(copy, "down", "echo")
 
 
+def test_one_of_the_same_name_that_something_else_made_since_stays(copy: Path) -> None:
+    made(copy, "note")
+    create(copy, "laptop")
+    made(copy, "keep")
+    if not (copy / ".cache" / "made").read_text().removeprefix("laptop").strip():
+        pytest.skip("this file system does not know when a folder was made")
+    shutil.rmtree(copy.parent / "state" / "laptop")
+    create(copy, "laptop")
+
+    made(copy, "note")  # this `make up` completes a cluster that is not its own
+    made(copy, "keep")
+
+    assert made(copy, "down", "echo") == (
+        "`make up` made no cluster that is still there; there are others: laptop (protokube down --cluster NAME)\n"
+    )
+
+
+def test_one_that_make_up_made_anew_is_removed(copy: Path) -> None:
+    for _ in range(2):
+        made(copy, "note")
+        shutil.rmtree(copy.parent / "state", ignore_errors=True)  # as `up` does where a first one was interrupted
+        create(copy, "laptop")
+        made(copy, "keep")
+
+    assert made(copy, "down", "echo") == "down --cluster laptop\n"
+
+
+def test_one_whose_up_was_killed_is_removed(copy: Path) -> None:
+    made(copy, "note")
+    create(copy, "laptop")
+
+    assert made(copy, "down", "echo") == "down --cluster laptop\n"
+
+
 def test_one_that_could_not_be_removed_stays_noted(copy: Path) -> None:
     made(copy, "note")
     create(copy, "laptop")
