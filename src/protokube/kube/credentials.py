@@ -15,8 +15,6 @@ from pathlib import Path
 import msgspec
 
 PLUG_INS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
-PLUG_IN_PATIENCE = 30.0
-"""Seconds that a plug-in may take: all requests of its user wait for it."""
 
 
 class NoLogin(Exception):
@@ -56,8 +54,9 @@ class User(msgspec.Struct, rename="kebab"):
 class Credentials:
     """The Authorization header of one user; any thread may call it."""
 
-    def __init__(self, user: User, token_file: Path | None) -> None:
-        self._user, self._file = user, token_file
+    def __init__(self, user: User, token_file: Path | None, *, patience: float) -> None:
+        """`patience` is with a plug-in."""
+        self._user, self._file, self._patience = user, token_file, patience
         self._lock = threading.Lock()
         self._token = "" if self.renewable else user.token or ""
 
@@ -88,10 +87,10 @@ class Credentials:
             except (OSError, ValueError) as error:
                 raise NoLogin(f"the token in {self._file} cannot be read: {error}") from error
         assert self._user.exec is not None
-        return _token_of(self._user.exec)
+        return _token_of(self._user.exec, self._patience)
 
 
-def _token_of(plug_in: PlugIn) -> str:
+def _token_of(plug_in: PlugIn, patience: float) -> str:
     import subprocess  # few users have a plug-in
 
     request = {"apiVersion": plug_in.api_version, "kind": "ExecCredential", "spec": {"interactive": False}}
@@ -100,12 +99,12 @@ def _token_of(plug_in: PlugIn) -> str:
     try:
         done = subprocess.run(  # noqa: S603  # the user's own kubeconfig names it
             [plug_in.command, *(plug_in.args or ())], env=environment, stdin=subprocess.DEVNULL, capture_output=True,
-            check=False, timeout=PLUG_IN_PATIENCE,
+            check=False, timeout=patience,
         )  # fmt: skip
     except (OSError, ValueError) as error:
         raise NoLogin(f"the plug-in {plug_in.command} cannot be run: {error}") from error
     except subprocess.TimeoutExpired as error:
-        raise NoLogin(f"the plug-in {plug_in.command} did not end within {PLUG_IN_PATIENCE:g} s") from error
+        raise NoLogin(f"the plug-in {plug_in.command} did not end within {patience:g} s") from error
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip()[-300:]
         raise NoLogin(f"the plug-in {plug_in.command} returned {done.returncode}: {said}")

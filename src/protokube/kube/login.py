@@ -25,6 +25,8 @@ from protokube.kube.credentials import PLUG_INS, Credentials, User
 from protokube.kube.kubeconfig import find
 from protokube.kube.pool import Pool
 
+PLUG_IN_PATIENCE = 30.0
+"""Seconds that a login plug-in may take: all requests wait for it."""
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 ENVIRONMENT = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
 UNREADABLE = (msgspec.MsgspecError, OSError, ValueError, TypeError, AttributeError)
@@ -52,6 +54,7 @@ class Login:
     kubeconfig: Path | None = None
     context: str | None = None
     account: Path = SERVICE_ACCOUNT
+    plug_in_patience: float = PLUG_IN_PATIENCE
 
     def pool(self) -> tuple[Pool, Stamp]:
         """Connections with the credentials now in the files, and the stamp of those files."""
@@ -62,7 +65,7 @@ class Login:
             pool = Pool(
                 cluster.server,
                 self._trust(cluster, user) if cluster.server.startswith("https") else None,
-                Credentials(user, self._path(user.token_file)),
+                Credentials(user, self._path(user.token_file), patience=self.plug_in_patience),
             )
         except UNREADABLE as error:
             raise self._cannot(_first_line(error), "certificates and keys that belong together") from error

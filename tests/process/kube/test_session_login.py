@@ -13,6 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,6 @@ import yaml
 from builders.certificates import write_certificates
 from fakes.watch_server import PATH, WatchServer, login_to, session_with, until, watch_server
 from protokube.errors import InvalidRequest, TryLater
-from protokube.kube import credentials
 from protokube.kube.client import ApiError, NoAnswer
 from protokube.kube.login import Login
 from protokube.kube.session import Session
@@ -96,15 +96,14 @@ def test_what_a_plug_in_does_wrong_is_told(server: WatchServer, tmp_path: Path, 
     assert server.seen == []
 
 
-def test_a_plug_in_that_hangs_is_ended_and_told(
-    server: WatchServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(credentials, "PLUG_IN_PATIENCE", 0.3)
-    user: dict[str, Any] = {"exec": a_program(tmp_path, f"echo $$ > {tmp_path}/pid", "exec sleep 600")}
+def test_a_plug_in_that_hangs_is_ended_and_told(server: WatchServer, tmp_path: Path) -> None:
+    user = {"exec": a_program(tmp_path, f"echo $$ > {tmp_path}/pid", "exec sleep 600")}
+    session = Session(replace(login_to(server, tmp_path, user=user), plug_in_patience=0.5))
     began = time.monotonic()
-    with session_with(server, tmp_path, user=user) as session, pytest.raises(TryLater, match="cannot log in") as why:
+    with pytest.raises(TryLater, match="cannot log in") as why:
         session.get(PATH)
-    assert "did not end within 0.3 s" in why.value.message
+    session.close()
+    assert "did not end within 0.5 s" in why.value.message
     assert time.monotonic() - began < 60
     assert not Path("/proc", (tmp_path / "pid").read_text().strip()).exists()
 
