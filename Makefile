@@ -11,6 +11,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # Hosts, disks and mounts are root's.
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
+ROOTLESS := error: hosts, disks and mounts need root, and this machine has no sudo: run make as root
+NEED_ROOT := $(if $(SUDO),$(if $(shell command -v sudo 2>/dev/null),,echo "$(ROOTLESS)" >&2; exit 4))
 UP ?=
 SOAK ?=
 
@@ -23,13 +25,15 @@ setup:
 	@scripts/setup
 
 up: ## the main job: three masters on this machine, etcd on floating disks, names in DNS, and it heals
+	@$(NEED_ROOT)
 	@scripts/setup run
 	@scripts/packages
 	@scripts/link
 	@$(RUN)/python scripts/made.py note $(UP)
-	@$(SUDO) $(RUN)/protokube up $(UP)
+	@$(SUDO) $(RUN)/protokube up $(UP); code=$$?; $(RUN)/python scripts/made.py keep; exit $$code
 
 down: ## take away what `make up` made, and no other cluster
+	@$(NEED_ROOT)
 	@scripts/setup run
 	@$(RUN)/python scripts/made.py down $(SUDO) $(RUN)/protokube
 

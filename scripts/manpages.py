@@ -16,7 +16,10 @@ from protokube.cli.get import command as get
 from protokube.cli.main import COMMANDS, cli
 
 SECTION = "1"
-EXIT_STATUS = "0: done. 1: what was compared differs. 2: the request is invalid. 3: try again later. 4: refused."
+EXIT_STATUS = (
+    "0: done. 1: what was compared differs. 2: the request is invalid. 3: try again later. 4: refused. 70: a bug. "
+    "130: stopped by Ctrl\\-C."
+)
 
 
 def pages() -> dict[str, str]:

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -132,6 +132,104 @@ class TestLink:
         )  # fmt: skip
 
 
+@pytest.fixture
+def programs(tmp_path: Path) -> Path:
+    """A PATH without sudo, for a user who is not root; what make runs only tells its name."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    for name in ("make", "bash", "nproc", "echo"):
+        (folder / name).symlink_to(shutil.which(name) or name)
+    (folder / "id").write_text("#!/bin/bash\necho 1000\n")
+    (folder / "id").chmod(0o755)
+    return folder
+
+
+def make(checkout: Path, programs: Path, target: str, code: int = 9) -> subprocess.CompletedProcess[str]:
+    shutil.copy(SCRIPTS.parent / "Makefile", checkout)
+    (checkout / "scripts" / "setup").write_text(f"#!/bin/bash\necho setup\nexit {code}\n")
+    (checkout / "scripts" / "setup").chmod(0o755)
+    env = {"PATH": str(programs)}
+    return subprocess.run(["make", target], cwd=checkout, capture_output=True, text=True, timeout=60, env=env)
+
+
+class TestWithoutSudo:
+    @pytest.mark.parametrize("target", ["up", "down"])
+    def test_a_user_who_cannot_become_root_is_told_so_before_anything_is_installed(
+        self, checkout: Path, programs: Path, target: str
+    ) -> None:
+        ran = make(checkout, programs, target)
+
+        assert ran.returncode == 2
+        assert ran.stdout == ""
+        assert ran.stderr.splitlines()[0] == (
+            "error: hosts, disks and mounts need root, and this machine has no sudo: run make as root"
+        )
+
+    def test_with_sudo_it_goes_on(self, checkout: Path, programs: Path) -> None:
+        (programs / "sudo").symlink_to("/bin/true")
+
+        assert make(checkout, programs, "up").stdout == "setup\n"
+
+
+def test_make_up_notes_the_cluster_also_if_up_fails_and_fails_like_it(checkout: Path, programs: Path) -> None:
+    (programs / "id").write_text("#!/bin/bash\necho 0\n")
+    for name, text in {
+        "scripts/packages": "", "scripts/link": "", ".run/bin/python": "echo $*", ".run/bin/protokube": "exit 3"
+    }.items():  # fmt: skip
+        (checkout / name).write_text(f"#!/bin/bash\n{text}\n")
+        (checkout / name).chmod(0o755)
+
+    ran = make(checkout, programs, "up", code=0)
+
+    assert ran.stdout.splitlines() == ["setup", "scripts/made.py note", "scripts/made.py keep"]
+    assert "Error 3" in ran.stderr
+
+
+PYTHON = """#!/bin/bash
+echo "$*" >> python-was-called
+case "$*" in
+*sysconfig*) echo "$PWD/.run/lib" ;;
+*" --target "*) mkdir -p "${@: -1}" ;;
+"-m venv "*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
+esac
+"""
+"""Does nothing but to be there, and to make environments that have itself."""
+
+
+class TestSetUp:
+    @pytest.fixture
+    def calls(self, checkout: Path, tmp_path: Path) -> Callable[[], list[str]]:
+        """Set up the small environment, and return how Python was called."""
+        shutil.rmtree(checkout / ".run")
+        shutil.copy(SCRIPTS / "setup", checkout / "scripts")
+        shutil.copytree(SCRIPTS.parent / "requirements", checkout / "requirements")
+        (checkout / "pyproject.toml").write_text("")
+        python = tmp_path / "python3"
+        python.write_text(PYTHON)
+        python.chmod(0o755)
+
+        def set_up() -> list[str]:
+            log = checkout / "python-was-called"
+            log.unlink(missing_ok=True)
+            env = {**os.environ, "PYTHON": str(python)}
+            subprocess.run(["scripts/setup", "run"], cwd=checkout, check=True, capture_output=True, timeout=60, env=env)
+            return log.read_text().splitlines()
+
+        return set_up
+
+    def test_an_environment_is_made_once(self, calls: Callable[[], list[str]]) -> None:
+        assert "-m venv .run" in calls()
+        assert calls() == ["-c import pip", "-m compileall -q src"]
+
+    def test_one_that_another_python_would_find_empty_is_made_anew(
+        self, checkout: Path, calls: Callable[[], list[str]]
+    ) -> None:
+        calls()
+        (checkout / ".run/bin/python").write_text("#!/bin/sh\nexit 1\n")
+
+        assert "-m venv .run" in calls()
+
+
 @contextmanager
 def running_from(environment: Path) -> Iterator[int]:
     """A process whose program is in the environment, as the processes of a cluster are."""
@@ -153,6 +251,14 @@ class TestClean:
 
         assert [path.name for path in checkout.iterdir()] == ["scripts"]
         assert list(links.iterdir()) == []
+
+    def test_a_users_configuration_stays(self, checkout: Path, links: Path) -> None:
+        for name in (".coverage", ".coverage.host.1", ".coveragerc"):
+            (checkout / name).write_text("")
+
+        script(checkout, "clean", links)
+
+        assert sorted(path.name for path in checkout.iterdir()) == [".coveragerc", "scripts"]
 
     def test_while_something_runs_from_it_nothing_goes(self, checkout: Path, links: Path) -> None:
         script(checkout, "link", links)

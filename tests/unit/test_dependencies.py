@@ -94,6 +94,12 @@ def test_the_small_environment_has_all_that_is_declared_and_little_more() -> Non
     assert len(pinned) + len(["protokube", "pip"]) <= 30
 
 
+@pytest.mark.parametrize("lock", ["runtime", "dev"])
+def test_the_page_about_installing_tells_how_many_packages_there_are(lock: str) -> None:
+    page = " ".join((ROOT / "docs" / "install.md").read_text().split())
+    assert f"{len(pins(lock))} packages of `requirements/{lock}.lock`" in page
+
+
 @pytest.mark.parametrize("lock", ["runtime", "build"])
 def test_tests_run_with_the_versions_that_users_get(lock: str) -> None:
     here = pins("dev")

@@ -44,6 +44,7 @@ class User(msgspec.Struct, rename="kebab"):
     token: str | None = None
     token_file: str | None = msgspec.field(name="tokenFile", default=None)
     auth_provider: object | None = None
+    acts_as: str | None = msgspec.field(name="as", default=None)
     client_certificate: str | None = None
     client_certificate_data: str | None = None
     client_key: str | None = None
@@ -53,8 +54,9 @@ class User(msgspec.Struct, rename="kebab"):
 class Credentials:
     """The Authorization header of one user; any thread may call it."""
 
-    def __init__(self, user: User, token_file: Path | None) -> None:
-        self._user, self._file = user, token_file
+    def __init__(self, user: User, token_file: Path | None, *, patience: float) -> None:
+        """`patience` is with a plug-in."""
+        self._user, self._file, self._patience = user, token_file, patience
         self._lock = threading.Lock()
         self._token = "" if self.renewable else user.token or ""
 
@@ -85,10 +87,10 @@ class Credentials:
             except (OSError, ValueError) as error:
                 raise NoLogin(f"the token in {self._file} cannot be read: {error}") from error
         assert self._user.exec is not None
-        return _token_of(self._user.exec)
+        return _token_of(self._user.exec, self._patience)
 
 
-def _token_of(plug_in: PlugIn) -> str:
+def _token_of(plug_in: PlugIn, patience: float) -> str:
     import subprocess  # few users have a plug-in
 
     request = {"apiVersion": plug_in.api_version, "kind": "ExecCredential", "spec": {"interactive": False}}
@@ -96,10 +98,13 @@ def _token_of(plug_in: PlugIn) -> str:
     environment = {**os.environ, **more, "KUBERNETES_EXEC_INFO": json.dumps(request)}
     try:
         done = subprocess.run(  # noqa: S603  # the user's own kubeconfig names it
-            [plug_in.command, *(plug_in.args or ())], env=environment, capture_output=True, check=False
-        )
-    except OSError as error:
+            [plug_in.command, *(plug_in.args or ())], env=environment, stdin=subprocess.DEVNULL, capture_output=True,
+            check=False, timeout=patience,
+        )  # fmt: skip
+    except (OSError, ValueError) as error:
         raise NoLogin(f"the plug-in {plug_in.command} cannot be run: {error}") from error
+    except subprocess.TimeoutExpired as error:
+        raise NoLogin(f"the plug-in {plug_in.command} did not end within {patience:g} s") from error
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip()[-300:]
         raise NoLogin(f"the plug-in {plug_in.command} returned {done.returncode}: {said}")
@@ -107,4 +112,6 @@ def _token_of(plug_in: PlugIn) -> str:
         token = json.loads(done.stdout)["status"]["token"]
     except (ValueError, KeyError, TypeError) as error:
         raise NoLogin(f"the plug-in {plug_in.command} printed no token: {error!r}") from error
-    return str(token)
+    if not isinstance(token, str):
+        raise NoLogin(f"the plug-in {plug_in.command} printed no token: it is {token!r}")
+    return token

@@ -25,6 +25,8 @@ from protokube.kube.credentials import PLUG_INS, Credentials, User
 from protokube.kube.kubeconfig import find
 from protokube.kube.pool import Pool
 
+PLUG_IN_PATIENCE = 30.0
+"""Seconds that a login plug-in may take: all requests wait for it."""
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 ENVIRONMENT = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
 UNREADABLE = (msgspec.MsgspecError, OSError, ValueError, TypeError, AttributeError)
@@ -52,6 +54,7 @@ class Login:
     kubeconfig: Path | None = None
     context: str | None = None
     account: Path = SERVICE_ACCOUNT
+    plug_in_patience: float = PLUG_IN_PATIENCE
 
     def pool(self) -> tuple[Pool, Stamp]:
         """Connections with the credentials now in the files, and the stamp of those files."""
@@ -62,7 +65,7 @@ class Login:
             pool = Pool(
                 cluster.server,
                 self._trust(cluster, user) if cluster.server.startswith("https") else None,
-                Credentials(user, self._path(user.token_file)),
+                Credentials(user, self._path(user.token_file), patience=self.plug_in_patience),
             )
         except UNREADABLE as error:
             raise self._cannot(_first_line(error), "certificates and keys that belong together") from error
@@ -99,12 +102,14 @@ class Login:
             raise self._cannot(_first_line(error), "a kubeconfig") from error
 
     def _check(self, cluster: _Cluster, user: User) -> None:
-        if not cluster.server.startswith("https://") and not _is_here(cluster.server):
+        if not _host(cluster.server) or not (cluster.server.startswith("https://") or _is_here(cluster.server)):
             raise self._cannot(f"its server is {cluster.server or 'not set'}", "https://")
         if cluster.insecure_skip_tls_verify:
             raise self._cannot("it trusts any server (insecure-skip-tls-verify)", "certificate-authority")
         if user.exec and user.exec.api_version not in PLUG_INS:
             raise self._cannot(f"its plug-in speaks {user.exec.api_version}", " or ".join(PLUG_INS))
+        if user.acts_as:
+            raise self._cannot(f"its user acts as {user.acts_as}", "a user who acts as itself")
         if user.auth_provider and not (user.token or user.token_file or user.exec):
             raise self._cannot("its user logs in by an auth-provider", "a token, a plug-in (exec) or a certificate")
         for data in (cluster.certificate_authority_data, user.client_certificate_data, user.client_key_data):
@@ -187,12 +192,19 @@ def _there(path: str) -> str | None:
 
 def _is_here(server: str) -> bool:
     """Whether the server is plain HTTP on this machine: `kubectl proxy`, for example."""
-    parts = urlsplit(server)
-    host = parts.hostname or ""
+    host = _host(server)
     try:
-        return parts.scheme == "http" and (host == "localhost" or ipaddress.ip_address(host).is_loopback)
+        return server.startswith("http://") and (host == "localhost" or ipaddress.ip_address(host).is_loopback)
     except ValueError:
         return False
+
+
+def _host(server: str) -> str:
+    """Empty if the address names none, or is none."""
+    try:
+        return urlsplit(server).hostname or ""
+    except ValueError:
+        return ""
 
 
 def _first_line(error: BaseException) -> str:

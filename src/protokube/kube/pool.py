@@ -51,6 +51,11 @@ class Answer:
         self.socket = connection.sock  # before the answer: the connection lets it go if the server will close it
         self._pool, self._connection, self._found = pool, connection, connection.getresponse()
         self.status = self._found.status
+        closes = self.header("Connection").lower() == "close"
+        if self.status < 200 or (self._found.length is None and not self._found.chunked and not closes):
+            # `http.client` takes the end of a connection within the head for the end of the head
+            self._found.close()
+            raise http.client.HTTPException("the head of its answer is not whole")
 
     def header(self, name: str) -> str:
         return self._found.headers.get(name, "")
@@ -153,6 +158,7 @@ class Pool:
 
     def _connected(self, patience: float) -> http.client.HTTPConnection:
         plain = http.client.HTTPConnection(self._host, self._port, timeout=patience)
+        plain.auto_open = 0  # by itself it would connect without TLS
         try:
             plain.connect()
             assert plain.sock is not None
@@ -164,7 +170,7 @@ class Pool:
             self._note(plain.sock)
             if isinstance(plain.sock, ssl.SSLSocket):
                 plain.sock.do_handshake()
-        except OSError as error:
+        except (OSError, ValueError) as error:  # ValueError: a name that cannot be in DNS
             plain.close()
             raise Unreached(_words(error)) from error
         return plain
@@ -185,7 +191,7 @@ class _told:  # noqa: N801  # a context manager that costs nothing: it is entere
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         if isinstance(error, TimeoutError):
             raise Unanswered from error
-        if isinstance(error, (*BROKEN, ValueError)):  # ValueError: another thread closed it
+        if isinstance(error, (*BROKEN, ValueError, OverflowError)):  # ValueError: another thread closed it
             raise Broken(_words(error)) from error
 
 

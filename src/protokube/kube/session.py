@@ -24,8 +24,8 @@ PATIENCE = 10.0
 CONNECT_PATIENCE = 5.0
 SILENCE = 75.0
 """The API server sends a bookmark every minute; a watch that is silent for longer is probably dead."""
-SMALL_WAIT = 2.0
-"""The longest Retry-After, in seconds, that we wait for ourselves."""
+SMALL_WAITS = ("0", "1", "2")
+"""A Retry-After, in seconds, that we wait for ourselves."""
 BUSY = (429, 500, 502, 503, 504)
 
 
@@ -151,7 +151,7 @@ class Session:
     def _wait(self, answer: Answer) -> bool:
         """Wait for the server's Retry-After if it is short; return whether we did."""
         named = answer.header("Retry-After")
-        return named.isdecimal() and int(named) <= SMALL_WAIT and not self._closed.wait(int(named))
+        return named in SMALL_WAITS and not self._closed.wait(int(named))
 
     def _raise_for(self, method: str, path: str, status: int, body: bytes) -> None:
         if status == 401:
@@ -159,7 +159,7 @@ class Session:
                 self._drop_pool()  # the next request reads the files again, even if their stamp is the same
         try:
             tree = json.loads(body)
-        except ValueError:
+        except (ValueError, RecursionError):
             tree = None
         details = tree if isinstance(tree, dict) else {"message": body.decode(errors="replace").strip()[:300]}
         message = f"{method} {path}: {details.get('message') or f'status {status}'}"

@@ -269,6 +269,11 @@ def test_a_file_that_is_no_kubeconfig_is_told_without_a_traceback(tmp_path: Path
     ("cluster", "expected"),
     [
         ({"server": "http://192.0.2.1"}, "https://"),
+        ({"server": "http://[::1"}, "https://"),
+        ({"server": "https://[::1"}, "https://"),
+        ({"server": "https://"}, "its server is https://"),
+        ({"server": "https:///path"}, "https://"),
+        ({"server": "https://192.0.2.1:99999"}, "Port out of range"),
         ({"server": "https://192.0.2.1", "insecure-skip-tls-verify": True}, "trusts any server"),
         ({"server": "https://192.0.2.1", "certificate-authority": "missing.crt"}, "No such file"),
         ({"server": "https://192.0.2.1", "certificate-authority-data": "%%%"}, "not in base64"),
@@ -286,6 +291,24 @@ def test_a_cluster_that_cannot_be_trusted_is_refused(
     with pytest.raises(InvalidRequest) as why:
         Session.open(login.kubeconfig)
     assert expected in str(why.value)
+
+
+def test_a_user_who_acts_as_another_one_is_refused_since_it_would_have_more_rights(
+    server: WatchServer, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidRequest, match="acts as jane"):
+        Session(login_to(server, tmp_path, user={"token": "admin", "as": "jane"})).get(PATH)
+    assert server.seen == []
+
+
+def test_a_server_whose_name_cannot_be_in_dns_does_not_answer(server: WatchServer, tmp_path: Path) -> None:
+    login = login_to(server, tmp_path)
+    assert login.kubeconfig is not None
+    login.kubeconfig.write_text(login.kubeconfig.read_text().replace(server.url, "https://a..b"))
+    session = Session(login)
+    with pytest.raises(NoAnswer, match="does not answer"):
+        session.get(PATH)
+    session.close()
 
 
 def test_a_context_can_be_named_and_a_missing_file_is_told(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import socket
 import ssl
 import stat
@@ -12,6 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +83,7 @@ def test_a_plug_in_is_asked_again_once_if_its_token_is_refused(server: WatchServ
         (["echo it is locked >&2; exit 3"], "returned 3: it is locked"),
         (["echo '{}'"], "printed no token"),
         (["echo '[]'"], "printed no token"),
+        (["""echo '{"status":{"token":null}}'"""], "printed no token"),
         (['printf \'{"status":{"token":"a\\\\nb"}}\''], "no header can hold"),
         (['printf \'{"status":{"token":"\\303\\274"}}\''], "no header can hold"),
     ],
@@ -91,6 +94,32 @@ def test_what_a_plug_in_does_wrong_is_told(server: WatchServer, tmp_path: Path, 
         session.get(PATH)
     assert said in why.value.message
     assert server.seen == []
+
+
+def test_a_plug_in_that_hangs_is_ended_and_told(server: WatchServer, tmp_path: Path) -> None:
+    user = {"exec": a_program(tmp_path, f"echo $$ > {tmp_path}/pid", "exec sleep 600")}
+    session = Session(replace(login_to(server, tmp_path, user=user), plug_in_patience=0.5))
+    began = time.monotonic()
+    with pytest.raises(TryLater, match="cannot log in") as why:
+        session.get(PATH)
+    session.close()
+    assert "did not end within 0.5 s" in why.value.message
+    assert time.monotonic() - began < 60
+    assert not Path("/proc", (tmp_path / "pid").read_text().strip()).exists()
+
+
+def test_a_plug_in_cannot_wait_for_input(server: WatchServer, tmp_path: Path) -> None:
+    program = a_program(tmp_path, f"readlink /proc/self/fd/0 > {tmp_path}/input", """echo '{"status":{"token":"t"}}'""")
+    (read, write), before = os.pipe(), os.dup(0)
+    os.dup2(read, 0)  # as in a terminal: input that may come
+    try:
+        with session_with(server, tmp_path, user={"exec": program}) as session:  # type: ignore[dict-item]
+            session.get(PATH)
+    finally:
+        os.dup2(before, 0)
+        for each in (read, write, before):
+            os.close(each)
+    assert (tmp_path / "input").read_text() == "/dev/null\n"
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,9 @@ FOR_THIS_RUN = "this run"
 
 
 def command(module: str = "protokube", home: Path = HOME) -> list[str]:
-    """The command that runs a module of ours as a program."""
+    """The command that runs a module of ours as a program. `-P`: root imports nothing from the current directory."""
     if stays(home) is None:
-        return [sys.executable, "-m", module]
+        return [sys.executable, "-P", "-m", module]
     code = f"import sys; sys.path.insert(0, {str(home)!r}); import runpy; "
     return [sys.executable, "-P", "-c", f"{code}runpy.run_module({module!r}, run_name='__main__', alter_sys=True)"]
 

@@ -15,6 +15,8 @@ from protokube.errors import Refused
 from protokube.local.base import private
 
 PARENT = Path("/var/lib/protokube/local")
+PARENT_MODE = 0o755
+"""Nobody else may replace a cluster's folder; everybody may list them, so that commands know when to ask for root."""
 MARK = "protokube-local-cloud"
 """The file that marks the folder as the state of a local cloud."""
 BEFORE_US = ("daemon.log", "store", "client")
@@ -136,7 +138,10 @@ class Paths:
 
     def create(self) -> None:
         """Create the folders; raises Refused for a folder with other content or of another user."""
-        self.root.mkdir(mode=private.FOLDER, parents=True, exist_ok=True)
+        for missing in reversed([each for each in self.root.parents if not each.exists()]):
+            missing.mkdir(mode=PARENT_MODE, exist_ok=True)
+            missing.chmod(PARENT_MODE)  # the umask may have taken something away
+        self.root.mkdir(mode=private.FOLDER, exist_ok=True)
         if (owner := self.root.stat().st_uid) != os.geteuid():  # its owner could change the mode at any time
             raise Refused(f"{self.root} belongs to user {owner}", want=f"a folder of user {os.geteuid()}, or none")
         if not self.is_ours():

@@ -28,8 +28,16 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_package_is_found_by_the_interpreter() -> None:
-    assert ourselves.command() == [sys.executable, "-m", "protokube"]
+    assert ourselves.command() == [sys.executable, "-P", "-m", "protokube"]
     assert ourselves.stays(ourselves.HOME) is None
+
+
+def test_nothing_is_imported_from_the_current_directory(tmp_path: Path) -> None:
+    (tmp_path / "click.py").write_text("raise SystemExit('the wrong module')")
+
+    ran = subprocess.run([*ourselves.command(), "--version"], cwd=tmp_path, capture_output=True, text=True)
+
+    assert (ran.returncode, ran.stderr) == (0, "")
 
 
 def test_from_a_folder_of_our_own_a_module_runs_as_a_program(folder: Path, tmp_path: Path) -> None:

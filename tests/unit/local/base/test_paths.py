@@ -73,6 +73,18 @@ def test_a_state_is_closed_to_others_also_where_its_folder_was_there_and_open(
         assert folder.stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.parametrize("mask", [0o000, 0o022, 0o077])
+def test_others_see_which_clusters_there_are_and_can_replace_none_whatever_the_umask(tmp_path: Path, mask: int) -> None:
+    parent, before = tmp_path / "protokube" / "local", os.umask(mask)
+    try:
+        Paths.at(parent / "dev").create()
+    finally:
+        os.umask(before)
+
+    modes = [folder.stat().st_mode & 0o777 for folder in (parent.parent, parent, parent / "dev")]
+    assert modes == [0o755, 0o755, 0o700]
+
+
 def test_a_folder_that_another_user_made_first_is_not_used(tmp_path: Path) -> None:
     os.chown(tmp_path, 65534, 65534)
 
