@@ -14,6 +14,7 @@ import logging
 import random
 import socket
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from ipaddress import ip_address
@@ -75,6 +76,8 @@ class Exposures:
         self._why: dict[tuple[str, int], str] = {}
         self._busy: dict[asyncio.Task[None], tuple[str, int]] = {}
         self._retrying: asyncio.Task[None] | None = None
+        # of its own: an API server that hangs must not delay what else the daemon does in threads, such as DNS updates
+        self._asking = ThreadPoolExecutor(1, thread_name_prefix="endpoints")
 
     def everything(self) -> list[Exposure]:
         rows = self.database.rows("SELECT * FROM exposed ORDER BY address, local_port")
@@ -148,6 +151,7 @@ class Exposures:
             server.close()
         for task in self._busy:
             task.cancel()
+        self._asking.shutdown(wait=False, cancel_futures=True)
 
     def _known(self, name: ServiceName, address: str, local_port: int | None) -> Exposure | None:
         """What is exposed like this already. Refused if the port leads elsewhere."""
@@ -200,7 +204,7 @@ class Exposures:
         await carry(reader, writer, there)
 
     async def _connect(self, exposure: Exposure) -> socket.socket:
-        found = list(await asyncio.to_thread(self._find, exposure.name))
+        found = list(await asyncio.get_running_loop().run_in_executor(self._asking, self._find, exposure.name))
         if not found:
             raise TryLater("no pod behind it is ready")
         random.shuffle(found)
