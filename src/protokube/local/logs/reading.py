@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -21,18 +21,19 @@ PACKED = ".gz"
 LONGEST_FRAME = 80
 """Bytes of a line in which the framing of containerd ends."""
 Identity = tuple[int, int]
+Clock = Callable[[], float]
 
 
 class OpenFile:
     """One open log file, and how far it was read."""
 
-    def __init__(self, path: Path, now: float) -> None:
+    def __init__(self, path: Path, clock: Clock) -> None:
         self.path = path
         self.file: BinaryIO = cast(BinaryIO, path.open("rb", buffering=0))
         status = os.fstat(self.file.fileno())
         self.identity: Identity = (status.st_dev, status.st_ino)
         self.position = 0
-        self._whole, self._decoder = Whole(), Decoder(now)
+        self._whole, self._decoder = Whole(), Decoder(clock)
 
     def read(self, *, most: int | None = None) -> Iterator[Entry]:
         """The lines that ended since the last time; `most` is the size up to which the file is read."""
@@ -65,9 +66,9 @@ class OpenFile:
 class LogReader:
     """The files of one log, read as one."""
 
-    def __init__(self, now: float, since: float | None = None) -> None:
+    def __init__(self, clock: Clock, since: float | None = None) -> None:
         """`since`: where `news` begins if there was no `history` before; else with the first line."""
-        self._now, self._since = now, since
+        self._clock, self._since = clock, since
         self._open: dict[Identity, OpenFile] = {}
         self._began = False
 
@@ -92,7 +93,7 @@ class LogReader:
                 identity = (status.st_dev, status.st_ino)
                 there.add(identity)
                 if identity not in self._open and _is_live(path):  # else the lines were read under another name
-                    fresh.append(OpenFile(path, self._now))
+                    fresh.append(OpenFile(path, self._clock))
         for identity in list(self._open):
             yield from self._open[identity].read() if identity in there else self._open.pop(identity).finish()
         for file in fresh:
@@ -119,9 +120,9 @@ class LogReader:
                 if not _is_live(path) and (old or missing == 0):
                     continue
                 if path.suffix == PACKED:
-                    parts.append(_unpacked(path, self._now))
+                    parts.append(_unpacked(path, self._clock))
                     continue
-                file = OpenFile(path, self._now)
+                file = OpenFile(path, self._clock)
                 size = os.fstat(file.file.fileno()).st_size
                 if old or missing is not None:
                     file.position, found = last_lines(file.file, size, 0 if old or missing is None else missing)
@@ -139,8 +140,8 @@ def _is_live(path: Path) -> bool:
     return path.suffix == ".log"
 
 
-def _unpacked(path: Path, now: float) -> Iterator[Entry]:
-    whole, decoder = Whole(), Decoder(now)
+def _unpacked(path: Path, clock: Clock) -> Iterator[Entry]:
+    whole, decoder = Whole(), Decoder(clock)
     with suppress(OSError, EOFError, zlib.error), gzip.open(path) as file:
         while data := file.read(BLOCK):
             yield from decoder.entries(whole.feed(data))
