@@ -34,6 +34,8 @@ TRY_AGAIN = 3.0
 BACKLOG = 100
 MOST_AT_ONCE = 400
 """Connections: each takes two files, and the daemon must not run out of them, since hosts need its sockets."""
+SILENCE = 60
+"""Seconds after which a side that answers nothing counts as dead; longer than a drill cuts a host off."""
 LOWEST, ABOVE = 1024, 8000
 """Ports below the first belong to the system: unless one is asked for, 80 becomes 8080."""
 Find = Callable[[ServiceName], Sequence[Address]]
@@ -69,8 +71,10 @@ class Exposures:
         *,
         again: float = TRY_AGAIN,
         most: int = MOST_AT_ONCE,
+        silence: int = SILENCE,
     ) -> None:
         self.database, self.switch, self._again, self._most = database, paths.switch, again, most
+        self._silence = silence
         self._find = find or Endpoints(paths).find
         self._servers: dict[tuple[str, int], asyncio.Server] = {}
         self._why: dict[tuple[str, int], str] = {}
@@ -174,6 +178,7 @@ class Exposures:
 
     async def _serve(self, exposure: Exposure, listener: socket.socket) -> None:
         place = (exposure.address, exposure.local_port)
+        end_when_dead(listener, self._silence)  # what it accepts inherits that
 
         async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             task = asyncio.current_task()
@@ -208,7 +213,9 @@ class Exposures:
         if not found:
             raise TryLater("no pod behind it is ready")
         random.shuffle(found)
-        return await connect_inside(network.switch_path(self.switch), found)
+        connection = await connect_inside(network.switch_path(self.switch), found)
+        end_when_dead(connection, self._silence)
+        return connection
 
     async def _listen_at_all(self) -> bool:
         """Whether all ports are ours."""
@@ -262,6 +269,17 @@ def listen(address: str, port: int) -> socket.socket:
         raise Refused(f"cannot listen at {address} port {port}", saw=why.strerror or str(why)) from why
     listener.setblocking(False)
     return listener
+
+
+def end_when_dead(connection: socket.socket, seconds: int) -> None:
+    """A host that is killed says nothing, and its connections would count as open for ever: have the kernel probe."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in (
+        (socket.TCP_KEEPIDLE, max(seconds // 3, 1)),
+        (socket.TCP_KEEPINTVL, max(seconds // 6, 1)),
+        (socket.TCP_USER_TIMEOUT, seconds * 1000),  # decides instead of a number of probes, also for unsent data
+    ):
+        connection.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 def _taken(place: str, saw: str, hint: str = "name another port") -> Refused:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
+import socket
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +14,7 @@ from protokube.kube.services import Address, ServiceName
 from protokube.local.base.db import IN_MEMORY, Database
 from protokube.local.base.paths import Paths
 from protokube.local.cloud.exposed import Exposures
+from protokube.local.cloud.ports import pump
 
 CLIENTS = 40
 """More than a pool of threads has by default."""
@@ -35,5 +39,23 @@ def test_clients_that_wait_for_a_hanging_api_server_do_not_delay_the_daemons_oth
             for writer in writers:
                 writer.close()
             exposures.close()
+
+    asyncio.run(story())
+
+
+def test_a_side_that_the_kernel_gave_up_is_an_end_and_no_error() -> None:
+    async def story() -> None:
+        reader = asyncio.StreamReader()
+        reader.feed_data(b"before")
+        reader.set_exception(OSError(errno.EHOSTUNREACH, os.strerror(errno.EHOSTUNREACH)))
+        ours, theirs = socket.socketpair()
+        _, writer = await asyncio.open_connection(sock=ours)
+
+        await pump(reader, writer)
+
+        theirs.settimeout(10)
+        assert theirs.recv(1) == b""
+        theirs.close()
+        writer.close()
 
     asyncio.run(story())
