@@ -17,7 +17,8 @@ from typing import BinaryIO, cast
 from protokube.local.logs.lines import Decoder, Entry, Whole, is_whole
 
 BLOCK = 1 << 16
-PACKED = ".gz"
+PACKED, COPIED = ".gz", ".1"
+"""What was rotated into such a file was in another one before, which is read."""
 LONGEST_FRAME = 80
 """Bytes of a line in which the framing of containerd ends."""
 Identity = tuple[int, int]
@@ -70,6 +71,8 @@ class LogReader:
         """`since`: where `news` begins if there was no `history` before; else with the first line."""
         self._clock, self._since = clock, since
         self._open: dict[Identity, OpenFile] = {}
+        self._rotated: set[Path] = set()
+        """Files of the last look to which nothing is written any more."""
         self._began = False
 
     def history(self, files: Sequence[Path], *, tail: int | None = None, since: float | None = None) -> Iterator[Entry]:
@@ -92,13 +95,21 @@ class LogReader:
                 status = path.stat()
                 identity = (status.st_dev, status.st_ino)
                 there.add(identity)
-                if identity not in self._open and _is_live(path):  # else the lines were read under another name
+                if identity not in self._open and self._is_new(path):
                     fresh.append(OpenFile(path, self._clock))
+        self._rotated = {path for path in files if not _is_live(path)}
         for identity in list(self._open):
             yield from self._open[identity].read() if identity in there else self._open.pop(identity).finish()
         for file in fresh:
             self._open[file.identity] = file
             yield from file.read()
+
+    def _is_new(self, path: Path) -> bool:
+        """Whether nothing of it was read under another name.
+
+        Two rotations between two looks leave a file in the middle: the reader of our output may have paused us.
+        """
+        return _is_live(path) or (path not in self._rotated and path.suffix not in (PACKED, COPIED))
 
     def finish(self) -> Iterator[Entry]:
         """To the end of every file; for a host that is gone."""
@@ -113,6 +124,7 @@ class LogReader:
     def _begin(self, files: Sequence[Path], tail: int | None, since: float | None) -> list[Iterator[Entry]]:
         """The parts to read, oldest first; what is before the wanted lines is passed over."""
         parts: list[Iterator[Entry]] = []
+        self._rotated = {path for path in files if not _is_live(path)}
         missing = tail
         for path in reversed(files):
             with suppress(OSError):
