@@ -6,7 +6,7 @@ import asyncio
 import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -185,7 +185,11 @@ def test_more_connections_than_the_daemon_has_files_for_are_closed_and_told(swit
 def test_a_connection_to_a_pod_that_vanished_with_its_host_ends(
     switch: Switch, cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    switch.serve("10.77.0.1", stay)
+    def never_learn(connection: socket.socket) -> None:
+        with suppress(OSError):
+            stay(connection)
+
+    switch.serve("10.77.0.1", never_learn)
     cluster.served[WEB] = [("10.77.0.1", 7000)]
 
     async def story(exposures: Exposures) -> None:
