@@ -6,7 +6,7 @@ import asyncio
 import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from fakes.ports import kept_port
 from protokube.errors import InvalidRequest, NotFound, Refused
 from protokube.kube.services import Address, ServiceName
 from protokube.local.cloud.exposed import Exposures, listen
+from protokube.local.host import network
 
 HERE, WEB = "127.0.0.1", "default/web:80"
 
@@ -51,11 +52,11 @@ def cluster() -> Cluster:
     return Cluster()
 
 
-def run(switch: Switch, cluster: Cluster, story: Callable[[Exposures], Awaitable[None]], most: int = 100) -> None:
+def run(switch: Switch, cluster: Cluster, story: Callable[[Exposures], Awaitable[None]], **bounds: int) -> None:
     """One life of the daemon."""
 
     async def whole() -> None:
-        exposures = Exposures(switch.paths, switch.database, cluster.find, again=0.05, most=most)
+        exposures = Exposures(switch.paths, switch.database, cluster.find, again=0.05, **bounds)
         await exposures.start()
         try:
             await story(exposures)
@@ -179,6 +180,29 @@ def test_more_connections_than_the_daemon_has_files_for_are_closed_and_told(swit
         assert exposures.state()[0]["why"] == ""
 
     run(switch, cluster, story, most=2)
+
+
+def test_a_connection_to_a_pod_that_vanished_with_its_host_ends(
+    switch: Switch, cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    def never_learn(connection: socket.socket) -> None:
+        with suppress(OSError):
+            stay(connection)
+
+    switch.serve("10.77.0.1", never_learn)
+    cluster.served[WEB] = [("10.77.0.1", 7000)]
+
+    async def story(exposures: Exposures) -> None:
+        port = (await exposures.expose(WEB))["local_port"]
+        reader, writer = await asyncio.open_connection(HERE, port)
+        assert await reader.readexactly(1) == b"x"
+        with network.enter(network.switch_path(switch.paths.switch)):
+            network.batch(["link set lo down"])  # nobody says that it is gone
+        assert await asyncio.wait_for(reader.read(), 20) == b""
+        writer.close()
+
+    run(switch, cluster, story, silence=3)
+    assert "Unhandled" not in caplog.text
 
 
 async def hear_one(port: int) -> bytes:

@@ -10,6 +10,7 @@ import errno
 import importlib
 import os
 import select
+import stat
 import sys
 from typing import Any
 
@@ -78,11 +79,12 @@ class Commands(click.Group):
             result = super().invoke(ctx)
             sys.stdout.flush()
         except OSError as error:
-            if error.errno not in (errno.EPIPE, errno.ENOSPC) or (error.errno == errno.EPIPE and not output_closed()):
+            full = error.errno == errno.ENOSPC and error.filename is None and output_is_file()
+            if not full and not (error.errno == errno.EPIPE and output_closed()):
                 raise
             # Python flushes the rest at exit, which would fail again
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            if error.errno == errno.ENOSPC:
+            if full:
                 raise Refused(f"cannot write the result: {error.strerror}", code="output") from error
             return ExitCode.OK  # the reader closed the pipe; click would exit with 1, which means "different" here
         return result
@@ -114,6 +116,12 @@ def run(arguments: list[str] | None = None) -> int:
             raise
         return show_failure(error, argv)
     return int(result) if isinstance(result, int) else ExitCode.OK
+
+
+def output_is_file() -> bool:
+    """Whether stdout is on a disk, which may be full; ENOSPC may also come from another file."""
+    mode = os.fstat(sys.stdout.fileno()).st_mode
+    return stat.S_ISREG(mode) or (stat.S_ISCHR(mode) and not sys.stdout.isatty())
 
 
 def output_closed() -> bool:

@@ -63,13 +63,15 @@ def installed() -> str:
 
 
 def attempt(look: Callable[[], dict[str, str]]) -> dict[str, str]:
-    """A program, or the problem with it: a wrong folder in a variable must not hide the rest."""
+    """A program, or the problem with it: a wrong or unreadable folder must not hide the rest."""
     from protokube.errors import ProtokubeError
 
     try:
         return look()
     except ProtokubeError as why:
         return {"problem": why.message}
+    except OSError as why:
+        return {"problem": f"{why.filename or 'it'} cannot be read: {why.strerror}"}
 
 
 def kubernetes() -> dict[str, str]:

@@ -20,6 +20,7 @@ from typing import Any
 
 from protokube.binaries.executables import which
 from protokube.errors import Refused
+from protokube.host.files import write_atomic
 from protokube.images import elf
 from protokube.images.bytecode import compiled
 from protokube.images.names import normalise
@@ -193,7 +194,5 @@ def keep(image: Image, folder: Path) -> Path:
     place = folder / f"{re.sub('[^A-Za-z0-9.]+', '_', image.name)}-{key}.tar"
     if not place.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        draft = place.with_name(f".{place.name}.{os.getpid()}")
-        draft.write_bytes(archive(image))
-        draft.replace(place)
+        write_atomic(place, archive(image))  # a truncated one would spoil every later cluster
     return place

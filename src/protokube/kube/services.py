@@ -6,7 +6,7 @@ Endpoints and not the Service's address: a connection then needs no kube-proxy o
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ Tree = Mapping[str, Any]
 Address = tuple[str, int]
 NAMESPACE, OWNER = "default", "kubernetes.io/service-name"
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+TCP = "TCP; other protocols are not forwarded"
 FORM = "[NAMESPACE/]SERVICE[:PORT], such as web, web:80 or shop/web:http"
 
 
@@ -59,10 +60,11 @@ def choose_port(service: Tree, wanted: ServiceName) -> Tree:
             f"{wanted.namespace}/{wanted.name} is an alias of a name outside, and has no pods",
             saw=f"ExternalName {spec.get('externalName', '')}",
         )
-    ports: list[Tree] = [each for each in spec.get("ports") or () if each.get("protocol", "TCP") == "TCP"]
+    every: list[Tree] = list(spec.get("ports") or ())
+    ports = [each for each in every if each.get("protocol", "TCP") == "TCP"]
     where = f"of {wanted.namespace}/{wanted.name}"
     if not ports:
-        raise InvalidRequest(f"{wanted.namespace}/{wanted.name} has no TCP port", want="TCP; others are not forwarded")
+        raise InvalidRequest(f"{wanted.namespace}/{wanted.name} has no TCP port", saw=_shown(every), want=TCP)
     if not wanted.port:
         if len(ports) > 1:
             raise InvalidRequest(
@@ -74,6 +76,9 @@ def choose_port(service: Tree, wanted: ServiceName) -> Tree:
     for each in ports:
         if wanted.port in (str(each["port"]), each.get("name")):
             return each
+    for each in every:
+        if wanted.port in (str(each["port"]), each.get("name")):
+            raise InvalidRequest(f"port {wanted.port} {where} is a port of {each['protocol']}", want=TCP)
     names = [name for each in ports for name in (each.get("name"), str(each["port"])) if name]
     raise NotFound(f"there is no port {wanted.port} {where}", saw=_shown(ports), hint=near(wanted.port, names))
 
@@ -119,4 +124,12 @@ def _names(tree: Tree) -> list[str]:
 
 
 def _shown(ports: Sequence[Tree]) -> str:
-    return ", ".join(f"{each['port']}{f' ({name})' if (name := each.get('name')) else ''}" for each in ports)
+    return ", ".join(" ".join(_words(each)) for each in ports)
+
+
+def _words(port: Tree) -> Iterator[str]:
+    yield str(port["port"])
+    if protocol := port.get("protocol", "TCP").removeprefix("TCP"):
+        yield protocol
+    if name := port.get("name"):
+        yield f"({name})"

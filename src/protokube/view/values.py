@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 
 from protokube.members.alarms import Alarm
 from protokube.members.older_copy import Older
@@ -62,6 +63,11 @@ class ExposedView:
     @property
     def here(self) -> str:
         return f"[{self.address}]:{self.local_port}" if ":" in self.address else f"{self.address}:{self.local_port}"
+
+    @property
+    def warning(self) -> str:
+        """Empty if only this machine reaches it."""
+        return "" if ip_address(self.address).is_loopback else f"whoever reaches {self.address} can connect"
 
     @property
     def target(self) -> str:

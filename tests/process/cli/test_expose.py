@@ -16,6 +16,8 @@ from builders.command import Answer, process
 from builders.local_state import LocalState
 from builders.view import FakeCloud, ShortFolder, a_view, cloud_rows
 from fakes.kube_server import KubeServer, kube_server
+from protokube.cli.shared.progress import Progress
+from protokube.cli.up.exposing import expose_all, read_exposed
 from protokube.errors import ExitCode
 from protokube.local.view import sources
 from protokube.providers.clients.local import LocalClient
@@ -112,6 +114,14 @@ def test_options_may_stand_anywhere_and_the_result_is_data_if_asked_for(scene: S
 
 def test_an_address_that_others_reach_is_warned_of(scene: Scene) -> None:
     assert scene.run("web", "--address", "0.0.0.0").err.startswith("warning: whoever reaches 0.0.0.0 can connect\n")
+
+
+def test_up_warns_of_such_an_address_too(scene: Scene, capsys: pytest.CaptureFixture[str]) -> None:
+    wanted = [read_exposed("8080:web:80"), read_exposed("0.0.0.0:9000:web:80")]
+
+    expose_all(Progress(quiet=True), LocalClient(scene.state.paths.admin_socket), wanted)
+
+    assert capsys.readouterr().err == "warning: whoever reaches 0.0.0.0 can connect\n"
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,16 @@ def test_a_wrong_folder_is_told_and_hides_nothing_else(etcd: Path) -> None:
     assert "in /nowhere" in lines["Kubernetes"][1]
 
 
+def test_a_cache_that_cannot_be_read_hides_nothing_else() -> None:
+    folder = f"/{'x' * 300}"
+
+    answer = process("version", env={"PROTOKUBE_CACHE": folder})
+
+    lines = {line.split()[0]: line.split(maxsplit=2)[1:] for line in answer.out.splitlines()}
+    assert (answer.code, lines["protokube"][0]) == (0, __version__)
+    assert lines["Kubernetes"] == ["none", f"{folder}/kubernetes cannot be read: File name too long"]
+
+
 def test_an_etcd_that_loses_data_is_not_what_up_would_take(etcd: Path) -> None:
     (etcd / "etcd").write_text("#!/bin/sh\necho etcd Version: 3.5.1\n")
 

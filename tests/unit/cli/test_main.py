@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
+from contextlib import redirect_stdout
 
+import click
 import pytest
 
 from builders.command import MINIMAL, Call
 from protokube import __version__
-from protokube.cli.main import COMMANDS, cli
-from protokube.cli.shared.failure import wants_json
+from protokube.cli.main import COMMANDS, Commands, cli
+from protokube.cli.shared.failure import describe, wants_json
 from protokube.errors import ExitCode
 
 
@@ -42,6 +46,32 @@ def test_the_list_of_commands_says_the_same_as_the_commands_themselves() -> None
 
 def test_the_version_is_told(call: Call) -> None:
     assert call("--version").out == f"protokube, version {__version__}\n"
+
+
+@pytest.mark.parametrize("place", [None, "/var/cache/protokube/images/a.tar"])
+def test_a_full_disk_that_has_not_our_result_is_told_as_such_and_is_no_bug(place: str | None) -> None:
+    @click.command()
+    def writing() -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), place)
+
+    class Writing(Commands):
+        def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
+            return writing
+
+    reader, writer = os.pipe()
+    with (
+        os.fdopen(reader),
+        os.fdopen(writer, "w") as pipe,
+        redirect_stdout(pipe),
+        pytest.raises(OSError, match="No space") as caught,
+    ):
+        Writing().main(args=["up"], standalone_mode=False)
+    fields, code, text = describe(caught.value)
+
+    assert (fields["code"], code) == ("refused", ExitCode.REFUSED)
+    assert text == f"error: cannot write{f' {place}' if place else ''}: No space left on device\n" + (
+        "  hint: make room on that disk"
+    )
 
 
 def test_no_command_at_all_shows_the_help_and_is_a_mistake(call: Call) -> None:

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import os
+import resource
 import shutil
 import tarfile
 from dataclasses import replace
@@ -101,6 +102,19 @@ def test_an_image_may_have_an_entry_and_texts_that_are_on_no_machine(tmp_path: P
         assert tar.getmember("entry").mode == 0o755
     other = Image(name=NAME, files={}, texts={"/entry": "#!/bin/bash\n"}, entry=("/entry",))
     assert build.keep(image, tmp_path) != build.keep(other, tmp_path)
+
+
+def test_an_archive_that_cannot_be_written_whole_leaves_nothing(script: Path, tmp_path: Path) -> None:
+    image, folder = Image(name=NAME, files={"/thing": script}), tmp_path / "kept"
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, hard))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            build.keep(image, folder)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    assert list(folder.iterdir()) == []
 
 
 def test_an_archive_is_written_once_and_again_only_when_a_file_changed(script: Path, tmp_path: Path) -> None:

@@ -67,6 +67,19 @@ def test_an_alias_and_a_service_of_udp_alone_are_refused() -> None:
         choose_port(a_service({"port": 53, "protocol": "UDP"}), read_name("web"))
 
 
+def test_a_port_of_another_protocol_is_refused_as_such_and_not_as_a_wrong_name() -> None:
+    dns, reliable = {"name": "dns", "port": 53, "protocol": "UDP"}, {"name": "dns-tcp", "port": 53, "protocol": "TCP"}
+
+    with pytest.raises(InvalidRequest) as caught:
+        choose_port(a_service(dns, reliable), read_name("kube-system/kube-dns:dns"))
+    assert caught.value.message == "port dns of kube-system/kube-dns is a port of UDP"
+    assert choose_port(a_service(dns, reliable), read_name("kube-system/kube-dns:53")) == reliable
+
+    with pytest.raises(InvalidRequest) as caught:
+        choose_port(a_service(dns), read_name("kube-dns"))
+    assert (caught.value.saw, caught.value.want) == ("53 UDP (dns)", "TCP; other protocols are not forwarded")
+
+
 def test_connections_go_to_ready_endpoints_of_that_port_alone() -> None:
     def a_slice(name: str, number: int, *found: tuple[str, Any], kind: str = "IPv4") -> dict[str, Any]:
         ready = [

@@ -80,8 +80,6 @@ def add(service: str, port: int | None, address: str, cluster: str | None, outpu
 
     A port that is in use is refused. What is exposed already keeps its port.
     """
-    from ipaddress import ip_address
-
     from protokube.cli.render.tree import exposed_tree
     from protokube.kube.services import ask as ask_endpoints
     from protokube.kube.services import choose_port, find, read_name
@@ -96,8 +94,8 @@ def add(service: str, port: int | None, address: str, cluster: str | None, outpu
         ready = len(ask_endpoints(api, wanted))
     row = _admin(paths).call("expose", service=name, address=address, local_port=port, prefer=int(chosen["port"]))
     made = ExposedView(**row, listening=True)
-    if not ip_address(address).is_loopback:
-        click.echo(f"warning: whoever reaches {address} can connect", err=True)
+    if made.warning:
+        click.echo(f"warning: {made.warning}", err=True)
     if not ready:
         click.echo(f"no pod behind {name} is ready yet; connections are closed until one is", err=True)
     if output == "json":

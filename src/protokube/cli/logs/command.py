@@ -68,7 +68,7 @@ def logs(
         return
     every, cloud = sources(paths, known), beside(paths)
     now = time.time()
-    follower = Follower(paths, [resolve(each, known, every, cloud) for each in dict.fromkeys(names)], known, now)
+    follower = Follower(paths, [resolve(each, known, every, cloud) for each in dict.fromkeys(names)], known)
     try:
         show(follower, output, following=following, since=None if since is None else now - since, tail=tail)
     finally:

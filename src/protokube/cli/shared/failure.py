@@ -6,6 +6,7 @@ meet anything else.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -17,6 +18,7 @@ import click
 from protokube.errors import ExitCode, ProtokubeError, Refused
 
 DEBUG = "PROTOKUBE_DEBUG"
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 Fields = dict[str, Any]
 
 
@@ -47,6 +49,9 @@ def describe(error: BaseException) -> tuple[Fields, ExitCode, str]:
             root = os.geteuid() == 0
             hint, code = ("", "refused") if root else ("if root owns it, use sudo", "needs-root")
             return _of_ours(Refused(f"{what}{error.strerror}", hint=hint, code=code))
+        case OSError() if error.errno in NO_ROOM:
+            where = f" {error.filename}" if error.filename else ""
+            return _of_ours(Refused(f"cannot write{where}: {error.strerror}", hint="make room on that disk"))
         case ModuleNotFoundError() if wanted := brought_by(error.name or ""):
             message, hint = f"this needs {error.name}, which is not installed", f"pip install '{wanted}'"
             return _of_ours(Refused(message, hint=hint, code="missing-program"))

@@ -209,8 +209,8 @@ def up(
             coredns = find_coredns(config, progress, build=option == BUILD)
             programs = Programs(kubernetes=kubernetes.folder, etcd=etcd.etcd, coredns=coredns)
             nodes = Nodes.of(config, programs, bringup.CACHE)
-            if before is None and (problem := inotify.shortage(len(wanted.etcd[0].members))):
-                show_warnings([problem])
+            shortage = inotify.shortage(len(wanted.etcd[0].members)) if before is None else None
+            show_warnings(filter(None, (nodes.runtime.unprepared, shortage)))
             step.text = f"containerd, and {len(nodes.runtime.images)} images"
     with progress.step(f"state in {paths.root}"):
         unborn.hold(paths)

@@ -95,7 +95,11 @@ def _exposed_now(paths: Paths) -> list[tuple[str, int, str]]:
 
 
 def expose_all(progress: Progress, admin: LocalClient, wanted: Sequence[ToExpose]) -> None:
+    from protokube.view.values import ExposedView
+
     for each in wanted:
         with progress.step(f"{each.service} exposed") as step:
             made = admin.call("expose", **each._asdict())
             step.text = f"{made['address']} port {made['local_port']} leads to {each.service}"
+        if warning := ExposedView(**made, listening=True).warning:
+            click.echo(f"warning: {warning}", err=True)

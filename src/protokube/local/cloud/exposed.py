@@ -14,6 +14,7 @@ import logging
 import random
 import socket
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from ipaddress import ip_address
@@ -33,6 +34,8 @@ TRY_AGAIN = 3.0
 BACKLOG = 100
 MOST_AT_ONCE = 400
 """Connections: each takes two files, and the daemon must not run out of them, since hosts need its sockets."""
+SILENCE = 60
+"""Seconds after which a side that answers nothing counts as dead; longer than a drill cuts a host off."""
 LOWEST, ABOVE = 1024, 8000
 """Ports below the first belong to the system: unless one is asked for, 80 becomes 8080."""
 Find = Callable[[ServiceName], Sequence[Address]]
@@ -68,13 +71,17 @@ class Exposures:
         *,
         again: float = TRY_AGAIN,
         most: int = MOST_AT_ONCE,
+        silence: int = SILENCE,
     ) -> None:
         self.database, self.switch, self._again, self._most = database, paths.switch, again, most
+        self._silence = silence
         self._find = find or Endpoints(paths).find
         self._servers: dict[tuple[str, int], asyncio.Server] = {}
         self._why: dict[tuple[str, int], str] = {}
         self._busy: dict[asyncio.Task[None], tuple[str, int]] = {}
         self._retrying: asyncio.Task[None] | None = None
+        # of its own: an API server that hangs must not delay what else the daemon does in threads, such as DNS updates
+        self._asking = ThreadPoolExecutor(1, thread_name_prefix="endpoints")
 
     def everything(self) -> list[Exposure]:
         rows = self.database.rows("SELECT * FROM exposed ORDER BY address, local_port")
@@ -148,6 +155,7 @@ class Exposures:
             server.close()
         for task in self._busy:
             task.cancel()
+        self._asking.shutdown(wait=False, cancel_futures=True)
 
     def _known(self, name: ServiceName, address: str, local_port: int | None) -> Exposure | None:
         """What is exposed like this already. Refused if the port leads elsewhere."""
@@ -170,6 +178,7 @@ class Exposures:
 
     async def _serve(self, exposure: Exposure, listener: socket.socket) -> None:
         place = (exposure.address, exposure.local_port)
+        end_when_dead(listener, self._silence)  # what it accepts inherits that
 
         async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             task = asyncio.current_task()
@@ -200,11 +209,13 @@ class Exposures:
         await carry(reader, writer, there)
 
     async def _connect(self, exposure: Exposure) -> socket.socket:
-        found = list(await asyncio.to_thread(self._find, exposure.name))
+        found = list(await asyncio.get_running_loop().run_in_executor(self._asking, self._find, exposure.name))
         if not found:
             raise TryLater("no pod behind it is ready")
         random.shuffle(found)
-        return await connect_inside(network.switch_path(self.switch), found)
+        connection = await connect_inside(network.switch_path(self.switch), found)
+        end_when_dead(connection, self._silence)
+        return connection
 
     async def _listen_at_all(self) -> bool:
         """Whether all ports are ours."""
@@ -258,6 +269,17 @@ def listen(address: str, port: int) -> socket.socket:
         raise Refused(f"cannot listen at {address} port {port}", saw=why.strerror or str(why)) from why
     listener.setblocking(False)
     return listener
+
+
+def end_when_dead(connection: socket.socket, seconds: int) -> None:
+    """A host that is killed says nothing, and its connections would count as open for ever: have the kernel probe."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in (
+        (socket.TCP_KEEPIDLE, max(seconds // 3, 1)),
+        (socket.TCP_KEEPINTVL, max(seconds // 6, 1)),
+        (socket.TCP_USER_TIMEOUT, seconds * 1000),  # decides instead of a number of probes, also for unsent data
+    ):
+        connection.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 def _taken(place: str, saw: str, hint: str = "name another port") -> Refused:

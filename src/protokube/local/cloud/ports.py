@@ -136,7 +136,7 @@ async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ther
 
 async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Copy one direction until its end; the other may go on."""
-    with suppress(ConnectionError):
+    with suppress(OSError):  # besides a reset: a host that died, of which the kernel says so only after a while
         while part := await reader.read(65536):
             writer.write(part)
             await writer.drain()

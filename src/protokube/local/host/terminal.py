@@ -91,7 +91,8 @@ def _as_raw(terminal: int) -> Iterator[None]:
         tty.setraw(terminal, termios.TCSADRAIN)
         yield
     finally:
-        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+        with suppress(termios.error):  # the terminal itself is gone: its window was closed
+            termios.tcsetattr(terminal, termios.TCSADRAIN, before)
 
 
 @contextmanager

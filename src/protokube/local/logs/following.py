@@ -19,7 +19,7 @@ from protokube.local.logs import targets
 from protokube.local.logs.known import Known, read_known
 from protokube.local.logs.lines import Entry
 from protokube.local.logs.places import Logs, Place, logs_of_cloud, logs_of_host
-from protokube.local.logs.reading import LogReader
+from protokube.local.logs.reading import Clock, LogReader
 from protokube.local.logs.targets import Target, Trail
 
 
@@ -41,8 +41,8 @@ class News(NamedTuple):
 class Follower:
     """Reads the logs of some targets."""
 
-    def __init__(self, paths: Paths, wanted: Iterable[Target], known: Known, now: float) -> None:
-        self.paths, self._now = paths, now
+    def __init__(self, paths: Paths, wanted: Iterable[Target], known: Known, clock: Clock = time.time) -> None:
+        self.paths, self._clock, self._began = paths, clock, clock()
         self.trails: list[Trail] = []
         self.notes: list[str] = []
         """What there is to say before the first line."""
@@ -82,10 +82,10 @@ class Follower:
         wanted = self.places
         for place in [each for each in self._readers if each not in wanted]:
             lines += lines_of(place, self._readers.pop(place).finish())
-            self._left[place] = time.time()
+            self._left[place] = self._clock()
         for place in wanted:
             if place not in self._readers:
-                self._readers[place] = LogReader(self._now, self._left.get(place, self._now))
+                self._readers[place] = LogReader(self._clock, self._left.get(place, self._began))
         return News(sorted(lines, key=_order), list(dict.fromkeys(notes)))
 
     def finish(self) -> list[Line]:
@@ -102,7 +102,7 @@ class Follower:
         return [line for place in places for line in lines_of(place, self._reader(place).news(logs[place]))]
 
     def _reader(self, place: Place) -> LogReader:
-        return self._readers.setdefault(place, LogReader(self._now))
+        return self._readers.setdefault(place, LogReader(self._clock))
 
     def _logs(self, places: Iterable[Place]) -> dict[Place, list[Path]]:
         """The files of each place; each host is looked at once."""

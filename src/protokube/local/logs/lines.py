@@ -6,7 +6,7 @@ A line is given out once its end was read. containerd splits long lines into par
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from protokube.local.logs.stamps import stamp
@@ -45,10 +45,13 @@ class Whole:
 
 
 class Decoder:
-    """Gives each line of one file its text and its time: a line without a time has that of the line before."""
+    """Gives each line of one file its text and its time: a line without a time has that of the line before.
 
-    def __init__(self, now: float) -> None:
-        self._now = now
+    It asks the clock for each line: a file may be followed for days, and klog writes no year.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
         self._last: float | None = None
         self._parts: dict[bytes, list[bytes]] = {}
 
@@ -63,11 +66,11 @@ class Decoder:
             parts.append(text)
             if tag == b"F" or sum(map(len, parts)) > LONGEST:
                 del self._parts[stream]
-                yield self._entry(b"".join(parts), stamp(at.decode(), self._now))
+                yield self._entry(b"".join(parts), stamp(at.decode(), self._clock()))
 
     def _entry(self, line: bytes, at: float | None) -> Entry:
         text = line.removesuffix(b"\r").decode(errors="replace")
-        at = stamp(text, self._now) if at is None else at
+        at = stamp(text, self._clock()) if at is None else at
         if at is not None:
             self._last = at if self._last is None else max(at, self._last)
         return Entry(self._last, text)

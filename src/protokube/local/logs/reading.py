@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -17,22 +17,24 @@ from typing import BinaryIO, cast
 from protokube.local.logs.lines import Decoder, Entry, Whole, is_whole
 
 BLOCK = 1 << 16
-PACKED = ".gz"
+PACKED, COPIED = ".gz", ".1"
+"""What was rotated into such a file was in another one before, which is read."""
 LONGEST_FRAME = 80
 """Bytes of a line in which the framing of containerd ends."""
 Identity = tuple[int, int]
+Clock = Callable[[], float]
 
 
 class OpenFile:
     """One open log file, and how far it was read."""
 
-    def __init__(self, path: Path, now: float) -> None:
+    def __init__(self, path: Path, clock: Clock) -> None:
         self.path = path
         self.file: BinaryIO = cast(BinaryIO, path.open("rb", buffering=0))
         status = os.fstat(self.file.fileno())
         self.identity: Identity = (status.st_dev, status.st_ino)
         self.position = 0
-        self._whole, self._decoder = Whole(), Decoder(now)
+        self._whole, self._decoder = Whole(), Decoder(clock)
 
     def read(self, *, most: int | None = None) -> Iterator[Entry]:
         """The lines that ended since the last time; `most` is the size up to which the file is read."""
@@ -65,10 +67,12 @@ class OpenFile:
 class LogReader:
     """The files of one log, read as one."""
 
-    def __init__(self, now: float, since: float | None = None) -> None:
+    def __init__(self, clock: Clock, since: float | None = None) -> None:
         """`since`: where `news` begins if there was no `history` before; else with the first line."""
-        self._now, self._since = now, since
+        self._clock, self._since = clock, since
         self._open: dict[Identity, OpenFile] = {}
+        self._rotated: set[Path] = set()
+        """Files of the last look to which nothing is written any more."""
         self._began = False
 
     def history(self, files: Sequence[Path], *, tail: int | None = None, since: float | None = None) -> Iterator[Entry]:
@@ -91,13 +95,21 @@ class LogReader:
                 status = path.stat()
                 identity = (status.st_dev, status.st_ino)
                 there.add(identity)
-                if identity not in self._open and _is_live(path):  # else the lines were read under another name
-                    fresh.append(OpenFile(path, self._now))
+                if identity not in self._open and self._is_new(path):
+                    fresh.append(OpenFile(path, self._clock))
+        self._rotated = {path for path in files if not _is_live(path)}
         for identity in list(self._open):
             yield from self._open[identity].read() if identity in there else self._open.pop(identity).finish()
         for file in fresh:
             self._open[file.identity] = file
             yield from file.read()
+
+    def _is_new(self, path: Path) -> bool:
+        """Whether nothing of it was read under another name.
+
+        Two rotations between two looks leave a file in the middle: the reader of our output may have paused us.
+        """
+        return _is_live(path) or (path not in self._rotated and path.suffix not in (PACKED, COPIED))
 
     def finish(self) -> Iterator[Entry]:
         """To the end of every file; for a host that is gone."""
@@ -112,6 +124,7 @@ class LogReader:
     def _begin(self, files: Sequence[Path], tail: int | None, since: float | None) -> list[Iterator[Entry]]:
         """The parts to read, oldest first; what is before the wanted lines is passed over."""
         parts: list[Iterator[Entry]] = []
+        self._rotated = {path for path in files if not _is_live(path)}
         missing = tail
         for path in reversed(files):
             with suppress(OSError):
@@ -119,9 +132,9 @@ class LogReader:
                 if not _is_live(path) and (old or missing == 0):
                     continue
                 if path.suffix == PACKED:
-                    parts.append(_unpacked(path, self._now))
+                    parts.append(_unpacked(path, self._clock))
                     continue
-                file = OpenFile(path, self._now)
+                file = OpenFile(path, self._clock)
                 size = os.fstat(file.file.fileno()).st_size
                 if old or missing is not None:
                     file.position, found = last_lines(file.file, size, 0 if old or missing is None else missing)
@@ -139,8 +152,8 @@ def _is_live(path: Path) -> bool:
     return path.suffix == ".log"
 
 
-def _unpacked(path: Path, now: float) -> Iterator[Entry]:
-    whole, decoder = Whole(), Decoder(now)
+def _unpacked(path: Path, clock: Clock) -> Iterator[Entry]:
+    whole, decoder = Whole(), Decoder(clock)
     with suppress(OSError, EOFError, zlib.error), gzip.open(path) as file:
         while data := file.read(BLOCK):
             yield from decoder.entries(whole.feed(data))

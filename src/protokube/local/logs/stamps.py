@@ -23,13 +23,18 @@ KNOWN = re.compile(
 )
 MILLISECONDS = 1e11
 """A number of seconds as great as this is one of milliseconds."""
+LAST = 253402300799.0
+"""The end of the year 9999: a greater number cannot be shown as a date, and is no time."""
 
 
 def stamp(line: str, now: float) -> float | None:
     """Seconds since 1970; None if the line has no time of its own."""
     found = KNOWN.match(line, 0, SEARCHED)
-    if found is None:
-        return None
+    seconds = _seconds(found, now) if found else None
+    return seconds if seconds is not None and 0 <= seconds < LAST else None
+
+
+def _seconds(found: re.Match[str], now: float) -> float | None:
     try:
         if found["epoch"]:
             number = float(found["epoch"])

@@ -15,7 +15,7 @@ from typing import Any
 
 from protokube.binaries import executables
 from protokube.config.complete import Config
-from protokube.errors import ProtokubeError, Refused
+from protokube.errors import Problem, ProtokubeError, Refused
 from protokube.images import build, clusterdns, proxyimage, pythonimage
 from protokube.images.build import Image
 from protokube.launch import cloud
@@ -67,6 +67,8 @@ class Runtime:
     """Archives by image name."""
     prepared: Path | None = None
     """A root directory of containerd that has the images."""
+    unprepared: Problem | None = None
+    """Why there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +103,7 @@ def obtain(names: cloud.Images, programs: Programs, cache: Path) -> Runtime:
     ]
     archives = {image.name: build.keep(image, kept) for image in released}
     own = {image.name: build.keep(image, kept) for image in own_images(names)}
-    root = imported_images(archives, own, ctr(cache).parent, kept)
+    root, unprepared = imported_images(archives, own, ctr(cache).parent, kept)
     archives |= own
     folders = [places[package] / inside for package, some in PACKAGES.items() for inside in some]
     tools = hosttools.obtain(cache)
@@ -111,21 +113,29 @@ def obtain(names: cloud.Images, programs: Programs, cache: Path) -> Runtime:
         shown=(kept, *tools.shown),
         images=archives,
         prepared=root,
+        unprepared=unprepared,
     )
 
 
-def imported_images(released: Mapping[str, Path], own: Mapping[str, Path], programs: Path, folder: Path) -> Path | None:
-    """None if they cannot be imported here, in a sandbox that forbids mounts or on a full disk: hosts do it then.
+def imported_images(
+    released: Mapping[str, Path], own: Mapping[str, Path], programs: Path, folder: Path
+) -> tuple[Path | None, Problem | None]:
+    """None, and why, if they cannot be imported here, as in a sandbox that forbids mounts or on a full disk.
 
     Our own image, which changes with every change of the code, is imported beside the others, not together with them.
     """
     try:
         base = imported.obtain(released, programs, folder, containerd.DISABLED)
         if not own:
-            return base
-        return imported.obtain({**released, **own}, programs, folder, containerd.DISABLED, base)
-    except (OSError, subprocess.SubprocessError):
-        return None
+            return base, None
+        return imported.obtain({**released, **own}, programs, folder, containerd.DISABLED, base), None
+    except (OSError, subprocess.SubprocessError) as why:
+        reason = (getattr(why, "stderr", None) or str(why)).strip().rpartition("\n")[2]
+        return None, Problem(
+            path="images",
+            message=f"each host imports them itself, which takes time and disk, since it failed here: {reason}",
+            hint=f"is there room in {folder}, and may root mount here?",
+        )
 
 
 def shared_images(root: Path | None, paths: Paths) -> Path | None:

@@ -114,3 +114,32 @@ def test_a_cluster_without_kubernetes_says_so_at_once(paths: Paths) -> None:
     with pytest.raises(Refused, match="has no Kubernetes"):
         Endpoints(paths).find(WEB)
     assert time.monotonic() - began < ASK_SECONDS
+
+
+def test_an_api_server_that_never_answered_is_asked_once_for_all_who_ask(server: KubeServer, paths: Paths) -> None:
+    server.hang_up = 1000
+    endpoints = Endpoints(paths, fresh=60.0)
+
+    for _ in range(20):
+        with pytest.raises(TryLater):
+            endpoints.find(WEB)
+
+    once = len(server.seen)
+    with pytest.raises(TryLater):
+        Endpoints(paths).find(WEB)
+    assert len(server.seen) == 2 * once
+
+
+def test_a_service_that_was_gone_stays_gone_while_no_api_server_answers(server: KubeServer, paths: Paths) -> None:
+    endpoints = Endpoints(paths, fresh=0.0)
+    serve(server, "100.96.0.2")
+    endpoints.find(WEB)
+    server.kube.delete(f"{SERVICES}/web")
+    server.kube.apply(f"{SERVICES}/other", an_object("Service", "other"), manager="test")
+    server.kube.apply("/api/v1/namespaces/default", an_object("Namespace", "default"), manager="test")
+    with pytest.raises(NotFound):
+        endpoints.find(WEB)
+    server.hang_up = 1000
+
+    with pytest.raises(NotFound):
+        endpoints.find(WEB)

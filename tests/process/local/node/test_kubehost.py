@@ -70,6 +70,23 @@ def test_coredns_is_an_image_of_its_own_where_its_program_is_here(config: Config
     assert list(kubehost.network_images(other, programs, tmp_path / "busybox", tmp_path)) == []
 
 
+def test_images_that_cannot_be_prepared_are_a_warning_with_the_reason(tmp_path: Path) -> None:
+    pause = tmp_path / "pause.tar"
+    for name, text in (
+        ("containerd", "exec sleep 600"),
+        ("ctr", 'case "$*" in *import*) echo no room >&2; exit 1;; esac'),
+    ):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+
+    for programs, reason in ((tmp_path, "no room"), (tmp_path / "gone", "No such file or directory")):
+        root, problem = kubehost.imported_images({"pause": pause}, {}, programs, tmp_path)
+
+        assert root is None
+        assert problem
+        assert reason in problem.message
+
+
 def test_a_cluster_whose_images_could_not_be_prepared_lets_its_hosts_import_them(tmp_path: Path) -> None:
     paths = Paths(tmp_path / "laptop")
 

@@ -61,8 +61,21 @@ def test_a_line_of_december_that_is_read_in_january_is_of_last_year() -> None:
     )
 
 
-@given(st.text())
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"ts":1772719629250000000,"msg":"nanoseconds"}',
+        '{"ts":9' + "9" * 300 + "}",
+        "9999-12-31T23:59:59-12:00 after the end of time",
+        "0001-01-01T00:00:00+12:00 before its beginning",
+    ],
+)
+def test_a_number_that_is_no_date_is_no_time(line: str) -> None:
+    assert stamp(line, AT) is None
+
+
+@given(st.text() | st.from_regex(stamps.KNOWN))
 def test_no_line_breaks_it(line: str) -> None:
     found = stamp(line, AT)
 
-    assert found is None or isinstance(found, float)
+    assert found is None or datetime.fromtimestamp(found, UTC).year < 10000
