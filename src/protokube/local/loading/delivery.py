@@ -64,15 +64,19 @@ class Delivery:
             return list(pool.map(self.to_one, names))
 
     def to_one(self, host: str) -> Outcome:
+        """Refused is what fails twice: the first time, containerd may have ended, and started again by now."""
+        failed = False
         try:
             while True:
                 with self._entered(host) as ctr:
                     try:
                         return Outcome(host, "imported" if self._import(ctr) else "unchanged")
                     except subprocess.CalledProcessError as why:
-                        if self._answers(ctr):
-                            return Outcome(host, "refused", last_line(why.stderr) or str(why))
-                self._pause(host, "its containerd does not answer")
+                        words, answers = last_line(why.stderr) or str(why), self._answers(ctr)
+                if answers and failed:
+                    return Outcome(host, "refused", words)
+                failed = answers
+                self._pause(host, words if answers else "its containerd does not answer")
         except Gone:
             return Outcome(host, "gone")
         except (TryLater, OSError, subprocess.SubprocessError) as why:
