@@ -53,7 +53,7 @@ class ChangePlan:
     """For each stage, whether every machine is replaced by another one in its turn."""
 
     first_api: bool = False
-    """Whether nobody had an API before."""
+    """Whether the cluster gets an API that it did not have."""
 
     @property
     def changes(self) -> bool:
@@ -99,7 +99,7 @@ def plan(
         one_way=tuple(dict.fromkeys((*one_way(before, after), *one_way(present, after), *_for_good(before, after)))),
         stages=tuple(restarts(*pair) for pair in steps),
         adds=tuple(_added(before, after)),
-        first_api=not (before.components or present.components),
+        first_api=bool(after.components) and not (before.components or present.components),
         replacing=tuple(needs_other_machine(*pair) for pair in steps),
     )
 

@@ -186,6 +186,13 @@ def test_an_api_that_nobody_had_is_not_away_while_the_only_master_starts_it() ->
     assert not plan(config, config, alone, nodes, MASTERS).api_away
 
 
+def test_a_cluster_that_stays_with_etcd_alone_gets_no_api() -> None:
+    config, alone, control, _ = shapes()
+
+    assert not plan(config, config, alone, alone, MASTERS).first_api
+    assert plan(config, config, alone, control, MASTERS).first_api
+
+
 def test_etcd_alone_is_not_refused_for_what_only_kubernetes_reads() -> None:
     def without(new: Config) -> list[str]:
         old = completed()

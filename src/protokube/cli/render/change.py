@@ -10,6 +10,7 @@ from protokube.cli.render.table import several
 from protokube.config.diff import Difference, Side
 from protokube.config.why import brief, printable, shown
 from protokube.errors import Problem
+from protokube.launch.change import ETCD
 from protokube.launch.plan import ChangePlan
 
 MOST_FOLLOWING = 8
@@ -164,7 +165,8 @@ def _restarts(plan: ChangePlan, width: int) -> list[str]:
     if not plan.restarts:
         return _wrapped(f"written on {where} without a restart", "", width)
     turns = ", one master after the other" if len(plan.masters) > 1 else ""
-    verb = "starts" if plan.first_api and not any(plan.replacing) else "restarts"
+    new = plan.first_api and not any(plan.replacing) and not any(each.startswith(ETCD) for each in plan.restarts)
+    verb = "starts" if new else "restarts"
     lines = _wrapped(f"{verb} on {where}{turns}:", "", width)
     if len(plan.stages) > 1:
         for number, names in enumerate(plan.stages, start=1):

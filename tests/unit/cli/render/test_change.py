@@ -254,6 +254,13 @@ def test_a_control_plane_that_is_added_starts_and_restarts_nothing() -> None:
     ]
 
 
+def test_etcd_that_runs_already_restarts_also_where_a_control_plane_is_added() -> None:
+    both = ("etcd main", "kube-apiserver")
+    plan = a_plan(restarts=both, stages=(both,), replacing=(False,), first_api=True)
+
+    assert lines(plan)[-2] == "restarts on master-a, master-b, master-c, one master after the other:"
+
+
 def test_the_only_host_that_is_replaced_takes_etcd_and_the_api_away() -> None:
     plan = a_plan(restarts=("etcd main", "kubelet"), masters=("a",), replacing=(True,), adds=("kubelets",))
 
