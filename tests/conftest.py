@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -28,6 +29,11 @@ settings.load_profile("any machine")
 os.environ["PROTOKUBE_ISOLATED"] = "1"
 # Nothing that a test brings up gets into the kubeconfig of whoever runs it; `own_kubeconfig` sees to it.
 os.environ["PROTOKUBE_KUBECONFIG"] = "0"
+
+# A shell has those in the background ignore Ctrl-C, and whatever they start inherits that: commands that a test starts,
+# and interrupts, would go on for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Coverage is measured in the workers of a run, and not in the programs that tests start: an agent, a command or a pod
 # that is measured takes twice its time, and what it does is asked for by unit tests as well.

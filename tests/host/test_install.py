@@ -75,7 +75,7 @@ class TestSingleFile:
         with RealCluster() as cluster:
             cluster.within, cluster.program = ["env", f"PROTOKUBE_CACHE={cache}"], [str(pyz)]
             cluster.up()
-            (place,) = [each for each in cache.iterdir() if each.is_dir()]
+            (place,) = [each for each in cache.iterdir() if (each / "protokube").is_dir()]  # others: programs, as etcd
             commands = [Path(f"/proc/{host['pid']}/cmdline").read_bytes() for host in cluster.hosts()]
             drill = cluster.run("drill", "kill-master", "--cluster", cluster.name)
             about = json.loads(cluster.run("version", "-o", "json").out)

@@ -29,7 +29,6 @@ from protokube.local.cloud.rights import database_files
 class Tried:
     cluster: RealCluster
     verdict: Verdict
-    exported: Path
     control: Path
     """Open to everybody, with a secret in it: the stranger has to find it."""
 
@@ -44,16 +43,11 @@ def tried() -> Iterator[Tried]:
             cluster.up("--masters", "1")
             cluster.admin.call("set_group", name="workers", size=1, template={"master": False})
             until(lambda: len([x for x in cluster.hosts() if x["running"]]) == 2, "a host that is no master")
-            exported = state / "exported"
-            server = "https://127.0.0.1:1"
-            export = cluster.run("export", "kubeconfig", "--cluster", "rights", "--server", server, "-o", str(exported))
-            assert export.code == 0, export.err
             control = an_open_file(state, [update_key(cluster)["secret"]])
-            elsewhere = (CACHE, Path("/run/netns", cluster.paths.switch), exported, control)
+            elsewhere = (CACHE, Path("/run/netns", cluster.paths.switch), control)
             try:
-                yield Tried(cluster, try_everything(cluster, since, *elsewhere), exported, control)
+                yield Tried(cluster, try_everything(cluster, since, *elsewhere), control)
             finally:
-                exported.unlink()
                 control.unlink()
 
 
@@ -74,7 +68,6 @@ def test_a_stranger_finds_no_secret_of_a_cluster_anywhere_on_the_machine(tried: 
 
 def test_a_stranger_sees_nothing_of_the_processes_of_a_cluster_and_writes_nothing_it_uses(tried: Tried) -> None:
     assert tried.verdict.inside(Path("/proc")) == {}
-    assert tried.verdict.inside(tried.exported) == {}
     changeable = {path for path, done in tried.verdict.could.items() if {"write", "create", "connect"} & {*done}}
     assert changeable == set()
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,16 +27,15 @@ ROOT = Person(uid=0, gid=0, groups=(0,), home="/root", name="root")
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """A home folder of `nobody`, in a folder that everybody may enter."""
-    tmp_path.chmod(0o755)
-    for each in (tmp_path.parent, tmp_path.parent.parent):
-        each.chmod(each.stat().st_mode | 0o011)
-    folder = tmp_path / "home"
-    (folder / ".kube").mkdir(parents=True)
-    for each in (folder, folder / ".kube"):
-        os.chown(each, UID, GID)
-    return folder
+def home() -> Iterator[Path]:
+    """A home folder of `nobody`. Not in `tmp_path`: pytest closes the folders above it for everybody else."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as top:
+        Path(top).chmod(0o755)
+        folder = Path(top) / "home"
+        (folder / ".kube").mkdir(parents=True)
+        for each in (folder, folder / ".kube"):
+            os.chown(each, UID, GID)
+        yield folder
 
 
 def jane(home: Path) -> Person:
@@ -77,8 +78,8 @@ def test_the_child_has_the_ids_and_groups_of_the_user_and_cannot_go_back(home: P
     assert child.as_person(jane(home), look) == [[UID] * 3, [GID] * 3, [GROUP]]
 
 
-def test_a_link_to_a_file_of_root_is_neither_read_nor_replaced(home: Path, tmp_path: Path) -> None:
-    secret = tmp_path / "secret"
+def test_a_link_to_a_file_of_root_is_neither_read_nor_replaced(home: Path) -> None:
+    secret = home.parent / "secret"
     secret.write_bytes(a_kubeconfig("prod", current="prod"))
     secret.chmod(0o600)
     (home / ".kube" / "config").symlink_to(secret)
@@ -89,7 +90,7 @@ def test_a_link_to_a_file_of_root_is_neither_read_nor_replaced(home: Path, tmp_p
             merge(home)
 
     assert secret.read_bytes() == a_kubeconfig("prod", current="prod")
-    assert sorted(tmp_path.iterdir()) == [home, secret]
+    assert sorted(home.parent.iterdir()) == [home, secret]
 
 
 def test_a_file_of_root_in_the_users_folder_is_left_with_what_to_do(home: Path) -> None:
@@ -106,15 +107,16 @@ def test_a_file_of_root_in_the_users_folder_is_left_with_what_to_do(home: Path) 
     assert [each.name for each in file.parent.iterdir()] == ["config"]
 
 
-def test_a_folder_that_leads_to_one_of_root_gets_no_file(home: Path, tmp_path: Path) -> None:
-    (tmp_path / "etc").mkdir()
+def test_a_folder_that_leads_to_one_of_root_gets_no_file(home: Path) -> None:
+    etc = home.parent / "etc"
+    etc.mkdir()
     (home / ".kube").rmdir()
-    (home / ".kube").symlink_to(tmp_path / "etc")
+    (home / ".kube").symlink_to(etc)
 
     with pytest.raises(Refused):
         merge(home)
 
-    assert list((tmp_path / "etc").iterdir()) == []
+    assert list(etc.iterdir()) == []
 
 
 def test_root_itself_does_not_write_where_a_user_could_exchange_the_file(home: Path) -> None:

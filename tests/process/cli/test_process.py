@@ -88,8 +88,7 @@ def test_a_full_disk_is_told_as_what_it_is(why: tuple[str, ...]) -> None:
 
 def test_a_key_pressed_to_stop_ends_the_command_with_one_word() -> None:
     with subprocess.Popen(
-        # a shell that runs the tests in the background ignores SIGINT, and children inherit that
-        ["env", "--default-signal=INT", *COMMAND, "complete", "-"],
+        [*COMMAND, "complete", "-"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
