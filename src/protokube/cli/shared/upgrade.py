@@ -234,10 +234,13 @@ def roll_out(
 
     The cloud makes hosts for it before that: from then on, those that cannot take it end, one after the other.
     """
-    from protokube.launch.revisions import put_in_force
+    from protokube.launch.revisions import is_put_in_force, need_unchanged, put_in_force, read_rollout
     from protokube.launch.rollout import State
 
     with one_at_a_time(paths):
+        known = read_rollout(store, revision.master.cluster)
+        if planned and known and not is_put_in_force(known, revision.number):
+            need_unchanged(known, planned.record)  # before templates change: nobody would change them back
         if planned and others_since(store, revision.master, planned.base.number):
             if target.make_hosts is None:
                 raise Refused(
