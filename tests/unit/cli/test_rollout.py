@@ -231,6 +231,26 @@ def test_an_undo_to_a_stage_whose_spec_its_etcd_refuses_says_what_to_correct(cal
     assert "run `up` with it" in answer.err
 
 
+def test_an_undo_that_would_bring_kubelets_back_is_refused_before_anything_is_written(
+    call: Call, store: FileStore
+) -> None:
+    """Kubelets were being added, and that was undone: only `up` has hosts for them."""
+    plain = of_spec(1)
+    put(store, plain)
+    node = a_revision(2, replace(plain.master, kubelet_kubeconfig="/kubeconfig"), spec=SPEC, etcd=ETCD)
+    keep(store, node, of_spec(3))
+    put_in_force(store, CLUSTER, node, running=True)
+    put_in_force(store, CLUSTER, of_spec(3), running=True)
+    before = {path: store.read(path).data for path in store.list_paths()}
+
+    for words in ((), ("--dry-run",)):
+        answer = call("rollout", "undo", "--to", "2", *words)
+        assert answer.code == ExitCode.REFUSED
+        assert "revision 2 cannot be returned to: it needs hosts with kubelets" in answer.err
+        assert "`protokube up --kubelet` adds them" in answer.err
+    assert {path: store.read(path).data for path in store.list_paths()} == before
+
+
 # What up and undo share.
 
 
