@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import socket
 import time
 from collections.abc import Iterator
@@ -83,6 +84,32 @@ def test_without_a_version_the_newest_release_of_the_series_is_downloaded(cache:
 def test_a_mirror_without_lists_has_the_tested_version(cache: Path, serve: Serve) -> None:
     serve(Mirror(files=release(str(DEFAULT))))
     assert choose(cache).version == str(DEFAULT)
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_place_that_answers_and_has_no_such_release_leaves_etcd_alone(
+    cache: Path, serve: Serve, listed: bool
+) -> None:
+    """A mirror of something else, or a list that is newer than the files."""
+    serve(Mirror(files={LIST: f"v{NEWER}\n".encode()} if listed else {}))
+
+    missing = choose(cache).missing
+
+    assert missing.startswith(f"there is no kube-apiserver of Kubernetes {NEWER if listed else DEFAULT} (")
+    assert "\n" not in missing
+
+
+def test_on_a_processor_without_releases_there_is_none_and_one_that_is_named_is_refused(
+    cache: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mirror = official()
+    serve(mirror)
+    monkeypatch.setattr(platform, "machine", lambda: "riscv64")
+
+    assert choose(cache).missing == "Kubernetes has no programs for riscv64"
+    with pytest.raises(Refused, match="has no programs for riscv64"):
+        choose(cache, NEWER)
+    assert mirror.asked == []
 
 
 def test_the_second_up_downloads_nothing(cache: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
