@@ -273,7 +273,8 @@ def up(
             "kubelet": nodes is not None, "outside": outside,
             "kubernetesMissing": chosen.missing or None, "kubeletMissing": kubelets.missing or None,
             "kubectl": kubectl_of(kubernetes)}  # fmt: skip
-    show(result, wanted.etcd[0].members[0].dns_name, output, default=DEFAULT_NAME, declined=option == NONE)
+    members = [each.dns_name for each in wanted.etcd[0].members]
+    show(result, members, output, progress, default=DEFAULT_NAME, declined=option == NONE)
     if view.person:
         raise for_a_person(view)
 

@@ -18,8 +18,10 @@ from protokube.binaries import release as releases
 from protokube.binaries.kubernetes import PROGRAMS, find
 from protokube.binaries.product import COMPLETE
 from protokube.binaries.progress import Silent
+from protokube.cli.shared.progress import Progress
 from protokube.cli.up.choosing import default_spec, read_default_spec
 from protokube.cli.up.kubernetes import MIRRORS, Kubernetes, bring, choose_kubernetes
+from protokube.cli.up.next_steps import to_add
 from protokube.errors import InvalidRequest, Refused, TryLater
 from protokube.spec.version import DEFAULT
 
@@ -110,6 +112,20 @@ def test_on_a_processor_without_releases_there_is_none_and_one_that_is_named_is_
     with pytest.raises(Refused, match="has no programs for riscv64"):
         choose(cache, NEWER)
     assert mirror.asked == []
+
+
+def test_what_can_be_added_to_a_cluster_without_kubernetes_is_looked_for_when_it_is_printed(
+    cache: Path, serve: Serve
+) -> None:
+    def added(missing: str = "") -> Kubernetes:
+        return to_add(missing, cache, Progress(quiet=True))
+
+    assert "releases of Kubernetes cannot be downloaded" in added().missing
+    assert added("it has just been looked for").missing == "it has just been looked for"
+    serve(official())
+    assert (added().version, added().missing) == (NEWER, "")
+    choose(cache)
+    assert added("it was not there").here == find(NEWER, cache)
 
 
 def test_the_second_up_downloads_nothing(cache: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
