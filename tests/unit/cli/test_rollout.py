@@ -16,6 +16,7 @@ from builders.revisions import a_revision, keep
 from builders.view import CLUSTER, ShortFolder, a_view, write_state
 from protokube.cli.rollout import earlier
 from protokube.cli.shared.completing import complete_here, complete_revision
+from protokube.cli.shared.progress import Progress
 from protokube.cli.shared.rollout import confirm, follow, groups_of, stopped
 from protokube.cli.shared.upgrade import Target, make_revision
 from protokube.cli.up.change import find_former
@@ -289,6 +290,20 @@ class Quiet:
 
     def say(self, text: str) -> None:
         """What is waited for."""
+
+
+def test_ctrl_c_while_a_rollout_is_followed_says_that_it_goes_on(
+    memory: MemoryStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted() -> list[str]:
+        raise KeyboardInterrupt
+
+    put(memory, of_spec(1), of_spec(2))
+    with pytest.raises(KeyboardInterrupt):
+        follow(Progress(), memory, of_spec(2), 60.0, waits=interrupted, announce=lambda: None)
+
+    text = f"revision 2 goes on by itself: `protokube rollout status --cluster {CLUSTER}` shows how far it is"
+    assert text in capsys.readouterr().err
 
 
 def followed(store: Store, number: int = 2, timeout: float = 0.0) -> tuple[Any, int]:

@@ -265,7 +265,8 @@ def up(
     context = merge_context(progress, paths, merging=merging, switch=switch) if kubernetes else UserContext()
     if nodes:
         with progress.step("nodes") as step:
-            step.text = f"{await_nodes(progress, paths, len(wanted.etcd[0].members), timeout)} nodes ready"
+            count = len(wanted.etcd[0].members)
+            step.text = f"{await_nodes(progress, paths, admin, timeout, at_least=count)} nodes ready"
     result = {"context": context.name or None, "contextIsCurrent": context.current,
             "cluster": config.name, "seconds": round(time.monotonic() - progress.began, 2), "env": variables,
             "envFile": str(file), "etcd": etcd.version, "etcdctl": str(etcd.etcdctl), "dns": bringup.dns_address(admin),
