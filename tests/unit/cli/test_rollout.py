@@ -18,6 +18,7 @@ from protokube.cli.rollout import earlier
 from protokube.cli.shared.completing import complete_here, complete_revision
 from protokube.cli.shared.progress import Progress
 from protokube.cli.shared.rollout import confirm, follow, groups_of, stopped
+from protokube.cli.shared.templates import KUBELETS_FOLLOW
 from protokube.cli.shared.upgrade import Target, make_revision
 from protokube.cli.up.change import find_former
 from protokube.cli.up.choosing import default_spec
@@ -392,6 +393,15 @@ def test_a_configuration_of_before_is_a_new_revision_all_the_same(memory: Memory
     put(memory, of_spec(1), of_spec(2, quota(SPEC)))
 
     assert made_by_up(memory, of_spec(1).master).number == 3
+
+
+def test_where_kubelets_were_to_follow_a_new_revision_says_that_they_do_not(memory: MemoryStore) -> None:
+    """Else the next plain `up` would add them although they were declined."""
+    put(memory, of_spec(1), of_spec(2, quota(SPEC), note=f"stage 1 of 2{KUBELETS_FOLLOW}"))
+    made = made_by_up(memory, of_spec(2, quota(SPEC)).master, quota(SPEC))
+
+    assert (made.number, made.note) == (3, "")
+    assert made.digest == of_spec(2, quota(SPEC)).digest
 
 
 def test_what_was_in_force_is_found_with_the_greatest_number_that_was_given(memory: MemoryStore) -> None:

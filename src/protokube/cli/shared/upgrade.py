@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from protokube.cli.shared.images import bring_images, images_of
 from protokube.cli.shared.protecting import check_etcd, protect
 from protokube.cli.shared.rollout import author, follow_local
-from protokube.cli.shared.templates import follows, one_at_a_time
+from protokube.cli.shared.templates import follows, kubelets_follow, one_at_a_time
 from protokube.errors import Refused
 
 if TYPE_CHECKING:
@@ -192,7 +192,8 @@ def make_revision(
 ) -> Revision:  # fmt: skip
     """The revision for this configuration: the one in force if it is the same, else a new one.
 
-    A new one, too, if the one in force does not name the snapshots: a revision never changes.
+    A new one, too, if the one in force does not name the snapshots, or says that kubelets follow, which were declined
+    meanwhile: a revision never changes.
     """
     from protokube.launch import revisions
     from protokube.store.configuration import spec_text
@@ -201,6 +202,8 @@ def make_revision(
     known = revisions.in_force(store, wanted.cluster)
     if known is not None and others_since(store, wanted, known[0].wanted + 1):
         known = None  # hosts that were made for a later one leave for none but a later one still
+    if known is not None and kubelets_follow(known[1].note) and not kubelets_follow(note):
+        known = None
     if known is not None and known[1].digest == digest and snapshots.items() <= known[1].snapshots.items():
         return known[1]
     return revisions.create_revision(
