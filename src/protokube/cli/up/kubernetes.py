@@ -82,7 +82,8 @@ def choose_kubernetes(
         return Kubernetes(version=version, build=True)
     progress.say("Kubernetes: can its releases be downloaded?")
     if version or needed:
-        return _reached(version)
+        has = before is not None and before.kubernetes not in ("", NONE)
+        return _reached(version, without="" if has else "; `up --kubernetes none` goes without")
     if (chosen := newest_release()).missing:
         return chosen
     check_spec(spec, chosen.version)
@@ -131,8 +132,8 @@ def check_spec(spec: Spec, version: str) -> None:
     complete_here(spec, etcd_for(parse(version) or DEFAULT), version)
 
 
-def _reached(version: str) -> Kubernetes:
-    """TryLater if no place answers within five seconds."""
+def _reached(version: str, without: str = "") -> Kubernetes:
+    """TryLater if no place answers within five seconds. `without`: what its hint adds about going without."""
     from protokube.binaries.kubernetes import KUBERNETES
     from protokube.binaries.mirrors import architecture
     from protokube.binaries.release import look
@@ -147,7 +148,7 @@ def _reached(version: str) -> Kubernetes:
         raise TryLater(
             f"there is no Kubernetes {version} on this machine, and it cannot be downloaded", saw=why.saw,
             hint=f"`protokube get kubernetes {version}` takes it from a folder (--from), from a mirror (--mirror), or "
-            f"builds it (--build), in about {minutes_to_build()} minutes; `up --kubernetes none` goes without",
+            f"builds it (--build), in about {minutes_to_build()} minutes{without}",
         ) from why  # fmt: skip
     return Kubernetes(version=version or seen.newest or str(DEFAULT), mirrors=seen.mirrors)
 

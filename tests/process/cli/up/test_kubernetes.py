@@ -21,6 +21,7 @@ from protokube.binaries.product import COMPLETE
 from protokube.binaries.progress import Silent
 from protokube.cli.shared.progress import Progress
 from protokube.cli.up.choosing import default_spec, read_default_spec
+from protokube.cli.up.existing import ClusterShape
 from protokube.cli.up.kubernetes import MIRRORS, Kubernetes, bring, choose_kubernetes
 from protokube.cli.up.next_steps import to_add
 from protokube.errors import InvalidRequest, Refused, TryLater
@@ -68,9 +69,9 @@ def official(version: str = NEWER, newest: bytes | None = None) -> Mirror:
     return Mirror(files=files)
 
 
-def choose(cache: Path, option: str = "", *, needed: bool = False) -> Kubernetes:
+def choose(cache: Path, option: str = "", *, needed: bool = False, before: ClusterShape | None = None) -> Kubernetes:
     spec, _ = read_default_spec(default_spec("laptop", 3, events=False))
-    return choose_kubernetes(spec, None, option, cache, Silent(), needed=needed, dry_run=False)
+    return choose_kubernetes(spec, before, option, cache, Silent(), needed=needed, dry_run=False)
 
 
 def test_without_a_version_the_newest_release_of_the_series_is_downloaded(cache: Path, serve: Serve) -> None:
@@ -216,6 +217,16 @@ def test_a_version_that_is_named_is_needed(cache: Path) -> None:
     with pytest.raises(TryLater, match=f"no Kubernetes {NEWER} on this machine, and it cannot be downloaded") as raised:
         choose(cache, NEWER)
     assert f"`protokube get kubernetes {NEWER}`" in raised.value.hint
+    assert "--kubernetes none" in raised.value.hint
+
+
+def test_a_cluster_that_has_kubernetes_is_not_told_to_go_without(cache: Path) -> None:
+    has, alone = (ClusterShape.of(version, False, [("main/a", "master-a")]) for version in (NEWER, "none"))
+    with pytest.raises(TryLater) as raised:
+        choose(cache, NEWER, before=has)
+    assert "--kubernetes none" not in raised.value.hint
+    with pytest.raises(TryLater) as raised:
+        choose(cache, NEWER, before=alone)
     assert "--kubernetes none" in raised.value.hint
 
 
