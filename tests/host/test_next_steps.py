@@ -96,7 +96,7 @@ def test_every_command_that_up_prints_works_with_two_clusters_and_with_one(typed
     assert [words in text for words, text in zip(("main/a", "", "OK", "10.", "", "one"), said, strict=True)] == [
         True
     ] * 6
-    assert "--kubernetes 1." in again.out, "nothing was looked for: the release is named"
+    assert f"{SCRIPT} up --cluster one --kubernetes build\n" in again.out, "no release can be reached this time either"
 
     last = commands_of(typed.up("--cluster", "two", "--kubernetes", "none"))
     typed.type_all(last)

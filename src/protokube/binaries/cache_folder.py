@@ -32,7 +32,7 @@ def locked(product: Product, cache: Path, progress: ProgressReporter) -> Iterato
         raise Refused(
             f"cannot keep {product.name} in {kept}",
             saw=f"{why.strerror or why}: {why.filename}" if why.filename else str(why.strerror or why),
-            hint="run it as root, make room, or name another folder with --cache",
+            hint="run it as root, make room, or name another folder: PROTOKUBE_CACHE, or --cache of `protokube get`",
         ) from why
 
 

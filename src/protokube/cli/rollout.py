@@ -169,6 +169,7 @@ def undo(cluster: str | None, number: int | None, dry_run: bool, yes: bool, time
             saw="; ".join(f"{each.path}: {each.message}".removeprefix(": ") for each in change.refused),
             hint="; ".join(dict.fromkeys(each.hint for each in change.refused if each.hint)),
         )
+    need_hosts_made(store, target, record)
     width, following = shutil.get_terminal_size().columns, max(numbers(store, paths.cluster)) + 1
     click.echo("\n".join([*render_change(change, paths.cluster, record.wanted, following, width), ""]))
     if dry_run:
@@ -184,6 +185,17 @@ def undo(cluster: str | None, number: int | None, dry_run: bool, yes: bool, time
         make_hosts=without_kubelets(cloud.groups),
     )  # fmt: skip
     deliver(Progress(), paths, store, admin, planned, goal, timeout)
+
+
+def need_hosts_made(store: Store, target: Revision, record: Rollout) -> None:
+    """Refused, before anything is written, if it needs hosts with kubelets, which only `up` can have made."""
+    from protokube.cli.shared.upgrade import others_since
+
+    if target.master.kubelet_kubeconfig and others_since(store, target.master, record.at_boot()):
+        raise Refused(
+            f"revision {target.number} cannot be returned to: it needs hosts with kubelets, which `undo` cannot make",
+            hint="`protokube up --kubelet` adds them",
+        )
 
 
 def completed_again(target: Revision) -> Config:

@@ -173,8 +173,19 @@ def put_in_force(
 def _put(
     known: Rollout, number: int, at: float, by: str, planned_on: Rollout | None, *, running: bool
 ) -> Rollout:  # fmt: skip
-    if known.wanted == number and known.state is not State.STOPPED:
-        return known  # put in force before, by a command whose answer was lost
+    if is_put_in_force(known, number):
+        return known  # by a command whose answer was lost
+    need_unchanged(known, planned_on)
+    begun = known.begun(number, at, by)
+    return begun if running else replace(begun, state=State.DONE)
+
+
+def is_put_in_force(known: Rollout, number: int) -> bool:
+    return known.wanted == number and known.state is not State.STOPPED
+
+
+def need_unchanged(known: Rollout, planned_on: Rollout | None) -> None:
+    """Refused if the record is not the one for which something was planned; turns and events may differ."""
     if planned_on and (known.wanted, known.state, known.before) != (
         planned_on.wanted, planned_on.state, planned_on.before
     ):  # fmt: skip
@@ -184,8 +195,6 @@ def _put(
             f"now {known.wanted} ({known.state.value})",
             hint="run it again, which plans anew; `protokube rollout status` shows what goes on",
         )
-    begun = known.begun(number, at, by)
-    return begun if running else replace(begun, state=State.DONE)
 
 
 def in_force(store: Store, cluster: str) -> tuple[Rollout, Revision] | None:

@@ -91,6 +91,12 @@ class Stage:
         """Volumes that were hidden while their machine took another one of that etcd cluster."""
         self.etcd = {each.key: EtcdModel(each.pod.file_name, self.clock, self._carried) for each in self.wanted.etcd}
         self.written = count(1)
+        self.template: MasterConfig | None = None
+        """The launch data of new machines, where `up` had the cloud make others than those that run."""
+        self.replaces = True
+        """Whether the cloud makes another machine for one that ended itself."""
+        self.left: list[tuple[str, int]] = []
+        """The machines that ended themselves, and how many members of the first etcd cluster served until then."""
         self._nonces = count(1)
         for etcd in self.wanted.etcd:
             likes = [self.like(etcd.key, member.short) for member in etcd.members]
@@ -142,7 +148,7 @@ class Stage:
         host = Host(
             self, machine, root, clock, disks, MemoryUnits(), MemoryKeys(), Fuse(), cast(Edges, None), cast(Loop, None),
             cast(LeasePresence, None), cast(Publisher, None), self.wanted, due=self.clock.seconds,
-            beat_due=self.clock.seconds,
+            beat_due=self.clock.seconds, launched=self.template,
         )  # fmt: skip
         self.start_agent(host)
         self.hosts[machine.id] = host
@@ -164,7 +170,8 @@ class Stage:
         def wake() -> None:
             host.due = self.clock.seconds
 
-        host.wanted = present.at_start(host.root, self.wanted, self.store)
+        launched = host.launched or self.wanted
+        host.wanted = present.at_start(host.root, launched, self.store)
         host.presence = LeasePresence(
             clients[self.wanted.etcd[0].key], host.machine, host.clock, wake, revision=host.wanted.revision
         )
@@ -177,6 +184,7 @@ class Stage:
             presence=host.presence, root=host.root, uuid_of=host.disks.uuid_of, zone_mode=not self.hosts_mode,
             new_nonce=lambda: f"00000000-0000-4000-8000-{next(self._nonces):012x}",
             logs=ModelLogs(self.etcd.values()), background=Inline(), processes=ModelProcesses(self, host),
+            launched=launched.revision, end_machine=lambda: None,
         )  # fmt: skip
         host.loop = Loop(
             host.edges, host.wanted, status=host.root / "run/protokube/status.json", wake=threading.Event()
@@ -201,6 +209,15 @@ class Stage:
         """Pull the plug; nobody has noticed yet."""
         self.cloud.kill_machine(host.id)
         self._go_down(host)
+
+    def ends_itself(self, host: Host) -> None:
+        """As its agent asked for; its instance group makes another machine."""
+        self.left.append((host.id, len(self.serving(self.wanted.etcd[0].key))))
+        host.presence.retire()
+        self.kill(host)
+        self.declare_dead(host)
+        if self.replaces:
+            self.boot(host.machine.group)
 
     def _go_down(self, host: Host) -> None:
         host.alive = host.frozen = False
@@ -432,6 +449,8 @@ class Stage:
         host.round_ = round_
         if round_.restart_agent:
             self.agent_dies(host)
+        if round_.end_machine:
+            self.ends_itself(host)
         return round_
 
     def rounds(self, times: int = 1, seconds: float = 1.0) -> None:
@@ -469,6 +488,9 @@ class Stage:
         host.in_round = False
         if host.loop.restart:
             self.agent_dies(host)
+        if host.loop.leave:
+            self.ends_itself(host)
+            return
         host.began.append(self.clock.seconds)
         lately = sum(each > self.clock.seconds - 60 for each in host.began)
         assert lately < MOST_ROUNDS, f"{host.id} has {lately} rounds a minute:\n{self.story()}"

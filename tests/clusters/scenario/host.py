@@ -120,6 +120,8 @@ class Host:
     publisher: Publisher
     wanted: MasterConfig
     """What its agent runs with: the revision on its own disk."""
+    launched: MasterConfig | None = None
+    """Its launch data; None for those of the stage."""
     alive: bool = True
     frozen: bool = False
     disk_full: bool = False

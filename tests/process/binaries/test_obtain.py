@@ -172,3 +172,4 @@ def test_a_cache_that_cannot_be_written_is_told_with_what_to_do(tmp_path: Path) 
         get_kubernetes(VERSION, tmp_path / "cache", folder=a_folder(tmp_path / "usb"))
     assert "Not a directory" in raised.value.saw
     assert "--cache" in raised.value.hint
+    assert "PROTOKUBE_CACHE" in raised.value.hint, "`up` has no such option"

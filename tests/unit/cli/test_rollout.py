@@ -16,7 +16,9 @@ from builders.revisions import a_revision, keep
 from builders.view import CLUSTER, ShortFolder, a_view, write_state
 from protokube.cli.rollout import earlier
 from protokube.cli.shared.completing import complete_here, complete_revision
+from protokube.cli.shared.progress import Progress
 from protokube.cli.shared.rollout import confirm, follow, groups_of, stopped
+from protokube.cli.shared.templates import KUBELETS_FOLLOW
 from protokube.cli.shared.upgrade import Target, make_revision
 from protokube.cli.up.change import find_former
 from protokube.cli.up.choosing import default_spec
@@ -231,6 +233,26 @@ def test_an_undo_to_a_stage_whose_spec_its_etcd_refuses_says_what_to_correct(cal
     assert "run `up` with it" in answer.err
 
 
+def test_an_undo_that_would_bring_kubelets_back_is_refused_before_anything_is_written(
+    call: Call, store: FileStore
+) -> None:
+    """Kubelets were being added, and that was undone: only `up` has hosts for them."""
+    plain = of_spec(1)
+    put(store, plain)
+    node = a_revision(2, replace(plain.master, kubelet_kubeconfig="/kubeconfig"), spec=SPEC, etcd=ETCD)
+    keep(store, node, of_spec(3))
+    put_in_force(store, CLUSTER, node, running=True)
+    put_in_force(store, CLUSTER, of_spec(3), running=True)
+    before = {path: store.read(path).data for path in store.list_paths()}
+
+    for words in ((), ("--dry-run",)):
+        answer = call("rollout", "undo", "--to", "2", *words)
+        assert answer.code == ExitCode.REFUSED
+        assert "revision 2 cannot be returned to: it needs hosts with kubelets" in answer.err
+        assert "`protokube up --kubelet` adds them" in answer.err
+    assert {path: store.read(path).data for path in store.list_paths()} == before
+
+
 # What up and undo share.
 
 
@@ -269,6 +291,20 @@ class Quiet:
 
     def say(self, text: str) -> None:
         """What is waited for."""
+
+
+def test_ctrl_c_while_a_rollout_is_followed_says_that_it_goes_on(
+    memory: MemoryStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted() -> list[str]:
+        raise KeyboardInterrupt
+
+    put(memory, of_spec(1), of_spec(2))
+    with pytest.raises(KeyboardInterrupt):
+        follow(Progress(), memory, of_spec(2), 60.0, waits=interrupted, announce=lambda: None)
+
+    text = f"revision 2 goes on by itself: `protokube rollout status --cluster {CLUSTER}` shows how far it is"
+    assert text in capsys.readouterr().err
 
 
 def followed(store: Store, number: int = 2, timeout: float = 0.0) -> tuple[Any, int]:
@@ -357,6 +393,15 @@ def test_a_configuration_of_before_is_a_new_revision_all_the_same(memory: Memory
     put(memory, of_spec(1), of_spec(2, quota(SPEC)))
 
     assert made_by_up(memory, of_spec(1).master).number == 3
+
+
+def test_where_kubelets_were_to_follow_a_new_revision_says_that_they_do_not(memory: MemoryStore) -> None:
+    """Else the next plain `up` would add them although they were declined."""
+    put(memory, of_spec(1), of_spec(2, quota(SPEC), note=f"stage 1 of 2{KUBELETS_FOLLOW}"))
+    made = made_by_up(memory, of_spec(2, quota(SPEC)).master, quota(SPEC))
+
+    assert (made.number, made.note) == (3, "")
+    assert made.digest == of_spec(2, quota(SPEC)).digest
 
 
 def test_what_was_in_force_is_found_with_the_greatest_number_that_was_given(memory: MemoryStore) -> None:

@@ -248,8 +248,9 @@ def _is_unproven(turn: Turn, sight: Sight) -> bool:
 
 
 def _in_anothers_turn(record: Rollout, sight: Sight) -> Action:
+    """Without a quorum nobody is elected: then a master on which nothing works ends the turn of one that is gone."""
     assert record.turn is not None
-    if sight.elected() and sight.turn_is_gone():
+    if (sight.elected() or (sight.mine != record.wanted and sight.idle())) and sight.turn_is_gone():
         return Free(record.turn.name)
     if record.state is State.STOPPED:
         return _stopped(record, sight)

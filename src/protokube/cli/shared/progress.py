@@ -27,30 +27,34 @@ class Progress:
         self._live = not quiet and sys.stderr.isatty()
         self.began = time.monotonic()
         self._text, self._dotted, self._printed = "", "", self.began
+        self._going_on: list[threading.Event] = []
+        """The steps that last, the innermost one last: that one alone is shown."""
         self._writing = threading.Lock()
 
     @contextmanager
     def step(self, text: str) -> Iterator[Step]:
         step = Step(text)
-        began = time.monotonic()
+        began, outer = time.monotonic(), self._text
         self._show(f"  …  {text}")
         try:
             with self._shown_again(began):
                 yield step
         except BaseException:
-            self._end(click.style("  ✗", fg="red") + f"  {step.text}")
+            self._end(click.style("  ✗", fg="red") + f"  {step.text}", outer)
             raise
-        self._end(click.style("  ✓", fg="green") + f"  {step.text:<60} {time.monotonic() - began:6.2f} s")
+        self._end(click.style("  ✓", fg="green") + f"  {step.text:<60} {time.monotonic() - began:6.2f} s", outer)
 
     @contextmanager
     def _shown_again(self, began: float) -> Iterator[None]:
         ended = threading.Event()
         beating = threading.Thread(target=self._beat, args=(ended, began), daemon=True)
+        self._going_on.append(ended)
         if not self._quiet:
             beating.start()
         try:
             yield
         finally:
+            self._going_on.remove(ended)
             ended.set()
             if not self._quiet:
                 beating.join()
@@ -59,7 +63,7 @@ class Progress:
         while not ended.wait(EVERY / 4):
             with self._writing:
                 now = time.monotonic()
-                if now - self._printed < EVERY:
+                if now - self._printed < EVERY or self._going_on[-1:] != [ended]:
                     continue
                 self._printed = now
                 with suppress(OSError, ValueError):  # whoever reads it is gone; the step tells that at its end
@@ -74,7 +78,7 @@ class Progress:
 
     def note(self, text: str) -> None:
         """Print a line that stays."""
-        self._end(f"     {text}")
+        self._end(f"     {text}", self._text)
 
     def _show(self, text: str) -> None:
         with self._writing:
@@ -94,10 +98,12 @@ class Progress:
             self._dotted = self._text
         click.echo(".", nl=False, err=True)
 
-    def _end(self, text: str) -> None:
+    def _end(self, text: str, goes_on: str) -> None:
+        """Print a line that stays; `goes_on`: what is shown from then on."""
         if self._quiet:
             return
         with self._writing:
+            self._text = goes_on
             if self._live:
                 sys.stderr.write("\r\x1b[K")
             elif self._dotted:

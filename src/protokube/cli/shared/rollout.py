@@ -113,6 +113,18 @@ def follow(
 
     `timeout` is for each step: a rollout of nine masters may take long, as long as it goes on.
     """
+    try:
+        return _follow(progress, store, revision, timeout, waits, announce)
+    except KeyboardInterrupt:  # ends the command that waits, and not the rollout
+        status = f"`protokube rollout status --cluster {revision.master.cluster}`"
+        progress.note(f"revision {revision.number} goes on by itself: {status} shows how far it is")
+        raise
+
+
+def _follow(
+    progress: Progress, store: Store, revision: Revision, timeout: float, waits: Callable[[], list[str]],
+    announce: Callable[[], None],
+) -> Rollout:  # fmt: skip
     from protokube.cli.render.rollout import event_line
     from protokube.launch.revisions import read_rollout
     from protokube.launch.rollout import Event, State

@@ -34,6 +34,11 @@ def follows(stage: MasterConfig, wanted: MasterConfig) -> str:
     return KUBELETS_FOLLOW if wanted.kubelet_kubeconfig and not stage.kubelet_kubeconfig else ""
 
 
+def kubelets_follow(note: str) -> bool:
+    """Whether a revision with this note says so."""
+    return note.endswith(KUBELETS_FOLLOW)
+
+
 @contextmanager
 def one_at_a_time(paths: Paths) -> Iterator[None]:
     """Short: held while templates and the record are written, never while something is waited for."""

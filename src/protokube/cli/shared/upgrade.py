@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from protokube.cli.shared.images import bring_images, images_of
 from protokube.cli.shared.protecting import check_etcd, protect
 from protokube.cli.shared.rollout import author, follow_local
-from protokube.cli.shared.templates import follows, one_at_a_time
+from protokube.cli.shared.templates import follows, kubelets_follow, one_at_a_time
 from protokube.errors import Refused
 
 if TYPE_CHECKING:
@@ -192,7 +192,8 @@ def make_revision(
 ) -> Revision:  # fmt: skip
     """The revision for this configuration: the one in force if it is the same, else a new one.
 
-    A new one, too, if the one in force does not name the snapshots: a revision never changes.
+    A new one, too, if the one in force does not name the snapshots, or says that kubelets follow, which were declined
+    meanwhile: a revision never changes.
     """
     from protokube.launch import revisions
     from protokube.store.configuration import spec_text
@@ -201,6 +202,8 @@ def make_revision(
     known = revisions.in_force(store, wanted.cluster)
     if known is not None and others_since(store, wanted, known[0].wanted + 1):
         known = None  # hosts that were made for a later one leave for none but a later one still
+    if known is not None and kubelets_follow(known[1].note) and not kubelets_follow(note):
+        known = None
     if known is not None and known[1].digest == digest and snapshots.items() <= known[1].snapshots.items():
         return known[1]
     return revisions.create_revision(
@@ -234,10 +237,13 @@ def roll_out(
 
     The cloud makes hosts for it before that: from then on, those that cannot take it end, one after the other.
     """
-    from protokube.launch.revisions import put_in_force
+    from protokube.launch.revisions import is_put_in_force, need_unchanged, put_in_force, read_rollout
     from protokube.launch.rollout import State
 
     with one_at_a_time(paths):
+        known = read_rollout(store, revision.master.cluster)
+        if planned and known and not is_put_in_force(known, revision.number):
+            need_unchanged(known, planned.record)  # before templates change: nobody would change them back
         if planned and others_since(store, revision.master, planned.base.number):
             if target.make_hosts is None:
                 raise Refused(

@@ -266,7 +266,8 @@ def up(
     context = merge_context(progress, paths, merging=merging, switch=switch) if kubernetes else UserContext()
     if nodes:
         with progress.step("nodes") as step:
-            step.text = f"{await_nodes(progress, paths, len(wanted.etcd[0].members), timeout)} nodes ready"
+            count = len(wanted.etcd[0].members)
+            step.text = f"{await_nodes(progress, paths, admin, timeout, at_least=count)} nodes ready"
     result = {"context": context.name or None, "contextIsCurrent": context.current,
             "cluster": config.name, "seconds": round(time.monotonic() - progress.began, 2), "env": variables,
             "envFile": str(file), "etcd": etcd.version, "etcdctl": str(etcd.etcdctl), "dns": bringup.dns_address(admin),
@@ -274,7 +275,8 @@ def up(
             "kubelet": nodes is not None, "outside": outside,
             "kubernetesMissing": chosen.missing or None, "kubeletMissing": kubelets.missing or None,
             "kubectl": kubectl_of(kubernetes)}  # fmt: skip
-    show(result, wanted.etcd[0].members[0].dns_name, output, default=DEFAULT_NAME, declined=option == NONE)
+    members = [each.dns_name for each in wanted.etcd[0].members]
+    show(result, members, output, progress, default=DEFAULT_NAME, declined=option == NONE)
     if view.person:
         raise for_a_person(view)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from protokube.cli.shared.templates import KUBELETS_FOLLOW
+from protokube.cli.shared.templates import kubelets_follow
 from protokube.cli.up.anew import OtherShape, of
 from protokube.errors import InvalidSpec, TryLater
 
@@ -41,6 +41,8 @@ class ClusterShape:
     """The version of Kubernetes in its spec, which a cluster without Kubernetes may have, too."""
     recorded: bool = field(default=False, compare=False)
     """Whether it has revisions: which versions may follow is decided from them (`launch.versions`)."""
+    pending: bool = field(default=False, compare=False)
+    """Its kubelets are only to follow: no revision with them was put in force, so they can be declined still."""
 
     @staticmethod
     def of(kubernetes: str, kubelet: bool, members: Iterable[tuple[str, str]], etcd: str = "") -> ClusterShape:
@@ -72,9 +74,10 @@ def existing_cluster(cluster: str) -> ClusterShape | None:
     if (found := in_force(FileStore(paths.store), cluster)) is not None:
         _, wanted = found  # also while it is rolled out: an upgrade that was interrupted goes on, and not back
         version, master = wanted.kubernetes or "none", wanted.master
-        kubelet = bool(master.kubelet_kubeconfig) or wanted.note.endswith(KUBELETS_FOLLOW)
+        pending = kubelets_follow(wanted.note)
+        kubelet = bool(master.kubelet_kubeconfig) or pending
         shape = ClusterShape.of(version, kubelet, members_of(master.etcd), wanted.etcd)
-        return replace(shape, recorded=True, named=_version_named(wanted.spec))
+        return replace(shape, recorded=True, named=_version_named(wanted.spec), pending=pending)
     config = master_config(paths, sorted(each.name for each in paths.hosts.glob("*")))
     clusters = _etcd_clusters(paths)
     etcd = str(clusters[0].get("version") or "") if clusters else ""
@@ -159,14 +162,15 @@ def refuse_less(cluster: str, before: ClusterShape, now: ClusterShape) -> None:
     """Refused if a part is to be removed that others rely on."""
     hint = (
         f"`protokube up --cluster {cluster}` keeps what it has; `protokube down --cluster {cluster}` removes it with "
-        "its data, and then `up` creates it anew"
+        f"its data, and then `up` creates it anew; `protokube rollout undo --cluster {cluster}` ends an addition that "
+        "is unfinished"
     )
     if now.kubernetes == "none" and before.kubernetes != "none":
         raise of(cluster, OtherShape(
             f"Kubernetes cannot be removed from {cluster}: etcd holds its objects, and nothing would clean them up",
             saw=str(before), want=str(now), hint=hint,
         ))  # fmt: skip
-    if before.kubelet and not now.kubelet:
+    if before.kubelet and not now.kubelet and not before.pending:
         raise of(cluster, OtherShape(
             f"kubelets cannot be removed from {cluster}: its nodes run pods, which nothing would move",
             saw=str(before), want=str(now), hint=hint,

@@ -7,7 +7,6 @@ where it cannot be had, `up` says so and goes on with etcd alone. An existing cl
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -76,20 +75,29 @@ def choose_kubernetes(
     if found := find(version or None, cache):
         return Kubernetes(version=found.version, here=found)
     if dry_run:
-        return Kubernetes(version=version)
+        return Kubernetes(version=version, build=option == BUILD)
     if version:
         check_spec(spec, version)  # report problems of the spec before any download
     if option == BUILD:
         return Kubernetes(version=version, build=True)
-    mirrors = os.environ.get(MIRRORS, "").split()
     progress.say("Kubernetes: can its releases be downloaded?")
     if version or needed:
-        return _reached(version, mirrors)
+        has = before is not None and before.kubernetes not in ("", NONE)
+        return _reached(version, without="" if has else "; `up --kubernetes none` goes without")
+    if (chosen := newest_release()).missing:
+        return chosen
+    check_spec(spec, chosen.version)
     try:
-        chosen = _reached("", mirrors)
-        check_spec(spec, chosen.version)
         return Kubernetes(version=chosen.version, here=bring(chosen, cache, progress))
-    except TryLater as why:
+    except (TryLater, InvalidRequest) as why:  # InvalidRequest: the place answers, and has no such version
+        return Kubernetes(missing=why.in_one_line())
+
+
+def newest_release() -> Kubernetes:
+    """The release that can be downloaded now; the reason in `missing` if none can be."""
+    try:
+        return _reached("")
+    except (TryLater, Refused) as why:  # Refused: there is none for the processor of this machine
         return Kubernetes(missing=why.in_one_line())
 
 
@@ -124,20 +132,23 @@ def check_spec(spec: Spec, version: str) -> None:
     complete_here(spec, etcd_for(parse(version) or DEFAULT), version)
 
 
-def _reached(version: str, mirrors: Sequence[str]) -> Kubernetes:
-    """TryLater if no place answers within five seconds."""
+def _reached(version: str, without: str = "") -> Kubernetes:
+    """TryLater if no place answers within five seconds. `without`: what its hint adds about going without."""
+    from protokube.binaries.kubernetes import KUBERNETES
+    from protokube.binaries.mirrors import architecture
     from protokube.binaries.release import look
     from protokube.spec.version import DEFAULT
 
+    architecture(KUBERNETES.name)  # its refusal comes before any download
     try:
-        seen = look(DEFAULT.short, mirrors)
+        seen = look(DEFAULT.short, os.environ.get(MIRRORS, "").split())
     except TryLater as why:
         if not version:
             raise
         raise TryLater(
             f"there is no Kubernetes {version} on this machine, and it cannot be downloaded", saw=why.saw,
             hint=f"`protokube get kubernetes {version}` takes it from a folder (--from), from a mirror (--mirror), or "
-            f"builds it (--build), in about {minutes_to_build()} minutes; `up --kubernetes none` goes without",
+            f"builds it (--build), in about {minutes_to_build()} minutes{without}",
         ) from why  # fmt: skip
     return Kubernetes(version=version or seen.newest or str(DEFAULT), mirrors=seen.mirrors)
 

@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from protokube.cli.up.kubernetes import minutes_to_build
+from protokube.cli.up.kubernetes import Kubernetes, minutes_to_build, newest_release
 from protokube.errors import ProtokubeError
 
 if TYPE_CHECKING:
     from protokube.binaries.product import Release
+    from protokube.cli.shared.progress import Progress
 
 PASSED_ON = ("PROTOKUBE_STATE", "PROTOKUBE_CACHE")
 """Variables that decide what a command works on."""
@@ -80,28 +81,48 @@ def called_as(program: str) -> str:
     return shlex.quote(program)
 
 
-def show(result: Mapping[str, Any], member: str, output: str, *, default: str, declined: bool) -> None:
-    """Print the result of `up`. `default`: the cluster that `up` takes if none is named; `declined`: no Kubernetes."""
-    from protokube.binaries.kubernetes import find
+def show(
+    result: Mapping[str, Any], members: Sequence[str], output: str, progress: Progress, *, default: str, declined: bool
+) -> None:
+    """Print the result of `up`.
+
+    `members`: the DNS names of etcd's members. `default`: the cluster that `up` takes if none is named. `declined`: no
+    Kubernetes was wanted.
+    """
     from protokube.local.bringup import CACHE
     from protokube.local.choose import clusters
-    from protokube.spec.version import DEFAULT
 
     shell = Shell.observe()
-    steps = next_steps(result, member, shell, several=len(clusters()) > 1)
+    steps = next_steps(result, members[0], shell, several=len(clusters()) > 1)
     adding = None
     if not result["kubernetes"] and not declined:
-        with suppress(ProtokubeError):  # a folder that the user names, and is wrong: `up` did not need it
-            found = find(None, CACHE)
-            here = found.version if found else ""
+        with suppress(ProtokubeError):  # a folder or mirror that the user names, and is wrong: `up` did not need it
+            release = to_add(result["kubernetesMissing"] or "", CACHE, progress)
             adding = adding_kubernetes(
-                result, shell, default, here=here, newest=str(DEFAULT), minutes=minutes_to_build()
+                result, shell, default, release, minutes=minutes_to_build(), alone=len(members) == 1
             )
     if output == "json":
         commands = [step.command for step in [*steps, *([adding] if adding else [])]]
         click.echo(json.dumps({**result, "next": commands}, indent=2))
     else:
         click.echo(text(result, steps, adding))
+
+
+def to_add(missing: str, cache: Path, progress: Progress) -> Kubernetes:
+    """What can be had now: a cluster without Kubernetes does not look for it when it comes up again.
+
+    `missing`: why there is none, if this command has just looked.
+    """
+    from protokube.binaries.kubernetes import find
+
+    if found := find(None, cache):
+        return Kubernetes(version=found.version, here=found)
+    if missing:
+        return Kubernetes(missing=missing)
+    with progress.step("can a release of Kubernetes be downloaded?") as step:
+        release = newest_release()
+        step.text = release.missing or f"Kubernetes {release.version} can be added"
+    return release
 
 
 def kubectl_of(kubernetes: Release | None) -> str | None:
@@ -143,17 +164,22 @@ def kubectl(result: Mapping[str, Any], shell: Shell, words: str) -> str:
 
 
 def adding_kubernetes(
-    result: Mapping[str, Any], shell: Shell, default: str, *, here: str, newest: str, minutes: int
+    result: Mapping[str, Any], shell: Shell, default: str, release: Kubernetes, *, minutes: int, alone: bool
 ) -> Step:
-    """How a cluster without Kubernetes gets it: what is on this machine, else the release, or what needs no release."""
+    """How a cluster without Kubernetes gets it: what is on this machine, else the release, or what needs no release.
+
+    `alone`: with one master nothing answers while its host is replaced, which has to be accepted.
+    """
     which = "" if result["cluster"] == default else f" --cluster {result['cluster']}"
-    if here:
-        version, does = here, "its programs are on this machine"
-    elif result["kubernetesMissing"]:
+    if release.here:
+        version, does = release.version, "its programs are on this machine"
+    elif release.missing:
         version = "build"
         does = f"built from Go modules, in about {minutes} minutes; Go is taken from the PATH, or from PyPI"
     else:
-        version, does = newest, "its programs are downloaded, about 400 MB"
+        version, does = release.version, "its programs are downloaded, about 400 MB"
+    if alone:
+        version, does = f"{version} --yes", f"{does}; its only master answers nothing for half a minute or so"
     return Step(shell.run(f"{shell.protokube} up{which} --kubernetes {version}"), does)
 
 

@@ -7,8 +7,6 @@ the spec again, with the versions that are on this machine now; this starts what
 from __future__ import annotations
 
 import json
-import time
-from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,7 +16,7 @@ from protokube.cli.shared.contexts import refresh_contexts
 from protokube.cli.shared.durations import Duration
 from protokube.cli.shared.options import output_option
 from protokube.cli.shared.progress import Progress
-from protokube.errors import Refused, TryLater
+from protokube.errors import Refused
 
 if TYPE_CHECKING:
     from protokube.launch.machine import MasterConfig
@@ -45,7 +43,7 @@ def start(cluster: str | None, timeout: float, output: str) -> None:
     from protokube.cli.render.table import several
     from protokube.cli.shared.root import need_root
     from protokube.cli.up.existing import refuse_half_removed
-    from protokube.cli.up.waiting import await_ready, for_a_person
+    from protokube.cli.up.waiting import await_nodes, await_ready, for_a_person
     from protokube.launch.revisions import in_force
     from protokube.local import bringup
     from protokube.local.base.paths import Paths
@@ -75,7 +73,7 @@ def start(cluster: str | None, timeout: float, output: str) -> None:
         step.text = several(len(view.members), "healthy member")
     if revision.master.kubelet_kubeconfig:
         with progress.step("nodes") as step:
-            step.text = several(await_hosts_as_nodes(progress, paths, admin, timeout), "node") + " ready"
+            step.text = several(await_nodes(progress, paths, admin, timeout), "node") + " ready"
     result = {"cluster": name, "env": variables, "etcd": revision.etcd, "kubernetes": revision.kubernetes or None}
     click.echo(json.dumps(result, indent=2) if output == "json" else f"{name} runs: protokube status --cluster {name}")
     if view.person:
@@ -89,30 +87,6 @@ def need_groups(admin: LocalClient, name: str) -> None:
             f"{name} was never brought up completely: it has no hosts",
             hint=f"`protokube up --cluster {name}` completes it",
         )
-
-
-def await_hosts_as_nodes(progress: Progress, paths: Paths, admin: LocalClient, timeout: float) -> int:
-    """Wait until each host that runs now is a Ready node. Nodes of former hosts still count as Ready for a while."""
-    from protokube.cli.up.waiting import is_ready
-    from protokube.local.base.client_files import kube_api
-
-    api, end = kube_api(paths, patience=5.0), time.monotonic() + timeout
-    assert api is not None
-    with closing(api):
-        while True:
-            hosts = {each["name"] for each in admin.call("hosts") if each["running"] and not each["dead"]}
-            try:
-                nodes = api.get("/api/v1/nodes")["items"]
-                ready = hosts & {each["metadata"]["name"] for each in nodes if is_ready(each)}
-                saw = f"{len(ready)} of {len(hosts)} nodes ready"
-            except (TryLater, Refused) as why:
-                ready, saw = set(), why.message
-            if hosts and ready == hosts:
-                return len(hosts)
-            if time.monotonic() > end:
-                raise TryLater(f"not all nodes are ready after {timeout:.0f} s", saw=saw, hint="kubectl describe nodes")
-            progress.say(saw)
-            time.sleep(0.2)
 
 
 def write_files(store: Store, paths: Paths, admin: LocalClient, master: MasterConfig) -> dict[str, Any]:

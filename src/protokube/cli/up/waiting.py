@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from protokube.cli.shared.cluster_view import waits
@@ -22,6 +23,17 @@ ENOUGH = 15.0
 member may request one until the others are back."""
 
 
+@contextmanager
+def going_on(progress: Progress, paths: Paths) -> Iterator[None]:
+    """Ctrl-C ends the command that waits, and not what it waits for: say so."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        wait = f"`protokube status --wait --cluster {paths.cluster}`"
+        progress.note(f"{paths.cluster} goes on coming up by itself: {wait} waits for it")
+        raise
+
+
 def await_quorum(
     progress: Progress, paths: Paths, admin: LocalClient, store: Store, wanted: MasterConfig, timeout: float
 ) -> None:
@@ -30,18 +42,20 @@ def await_quorum(
     from protokube.members.generation import FORMED
 
     end = time.monotonic() + timeout
-    while True:
-        open_ends = [each["id"] for each in admin.call("volumes") if each["mark"] != FORMED]
-        if not open_ends and is_closed(store, wanted):
-            return
-        if time.monotonic() > end:
-            needed = waits(paths, "needsAPerson")
-            raise (Refused if needed else TryLater)(
-                f"no quorum after {timeout:.0f} s", saw="; ".join(needed or waits(paths)) or "the agents say nothing",
-                hint="`protokube status` shows what is waited for",
-            )  # fmt: skip
-        progress.say((waits(paths) or ["quorum"])[0])
-        time.sleep(0.05)
+    with going_on(progress, paths):
+        while True:
+            open_ends = [each["id"] for each in admin.call("volumes") if each["mark"] != FORMED]
+            if not open_ends and is_closed(store, wanted):
+                return
+            if time.monotonic() > end:
+                needed = waits(paths, "needsAPerson")
+                raise (Refused if needed else TryLater)(
+                    f"no quorum after {timeout:.0f} s",
+                    saw="; ".join(needed or waits(paths)) or "the agents say nothing",
+                    hint="`protokube status` shows what is waited for",
+                )
+            progress.say((waits(paths) or ["quorum"])[0])
+            time.sleep(0.05)
 
 
 def await_ready(progress: Progress, paths: Paths, timeout: float) -> ClusterView:
@@ -53,7 +67,7 @@ def await_ready(progress: Progress, paths: Paths, timeout: float) -> ClusterView
 
     end = time.monotonic() + timeout
     standing = Standing()
-    with Looker(paths) as looker:
+    with going_on(progress, paths), Looker(paths) as looker:
         while outcome(view := looker.look()) is not ExitCode.OK:
             stood = standing.feed(view)
             if view.ready and stood >= PATIENCE:
@@ -80,26 +94,27 @@ def for_a_person(view: ClusterView) -> Refused:
     )
 
 
-def await_nodes(progress: Progress, paths: Paths, count: int, timeout: float) -> int:
-    """Wait until the kubelet of each host has registered a Ready node."""
+def await_nodes(progress: Progress, paths: Paths, admin: LocalClient, timeout: float, *, at_least: int = 1) -> int:
+    """Wait until each host that runs now is a Ready node. Nodes of former hosts still count as Ready for a while."""
     from protokube.local.base.client_files import kube_api
 
     api, end = kube_api(paths, patience=5.0), time.monotonic() + timeout
     assert api is not None
-    ready = 0
-    with closing(api):
-        while ready < count:
+    with going_on(progress, paths), closing(api):
+        while True:
+            hosts = {each["name"] for each in admin.call("hosts") if each["running"] and not each["dead"]}
             try:
                 nodes = api.get("/api/v1/nodes")["items"]
-                ready = sum(is_ready(each) for each in nodes)
-                saw = f"{ready} of {count} nodes ready"
+                ready = hosts & {each["metadata"]["name"] for each in nodes if is_ready(each)}
+                saw = f"{len(ready)} of {max(len(hosts), at_least)} nodes ready"
             except (TryLater, Refused) as why:
-                saw = why.message
+                ready, saw = set(), why.message
+            if len(hosts) >= at_least and ready == hosts:
+                return len(hosts)
             if time.monotonic() > end:
                 raise TryLater(f"not all nodes are ready after {timeout:.0f} s", saw=saw, hint="kubectl describe nodes")
             progress.say(saw)
             time.sleep(0.2)
-    return ready
 
 
 def is_ready(node: dict[str, Any]) -> bool:

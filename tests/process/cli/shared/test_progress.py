@@ -31,7 +31,7 @@ class Shown:
         self._raw = b""
 
     def until(self, pattern: str) -> None:
-        while not re.search(pattern, self.text):
+        while not re.search(pattern, self.text, re.DOTALL):
             self._raw += os.read(self._output, 1000)
             self.text = self._raw.decode(errors="ignore")
 
@@ -75,6 +75,37 @@ def test_on_a_terminal_one_line_counts_the_seconds() -> None:
 
     assert "\r\x1b[K  …  waiting for etcd\r" in shown.text
     assert shown.text.count("\n") == 3
+
+
+NESTED = """
+import sys
+from protokube.cli.shared.progress import Progress
+progress = Progress()
+with progress.step("outer"):
+    sys.stdin.read(1)
+    with progress.step("inner"):
+        sys.stdin.read(1)
+    sys.stdin.read(1)
+"""
+
+
+def test_a_step_in_another_one_counts_its_own_seconds_and_then_the_other_one_goes_on() -> None:
+    leader, follower = pty.openpty()
+    with subprocess.Popen([sys.executable, "-c", NESTED], stdin=subprocess.PIPE, stderr=follower) as process:
+        os.close(follower)
+        shown = Shown(process, leader)
+        shown.until(r"outer, 2 s")
+        shown.go_on()
+        shown.until(r"inner, 2 s")
+        shown.go_on()
+        shown.until(r"✓.*  inner .*outer, \d+ s")
+        shown.go_on()
+        shown.until(r"✓.*  outer .*\n")
+    os.close(leader)
+
+    inner = [int(each) for each in re.findall(r"inner, (\d+) s", shown.text)]
+    assert inner == sorted(set(inner))
+    assert inner[0] <= 2
 
 
 def test_a_program_that_reads_the_result_as_data_is_not_told() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -17,8 +19,11 @@ from protokube.binaries import release as releases
 from protokube.binaries.kubernetes import PROGRAMS, find
 from protokube.binaries.product import COMPLETE
 from protokube.binaries.progress import Silent
+from protokube.cli.shared.progress import Progress
 from protokube.cli.up.choosing import default_spec, read_default_spec
+from protokube.cli.up.existing import ClusterShape
 from protokube.cli.up.kubernetes import MIRRORS, Kubernetes, bring, choose_kubernetes
+from protokube.cli.up.next_steps import to_add
 from protokube.errors import InvalidRequest, Refused, TryLater
 from protokube.spec.version import DEFAULT
 
@@ -64,9 +69,9 @@ def official(version: str = NEWER, newest: bytes | None = None) -> Mirror:
     return Mirror(files=files)
 
 
-def choose(cache: Path, option: str = "", *, needed: bool = False) -> Kubernetes:
+def choose(cache: Path, option: str = "", *, needed: bool = False, before: ClusterShape | None = None) -> Kubernetes:
     spec, _ = read_default_spec(default_spec("laptop", 3, events=False))
-    return choose_kubernetes(spec, None, option, cache, Silent(), needed=needed, dry_run=False)
+    return choose_kubernetes(spec, before, option, cache, Silent(), needed=needed, dry_run=False)
 
 
 def test_without_a_version_the_newest_release_of_the_series_is_downloaded(cache: Path, serve: Serve) -> None:
@@ -83,6 +88,62 @@ def test_without_a_version_the_newest_release_of_the_series_is_downloaded(cache:
 def test_a_mirror_without_lists_has_the_tested_version(cache: Path, serve: Serve) -> None:
     serve(Mirror(files=release(str(DEFAULT))))
     assert choose(cache).version == str(DEFAULT)
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_place_that_answers_and_has_no_such_release_leaves_etcd_alone(
+    cache: Path, serve: Serve, listed: bool
+) -> None:
+    """A mirror of something else, or a list that is newer than the files."""
+    serve(Mirror(files={LIST: f"v{NEWER}\n".encode()} if listed else {}))
+
+    missing = choose(cache).missing
+
+    assert missing.startswith(f"there is no kube-apiserver of Kubernetes {NEWER if listed else DEFAULT} (")
+    assert "\n" not in missing
+
+
+CHOOSE = """
+import sys
+from pathlib import Path
+from protokube.binaries.progress import Silent
+from protokube.cli.up.choosing import default_spec, read_default_spec
+from protokube.cli.up.kubernetes import choose_kubernetes
+from protokube.errors import Refused
+spec, _ = read_default_spec(default_spec("laptop", 3, events=False))
+for option in ("", "1.36.4"):
+    try:
+        print(choose_kubernetes(spec, None, option, Path(sys.argv[1]), Silent(), needed=False, dry_run=False).missing)
+    except Refused as why:
+        print("refused:", why.message)
+"""
+
+
+def test_on_a_processor_without_releases_there_is_none_and_one_that_is_named_is_refused(
+    cache: Path, serve: Serve
+) -> None:
+    mirror = official()
+    serve(mirror)
+
+    command = ["setarch", "i686", sys.executable, "-c", CHOOSE, str(cache)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+
+    assert said == ["Kubernetes has no programs for i686", "refused: Kubernetes has no programs for i686"]
+    assert mirror.asked == []
+
+
+def test_what_can_be_added_to_a_cluster_without_kubernetes_is_looked_for_when_it_is_printed(
+    cache: Path, serve: Serve
+) -> None:
+    def added(missing: str = "") -> Kubernetes:
+        return to_add(missing, cache, Progress(quiet=True))
+
+    assert "releases of Kubernetes cannot be downloaded" in added().missing
+    assert added("it has just been looked for").missing == "it has just been looked for"
+    serve(official())
+    assert (added().version, added().missing) == (NEWER, "")
+    choose(cache)
+    assert added("it was not there").here == find(NEWER, cache)
 
 
 def test_the_second_up_downloads_nothing(cache: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,6 +217,16 @@ def test_a_version_that_is_named_is_needed(cache: Path) -> None:
     with pytest.raises(TryLater, match=f"no Kubernetes {NEWER} on this machine, and it cannot be downloaded") as raised:
         choose(cache, NEWER)
     assert f"`protokube get kubernetes {NEWER}`" in raised.value.hint
+    assert "--kubernetes none" in raised.value.hint
+
+
+def test_a_cluster_that_has_kubernetes_is_not_told_to_go_without(cache: Path) -> None:
+    has, alone = (ClusterShape.of(version, False, [("main/a", "master-a")]) for version in (NEWER, "none"))
+    with pytest.raises(TryLater) as raised:
+        choose(cache, NEWER, before=has)
+    assert "--kubernetes none" not in raised.value.hint
+    with pytest.raises(TryLater) as raised:
+        choose(cache, NEWER, before=alone)
     assert "--kubernetes none" in raised.value.hint
 
 

@@ -309,8 +309,11 @@ def test_nobody_restarts_anything_in_the_turn_of_another_or_while_another_is_in_
         assert sees.other_machine
     if isinstance(action, TakeTurn | Complete):
         assert record.turn is None
-    if isinstance(action, Complete | Free):
+    if isinstance(action, Complete):
         assert sees.is_elected
+    if isinstance(action, Free):
+        assert sees.gone
+        assert sees.is_elected or sees.nothing_works
 
 
 @given(records, sights)

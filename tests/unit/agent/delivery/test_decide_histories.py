@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -342,6 +343,14 @@ class AnyRollout(RuleBasedStateMachine):
             raise AssertionError(f"it goes on for ever: {[each.text for each in world.record.events[-6:]]}")
         self.check_end(world)
 
+    def go_on(self, world: World) -> None:
+        for _ in range(100):
+            for each in world.masters:
+                world.look(each)
+                world.act(each)
+                self.at_most_one_master_is_away_for_a_rollout()
+            world.tick()
+
     def check_end(self, world: World) -> None:
         record, running = world.record, {each.mine for each in world.masters}
         fixed = any(world.revisions[each].fixed != world.revisions[record.wanted].fixed for each in running)
@@ -362,6 +371,15 @@ class AnyRolloutOfOneMaster(AnyRollout):
     """Nobody else answers while it does not."""
 
     count = 1
+
+    def check_end(self, world: World) -> None:
+        """A new machine cannot return where its data is newer than what all ran: then only an operator helps."""
+        (master,) = world.masters
+        former = world.record.before or world.record.wanted
+        if not world.reads(former) and not world.healthy(master):
+            world.put_in_force(Revision(1, comes_up=True, etcd=world.agreed))
+            self.go_on(world)
+        super().check_end(world)
 
 
 class AnyReplacement(AnyRollout):
@@ -388,12 +406,7 @@ class AnyReplacement(AnyRollout):
         """Where it stands still, the operator puts one in force that comes up; whatever was, all masters run that."""
         wanted = world.revisions[world.record.wanted]
         world.put_in_force(Revision(1, comes_up=True, etcd=world.agreed, kubelet=wanted.kubelet))
-        for _ in range(100):
-            for each in world.masters:
-                world.look(each)
-                world.act(each)
-                self.at_most_one_master_is_away_for_a_rollout()
-            world.tick()
+        self.go_on(world)
         fixed = any(world.revisions[each.mine].fixed for each in world.masters)
         assert fixed or {each.mine for each in world.masters} == {world.record.wanted}
         assert fixed or world.record.state is State.DONE
@@ -407,3 +420,58 @@ AnyReplacement.TestCase.settings = AnyReplacementOfOneMaster.TestCase.settings =
 TestAnyReplacement, TestAnyReplacementOfOneMaster = AnyReplacement.TestCase, AnyReplacementOfOneMaster.TestCase
 AnyRollout.TestCase.settings = AnyRolloutOfOneMaster.TestCase.settings = examples(60, stateful_step_count=40)
 TestAnyRollout, TestAnyRolloutOfOneMaster = AnyRollout.TestCase, AnyRolloutOfOneMaster.TestCase
+
+
+@pytest.mark.parametrize("cannot", [{"flags": 1, "fixed": 1}, {"flags": 2, "fixed": 0}])
+def test_the_only_master_that_is_replaced_after_an_upgrade_goes_on_with_a_revision_that_comes_up(
+    cannot: dict[str, int],
+) -> None:
+    """Its data is newer than what all ran, and the revision in force then cannot be taken, or does not come up."""
+    history = AnyRolloutOfOneMaster()
+    history.begin()
+    history.an_operator_puts_a_revision_in_force(flags=1, comes_up=True, fixed=0, etcd=6)
+    for _ in range(2):
+        history.a_round(0)
+    history.time_passes(2)
+    history.a_machine_is_replaced(0)
+    history.an_operator_puts_a_revision_in_force(comes_up=False, etcd=6, **cannot)
+
+    history.teardown()
+
+    (master,) = history.world.masters
+    assert history.world.healthy(master)
+    assert master.mine == history.world.record.wanted == 4
+
+
+def test_the_only_master_that_is_replaced_after_an_upgrade_ends_for_a_revision_that_needs_another_machine() -> None:
+    """Nobody is elected to end the turn of the machine that is gone, and its own data is newer than what all ran."""
+    history = AnyReplacementOfOneMaster()
+    history.begin()
+    history.an_operator_puts_a_revision_in_force(flags=1, comes_up=True, fixed=0, etcd=6)
+    for _ in range(2):
+        history.a_round(0)
+    history.time_passes(2)
+    history.a_machine_is_replaced(0)
+    history.an_operator_has_machines_made_for_another_kind(comes_up=True)
+
+    history.teardown()
+
+    (master,) = history.world.masters
+    assert history.world.healthy(master)
+
+
+def test_the_only_master_that_is_replaced_after_an_upgrade_leaves_a_revision_that_does_not_come_up() -> None:
+    """It took that one without a turn; the turn of the machine that is gone must not keep it from a better one."""
+    history = AnyReplacementOfOneMaster()
+    history.begin()
+    history.an_operator_puts_a_revision_in_force(flags=1, comes_up=True, fixed=0, etcd=6)
+    for _ in range(2):
+        history.a_round(0)
+    history.time_passes(2)
+    history.a_machine_is_replaced(0)
+    history.an_operator_puts_a_revision_in_force(flags=2, comes_up=False, fixed=0, etcd=6)
+
+    history.teardown()
+
+    (master,) = history.world.masters
+    assert history.world.healthy(master)

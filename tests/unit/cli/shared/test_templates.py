@@ -9,12 +9,15 @@ from pathlib import Path
 import pytest
 
 from builders.revisions import CLUSTER, a_revision, keep, with_settings
+from protokube.cli.shared.completing import complete_here
+from protokube.cli.shared.progress import Progress
 from protokube.cli.shared.templates import KUBELETS_FOLLOW, follows, keep_hosts, relaunched, without_kubelets
-from protokube.cli.shared.upgrade import others_since, without_returns
+from protokube.cli.shared.upgrade import Planned, Target, others_since, roll_out, without_returns
+from protokube.cli.up.choosing import default_spec, read_default_spec
 from protokube.errors import Refused
 from protokube.launch.boot import LaunchDocument
 from protokube.launch.machine import MasterConfig
-from protokube.launch.revisions import put_in_force
+from protokube.launch.revisions import put_in_force, read_rollout
 from protokube.local.base.paths import Paths
 from protokube.local.bringup import launch_data, template
 from protokube.providers.clients.memory import MemoryCloud
@@ -48,6 +51,28 @@ def test_hosts_are_made_for_the_revision_in_force_and_for_no_other(store: Memory
         keep_hosts(paths, store, TWO.master, made.append)
 
     assert made == [ONE.master]
+
+
+def test_a_command_whose_plan_does_not_hold_any_more_has_no_hosts_made(store: MemoryStore, paths: Paths) -> None:
+    """While it fetched programs for ten minutes, another command put a revision in force."""
+    made: list[MasterConfig] = []
+    config = complete_here(read_default_spec(default_spec(CLUSTER, 3, events=False))[0], "3.6.8", "")
+    target = Target(config=config, wanted=NODE, texts=[], make_hosts=made.append)
+    seen = read_rollout(store, CLUSTER)
+    assert seen is not None
+    planned = Planned(record=seen, revision=ONE, base=ONE)
+    other = a_revision(2, replace(ALONE, pod_network=True))
+    third = a_revision(3, NODE)
+    keep(store, other, third)
+    put_in_force(store, CLUSTER, other, running=False)
+
+    with pytest.raises(Refused, match="the cluster changed while this command ran"):
+        roll_out(Progress(quiet=True), paths, store, third, 1.0, running=False, planned=planned, target=target)
+    assert made == []
+
+    now = replace(planned, record=put_in_force(store, CLUSTER, other, running=False))
+    roll_out(Progress(quiet=True), paths, store, third, 1.0, running=False, planned=now, target=target)
+    assert made == [third.master]
 
 
 def test_a_command_that_was_killed_before_its_revision_was_in_force_is_seen(store: MemoryStore) -> None:

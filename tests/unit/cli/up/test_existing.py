@@ -15,6 +15,7 @@ from builders.command import Call
 from builders.config import completed
 from builders.revisions import keep
 from protokube.cli.shared.completing import complete_here
+from protokube.cli.shared.templates import KUBELETS_FOLLOW
 from protokube.cli.up.choosing import default_spec, read_default_spec, read_spec
 from protokube.cli.up.existing import (
     ClusterShape,
@@ -203,6 +204,7 @@ def test_kubernetes_and_kubelets_may_be_added_to_a_cluster_with_revisions_and_no
         with pytest.raises(Refused, match="cannot be removed from dev: ") as refused:
             need_the_same("dev", now, before)
         assert "`protokube up --cluster dev` keeps what it has" in refused.value.hint
+        assert "`protokube rollout undo --cluster dev` ends an addition that is unfinished" in refused.value.hint
     with pytest.raises(Refused, match="exists already"):
         need_the_same("dev", alone, replace(made("1.34.1", masters=1), recorded=True))
 
@@ -259,6 +261,25 @@ def test_an_upgrade_that_was_interrupted_goes_on_with_a_plain_up_and_not_back() 
     assert found is not None
     assert (found.kubernetes, found.etcd, found.recorded) == ("1.36.4", "3.6.8", True)
     assert keep_earlier_release(found, None, "") == "1.36.4"
+
+
+def test_kubelets_that_were_to_follow_can_be_declined_as_long_as_no_host_has_one() -> None:
+    """`up` was killed between the two stages of an addition, or the first one stopped."""
+    wanted = from_config(completed(cloud="local", masters=3, kubernetesVersion="1.35.2", name="dev"), nodes=False)
+    revision = Revision(
+        number=1, digest=digest_of(wanted), author="anna", at=1.0, master=replace(wanted, revision=1),
+        kubernetes="1.35.2", etcd="3.6.8", note=f"stage 1 of 2{KUBELETS_FOLLOW}",
+    )  # fmt: skip
+    Paths.of("dev").create()
+    store = FileStore(Paths.of("dev").store)
+    keep(store, revision)
+    put_in_force(store, "dev", revision, running=True)
+
+    found = existing_cluster("dev")
+
+    assert found is not None
+    assert found.kubelet, "a plain `up` goes on with them"
+    need_the_same("dev", found, replace(found, kubelet=False))
 
 
 def test_another_version_of_kubernetes_is_the_same_cluster_and_none_is_not() -> None:

@@ -143,6 +143,7 @@ def test_a_dry_run_fetches_nothing(choose: Choose, tmp_path: Path) -> None:
     named = choose(a_spec(tmp_path, ", kubernetesVersion: 1.28.1"), dry_run=True)
     assert named == Kubernetes(version="1.28.1")
     assert str(named) == "Kubernetes 1.28.1, to be downloaded"
+    assert "to be built with Go" in str(choose(option="build", dry_run=True))
 
 
 def test_the_minutes_of_a_build_go_by_the_processors_that_we_may_use() -> None:

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from protokube.binaries.product import Release
+from protokube.cli.up.kubernetes import Kubernetes
 from protokube.cli.up.next_steps import Shell, Step, adding_kubernetes, called_as, kubectl_of, next_steps, text
 
 RESULT: dict[str, Any] = {
@@ -111,17 +113,28 @@ def test_a_file_that_python_was_given_and_nobody_can_execute_is_given_to_python_
     assert called_as("/lib/protokube/__main__.py") == f"{sys.executable} -m protokube"
 
 
-def test_how_kubernetes_is_added_goes_by_why_there_is_none() -> None:
-    def added(default: str = "laptop", here: str = "", **more: Any) -> Step:
-        return adding_kubernetes({**RESULT, **more}, PLAIN, default, here=here, newest="1.36.4", minutes=10)
+def test_how_kubernetes_is_added_goes_by_what_can_be_had(tmp_path: Path) -> None:
+    def added(release: Kubernetes, default: str = "laptop", *, alone: bool = False) -> Step:
+        return adding_kubernetes(RESULT, PLAIN, default, release, minutes=10, alone=alone)
 
-    build = added(kubernetesMissing="it cannot be reached")
+    build = added(Kubernetes(missing="it cannot be reached"))
     assert build.command == "protokube up --kubernetes build"
     assert "about 10 minutes" in build.does
     assert "Go" in build.does
-    assert added(here="1.34.1").command == "protokube up --kubernetes 1.34.1"
-    assert added().command == "protokube up --kubernetes 1.36.4"
-    assert added(default="other").command == "protokube up --cluster laptop --kubernetes 1.36.4"
+    here = Kubernetes(version="1.34.1", here=Release(version="1.34.1", folder=tmp_path, programs={}))
+    assert added(here).command == "protokube up --kubernetes 1.34.1"
+    official = Kubernetes(version="1.36.9")
+    assert added(official).command == "protokube up --kubernetes 1.36.9"
+    assert added(official, "other").command == "protokube up --cluster laptop --kubernetes 1.36.9"
+
+
+def test_the_only_master_gets_kubernetes_by_a_command_that_accepts_its_replacement() -> None:
+    """`up` refuses to replace it otherwise, so the command would not work as it is printed."""
+    release = Kubernetes(missing="it cannot be reached")
+    step = adding_kubernetes(RESULT, PLAIN, "laptop", release, minutes=10, alone=True)
+
+    assert step.command == "protokube up --kubernetes build --yes"
+    assert step.does.endswith("; its only master answers nothing for half a minute or so")
 
 
 def test_the_text_has_each_command_on_a_line_of_its_own_and_what_it_does_below() -> None:
