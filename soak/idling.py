@@ -16,6 +16,7 @@ from pathlib import Path
 from clusters.real import RealCluster, until
 from protokube.local.base.processes import processes
 from soak.budget import Budget, Outcome, Section, say
+from soak.chaos.field import is_agent
 
 ROUNDS, WARM_UP, CONTROL = 1000, 100, 20.0
 MOST_MEMORY, MOST_GROWTH, MOST_CPU = 64 << 20, 2 << 20, 0.005
@@ -92,11 +93,6 @@ def next_round(cluster: RealCluster, *agents: Agent) -> None:
     cluster.admin.call("api_down", seconds=0)
     for each in agents:
         until(lambda each=each: each.round > before[each], "the next round", every=0.01)  # type: ignore[misc]
-
-
-def is_agent(pid: int) -> bool:
-    words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-    return words[1:4] == [b"-m", b"protokube", b"agent"] or (words[1:2] == [b"-c"] and b"audithook" in words[2])
 
 
 def run(budget: Budget) -> Outcome:

@@ -54,7 +54,8 @@ class Field:
         return [each for each in processes(self.pid_of(host)) if program(each) == "etcd"]
 
     def agent_of(self, host: str) -> list[int]:
-        return [each for each in processes(self.pid_of(host)) if is_agent(each)]
+        """An agent that has just ended is started again: a fault without anybody to suffer it would be none."""
+        return until(lambda: [each for each in processes(self.pid_of(host)) if is_agent(each)], f"an agent in {host}")
 
     def kill_host(self, host: str) -> None:
         with suppress(ProtokubeError):  # it is gone already
@@ -143,7 +144,8 @@ def is_agent(pid: int) -> bool:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
         return False
-    return words[1:4] == [b"-m", b"protokube", b"agent"] or (words[1:2] == [b"-c"] and b'"agent"' in words[2])
+    given = words[2:] if words[1:2] == [b"-P"] else words[1:]
+    return given[:3] == [b"-m", b"protokube", b"agent"] or (given[:1] == [b"-c"] and b'"agent"' in given[1])
 
 
 def send(pids: Sequence[int], number: signal.Signals) -> None:
