@@ -71,7 +71,7 @@ def find_etcd(
         try:
             return choose(replace(needs, kubernetes=later), CACHE, get)
         except ProtokubeError as why:
-            progress.say(f"etcd for Kubernetes {later}: {why.message}")
+            progress.note(f"etcd for Kubernetes {later} cannot be had: {why.in_one_line()}")
     return choose(needs, CACHE, get)
 
 

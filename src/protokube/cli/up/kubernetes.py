@@ -74,7 +74,7 @@ def choose_kubernetes(
     version = named_version(spec, before, option)
     if found := find(version or None, cache):
         return Kubernetes(version=found.version, here=found)
-    if dry_run:
+    if dry_run and (version or needed):
         return Kubernetes(version=version, build=option == BUILD)
     if version:
         check_spec(spec, version)  # report problems of the spec before any download
@@ -87,6 +87,8 @@ def choose_kubernetes(
     if (chosen := newest_release()).missing:
         return chosen
     check_spec(spec, chosen.version)
+    if dry_run:
+        return chosen
     try:
         return Kubernetes(version=chosen.version, here=bring(chosen, cache, progress))
     except (TryLater, InvalidRequest) as why:  # InvalidRequest: the place answers, and has no such version

@@ -69,9 +69,11 @@ def official(version: str = NEWER, newest: bytes | None = None) -> Mirror:
     return Mirror(files=files)
 
 
-def choose(cache: Path, option: str = "", *, needed: bool = False, before: ClusterShape | None = None) -> Kubernetes:
+def choose(
+    cache: Path, option: str = "", *, needed: bool = False, before: ClusterShape | None = None, dry_run: bool = False
+) -> Kubernetes:
     spec, _ = read_default_spec(default_spec("laptop", 3, events=False))
-    return choose_kubernetes(spec, before, option, cache, Silent(), needed=needed, dry_run=False)
+    return choose_kubernetes(spec, before, option, cache, Silent(), needed=needed, dry_run=dry_run)
 
 
 def test_without_a_version_the_newest_release_of_the_series_is_downloaded(cache: Path, serve: Serve) -> None:
@@ -83,6 +85,16 @@ def test_without_a_version_the_newest_release_of_the_series_is_downloaded(cache:
     assert found.here is not None
     assert set(found.here.programs) == set(PROGRAMS)
     assert (found.version, found.missing) == (NEWER, "")
+
+
+def test_a_dry_run_says_which_release_would_be_downloaded_and_fetches_nothing(cache: Path, serve: Serve) -> None:
+    assert choose(cache, dry_run=True).missing
+    serve(official())
+
+    found = choose(cache, dry_run=True)
+
+    assert str(found) == f"Kubernetes {NEWER}, to be downloaded"
+    assert list(cache.iterdir()) == []
 
 
 def test_a_mirror_without_lists_has_the_tested_version(cache: Path, serve: Serve) -> None:
