@@ -33,13 +33,15 @@ def as_person(person: Person, work: Callable[[], Any], seconds: float = SECONDS)
     end = time.monotonic() + seconds
     try:
         reply = _decoded(_read(reading, end))
+        late = time.monotonic() >= end
     finally:  # also after a Ctrl-C: the child has work to complete, and a lock to remove
         _end(pid, end)
         os.close(reading)
     if "error" in reply:
         raise Refused(str(reply["error"]), saw=str(reply.get("saw", "")), hint=str(reply.get("hint", "")))
     if "done" not in reply:
-        raise TryLater("your kubeconfig could not be read or written", saw=f"no reply within {seconds:g} s")
+        saw = f"no reply within {seconds:g} s" if late else "the process that does it ended without a reply"
+        raise TryLater("your kubeconfig could not be read or written", saw=saw)
     return reply["done"]
 
 

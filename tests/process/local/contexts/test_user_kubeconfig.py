@@ -217,8 +217,17 @@ def test_a_full_disk_leaves_the_file_and_no_lock(config: Path) -> None:
 
 
 def test_a_home_that_hangs_is_given_up(config: Path) -> None:
-    with pytest.raises(TryLater, match="could not be read or written"):
+    with pytest.raises(TryLater, match="could not be read or written") as raised:
         child.as_person(place(config).person, lambda: time.sleep(60), seconds=0.2)
+
+    assert raised.value.saw == "no reply within 0.2 s"
+
+
+def test_a_process_that_is_killed_while_it_writes_is_not_called_late(config: Path) -> None:
+    with pytest.raises(TryLater, match="could not be read or written") as raised:
+        child.as_person(place(config).person, lambda: os.kill(os.getpid(), signal.SIGKILL))
+
+    assert raised.value.saw == "the process that does it ended without a reply"
 
 
 def test_of_two_files_each_is_written_once(config: Path, tmp_path: Path) -> None:
