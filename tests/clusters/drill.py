@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from operator import eq
 from typing import Any
 
 from builders.view import CLUSTER, SHORTS, a_host, a_view, an_agent
@@ -86,9 +87,8 @@ class MemoryEtcd:
 
 
 class PretendWriteSession:
-    def __init__(self, writer: Writer, etcd: MemoryEtcd) -> None:
-        self.writer, self.etcd = writer, etcd
-        self.api = None
+    def __init__(self, writer: Writer, etcd: MemoryEtcd, api: PretendWriteSession | None = None) -> None:
+        self.writer, self.etcd, self.api = writer, etcd, api
 
     def read_back(self) -> dict[str, str]:
         return as_found(self.etcd.read(self.writer.log().prefix))
@@ -116,8 +116,11 @@ class PretendOld:
 class PretendGround:
     """Implements Ground."""
 
-    def __init__(self, etcd: MemoryEtcd | None = None, before: ClusterView | None = None) -> None:
-        self.etcd = etcd or MemoryEtcd()
+    def __init__(
+        self, etcd: MemoryEtcd | None = None, before: ClusterView | None = None, api: MemoryEtcd | None = None
+    ) -> None:
+        """`api`: what stores the objects of an API server, if there is one."""
+        self.etcd, self.api = etcd or MemoryEtcd(), api
         self.before = before or a_view()
         self.calls: list[tuple[str, dict[str, Any]]] = []
         self.reactions: dict[str, Callable[[dict[str, Any]], None]] = {}
@@ -137,9 +140,12 @@ class PretendGround:
             piece = min(seconds, 0.5)
             self._clock += piece
             seconds -= piece
-            asked, end = self.etcd.asked, time.monotonic() + 0.5
-            while self._writing and self.etcd.asked == asked and time.monotonic() < end:
+            asked, end = self._asked(), time.monotonic() + 0.5
+            while self._writing and any(map(eq, self._asked(), asked)) and time.monotonic() < end:
                 time.sleep(0.0005)
+
+    def _asked(self) -> list[int]:
+        return [each.asked for each in (self.etcd, self.api) if each is not None]
 
     def look(self) -> ClusterView:
         view = self.before
@@ -164,12 +170,17 @@ class PretendGround:
 
     @contextmanager
     def writing(self, view: ClusterView, key: str) -> Iterator[PretendWriteSession]:
-        with Writer(self.etcd, "/drill/", every=0.0005, after_a_failure=0.0005, now=self.now) as writer:
+        with ExitStack() as stack:
+            writer = stack.enter_context(self._writer(self.etcd))
+            api = PretendWriteSession(stack.enter_context(self._writer(self.api)), self.api) if self.api else None
             self._writing = True
-            session = PretendWriteSession(writer, self.etcd)
+            session = PretendWriteSession(writer, self.etcd, api)
             if not self.readable:
                 session.read_back = _no_quorum  # type: ignore[method-assign]
             yield session
+
+    def _writer(self, etcd: MemoryEtcd) -> Writer:
+        return Writer(etcd, "/drill/", every=0.0005, after_a_failure=0.0005, now=self.now)
 
     def old_host(self, host: HostView, client_port: int) -> PretendOld:
         return PretendOld(self)

@@ -17,7 +17,8 @@ NOBODY = "65534:65534"
 UNCOMPILED = f"""
 import os, sys
 sys.path.insert(0, {MODULES!r})
-import protokube.controllers.dns.assemble, protokube.controllers.dns.controller, protokube.providers.dns.route53, boto3
+import protokube.controllers.dns.assemble, protokube.controllers.dns.controller, protokube.providers.dns.route53
+import botocore.session
 from protokube.cli import main
 from protokube.cli.dns import controller
 files = [each.__cached__ for each in list(sys.modules.values()) if getattr(each, "__cached__", None)]

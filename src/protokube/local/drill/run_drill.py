@@ -22,6 +22,8 @@ from protokube.view.values import MemberView
 WARM_UP, COOL_DOWN = 0.5, 0.5
 """Seconds of writing before the first fault and after the last milestone."""
 FIRST_WRITES = 5
+FIRST_ANSWER = 10.0
+"""Seconds after the last milestone in which the API has to acknowledge a write, if it did not since the first fault."""
 PATIENCE = 5.0
 """Seconds to wait for a ready cluster before the drill."""
 
@@ -44,7 +46,7 @@ def run_drill(
             if not run.steps:
                 raise
             missing = (f"{why.message}: {why.saw}" if why.saw else why.message,)
-        ground.sleep(COOL_DOWN)
+        cool_down(ground, session, run)
         log = session.writer.stop()
         found = read_back(session)
         return judge(
@@ -109,3 +111,13 @@ def warm_up(ground: Ground, session: WriteSession) -> None:
             return
         ground.sleep(0.1)
     raise TryLater("not even the first writes were acknowledged", hint="protokube status")
+
+
+def cool_down(ground: Ground, session: WriteSession, run: Run) -> None:
+    """Let clients write after the last milestone. A write to the API may have been on its way for seconds then."""
+    ground.sleep(COOL_DOWN)
+    end = ground.now() + FIRST_ANSWER
+    while session.api and run.began is not None and ground.now() < end:
+        if any(each.answered > run.began for each in session.api.writer.log().acknowledged):
+            return
+        ground.sleep(0.1)

@@ -50,9 +50,9 @@ def new_volume(view: ClusterView) -> ClusterView:
     return connected(replace(view, disks=(a_disk("a", id="vol-new"), *view.disks), members=members))
 
 
-def reacting(drill: str, healed: float) -> PretendGround:
+def reacting(drill: str, healed: float, api: MemoryEtcd | None = None) -> PretendGround:
     """A cluster in which the blow of this drill hits at once, and which is whole again so many seconds later."""
-    ground = PretendGround()
+    ground = PretendGround(api=api)
 
     def react(arguments: dict[str, Any]) -> None:
         match drill:
@@ -86,6 +86,28 @@ def test_every_drill_on_a_cluster_that_heals_is_good(drill: str) -> None:
     assert verdict.good, verdict
     assert verdict.there == verdict.acknowledged > 0
     assert verdict.steps[-1].at < 2.0 + CUT_SECONDS + 2.0
+
+
+@pytest.mark.parametrize(("late", "good"), [(0.0, True), (5.0, True), (1e9, False)])
+def test_writes_to_the_api_that_are_answered_only_after_the_last_milestone_are_waited_for(
+    late: float, good: bool
+) -> None:
+    """A request that began while nobody answered ends seconds after the cluster is ready."""
+    api = MemoryEtcd()
+    ground = reacting("power-off", 2.0, api)
+    hit = ground.reactions["power_off"]
+
+    def power_off(arguments: dict[str, Any]) -> None:
+        hit(arguments)
+        answers = ground.now() + 2.0 + late
+        api.fate = lambda _: "kept" if ground.now() > answers else "away"
+
+    ground.reactions["power_off"] = power_off
+    verdict = run_drill("power-off", ground, "a", 60)
+
+    assert verdict.good == good
+    assert verdict.broken == (() if good else ("the Kubernetes API acknowledged no write after the first fault",))
+    assert ground.now() < 100.0 + 30.0
 
 
 @pytest.mark.parametrize("drill", DRILLS)
