@@ -421,7 +421,13 @@ def test_a_volume_that_the_provider_denies_is_let_go_once_that_is_sure_and_taken
     formed.hide(volume)
     formed.round(host)
     assert host.links() != {}, "one word is not enough"
-    formed.until(lambda: host.links() == {})
+    for _ in range(60):  # only its rounds: the elected master may be as sure in the same moment, and make another one
+        for each in formed.hosts.values():
+            formed.beat(each)
+        if formed.round(host) and host.links() == {}:
+            break
+        formed.clock.advance(1.0)
+    assert host.links() == {}
     formed.show(volume)
     formed.until(lambda: len(formed.serving()) == 3, within=30)
     formed.run(MINUTE)
