@@ -32,6 +32,8 @@ def render_verdict(verdict: Verdict) -> list[str]:
         lines += ["broken promises:", *(f"  {each}" for each in verdict.broken)]
     if verdict.missing:
         lines += ["still waited for when the time was up:", *(f"  {each}" for each in verdict.missing)]
+    if verdict.lacks:
+        lines += ["because:", *(f"  {each}" for each in verdict.lacks)]
     if verdict.good:
         lines.append("good: every promise was kept")
     return lines
@@ -74,6 +76,7 @@ def verdict_tree(verdict: Verdict) -> dict[str, Any]:
         "good": verdict.good,
         "broken": list(verdict.broken),
         "waitingFor": list(verdict.missing),
+        "because": list(verdict.lacks),
         "steps": [{"seconds": round(each.at, 3), "text": each.text} for each in verdict.steps],
         "writes": {
             "acknowledged": verdict.acknowledged,

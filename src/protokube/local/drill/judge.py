@@ -40,6 +40,7 @@ def judge(timeline: Timeline) -> Verdict:
         lists=lists,
         old=timeline.old,
         api=_api_writes(timeline),
+        lacks=timeline.after.lacks if timeline.missing else (),
     )
 
 

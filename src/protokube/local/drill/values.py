@@ -142,6 +142,8 @@ class Verdict:
     """The member list, before and after, as bytes."""
     old: OldHolder | None = None
     api: ApiWrites | None = None
+    lacks: tuple[str, ...] = ()
+    """If something did not happen in time: why the cluster is not ready."""
 
     @property
     def good(self) -> bool:

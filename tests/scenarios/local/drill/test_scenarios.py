@@ -118,6 +118,7 @@ def test_every_drill_on_a_cluster_that_does_not_heal_ends_in_time_and_says_what_
     assert not verdict.good
     assert verdict.broken == ()
     assert "the cluster to be ready" in verdict.missing
+    assert verdict.lacks == ground.look().lacks != ()
     assert ground.now() < 100.0 + 3 + CUT_SECONDS + 5
 
 
