@@ -12,14 +12,18 @@ API = "api"
 
 
 def after_a_loss(before: ClusterView, hosts: Sequence[str], *, still_running: bool = False) -> list[Milestone]:
-    """The milestones of the recovery after these hosts are lost."""
+    """The milestones of the recovery after these hosts are lost.
+
+    `still_running`: they are frozen. Their kernels still answer, so etcd's peers may keep their old connections for as
+    long as that lasts (3.6 does), and send to the new hosts by single requests: then only the new ones' calls count.
+    """
     volumes = [each for each in before.disks if each.attached_to in hosts]
     members = [each for each in before.members if each.host in hosts]
     found = [] if still_running else [is_dead(each) for each in hosts]
     found += [is_attached(each, hosts) for each in volumes]
     found += [is_named(each, hosts) for each in members]
     found += [is_healthy(each.member, each.name, hosts) for each in members]
-    found += [has_peers(each.member, each.name, not_on=hosts) for each in members]
+    found += [has_peers(each.member, each.name, not_on=hosts, both_ways=not still_running) for each in members]
     return [*found, api_lists_the_living(hosts), is_ready()]
 
 
@@ -89,8 +93,12 @@ def is_cut_off(member: MemberView) -> Milestone:
     return Milestone(f"{member.name} to be cut off", reached)
 
 
-def has_peers(member: str, name: str, *, not_on: Collection[str] = (), not_with: str = "") -> Milestone:
-    """Connections in both directions: to its peers, and from its peers to its current host."""
+def has_peers(
+    member: str, name: str, *, not_on: Collection[str] = (), not_with: str = "", both_ways: bool = True
+) -> Milestone:
+    """Connections to its peers, and from its peers to its current host."""
+    awaited = f"{name} and its peers to be connected" if both_ways else f"{name} to be connected to its peers"
+    done = f"{name} and its peers are connected" if both_ways else f"{name} is connected to its peers"
 
     def reached(view: ClusterView) -> str:
         found = view.member(member)
@@ -98,10 +106,11 @@ def has_peers(member: str, name: str, *, not_on: Collection[str] = (), not_with:
         others = _hosts_of_others(view, member)
         if host is None or not found or not found.healthy or host.name in not_on or found.volume == not_with:
             return ""
-        called = all(other.address in (host.peers or ()) and host.address in (other.peers or ()) for other in others)
-        return f"{name} and its peers are connected" if called else ""
+        calls = all(other.address in (host.peers or ()) for other in others)
+        called = not both_ways or all(host.address in (other.peers or ()) for other in others)
+        return done if calls and called else ""
 
-    return Milestone(f"{name} and its peers to be connected", reached)
+    return Milestone(awaited, reached)
 
 
 def _hosts_of_others(view: ClusterView, member: str) -> list[HostView]:

@@ -10,7 +10,14 @@ from typing import Self
 from protokube.errors import ProtokubeError
 from protokube.local.drill.ground import OldHost
 from protokube.local.drill.judge import ONE_ROUND
-from protokube.local.drill.milestones import API, after_a_healed_cable, after_a_loss, after_a_lost_volume, is_cut_off
+from protokube.local.drill.milestones import (
+    API,
+    after_a_healed_cable,
+    after_a_loss,
+    after_a_lost_volume,
+    has_peers,
+    is_cut_off,
+)
 from protokube.local.drill.run import Run
 from protokube.local.drill.values import OldHolder, Promises
 
@@ -82,6 +89,7 @@ def pause_master(run: Run) -> None:
             gone_after=gone_after,
         )
     run.note(f"the cloud removed {host}")
+    run.until([has_peers(run.member.member, run.member.name, not_on=[host])])
 
 
 def _await_etcd_exit(run: Run, old: OldHost) -> float | None:

@@ -355,6 +355,15 @@ def test_a_host_that_still_runs_is_not_waited_for_to_be_dead() -> None:
     awaited = [each.awaited for each in miles.after_a_loss(BEFORE, ["master-0"], still_running=True)]
 
     assert "master-0 to be dead" not in awaited
+    assert "etcd-a to be connected to its peers" in awaited
+
+
+def test_peers_may_stay_connected_to_a_frozen_host_as_its_kernel_answers() -> None:
+    mile = miles.has_peers("main/a", "etcd-a", not_on=["master-0"], both_ways=False)
+    new = next(index for index, each in enumerate(AFTER.hosts) if each.name == "master-3")
+
+    assert mile.reached(replace(AFTER, hosts=but(AFTER.hosts, new, peers=("10.77.0.12",)))) == ""
+    assert mile.reached(replace(AFTER, hosts=but(AFTER.hosts, 0, peers=("10.77.0.13",)))) != ""
 
 
 def test_a_new_volume_is_one_with_another_id_for_the_same_member() -> None:
