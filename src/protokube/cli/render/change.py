@@ -165,8 +165,8 @@ def _restarts(plan: ChangePlan, width: int) -> list[str]:
     if not plan.restarts:
         return _wrapped(f"written on {where} without a restart", "", width)
     turns = ", one master after the other" if len(plan.masters) > 1 else ""
-    new = plan.first_api and not any(plan.replacing) and not any(each.startswith(ETCD) for each in plan.restarts)
-    verb = "starts" if new else "restarts"
+    etcd = any(each.startswith(ETCD) for each in plan.restarts)
+    verb = "starts" if plan.first_api and not any(plan.replacing) and not etcd else "restarts"
     lines = _wrapped(f"{verb} on {where}{turns}:", "", width)
     if len(plan.stages) > 1:
         for number, names in enumerate(plan.stages, start=1):
@@ -179,7 +179,6 @@ def _restarts(plan: ChangePlan, width: int) -> list[str]:
     for sentence in plan.one_way:
         lines += _wrapped(f"no way back: {sentence}", "", width)
     if plan.api_away:
-        etcd = any(each.startswith("etcd ") for each in plan.restarts)
         what = "the API and etcd do" if etcd else "the API does"
         doing = f"restarts {'them' if etcd else 'it'}"
         doing = "is replaced, for half a minute or so" if any(plan.replacing) else doing
