@@ -29,12 +29,14 @@ def workers(
 ) -> Workers:
     """Each with its name and time limit. Cheap and urgent ones retry soon after any failure."""
     made = partial(Supervised, changed=wake)
+    beats = made("presence", leases.work, silent_after=presence.HANGS, longest=presence.TTL)
     found = [
-        made("presence", leases.work, silent_after=presence.HANGS, longest=presence.TTL),
+        beats,
         made("agreement", agreements.work, silent_after=agreement.HANGS, first=agreement.SUSPICIOUS),
         made("space", space.work, silent_after=spacewatch.HANGS),
     ]
     if api is not None:
+        api.on_change(beats.soon)  # the other masters learn it at once
         found.append(made("api server", api.work, silent_after=apiserver.HANGS, longest=presence.TTL))
     if cloud is not None:
         found.append(made("cloud", lambda: _watch(cloud, wake)))  # blocks for hours where nothing changes

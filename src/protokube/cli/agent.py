@@ -103,7 +103,8 @@ def build(launch: LaunchDocument, status: Path, *, announce: bool = True) -> Any
     wake = threading.Event()
     kube = wiring.kube_api(wanted, keys)
     api = ApiWatch(wiring.kube_api(wanted, keys), wake.set)  # own connection: a slow request blocks only this thread
-    presence = LeasePresence(etcd[wanted.etcd[0].key], me, clock, wake.set, api.ready, wanted.revision)
+    is_serving = api.ready if wanted.components else None
+    presence = LeasePresence(etcd[wanted.etcd[0].key], me, clock, wake.set, is_serving, wanted.revision)
     agreement = AgreementWatch(
         etcd, {each.key: [member.name for member in each.members] for each in wanted.etcd}, wake.set
     )

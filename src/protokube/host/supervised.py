@@ -48,7 +48,7 @@ class Supervised:
         self.name, self._work, self._first = name, work, first
         self._silent_after, self._longest = silent_after, longest
         self._changed, self._clock = changed, clock
-        self._stop = threading.Event()
+        self._stop, self._hurry = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
         self._started = 0.0
         self._since: float | None = None
@@ -63,6 +63,11 @@ class Supervised:
 
     def stop(self) -> None:
         self._stop.set()
+        self._hurry.set()
+
+    def soon(self) -> None:
+        """Do the next step now instead of after its pause. A back-off after a failure is not cut short."""
+        self._hurry.set()
 
     def trouble(self) -> Trouble | None:
         """What is wrong now. Restarts a thread that has ended, at most once a minute."""
@@ -82,8 +87,16 @@ class Supervised:
 
     def _run(self) -> None:
         pause = self._first
-        while not self._stop.wait(pause):
+        while not self._paused(pause):
             pause = self.once()
+
+    def _paused(self, seconds: float) -> bool:
+        """Wait for the next step; return whether there is none."""
+        if self._error:
+            return self._stop.wait(seconds)
+        self._hurry.wait(seconds)
+        self._hurry.clear()
+        return self._stop.is_set()
 
     def once(self) -> float:
         """One step of the work, with its errors handled; returns the seconds until the next."""

@@ -198,3 +198,24 @@ def test_all_of_them_are_started_stopped_and_asked(started: Callable[..., Superv
     assert soon(lambda: [each.name for each in workers.troubles()] == ["one"])
     assert soon(lambda: workers.troubles() == [])
     workers.stop()
+
+
+def test_work_that_is_wanted_soon_does_not_wait_for_its_pause(started: Callable[..., Supervised]) -> None:
+    work = Work()
+    worker = started(work, first=3600.0)
+    worker.soon()
+    assert soon(lambda: work.done == 1)
+    worker.soon()
+    assert soon(lambda: work.done == 2)
+
+
+def test_a_back_off_is_not_cut_short_by_those_who_want_it_soon() -> None:
+    worker = Supervised("presence", Work(errors=[ValueError("broken")]))
+    worker.once()
+    worker.soon()
+    waiting = threading.Thread(target=worker._paused, args=(3600.0,))
+    waiting.start()
+    waiting.join(0.2)
+    assert waiting.is_alive()
+    worker.stop()
+    waiting.join()

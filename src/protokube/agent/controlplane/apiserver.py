@@ -9,7 +9,9 @@ from typing import Protocol
 
 from protokube.errors import Refused, TryLater
 
-EVERY = 1.0
+EVERY, SOON = 1.0, 0.25
+"""Seconds between two polls; while the server is not ready, and began or failed within the last QUICK seconds."""
+QUICK = 60.0
 FRESH, HANGS = 30.0, 60.0
 """Seconds for which an answer is fresh; after which a hanging request is reported."""
 MISSES = 2
@@ -27,10 +29,14 @@ class ApiWatch:
     def __init__(
         self, api: ReadinessEndpoint, changed: Callable[[], None], clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._api, self._changed = api, changed
+        self._api, self._listeners = api, [changed]
         self._clock = clock
         self._ready, self._misses = False, 0
-        self._looked = -math.inf
+        self._looked, self._since = -math.inf, clock()
+
+    def on_change(self, listener: Callable[[], None]) -> None:
+        """Call this, too, whenever the server becomes ready or stops being so."""
+        self._listeners.append(listener)
 
     def ready(self) -> bool:
         """Whether the last answer is fresh and good."""
@@ -52,10 +58,11 @@ class ApiWatch:
         now = good or (self._ready and self._misses < MISSES)
         self._looked = self._clock()
         if now != self._ready:
-            self._ready = now
-            self._changed()
+            self._ready, self._since = now, self._looked
+            for each in self._listeners:
+                each()
 
     def work(self) -> float:
         """One poll; returns the seconds until the next. Run by a thread of its own."""
         self.look()
-        return EVERY
+        return SOON if not self._ready and self._clock() - self._since < QUICK else EVERY

@@ -24,7 +24,9 @@ ROLLOUT = f"{PREFIX}rollout"
 """An operator writes here that the rollout record has changed: agents read it at once instead of within a minute."""
 TTL = 5
 """Seconds for which a master counts as alive after its last renewal."""
-EVERY = 1.25
+EVERY, SOON = 1.25, 0.4
+"""Seconds between two beats; while a live master does not serve the API yet, for QUICK seconds after it joined."""
+QUICK = 60.0
 HANGS = 60.0
 """Seconds after which a hanging beat is reported: it makes eight calls at most, of 2 s each."""
 
@@ -49,11 +51,13 @@ class LeasePresence:
         me: Machine,
         clock: Clock,
         changed: Callable[[], None] = lambda: None,
-        is_serving: Callable[[], bool] = lambda: False,
+        is_serving: Callable[[], bool] | None = None,
         revision: int = 0,
     ) -> None:
+        """`is_serving`: whether this master's API server is ready; None if masters run none."""
         self._etcd, self._me, self._clock, self._changed = etcd, me, clock, changed
         self._is_serving, self._revision = is_serving, revision
+        self._masters_since = clock.monotonic()
         self._lease: int | None = None
         self._seen: _Seen | None = None
         self._stop = threading.Event()
@@ -75,7 +79,7 @@ class LeasePresence:
         found = self._etcd.read_at(PREFIX)
         keys = {each.key: each for each in found.keys}
         mine = f"{MASTERS}{self._me.id}"
-        serving = self._is_serving()
+        serving = self._is_serving is not None and self._is_serving()
         own = {
             "address": self._me.address,
             "external": self._me.external,
@@ -101,6 +105,8 @@ class LeasePresence:
         hint = keys[ROLLOUT].value if ROLLOUT in keys else ""
         read = LeasesRead(cluster_id=found.cluster_id, revision=found.revision)
         before, self._seen = self._seen, _Seen(sent, addresses, elected, apis, _revisions(masters), hint, read)
+        if before is None or before.addresses.keys() != addresses.keys():
+            self._masters_since = sent
         granted = self._maintenance.beat(MAINTENANCE in keys, serving)
         if granted or before is None or replace(before, when=sent, read=read) != self._seen:
             self._changed()
@@ -152,7 +158,14 @@ class LeasePresence:
         """One beat; returns the seconds until the next. Run by a thread of its own. It raises only on a malformed
         answer or a bug: the next beat starts over, and until one succeeds the last observation goes stale."""
         self.beat()
-        return EVERY
+        return SOON if self._is_news_expected() else EVERY
+
+    def _is_news_expected(self) -> bool:
+        """Whether an API server is about to become ready, whose address the elected master then publishes."""
+        seen = self._seen
+        if self._is_serving is None or self._clock.monotonic() - self._masters_since >= QUICK:
+            return False
+        return seen is None or seen.serving != seen.addresses.keys()
 
     def retire(self) -> None:
         """Give up the lease for good, so that the others need not wait for it to expire."""

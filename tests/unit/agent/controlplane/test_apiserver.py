@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protokube.agent.controlplane.apiserver import FRESH, MISSES, ApiWatch
+from protokube.agent.controlplane.apiserver import EVERY, FRESH, MISSES, QUICK, SOON, ApiWatch
 from protokube.errors import TryLater
 
 
@@ -81,3 +81,26 @@ def test_an_answer_grows_old_if_nobody_looks_any_more() -> None:
     assert watch.ready()
     now += 1
     assert not watch.ready()
+
+
+def test_everybody_who_wants_to_know_is_told_of_a_change() -> None:
+    _, watch, changes = watched()
+    told: list[bool] = []
+    watch.on_change(lambda: told.append(watch.ready()))
+    watch.look()
+    assert (changes, told) == ([True], [True])
+
+
+def test_a_server_that_starts_is_polled_often_and_one_that_stays_broken_is_not() -> None:
+    now, server = 100.0, Server()
+    watch = ApiWatch(server, lambda: None, lambda: now)
+    server.answers = False
+    assert watch.work() == SOON
+    now += QUICK
+    assert watch.work() == EVERY
+    server.answers = True
+    assert watch.work() == EVERY
+    server.answers = False
+    assert [watch.work(), watch.work()] == [EVERY, SOON], "one slow answer is no change"
+    now += QUICK
+    assert watch.work() == EVERY

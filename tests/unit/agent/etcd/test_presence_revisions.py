@@ -12,7 +12,7 @@ import pytest
 from builders.agent import a_machine
 from clusters.scenario.edges import FakeClock, HostClock
 from protokube.agent.edges import MasterRevision
-from protokube.agent.etcd.presence import MASTERS, ROLLOUT, TTL, LeasePresence
+from protokube.agent.etcd.presence import EVERY, MASTERS, QUICK, ROLLOUT, SOON, TTL, LeasePresence
 from protokube.errors import TryLater
 from protokube.etcd import KeyValue, NoSpace, Range
 
@@ -189,3 +189,31 @@ def test_in_a_full_etcd_a_master_knows_its_own_revision_though_it_cannot_tell(be
 
     assert known(again) == {"i-1": 3}
     assert json.loads(bench.etcd.keys[f"{MASTERS}i-1"].value)["revision"] == 2
+
+
+def test_masters_beat_quickly_until_the_api_server_of_each_is_ready_and_not_for_ever(bench: Bench) -> None:
+    ready: set[str] = set()
+
+    def master(name: str) -> LeasePresence:
+        return LeasePresence(
+            cast(Any, bench.etcd), a_machine(name), HostClock(bench.clock), lambda: None, lambda: name in ready
+        )
+
+    one, two = master("i-1"), master("i-2")
+    assert [one.work(), two.work()] == [SOON, SOON]
+    ready |= {"i-1", "i-2"}
+    assert one.work() == SOON, "the other one has not told yet"
+    assert [two.work(), one.work()] == [EVERY, EVERY]
+    ready.discard("i-2")
+    assert [two.work(), one.work()] == [SOON, SOON]
+    bench.clock.advance(QUICK)
+    assert [two.work(), one.work()] == [EVERY, EVERY], "a broken API server costs no more than others"
+    three = master("i-3")
+    assert [three.work(), one.work(), two.work()] == [SOON, SOON, SOON], "one that is new is waited for"
+
+
+def test_masters_without_api_servers_never_beat_quickly(bench: Bench) -> None:
+    machine, clock = a_machine("i-1"), HostClock(bench.clock)
+    assert LeasePresence(cast(Any, bench.etcd), machine, clock).work() == EVERY
+    bench.etcd.answers = False
+    assert LeasePresence(cast(Any, bench.etcd), machine, clock).work() == EVERY
