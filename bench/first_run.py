@@ -1,4 +1,7 @@
-"""From `up` to three Ready nodes: beside a script that starts the same programs, and beside hosts without kubelets.
+"""From `up` to three Ready nodes: beside a script that starts the same processes, and beside hosts without kubelets.
+
+The script (`byhand/nodes.sh`) has the same containerd, kubelets and static pods, from the same unpacked images
+and waits for the same ranges of pod addresses. It has no agents, names, disks or replacements.
 
 Seconds belong to the machine and to what else runs on it; judge by the ratios and by the processor time. Programs and
 images are in the cache: the first `up` of a version prepares the images, and is printed apart.
@@ -9,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import resource
 import statistics
 import subprocess
 import sys
@@ -25,6 +27,7 @@ from protokube.binaries.kubernetes import find
 from protokube.local.base.paths import Paths
 from protokube.local.bringup import CACHE
 from protokube.local.host import leftovers
+from protokube.local.node import imported, prepared
 
 HERE = Path(__file__).resolve().parent
 ROUNDS = int(os.environ.get("PROTOKUBE_BENCH_ROUNDS", "3"))
@@ -38,6 +41,10 @@ PROGRAMS = {
     "RUNTIME": {"containerd": "usr/bin", "runc": "usr/sbin"},
     "PLUGINS": {"containernetworking-plugins": "usr/lib/cni"},
 }
+IMAGES = {
+    "PAUSE": "pause", "ETCD": "etcd", "APISERVER": "kube-apiserver", "MANAGER": "kube-controller-manager",
+    "SCHEDULER": "kube-scheduler", "PROXY": "kube-proxy",
+}  # fmt: skip
 PUBLISHED = {"minikube 1.26.1": (29.5, 56.8), "kind 0.14.0": (21.0, 46.6), "k3d 5.4.4": (14.7, 33.2)}
 """Seconds that the time-to-k8s benchmark of minikube publishes: the command; all, until an app and DNS answer."""
 Times = Mapping[str, float]
@@ -49,18 +56,20 @@ def byhand(kubernetes: Path, etcd: Path) -> Times:
         name: os.pathsep.join(str(executables.unpack(package, CACHE) / inside) for package, inside in packages.items())
         for name, packages in PROGRAMS.items()
     }
-    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        environment = {**os.environ, "KUBERNETES": str(kubernetes), "ETCD": str(etcd), **folders}
-        before, began = spent(), time.time()
+    # the root that the last `up` has used; on the same file system, since the script makes hard links to it
+    root = max((CACHE / "images" / imported.FOLDER).glob("[!.]*"), key=lambda each: each.stat().st_mtime)
+    names = {
+        f"IMAGE_{variable}": next(each for each in prepared.images(root) if f"/{name}:" in each)
+        for variable, name in IMAGES.items()
+    }
+    with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+        environment = {**os.environ, "KUBERNETES": str(kubernetes), "ETCD": str(etcd), "IMAGES": str(root)}
+        environment |= folders | names
+        began = time.time()
         subprocess.run([HERE / "byhand" / "nodes.sh", folder], check=True, env=environment, timeout=300)
         at = {name: float((Path(folder) / name).read_text()) - began for name in ("quorum", "ready")}
-    return {**at, "cpu": spent() - before}
-
-
-def spent() -> float:
-    """Processor time of children that ended, and of theirs."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+        ticks = int((Path(folder) / "ticks").read_text())
+    return {**at, "cpu": ticks / os.sysconf("SC_CLK_TCK")}
 
 
 @contextmanager

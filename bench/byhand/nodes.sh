@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
 # What a person who knows how would type to get three Ready nodes: three hosts in namespaces on a bridge, on each of them
-# etcd, the control plane, containerd and a kubelet, all with TLS, as plain processes: no pods, no agent, no names, no
-# disks, no kube-proxy. Everything is taken away at the end; what happened when is in files.
-# Needs KUBERNETES and ETCD (folders of programs), RUNTIME (folders of containerd and runc, for the PATH), PLUGINS (of CNI),
-# and an empty folder as its argument.
+# containerd and a kubelet, and in static pods of that kubelet the programs of a master that is a node: two etcd members,
+# the control plane and kube-proxy, all with TLS. Each node gets its CNI configuration once it has its range of pod
+# addresses. No agent, no names, no disks, no replacements. Everything is taken away at the end; what happened when is in
+# files.
+# Needs KUBERNETES and ETCD (folders of programs, for clients and the kubelet), RUNTIME (folders of containerd and runc,
+# for the PATH), PLUGINS (of CNI), IMAGES (a root of containerd that has the images), their names in IMAGE_PAUSE,
+# IMAGE_ETCD, IMAGE_APISERVER, IMAGE_MANAGER, IMAGE_SCHEDULER and IMAGE_PROXY, and an empty folder as its argument.
 set -euo pipefail
 dir=$1
 net=nodes$$
@@ -15,8 +18,16 @@ PATH="$RUNTIME:$PATH"
 pids=()
 take_away() {
     set +e
-    kill -9 "${pids[@]}" 2>/dev/null
+    kill -9 "${pids[@]}" 2>/dev/null # the first processes of their PID namespaces: everything inside ends with them
     wait 2>/dev/null
+    for h in "${hosts[@]}"; do
+        for task in "$dir/$h"/run/containerd/io.containerd.runtime.v2.task/k8s.io/*; do
+            for cgroup in /sys/fs/cgroup/{,*/}k8s.io/"${task##*/}"; do
+                # the last of its processes may still be ending
+                for _ in {1..50}; do { [ ! -d "$cgroup" ] || rmdir "$cgroup" 2>/dev/null; } && break; sleep 0.1; done
+            done
+        done
+    done
     for h in "${hosts[@]}"; do ip netns del "$net-$h" 2>/dev/null; done
     ip netns del "$net" 2>/dev/null
 }
@@ -34,7 +45,7 @@ for h in "${hosts[@]}"; do
     ip -n "$net-$h" addr add "${address[$h]}/24" dev eth0
     ip -n "$net-$h" link set eth0 up
     ip -n "$net-$h" route add default via 10.79.0.1
-    mkdir -p "$dir/$h"/{cni,log,run}
+    mkdir -p "$dir/$h"/{cni,log,run,manifests,etcd,etcd-events}
 done
 
 # certificates
@@ -59,7 +70,8 @@ contexts: [{name: c, context: {cluster: c, user: u}}]
 current-context: c
 CONFIG
 }
-for who in admin:/O=system:masters/CN=admin manager:/CN=system:kube-controller-manager scheduler:/CN=system:kube-scheduler; do
+for who in admin:/O=system:masters/CN=admin manager:/CN=system:kube-controller-manager scheduler:/CN=system:kube-scheduler \
+    proxy:/CN=system:kube-proxy; do
     sign "${who%%:*}" "${who#*:}" 127.0.0.1
     kubeconfig "${who%%:*}"
 done
@@ -69,34 +81,62 @@ for h in "${hosts[@]}"; do
     kubeconfig "kubelet-$h"
 done
 
-# processes
-begin() { # host, log, command
-    local h=$1 log=$2
-    shift 2
-    nsenter --net="/run/netns/$net-$h" unshare --uts sh -c 'hostname "$1" && shift && exec "$@"' - "$h" "$@" \
-        > "$dir/$h/$log.log" 2>&1 &
-    pids+=($!)
+# static pods
+pod() { # host, name, image, command
+    local h=$1 name=$2 image=$3
+    shift 3
+    {
+        cat <<POD
+{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "$name", "namespace": "kube-system"}, "spec": {
+ "hostNetwork": true, "priorityClassName": "system-node-critical", "volumes": [{"name": "all", "hostPath": {"path": "$dir"}}],
+ "containers": [{"name": "$name", "image": "$image", "securityContext": {"privileged": true},
+  "volumeMounts": [{"name": "all", "mountPath": "$dir"}],
+POD
+        printf '  "command": ["%s"' "$1"
+        shift
+        printf ', "%s"' "$@"
+        echo ']}]}}'
+    } > "$dir/$h/manifests/.$name"
+    mv "$dir/$h/manifests/.$name" "$dir/$h/manifests/$name.json"
 }
-members=$(for h in "${hosts[@]}"; do printf '%s,' "$h=https://${address[$h]}:2380"; done)
-for h in "${hosts[@]}"; do
-    tls=(--tls-cert-file "$dir/server-$h.crt" --tls-private-key-file "$dir/server-$h.key")
-    begin "$h" etcd "$ETCD/etcd" --name "$h" --data-dir "$dir/$h/etcd" --logger zap --log-outputs stderr --pre-vote \
-        --listen-peer-urls "https://${address[$h]}:2380" --initial-advertise-peer-urls "https://${address[$h]}:2380" \
-        --listen-client-urls https://127.0.0.1:2379 --advertise-client-urls https://127.0.0.1:2379 \
-        --initial-cluster "${members%,}" --initial-cluster-state new --initial-cluster-token "$net" \
+etcd() { # host, name, port of clients, port of peers
+    local h=$1 members
+    members=$(for each in "${hosts[@]}"; do printf '%s,' "$each=https://${address[$each]}:$4"; done)
+    pod "$h" "$2" "$IMAGE_ETCD" /usr/local/bin/etcd --name "$h" --data-dir "$dir/$h/$2" --logger zap \
+        --listen-peer-urls "https://${address[$h]}:$4" --initial-advertise-peer-urls "https://${address[$h]}:$4" \
+        --listen-client-urls "https://127.0.0.1:$3" --advertise-client-urls "https://127.0.0.1:$3" \
+        --initial-cluster "${members%,}" --initial-cluster-state new --initial-cluster-token "$net-$2" \
         --cert-file "$dir/server-$h.crt" --key-file "$dir/server-$h.key" --trusted-ca-file "$dir/ca.crt" \
         --client-cert-auth --peer-cert-file "$dir/server-$h.crt" --peer-key-file "$dir/server-$h.key" \
         --peer-trusted-ca-file "$dir/ca.crt" --peer-client-cert-auth
-    begin "$h" apiserver "$KUBERNETES/kube-apiserver" --etcd-servers https://127.0.0.1:2379 --etcd-cafile "$dir/ca.crt" \
+}
+for h in "${hosts[@]}"; do
+    tls=(--tls-cert-file "$dir/server-$h.crt" --tls-private-key-file "$dir/server-$h.key")
+    etcd "$h" etcd 2379 2380
+    etcd "$h" etcd-events 2382 2381
+    pod "$h" apiserver "$IMAGE_APISERVER" /usr/local/bin/kube-apiserver --etcd-servers https://127.0.0.1:2379 \
+        --etcd-servers-overrides '/events#https://127.0.0.1:2382' --etcd-cafile "$dir/ca.crt" \
         --etcd-certfile "$dir/admin.crt" --etcd-keyfile "$dir/admin.key" --client-ca-file "$dir/ca.crt" "${tls[@]}" \
         --service-account-issuer https://kubernetes --service-account-key-file "$dir/accounts.pub" \
         --service-account-signing-key-file "$dir/accounts.key" --authorization-mode Node,RBAC --allow-privileged \
         --service-cluster-ip-range 10.96.0.0/16 --advertise-address "${address[$h]}" --cert-dir "$dir/$h/certificates" \
         --kubelet-client-certificate "$dir/admin.crt" --kubelet-client-key "$dir/admin.key" --secure-port 6443
-    begin "$h" manager "$KUBERNETES/kube-controller-manager" --kubeconfig "$dir/manager.kubeconfig" "${tls[@]}" \
-        --allocate-node-cidrs --cluster-cidr 100.96.0.0/16 --use-service-account-credentials \
+    pod "$h" manager "$IMAGE_MANAGER" /usr/local/bin/kube-controller-manager --kubeconfig "$dir/manager.kubeconfig" \
+        "${tls[@]}" --allocate-node-cidrs --cluster-cidr 100.96.0.0/16 --use-service-account-credentials \
         --service-account-private-key-file "$dir/accounts.key" --root-ca-file "$dir/ca.crt"
-    begin "$h" scheduler "$KUBERNETES/kube-scheduler" --kubeconfig "$dir/scheduler.kubeconfig" "${tls[@]}"
+    pod "$h" scheduler "$IMAGE_SCHEDULER" /usr/local/bin/kube-scheduler --kubeconfig "$dir/scheduler.kubeconfig" "${tls[@]}"
+    pod "$h" proxy "$IMAGE_PROXY" /usr/local/bin/kube-proxy --kubeconfig "$dir/proxy.kubeconfig" --cluster-cidr 100.96.0.0/16 \
+        --hostname-override "$h" --conntrack-max-per-core 0 --conntrack-tcp-timeout-established 0s \
+        --conntrack-tcp-timeout-close-wait 0s
+done
+
+# hosts
+begin() { # host, script: the first process of namespaces of its own
+    nsenter --net="/run/netns/$net-$1" unshare --uts --mount --ipc --pid --fork --kill-child --mount-proc sh -ec "$2" \
+        > "$dir/$1/log/host.log" 2>&1 &
+    pids+=($!)
+}
+for h in "${hosts[@]}"; do
     cat > "$dir/$h/containerd.toml" <<CONFIG
 version = 2
 root = "$dir/$h/containerd"
@@ -106,15 +146,11 @@ disabled_plugins = ["io.containerd.internal.v1.opt"]
 address = "$dir/$h/run/containerd.sock"
 [plugins."io.containerd.grpc.v1.cri"]
 restrict_oom_score_adj = true
+sandbox_image = "$IMAGE_PAUSE"
 [plugins."io.containerd.grpc.v1.cri".cni]
 bin_dir = "$PLUGINS"
 conf_dir = "$dir/$h/cni"
 CONFIG
-    cat > "$dir/$h/cni/network.conflist" <<CONFIG
-{"cniVersion": "0.4.0", "name": "pods", "plugins": [{"type": "bridge", "bridge": "pods", "isGateway": true,
- "ipam": {"type": "host-local", "ranges": [[{"subnet": "100.96.${address[$h]##*.}.0/24"}]]}}]}
-CONFIG
-    begin "$h" containerd unshare --mount containerd --config "$dir/$h/containerd.toml"
     cat > "$dir/$h/kubelet.yaml" <<CONFIG
 apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
@@ -123,6 +159,7 @@ authorization: {mode: AlwaysAllow}
 tlsCertFile: $dir/kubelet-$h.crt
 tlsPrivateKeyFile: $dir/kubelet-$h.key
 containerRuntimeEndpoint: unix://$dir/$h/run/containerd.sock
+staticPodPath: $dir/$h/manifests
 cgroupDriver: cgroupfs
 cgroupsPerQOS: false
 enforceNodeAllocatable: []
@@ -131,18 +168,24 @@ failCgroupV1: false
 volumePluginDir: $dir/$h/plugins
 evictionHard: {memory.available: 1Mi, nodefs.available: 0%, nodefs.inodesFree: 0%, imagefs.available: 0%, imagefs.inodesFree: 0%}
 CONFIG
-    # It writes to kernel parameters and to folders of the machine: it finds others in their place.
-    begin "$h" kubelet unshare --mount sh -ec "
-        mount -t tmpfs tmpfs /var/lib; mkdir /var/lib/kubelet; mount --bind '$dir/$h/log' /var/log
+    # Images are there already: containerd gets databases of its own, and shares the rest.
+    cp --archive --link "$IMAGES" "$dir/$h/containerd"
+    find "$dir/$h/containerd" -name '*.db' -exec sh -ec 'for db; do cp "$db" "$db.own"; mv "$db.own" "$db"; done' - {} +
+    # A kubelet writes to kernel parameters and to folders of the machine: it finds others in their place.
+    begin "$h" "
+        hostname '$h'
+        mount -t tmpfs tmpfs /var/lib; mkdir /var/lib/kubelet; mount --make-shared /var/lib; mount --bind '$dir/$h/log' /var/log
         for each in vm/overcommit_memory:1 vm/panic_on_oom:0 kernel/panic:10 kernel/panic_on_oops:1 \
                 kernel/keys/root_maxkeys:1000000 kernel/keys/root_maxbytes:25000000; do
             [ -e \"/proc/sys/\${each%:*}\" ] || continue
             echo \"\${each#*:}\" > /var/lib/value-\$(basename \"\${each%:*}\")
             mount --bind /var/lib/value-\$(basename \"\${each%:*}\") \"/proc/sys/\${each%:*}\"
         done
+        containerd --config '$dir/$h/containerd.toml' > '$dir/$h/log/containerd.log' 2>&1 &
         until [ -S '$dir/$h/run/containerd.sock' ]; do sleep 0.02; done
-        exec '$KUBERNETES/kubelet' --config '$dir/$h/kubelet.yaml' --kubeconfig '$dir/kubelet-$h.kubeconfig' \
-            --hostname-override '$h' --node-ip '${address[$h]}'"
+        '$KUBERNETES/kubelet' --config '$dir/$h/kubelet.yaml' --kubeconfig '$dir/kubelet-$h.kubeconfig' \
+            --hostname-override '$h' --node-ip '${address[$h]}' > '$dir/$h/log/kubelet.log' 2>&1 &
+        wait"
 done
 
 # quorum: a read through each member
@@ -155,10 +198,29 @@ for h in "${hosts[@]}"; do
 done
 now quorum
 
-# three Ready nodes
+# a network for each node, once the controller manager has given it a range; then three Ready nodes
+kubectl() { nsenter --net="/run/netns/$net-a" "$KUBERNETES/kubectl" --kubeconfig "$dir/admin.kubeconfig" --request-timeout 5s "$@" 2>/dev/null; }
 ready() {
-    nsenter --net="/run/netns/$net-a" "$KUBERNETES/kubectl" --kubeconfig "$dir/admin.kubeconfig" get nodes --request-timeout 5s \
-        -o 'jsonpath={range .items[*]}{.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}' 2>/dev/null | grep -c True
+    local name range status
+    while IFS=' ' read -r name range status; do
+        if [ -n "$range" ] && [ ! -e "$dir/$name/cni/network.conflist" ]; then
+            cat > "$dir/$name/cni/.network" <<CONFIG
+{"cniVersion": "0.4.0", "name": "pods", "plugins": [{"type": "bridge", "bridge": "pods", "isGateway": true,
+ "ipam": {"type": "host-local", "ranges": [[{"subnet": "$range"}]]}}]}
+CONFIG
+            mv "$dir/$name/cni/.network" "$dir/$name/cni/network.conflist"
+        fi
+        if [ "$status" = True ]; then echo "$name"; fi
+    done < <(kubectl get nodes \
+        -o 'jsonpath={range .items[*]}{.metadata.name} {.spec.podCIDR} {.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}')
 }
-until [ "$(ready || true)" = 3 ]; do sleep 0.1; done
+until [ "$(ready | wc -l)" = 3 ]; do sleep 0.1; done
 now ready
+
+# processor time of all processes of the hosts and of their children that ended, in ticks
+spaces=" $(for h in "${hosts[@]}"; do stat -Lc %i "/run/netns/$net-$h"; done | tr '\n' ' ')"
+for process in /proc/[0-9]*; do
+    case "$spaces" in
+    *" $(stat -Lc %i "$process/ns/net" 2>/dev/null || echo none) "*) sed 's/.*) //' "$process/stat" 2>/dev/null || true ;;
+    esac
+done | awk '{ticks += $12 + $13 + $14 + $15} END {print ticks}' > "$dir/ticks"
