@@ -11,7 +11,7 @@ from functools import partial
 
 from protokube.agent import publish
 from protokube.agent.controlplane import apiserver
-from protokube.agent.etcd import agreement, presence, spacewatch
+from protokube.agent.etcd import agreement, presence, spacewatch, stalled_peers
 from protokube.agent.round import Round
 from protokube.host.supervised import Supervised, Workers
 
@@ -22,6 +22,7 @@ def workers(
     leases: presence.LeasePresence,
     agreements: agreement.AgreementWatch,
     space: spacewatch.SpaceWatch,
+    peers: stalled_peers.StalledPeers,
     api: apiserver.ApiWatch | None,
     cloud: Callable[[Callable[[], None]], None] | None,
     wake: Callable[[], None],
@@ -34,6 +35,7 @@ def workers(
         beats,
         made("agreement", agreements.work, silent_after=agreement.HANGS, first=agreement.SUSPICIOUS),
         made("space", space.work, silent_after=spacewatch.HANGS),
+        made("peers", peers.work, silent_after=stalled_peers.HANGS),
     ]
     if api is not None:
         api.on_change(beats.soon)  # the other masters learn it at once

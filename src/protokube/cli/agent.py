@@ -73,6 +73,7 @@ def build(launch: LaunchDocument, status: Path, *, announce: bool = True) -> Any
     from protokube.agent.etcd.agreement import AgreementWatch
     from protokube.agent.etcd.presence import LeasePresence
     from protokube.agent.etcd.spacewatch import SpaceWatch
+    from protokube.agent.etcd.stalled_peers import StalledPeers
     from protokube.agent.firstboot import FirstBoot
     from protokube.agent.loop import Loop
     from protokube.agent.publish import LEAST, Publisher
@@ -109,6 +110,7 @@ def build(launch: LaunchDocument, status: Path, *, announce: bool = True) -> Any
         etcd, {each.key: [member.name for member in each.members] for each in wanted.etcd}, wake.set
     )
     space = SpaceWatch(etcd, clock, wake.set)
+    peers = StalledPeers({each.pod.peer_port for each in wanted.etcd})
     publisher = Publisher(open_store(launch.store), etcd, clock, least=least)  # own connection, for the same reason
     edges = Edges(
         me=me, clock=clock, volumes=cloud.volumes, machines=cloud.machines, dns=names.provider, zone_mode=names.zone,
@@ -117,7 +119,7 @@ def build(launch: LaunchDocument, status: Path, *, announce: bool = True) -> Any
         root=root, uuid_of=lambda block: ext4_uuid(block.number), new_nonce=lambda: str(uuid.uuid4()),
         routes=HostRoutes() if wanted.pod_network else None, kube=kube if wanted.components else None,
         workers=workers(
-            presence, agreement, space, api if wanted.components else None, cloud.watch, wake.set, publisher
+            presence, agreement, space, peers, api if wanted.components else None, cloud.watch, wake.set, publisher
         ),
         launched=launch.master.revision, end_machine=wiring.end_machine(launch.units),
     )  # fmt: skip

@@ -23,6 +23,7 @@ from protokube.agent.controlplane.apiserver import ApiWatch
 from protokube.agent.etcd.agreement import AgreementWatch
 from protokube.agent.etcd.presence import EVERY, TTL, LeasePresence
 from protokube.agent.etcd.spacewatch import SpaceWatch
+from protokube.agent.etcd.stalled_peers import StalledPeers
 from protokube.agent.sync import ROUND
 from protokube.etcd.client import GatewayEtcd
 from protokube.host.clock import SystemClock
@@ -170,7 +171,7 @@ def test_an_agent_supervises_all_its_threads(etcd: GatewayEtcd) -> None:
 
     found = threads.workers(
         presence, AgreementWatch(all_of_it, {"main": ["etcd-a"]}), SpaceWatch(all_of_it, SystemClock()),
-        ApiWatch(GoodApi(), lambda: None), cloud, lambda: None,
+        StalledPeers([]), ApiWatch(GoodApi(), lambda: None), cloud, lambda: None,
     )  # fmt: skip
     found.start()
     names = {"presence", "agreement", "space", "api server", "cloud"}
@@ -191,7 +192,7 @@ def test_a_watch_of_the_cloud_that_ends_is_begun_again(etcd: GatewayEtcd) -> Non
     begun: list[int] = []
     found = threads.workers(
         LeasePresence(etcd, a_machine(), SystemClock()), AgreementWatch({}, {}), SpaceWatch({}, SystemClock()),
-        None, lambda _wake: begun.append(1), lambda: None,
+        StalledPeers([]), None, lambda _wake: begun.append(1), lambda: None,
     )  # fmt: skip
     found.start()
     assert soon(lambda: len(begun) >= 2)
