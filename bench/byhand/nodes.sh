@@ -18,6 +18,7 @@ PATH="$RUNTIME:$PATH"
 pids=()
 take_away() {
     set +e
+    exec 2>/dev/null # bash would tell of each host that it was killed
     kill -9 "${pids[@]}" 2>/dev/null # the first processes of their PID namespaces: everything inside ends with them
     wait 2>/dev/null
     for h in "${hosts[@]}"; do
