@@ -174,6 +174,28 @@ def test_a_host_that_dies_while_no_daemon_looks_is_replaced_by_the_next_one(clou
     assert cloud.admin.call("volumes")[0]["attached_to"] is None
 
 
+def test_why_no_host_starts_is_known_until_one_does_and_is_logged_once_for_each_attempt(cloud: RealCloud) -> None:
+    groups = ("master-a", "master-b", "master-c")
+    aside = cloud.paths.store.with_name("aside")
+    cloud.paths.store.rename(aside)
+    for name in groups:
+        cloud.admin.call("set_group", name=name, size=1, template={"master": True})
+
+    def not_starting() -> dict[str, str]:
+        found: dict[str, str] = cloud.admin.call("about")["not_starting"]
+        return found
+
+    until(lambda: set(not_starting()) == set(groups))
+    assert all("its root cannot be made" in each and str(cloud.paths.store) in each for each in not_starting().values())
+    until(lambda: cloud.paths.log.read_text().count("ended too soon") >= len(groups) * 2)
+    aside.rename(cloud.paths.store)
+    for name in groups:
+        cloud.running(name)
+    assert not_starting() == {}
+    attempts = cloud.paths.log.read_text().count("could not be started")
+    assert cloud.paths.log.read_text().count("ended too soon") <= attempts
+
+
 def test_a_daemon_killed_while_it_starts_hosts_leaves_none_that_nobody_knows(cloud: RealCloud) -> None:
     for name in ("a", "b", "c"):
         cloud.admin.call("set_group", name=name, size=1, template={})

@@ -52,6 +52,9 @@ def _daemon(view: SeenCluster) -> Iterator[str]:
     elif view.daemon and not view.daemon.alive:
         state = "does not answer" if view.daemon.timed_out else "does not run"
         yield f"the local cloud {state}{f': {view.daemon.why}' if view.daemon.why else ''}"
+    if view.daemon:
+        for group, why in sorted(view.daemon.not_starting.items()):
+            yield f"no host of {group} starts: {why}"
 
 
 def _silent(view: SeenCluster) -> Iterator[str]:

@@ -33,6 +33,8 @@ class DaemonView:
     """It did not answer in time, so it may well run."""
     stopped: bool = False
     """By `protokube stop`."""
+    not_starting: Mapping[str, str] = field(default_factory=dict)
+    """Why no host of a group starts, by the name of the group."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,6 +39,10 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
         {"daemon": DaemonView(alive=False, why="Connection refused")},
         "the local cloud does not run: Connection refused",
     ),
+    "no host of a group starts": (
+        {"daemon": DaemonView(alive=True, not_starting={"master-a": "its root cannot be made (mount at /)"})},
+        "no host of master-a starts: its root cannot be made (mount at /)",
+    ),
     "no member is known": ({"members": ()}, "nothing is known of its members yet"),
     "a member does not answer": (
         {"members": but(VIEW.members, 1, healthy=False, why="timed out")},

@@ -51,7 +51,13 @@ def ages_tree(view: ClusterView) -> Tree | None:
 
 
 def daemon_tree(daemon: DaemonView) -> Tree:
-    return {"alive": daemon.alive, "pid": daemon.pid, "why": daemon.why, "stopped": daemon.stopped}
+    return {
+        "alive": daemon.alive,
+        "pid": daemon.pid,
+        "why": daemon.why,
+        "stopped": daemon.stopped,
+        "notStarting": dict(daemon.not_starting),
+    }
 
 
 def exposed_tree(exposed: ExposedView) -> Tree:

@@ -170,6 +170,7 @@ def up(
         need_root()
         ourselves.prove_kept()
         need_tools(tools.missing_tools())
+        tools.prove_mounted_root()
     with progress.step("Kubernetes") as step:
         parsed, texts = read_input(spec, name, masters, events=events)
         before = existing_cluster(parsed.name)

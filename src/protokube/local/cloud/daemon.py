@@ -105,6 +105,7 @@ class Daemon:
             "outside": self.outside.state(),
             "exposed": self.exposures.state(),
             "groups": [{"name": group.name, "size": group.size} for group in self.groups.groups()],
+            "not_starting": dict(self.groups.not_starting),
             "paused": self.cloud.database.setting("paused", False),
         }
 

@@ -99,6 +99,10 @@ class Groups:
         """Hosts seen dead whose volumes are being detached."""
         self._started: dict[str, float] = {}
         self._backoff: defaultdict[str, StartBackoff] = defaultdict(StartBackoff)
+        self._waiting: set[str] = set()
+        """Groups whose back-off has a timer: one each, or every timer would start one for each of the others."""
+        self.not_starting: dict[str, str] = {}
+        """Why no host of a group starts, by the name of the group."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._watched: dict[int, str] = {}
         self._loop = asyncio.get_running_loop()
@@ -136,6 +140,7 @@ class Groups:
         with self.cloud.database.transaction() as connection:
             connection.execute("DELETE FROM groups WHERE name = ? AND size = 0", (name,))
         self._backoff.pop(name, None)
+        self.not_starting.pop(name, None)
 
     async def pause_group(self) -> None:
         """Start no more hosts; a host that dies is still declared dead."""
@@ -191,6 +196,7 @@ class Groups:
             pid, started = await self._in_thread(self.start_host, host, template)
         except (ProtokubeError, OSError) as why:
             log.error("%s could not be started: %s", host.name, why)
+            self.not_starting[host.group] = why.in_one_line() if isinstance(why, ProtokubeError) else str(why)
             self.close_socket(host.name)
             self.cloud.registry.mark_dead(host.name)
             self._backoff[host.group].record_lifetime(0, time.monotonic())
@@ -198,6 +204,7 @@ class Groups:
             return
         self.cloud.registry.write_started(host.name, pid, started)
         self._started[host.name] = time.monotonic()
+        self.not_starting.pop(host.group, None)
         known = self.cloud.registry.find(host.name)
         self._watch(known)
         if known.dead:  # declared dead before its pid was known, so not killed yet
@@ -257,10 +264,15 @@ class Groups:
 
     def _may_start(self, group: str) -> bool:
         wait = self._backoff[group].not_before - time.monotonic()
-        if wait > 0:
+        if wait > 0 and group not in self._waiting:
             log.info("%s: the next host starts in %.1f s, the last ones ended too soon", group, wait)
-            self._loop.call_later(wait, self.reconcile)
+            self._waiting.add(group)
+            self._loop.call_later(wait, self._waited, group)
         return wait <= 0
+
+    def _waited(self, group: str) -> None:
+        self._waiting.discard(group)
+        self.reconcile()
 
     def _on_declared_dead(self) -> None:
         """A host declared dead may still run, so no pidfd reports it. Called in any thread."""

@@ -61,9 +61,9 @@ def inventory(paths: Paths, client: LocalClient, pool: Executor) -> Inventory:
     try:
         questions = ("hosts", "volumes", "records", "forwards", "about")
         found, volumes, records, forwards, about = pool.map(client.call, questions)
-        outside = about.get("outside")  # a daemon of a former version does not report it
+        outside = about.get("outside")  # a daemon of a former version reports neither this nor `not_starting`
         return Inventory(
-            daemon=DaemonView(alive=True, pid=read_pid(paths.pid_file)),
+            daemon=DaemonView(alive=True, pid=read_pid(paths.pid_file), not_starting=about.get("not_starting", {})),
             outside=OutsideView(**outside) if outside else None,
             hosts=found,
             volumes=volumes,
