@@ -104,7 +104,7 @@ def processor_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def contestants(work: Path, real: RealApi, far: Route53) -> dict[str, Contestant]:
+def contestants(work: Path, real: RealApi, far: Route53, program: Path | None) -> dict[str, Contestant]:
     login = work / "kubeconfig"
     keys = {"ca": "ca.crt", "certificate": "protokube.crt", "key": "protokube.key"}
     paths = {name: str(real.keys / key) for name, key in keys.items()}
@@ -114,9 +114,7 @@ def contestants(work: Path, real: RealApi, far: Route53) -> dict[str, Contestant
     compiled = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(work / "compiled")}
     command = [sys.executable, "-m", "protokube", "dns-controller", *words]
     found = {OURS: Contestant(command=command, environment=compiled)}
-    program, why = dns_original.program()
     if program is None:
-        print(f"dns-controller: the original is not measured: {why}")
         return found
     account = dns_original.account(work / "account", real.keys / "ca.crt", token(real))
     found[ORIGINAL] = Contestant(
@@ -128,9 +126,12 @@ def contestants(work: Path, real: RealApi, far: Route53) -> dict[str, Contestant
 def run(work: Path) -> bool:
     results: list[bool] = []
     ours: dict[int, Measured] = {}
+    program, why = dns_original.program()  # it may take minutes, and an API server hangs up on idle clients
+    if program is None:
+        print(f"dns-controller: the original is not measured: {why}")
     with real_api(work, controllers=False) as real, Route53() as far:
         until(lambda: has_account(real), "the namespace is there, with an account for its pods")
-        every = contestants(work, real, far)
+        every = contestants(work, real, far, program)
         filler, nodes_before, pods_before = Filler(real), 0, 0
         for nodes, pods in SIZES:
             filler.fill(range(nodes_before, nodes), range(pods_before, pods))
