@@ -8,13 +8,14 @@ follows no symbolic link out of that root.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from protokube.errors import Refused
 from protokube.nodeup.facts import Facts
+from protokube.nodeup.values import Asset
 
 Say = Callable[[str], None]
 """Reports progress of long work, in one short line."""
@@ -55,6 +56,8 @@ class Machine:
     """Where assets lie, as a path of the machine."""
     bus: str = "SYSTEM"
     """Address of the bus of its systemd."""
+    assets: Mapping[str, Asset] = field(default_factory=dict, repr=False)
+    """The assets among its tasks, by name: other tasks name them; `assets.cache.with_assets` sets them."""
 
     @property
     def boots(self) -> bool:
