@@ -51,6 +51,13 @@ def text(url: str, silence: float = SECONDS_OF_SILENCE) -> str:
     return found.decode("ascii", "replace").strip()
 
 
+def size_at(url: str, silence: float = SECONDS_OF_SILENCE) -> int | None:
+    """The size of a file in bytes; None if the server does not tell it."""
+    with _opened(Request(url, method="HEAD"), silence) as answer:  # noqa: S310
+        length = answer.headers.get("Content-Length")
+    return int(length) if length and length.isdecimal() else None
+
+
 def fetch(url: str, partial: Path, on_received: OnReceived) -> None:
     """Complete the file `partial`, resuming after the bytes it has. Does not verify the checksum."""
     have = partial.stat().st_size if partial.exists() else 0

@@ -31,7 +31,8 @@ SECONDS_TO_LOOK, SECONDS_TO_IMPORT = 60.0, 600.0
 def look(wanted: Image, machine: Machine) -> tuple[Change, ...]:
     """Whether it is imported, from this archive; nothing is imported for that."""
     asset = cache.named(machine, wanted.asset)
-    record = kept.read(machine.path(kept.FOLDER), wanted.name)
+    name = _normal(wanted)
+    record = kept.read(machine.path(kept.FOLDER), name)
     if record is None or record.sha256 != asset.sha256:
         saw = f"sha256 {record.sha256}" if record else "no record"
         return (Change("archive", saw, f"sha256 {asset.sha256}"),)
@@ -40,7 +41,7 @@ def look(wanted: Image, machine: Machine) -> tuple[Change, ...]:
     if not machine.boots:
         return ()
     try:
-        row = _row(wanted.name, machine)
+        row = _row(name, machine)
     except ProtokubeError as why:
         return (Change("imported", why.in_one_line(), wanted.name),)
     if not row or row[2] != record.image:
@@ -57,12 +58,20 @@ def apply(wanted: Image, changes: Sequence[Change], machine: Machine, say: Say) 
     try:
         imported_as = _imported_as(wanted, archive, ARCHITECTURES.get(machine.facts.processor, ""))
         place = cache.place(machine, asset)
-        record = Kept(name=wanted.name, imported_as=imported_as, archive=place, sha256=asset.sha256)
+        record = Kept(name=_normal(wanted), imported_as=imported_as, archive=place, sha256=asset.sha256)
         if machine.boots:
             record = _import(record, machine, say)
         kept.write(machine.path(kept.FOLDER), record)
     except OSError as why:
         raise Refused(f"cannot keep the image {wanted.name}", saw=why.strerror or str(why)) from why
+
+
+def _normal(wanted: Image) -> str:
+    """Its name as containerd and the kubelet have it."""
+    try:
+        return normalise(wanted.name)
+    except BadName as why:
+        raise Refused(f"{wanted.asset} cannot be imported as {wanted.name}", saw=str(why)) from why
 
 
 def _imported_as(wanted: Image, archive: Path, architecture: str) -> str:
@@ -71,9 +80,9 @@ def _imported_as(wanted: Image, archive: Path, architecture: str) -> str:
         verdict = judge(read_archive(archive), architecture)
         if verdict.problems:
             raise ImageProblem("; ".join(verdict.problems))
-        name = normalise(wanted.name)
-    except (ImageProblem, BadName) as why:
+    except ImageProblem as why:
         raise Refused(f"{wanted.asset} cannot be imported as {wanted.name}", saw=str(why)) from why
+    name = _normal(wanted)
     if name in verdict.names:
         return verdict.names[name]
     if len(verdict.names) != 1:
