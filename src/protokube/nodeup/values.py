@@ -231,6 +231,25 @@ class Image(Task):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Version(Task):
+    """One version of protokube's single file: installed beside the former one, and put to use by a link."""
+
+    version: str
+    sha256: str
+    source: str
+    """The file to install, on the machine where nodeup runs."""
+
+    @property
+    def name(self) -> str:
+        """Of its directory: the same version may be built again with other content."""
+        return f"{self.version}-{self.sha256[:12]}"
+
+    @property
+    def about(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Command(Task):
     """A command that makes true what `check` finds false: it is run only if `check` fails, and must succeed then."""
 
@@ -246,8 +265,9 @@ class Command(Task):
 
 AnyTask = (
     File | Directory | Link | Gone | Group | User | Packages | Unit | Sysctl | Module | Mount | Asset | Installed
-    | Image | Command
+    | Image | Version | Command
 )  # fmt: skip
 KINDS: tuple[type[Task], ...] = (
-    File, Directory, Link, Gone, Group, User, Packages, Unit, Sysctl, Module, Mount, Asset, Installed, Image, Command,
+    File, Directory, Link, Gone, Group, User, Packages, Unit, Sysctl, Module, Mount, Asset, Installed, Image, Version,
+    Command,
 )  # fmt: skip

@@ -16,7 +16,7 @@ from protokube.binaries.kubernetes import KUBERNETES
 from protokube.binaries.mirrors import ARCHITECTURES, checked, digest, digest_at
 from protokube.binaries.progress import ProgressReporter
 from protokube.errors import InvalidRequest, ProtokubeError, Refused, TryLater
-from protokube.nodeup.assets.published import PROJECTS, Wanted
+from protokube.launch.published import PROJECTS, Wanted
 from protokube.nodeup.values import Asset
 
 
