@@ -1,4 +1,4 @@
-"""Where versions of protokube's single file are on a machine, which of them are in use, and which may go. Pure but `running`.
+"""Where versions of protokube's single file are on a machine, which of them are in use, and which may go.
 
     /opt/protokube/0.9.0-3f2a…/protokube     one directory for each version, never changed
     /opt/protokube/current -> 0.9.0-3f2a…    replaced at once: whoever starts protokube gets the old or the new one
@@ -15,6 +15,7 @@ import hashlib
 import os
 import re
 import sys
+import time
 import zipfile
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -96,7 +97,7 @@ def _began(proc: Path, pid: str) -> float:
     """Seconds since 1970; 0 if the process has ended meanwhile, which is on the safe side."""
     try:
         ticks = int((proc / pid / "stat").read_text().rpartition(")")[2].split()[19])
-        boot = next(line for line in (proc / "stat").read_text().splitlines() if line.startswith("btime "))
-    except (OSError, ValueError, IndexError, StopIteration):
+        booted = time.time() - float((proc / "uptime").read_text().split()[0])
+    except (OSError, ValueError, IndexError):
         return 0.0
-    return int(boot.split()[1]) + ticks / os.sysconf("SC_CLK_TCK")
+    return booted + ticks / os.sysconf("SC_CLK_TCK")

@@ -1,4 +1,4 @@
-"""One version of protokube itself: its file, the links that put it to use, and the removal of versions before the former.
+"""One version of protokube itself: its file, the links that put it to use, and which earlier ones stay.
 
 Each step is atomic, and in an order in which a kill leaves the old or the new version in use: the file first, then the
 link to the former version, then the one that switches.
@@ -108,7 +108,7 @@ def _found(machine: Machine) -> Installed:
 
 def _target(link: Path) -> str:
     try:
-        return os.readlink(link)
+        return str(link.readlink())
     except OSError:
         return ""
 
