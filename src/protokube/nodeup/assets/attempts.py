@@ -73,20 +73,19 @@ class Attempts:
 
     def cut(self, url: str, why: str, grown: int, now: float) -> Attempts:
         """The attempt ended early; the file grew by this many bytes."""
-        parts = self.parts | {url} if grown else self.parts
         if grown >= ENOUGH:
             done = self._with(url, failures=0, ready_at=now, why=why)
-            return replace(done, parts=parts, current=url)
+            return replace(done, current=url)
         failures = self.source(url).failures + 1
         verdict = Verdict.SILENT if failures >= PATIENCE else Verdict.ASKED
         pause = min(FIRST_PAUSE * 2 ** (failures - 1), LONGEST_PAUSE)
         done = self._with(url, failures=failures, ready_at=now + pause, why=why, verdict=verdict)
         # Where parts must not be mixed, another source would begin again: the same one is asked until it is silent.
-        keeps = not self.mixing and verdict is Verdict.ASKED and bool(parts)
-        return replace(done, parts=parts, current=url if keeps else "")
+        keeps = not self.mixing and verdict is Verdict.ASKED and bool(self.parts)
+        return replace(done, current=url if keeps else "")
 
-    def completed(self, url: str) -> Attempts:
-        """The source sent the end of the file."""
+    def sent(self, url: str) -> Attempts:
+        """The source sent bytes that were added to the file."""
         return replace(self, parts=self.parts | {url})
 
     def absent(self, url: str, why: str) -> Attempts:

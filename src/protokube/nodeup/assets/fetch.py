@@ -154,8 +154,6 @@ class _Fetching:
         except Unreachable as why:
             self._attempts = self._attempts.cut(url, str(why), self._size() - had, self._clock.now())
         else:
-            if self._size() != had or not self._attempts.parts:
-                self._attempts = self._attempts.completed(url)
             if (came := digest(self._partial)) == self._asset.sha256:
                 return True
             self._wrong(url, f"its sha256 is {came}")
@@ -175,6 +173,8 @@ class _Fetching:
                 if had and size is not None and whole not in (None, size):
                     raise Unreachable(f"it sends {whole} bytes in place of the rest of {size}")
                 self._attempts = self._attempts.emptied()
+            if not first:
+                self._attempts = self._attempts.sent(url)
             first, open_end = False, whole is None
             if have > limit:
                 raise _TooLong
