@@ -53,7 +53,5 @@ def obtain(machine: Machine, asset: Asset, say: Say, clock: Time | None = None) 
         say(f"{asset.name}: its file in the cache is damaged, it is fetched again")
     path = fetch(asset, target.parent, say, clock)
     fits = {where: stamp(path, asset.sha256)}
-    record = Record(key=asset.key, source=asset.sha256, files=fits, notes={})
-    if read_record(machine, asset.key) != record:
-        write_record(machine, record)
+    write_record(machine, Record(key=asset.key, source=asset.sha256, files=fits, notes={}))
     return path

@@ -67,7 +67,9 @@ def digest_of(path: Path, known: Stamp | None) -> str:
 
 
 def write_record(machine: Machine, record: Record) -> None:
-    """Keep it until the next one of this key."""
+    """Keep it until the next one of this key; one that says the same is left as it is."""
+    if read_record(machine, record.key) == record:
+        return
     tree = asdict(record)
     write_all(_place(machine, record.key), json.dumps(tree, indent=1, sort_keys=True).encode() + b"\n", 0o600)
 

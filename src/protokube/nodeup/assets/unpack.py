@@ -22,7 +22,20 @@ MOST_MEMBERS, LARGEST = 20_000, 1 << 33
 FAULTS = (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, UnicodeDecodeError)
 
 
-def files(archive: Path, name: str, member: str) -> Iterator[tuple[str, IO[bytes]]]:
+class Content:
+    """One member. Refused if the archive turns out to be damaged while it is read."""
+
+    def __init__(self, stream: IO[bytes], name: str) -> None:
+        self._stream, self._name = stream, name
+
+    def read(self, count: int) -> bytes:
+        try:
+            return self._stream.read(count)
+        except FAULTS as why:
+            raise _damaged(self._name, why) from why
+
+
+def files(archive: Path, name: str, member: str) -> Iterator[tuple[str, Content]]:
     """Base name and content of each selected file: one path, or all files of one folder for `bin/*`.
 
     Each has to be read before the next. Refused, at the latest at the end, if the archive is damaged or unsafe, if it
@@ -43,11 +56,15 @@ def files(archive: Path, name: str, member: str) -> Iterator[tuple[str, IO[bytes
                 found.append(base)
                 content = tar.extractfile(entry)
                 assert content is not None, path
-                yield base, content
+                yield base, Content(content, name)
     except FAULTS as why:
-        raise Refused(f"cannot unpack {name}", saw=str(why) or type(why).__name__, want="a whole tar archive") from why
+        raise _damaged(name, why) from why
     if not found:
         raise Refused(f"{name} has no {member}", hint="check the path within the archive")
+
+
+def _damaged(name: str, why: BaseException) -> Refused:
+    return Refused(f"cannot unpack {name}", saw=str(why) or type(why).__name__, want="a whole tar archive")
 
 
 def _selected(path: str, member: str) -> bool:

@@ -7,12 +7,12 @@ read again, and a file that is right already is left as it is.
 
 from __future__ import annotations
 
+import hashlib
 import stat
 from collections.abc import Sequence
 from typing import IO
 
 from protokube.errors import Refused
-from protokube.images.reading import Hashed
 from protokube.nodeup.assets import cache, placing, unpack
 from protokube.nodeup.assets.records import (
     Record,
@@ -23,6 +23,7 @@ from protokube.nodeup.assets.records import (
     stamp,
     write_record,
 )
+from protokube.nodeup.assets.unpack import Content
 from protokube.nodeup.changes import Change
 from protokube.nodeup.machine import Machine, Say
 from protokube.nodeup.values import Installed
@@ -95,11 +96,19 @@ def _differs(path: str, sha256: str, known: Stamp | None, wanted: Installed, mac
     return changes
 
 
-def _draft(path: str, content: IO[bytes], wanted: Installed, machine: Machine, drafts: dict[str, str]) -> None:
-    read = Hashed(content)
+def _draft(
+    path: str, content: IO[bytes] | Content, wanted: Installed, machine: Machine, drafts: dict[str, str]
+) -> None:
+    sha256 = hashlib.sha256()
+
+    def read(count: int) -> bytes:
+        data = content.read(count)
+        sha256.update(data)
+        return data
+
     drafts[path] = ""
-    placing.write_draft(machine.path(path), read.read, wanted.mode)
-    drafts[path] = read.sha256
+    placing.write_draft(machine.path(path), read, wanted.mode)
+    drafts[path] = sha256.hexdigest()
 
 
 def _place(path: str, sha256: str, wanted: Installed, machine: Machine) -> Stamp:

@@ -47,9 +47,7 @@ def apply(wanted: Version, changes: Sequence[Change], machine: Machine, say: Say
         say(f"protokube {wanted.name} is installed")
         _install(wanted, machine)
     files = {place: stamp(machine.path(place), wanted.sha256)}
-    record = Record(key=_key(wanted), source=wanted.sha256, files=files, notes={})
-    if read_record(machine, record.key) != record:
-        write_record(machine, record)
+    write_record(machine, Record(key=_key(wanted), source=wanted.sha256, files=files, notes={}))
     found = _found(machine)
     if found.current not in ("", wanted.name) and found.current in found.versions:
         _link(machine, f"{HOME}/{FORMER}", found.current)
