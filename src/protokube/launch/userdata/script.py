@@ -36,7 +36,7 @@ began=$(date +%%s)
 
 say() {
     echo "protokube: $*"
-    if [ -w "$console" ]; then { echo "protokube: $*" > "$console"; } 2> /dev/null || :; fi
+    if [ -w "$console" ]; then { echo "protokube: $*" >> "$console"; } 2> /dev/null || :; fi
 }
 
 saying() {
@@ -92,12 +92,13 @@ launch() {
     "$python" "$home/protokube" nodeup --setup "$home/setup.json"%(arguments)s
 }
 
+attempts=%(attempts)s
 attempt=1
 pause=%(pause)s
 until launch; do
     code=$?
     case "$code" in 2 | 4) break ;; esac
-    if [ %(attempts)s -gt 0 ] && [ "$attempt" -ge %(attempts)s ]; then break; fi
+    if [ "$attempt" = "$attempts" ]; then break; fi
     say "attempt $attempt failed with code $code; the next one is in $pause s"
     sleep "$pause"
     attempt=$((attempt + 1))
