@@ -95,7 +95,7 @@ PROJECTS = ("kubernetes", *(each.project for each in OTHERS.values()))
 
 def needed(config: Config, *, master: bool) -> tuple[Wanted, ...]:
     """The published files that a machine of this role needs, images of its static pods included."""
-    version = config.cluster["kubernetesVersion"].removeprefix("v")
+    version = kubernetes_version(config)
     parsed = versions.parse(version) or versions.DEFAULT
     runtime = (config.cluster.get("containerd") or {}).get("version") or by_version(CONTAINERD, parsed)
     numbers = {
@@ -113,6 +113,11 @@ def needed(config: Config, *, master: bool) -> tuple[Wanted, ...]:
         if name in images
     ]
     return tuple(files)
+
+
+def kubernetes_version(config: Config) -> str:
+    """As releases name it."""
+    return str(config.cluster["kubernetesVersion"]).removeprefix("v")
 
 
 def image_names(config: Config, *, master: bool) -> dict[str, str]:
