@@ -211,10 +211,10 @@ def test_a_file_that_changes_while_it_is_bundled_is_refused_and_nothing_is_left(
     asset = a_file(tmp_path / "kubelet")
     (tmp_path / "kubelet").write_bytes(b"other")
 
+    (tmp_path / "out").mkdir()
+
     with pytest.raises(Refused, match="kubelet changed meanwhile"):
-        write_bundle(tmp_path / "out" / "b", [(asset, tmp_path / "kubelet")], "x", quiet) if (
-            tmp_path / "out"
-        ).mkdir() is None else None
+        write_bundle(tmp_path / "out" / "b", [(asset, tmp_path / "kubelet")], "x", quiet)
     assert list((tmp_path / "out").iterdir()) == []
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,7 +15,6 @@ from hypothesis import strategies as st
 
 from builders.assets import a_machine, sha256, tree
 from protokube.errors import Refused
-from protokube.nodeup import selfinstall
 from protokube.nodeup.machine import Machine
 from protokube.nodeup.selfinstall import COMMAND, HOME, Installed, running, superfluous
 from protokube.nodeup.tasks import version
@@ -155,8 +157,8 @@ def test_killed_before_any_change_of_the_disk_the_old_or_the_new_version_is_in_u
         install(each, machine)
     left = [at]
 
-    def dying(real):  # type: ignore[no-untyped-def]
-        def step(*arguments, **how):  # type: ignore[no-untyped-def]
+    def dying(real: Callable[..., Any]) -> Callable[..., Any]:
+        def step(*arguments: Any, **how: Any) -> Any:
             if left[0] <= 0:
                 raise Killed
             left[0] -= 1
@@ -204,10 +206,10 @@ def a_process(proc: Path, pid: int, *words: str, began: float = 100.0) -> None:
 
 
 def test_processes_show_which_versions_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(selfinstall.time, "time", lambda: 5000.0)
+    monkeypatch.setattr(time, "time", lambda: 5000.0)
     a_process(tmp_path, 1, "/sbin/init")
     a_process(tmp_path, 2, "python3", "/opt/protokube/1.0-0123456789ab/protokube", "agent")
     a_process(tmp_path, 3, "/usr/bin/python3", "/usr/local/bin/protokube", "agent", began=900.0)
 
-    assert running(4800.0, tmp_path) == {"1.0-0123456789ab"}
+    assert running(4800.0, tmp_path) == frozenset({"1.0-0123456789ab"})
     assert running(4950.0, tmp_path) is None
