@@ -1,7 +1,7 @@
 """The archives of images that a machine keeps, so that an image which the kubelet removed can be imported again.
 
 The kubelet removes images that no container uses when the disk fills up, and a machine without a registry has no other
-way to get one back. containerd 1.7.3 and later keeps an image that was imported with the label `pinned`; for others,
+way to get one back. containerd 1.7.3 and later keeps an image with the label `pinned`; for others,
 and for whoever removes images by hand, the archive stays. nodeup writes these records, the agent reads them.
 """
 
@@ -73,10 +73,11 @@ def import_missing(ctr: Ctr, folder: Path, there: Sequence[str] | None = None) -
     present = set(there if there is not None else ctr("images", "list", "--quiet", seconds=60.0).split())
     missing = [each for each in read_all(folder) if each.name not in present and Path(each.archive).is_file()]
     for each in missing:
-        labels = ["--label", PINNED] if each.pinned else []
-        ctr("images", "import", *labels, each.archive, seconds=SECONDS_TO_IMPORT)
+        ctr("images", "import", each.archive, seconds=SECONDS_TO_IMPORT)
         if each.imported_as != each.name:
             ctr("images", "tag", "--force", each.imported_as, each.name, seconds=60.0)
+        if each.pinned:
+            ctr("images", "label", each.name, PINNED, seconds=60.0)
     return [each.name for each in missing]
 
 

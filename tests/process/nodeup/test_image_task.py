@@ -52,7 +52,9 @@ elif words[:2] == ["images", "import"]:
 elif words[:2] == ["images", "tag"]:
     images[words[4]] = images[words[3]]
 elif words[:2] == ["images", "label"]:
-    assert words[2] in images
+    key, _, value = words[3].partition("=")
+    images[words[2]][1] = [each for each in images[words[2]][1] if not each.startswith(key + "=")]
+    images[words[2]][1] += [words[3]] if value else []
 else:
     sys.exit(f"ctr: unknown {{words}}")
 state.write_text(json.dumps(images))
@@ -154,7 +156,7 @@ def test_an_image_is_imported_pinned_and_a_second_run_writes_nothing(tmp_path: P
     assert tree(tmp_path / "root") == before
 
 
-@pytest.mark.parametrize(("version", "labels"), [("1.6.20~ds1", False), ("1.7.2", True), ("1.7.11", False)])
+@pytest.mark.parametrize(("version", "labels"), [("1.6.20~ds1", False), ("1.7.2", True)])
 def test_an_older_containerd_imports_without_the_label_and_the_archive_stays(
     tmp_path: Path, own_folder: Path, version: str, labels: bool
 ) -> None:
@@ -166,6 +168,16 @@ def test_an_older_containerd_imports_without_the_label_and_the_archive_stays(
     (record,) = kept.read_all(own_folder)
     assert not record.pinned
     assert Path(record.archive).is_file()
+
+
+def test_a_client_that_sets_no_label_at_import_sets_it_afterwards(tmp_path: Path) -> None:
+    """As that of 1.7.24."""
+    machine, containerd = a_world(tmp_path, "1.7.24~ds1", labels=False)
+
+    apply(machine)
+
+    assert containerd.images[PAUSE][1] == [kept.PINNED]
+    assert "--label" not in containerd.log.read_text()
 
 
 def test_after_an_upgrade_of_containerd_it_is_imported_again_to_be_pinned(tmp_path: Path) -> None:

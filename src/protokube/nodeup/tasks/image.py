@@ -1,7 +1,8 @@
 """A container image in containerd, imported from an asset whose archive stays.
 
 What is hard is what an import leaves open: containerd names the image as the archive does, its CRI plugin takes over
-new content of a name only without its own label, and an image counts as pinned only if it was when it came. Without a
+new content of a name only without its own label, and most versions of its client set no label at import. One that is
+set afterwards pins the image at once, or with versions before 1.7.10 at the next start of containerd. Without a
 containerd that runs, as in the root of an image, the archive and its record are kept, and the agent imports it.
 """
 
@@ -92,13 +93,16 @@ def _imported_as(wanted: Image, archive: Path, architecture: str) -> str:
 
 def _import(record: Kept, machine: Machine, say: Say) -> Kept:
     version = _version(machine)
-    pinned = kept.can_pin(version) and "--label" in _ctr(machine, "images", "import", "--help")
-    labels = ("--label", kept.PINNED) if pinned else ()
+    pinned = kept.can_pin(version)
+    at_import = pinned and "--label" in _ctr(machine, "images", "import", "--help")
+    labels = ("--label", kept.PINNED) if at_import else ()
     say(f"{record.name} is imported")
     _ctr(machine, "images", "import", *labels, record.archive, seconds=SECONDS_TO_IMPORT)
     if record.imported_as != record.name:
         _ctr(machine, "images", "tag", "--force", record.imported_as, record.name)
     _ctr(machine, "images", "label", record.name, f"{MANAGED}=")
+    if pinned and not at_import:
+        _ctr(machine, "images", "label", record.name, kept.PINNED)
     row = _row(record.name, machine)
     if not row:
         raise TryLater(f"{record.name} is gone right after its import", hint="is the disk full?")
