@@ -171,9 +171,8 @@ def containerd(tmp_path: Path) -> Iterator[Containerd]:
 
 
 def test_a_real_containerd_imports_an_image_once_and_again_after_it_was_removed(
-    tmp_path: Path, containerd: Containerd, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, containerd: Containerd
 ) -> None:
-    monkeypatch.setattr(kept, "FOLDER", str(tmp_path / "images"))
     (tmp_path / "program").write_text("pause")
     data = build.archive(build.Image(name="registry.k8s.io/pause-amd64:3.9", files={"/pause": tmp_path / "program"}))
     asset = a_file(tmp_path / "pause.tar", data, "pause.tar")
@@ -187,7 +186,7 @@ def test_a_real_containerd_imports_an_image_once_and_again_after_it_was_removed(
 
     containerd.ctr("images", "remove", NAME, seconds=60)
     assert [str(each) for each in image.look(wanted, machine)] == [
-        f"imported: no -> {kept.read_all(tmp_path / 'images')[0].image}"
+        f"imported: no -> {kept.read_all(tmp_path / 'cache/images')[0].image}"
     ]
-    assert kept.import_missing(containerd.ctr, tmp_path / "images") == [NAME]
+    assert kept.import_missing(containerd.ctr, tmp_path / "cache/images") == [NAME]
     assert image.look(wanted, machine) == ()

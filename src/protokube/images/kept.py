@@ -17,7 +17,8 @@ from pathlib import Path
 from protokube.host.files import read_or_none, write_atomic
 from protokube.images.ctr import Ctr
 
-FOLDER = "/var/lib/protokube/images"
+FOLDER = "/var/cache/protokube/nodeup/images"
+"""Beside the archives; where both are lost, nodeup fetches and records them again."""
 PINNED = "io.cri-containerd.pinned=pinned"
 """The label by which containerd's CRI plugin tells the kubelet to leave an image alone."""
 FIRST_TO_PIN = (1, 7, 3)

@@ -17,7 +17,7 @@ import re
 import sys
 import time
 import zipfile
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,14 +66,14 @@ def version_of(file: Path) -> Version:
     return Version(version=__version__, sha256=sha256, source=str(file.resolve()))
 
 
-def running(changed: float, proc: Path = PROC) -> frozenset[str] | None:
+def running(changed: float, proc: Path = PROC, now: Callable[[], float] = time.time) -> frozenset[str] | None:
     """The versions that processes run; None if some process may run any. `changed`: when the link last was."""
     found = set()
     for pid, words in _processes(proc):
         for word in words[:MOST_WORDS]:
             path = os.path.normpath(word)
             if path in (COMMAND, TARGET):
-                if _began(proc, pid) <= changed + SLACK:
+                if _began(proc, pid, now()) <= changed + SLACK:
                     return None
             elif path.startswith(f"{HOME}/"):
                 found.add(path.removeprefix(f"{HOME}/").split("/")[0])
@@ -93,11 +93,11 @@ def _numbers(proc: Path) -> Iterable[str]:
     return sorted(each.name for each in proc.iterdir() if each.name.isdecimal())
 
 
-def _began(proc: Path, pid: str) -> float:
+def _began(proc: Path, pid: str, now: float) -> float:
     """Seconds since 1970; 0 if the process has ended meanwhile, which is on the safe side."""
     try:
         ticks = int((proc / pid / "stat").read_text().rpartition(")")[2].split()[19])
-        booted = time.time() - float((proc / "uptime").read_text().split()[0])
+        booted = now - float((proc / "uptime").read_text().split()[0])
     except (OSError, ValueError, IndexError):
         return 0.0
     return booted + ticks / os.sysconf("SC_CLK_TCK")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -91,20 +91,6 @@ class Containerd:
         return found
 
 
-class Booted(Machine):
-    """A machine that runs, whose files are in a folder of the test."""
-
-    @property
-    def boots(self) -> bool:
-        return True
-
-    def path(self, inside: str) -> Path:
-        return Path(f"{self.root}{inside}")
-
-
-Make = Callable[..., tuple[Booted, Containerd]]
-
-
 def archive_of(name: str, folder: Path, content: str = "pause") -> bytes:
     program = folder / "program"
     program.write_text(content)
@@ -113,24 +99,22 @@ def archive_of(name: str, folder: Path, content: str = "pause") -> bytes:
 
 def a_world(
     tmp_path: Path, version: str = "1.7.24", *, labels: bool = True, data: bytes = b""
-) -> tuple[Booted, Containerd]:
+) -> tuple[Machine, Containerd]:
     containerd = Containerd(tmp_path / f"containerd-{version}", version, labels=labels)
     asset = a_file(tmp_path / "pause.tar", data or archive_of(PAUSE, tmp_path), "pause.tar")
     plain = a_machine(tmp_path / "root", asset, run=containerd.run)
     cache = f"{tmp_path}/root/var/cache/nodeup"
-    machine = Booted(facts=plain.facts, run=plain.run, root=Path("/"), cache=cache, assets=plain.assets)
+    machine = Machine(facts=plain.facts, run=plain.run, root=Path("/"), cache=cache, assets=plain.assets)
     return machine, containerd
 
 
 WANTED = Image(name=PAUSE, asset="pause.tar")
 
 
-@pytest.fixture(autouse=True)
-def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture
+def own_folder(tmp_path: Path) -> Path:
     """Records of this test's machine."""
-    folder = tmp_path / "root/var/lib/protokube/images"
-    monkeypatch.setattr(kept, "FOLDER", str(folder))
-    return folder
+    return tmp_path / "root/var/cache/nodeup/images"
 
 
 def quiet(_: str) -> None:
@@ -252,13 +236,13 @@ def test_a_damaged_archive_is_refused_before_containerd_sees_it(tmp_path: Path) 
     assert containerd.images == {}
 
 
-def test_in_the_root_of_an_image_the_archive_is_kept_for_the_first_boot(tmp_path: Path, own_folder: Path) -> None:
+def test_in_the_root_of_an_image_the_archive_is_kept_for_the_first_boot(tmp_path: Path) -> None:
     machine, _ = a_world(tmp_path)
     root = a_machine(tmp_path / "image", *machine.assets.values())
 
     apply(root)
 
-    (record,) = kept.read_all(Path(f"{tmp_path}/image{own_folder}"))
+    (record,) = kept.read_all(tmp_path / "image/var/cache/protokube/nodeup/images")
     assert record.image == ""
     assert (tmp_path / f"image{record.archive}").is_file()
 

@@ -26,6 +26,7 @@ from protokube.nodeup.changes import Change
 from protokube.nodeup.machine import Machine, Say
 from protokube.nodeup.values import Image
 
+FOLDER = "images"
 SECONDS_TO_LOOK, SECONDS_TO_IMPORT = 60.0, 600.0
 
 
@@ -33,7 +34,7 @@ def look(wanted: Image, machine: Machine) -> tuple[Change, ...]:
     """Whether it is imported, from this archive; nothing is imported for that."""
     asset = cache.named(machine, wanted.asset)
     name = _normal(wanted)
-    record = kept.read(machine.path(kept.FOLDER), name)
+    record = kept.read(_records(machine), name)
     if record is None or record.sha256 != asset.sha256:
         saw = f"sha256 {record.sha256}" if record else "no record"
         return (Change("archive", saw, f"sha256 {asset.sha256}"),)
@@ -62,9 +63,13 @@ def apply(wanted: Image, changes: Sequence[Change], machine: Machine, say: Say) 
         record = Kept(name=_normal(wanted), imported_as=imported_as, archive=place, sha256=asset.sha256)
         if machine.boots:
             record = _import(record, machine, say)
-        kept.write(machine.path(kept.FOLDER), record)
+        kept.write(_records(machine), record)
     except OSError as why:
         raise Refused(f"cannot keep the image {wanted.name}", saw=why.strerror or str(why)) from why
+
+
+def _records(machine: Machine) -> Path:
+    return machine.path(f"{machine.cache}/{FOLDER}")
 
 
 def _normal(wanted: Image) -> str:

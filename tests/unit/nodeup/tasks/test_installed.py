@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import tarfile
 from pathlib import Path
@@ -10,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from builders.assets import DATA, a_file, a_machine, an_archive, member, of_files, sha256, tree
+from builders.killing import killed_before_change
 from protokube.errors import Refused
-from protokube.nodeup.assets import placing
+from protokube.nodeup.assets.unpack import MOST_MEMBERS
 from protokube.nodeup.machine import Machine
 from protokube.nodeup.tasks import installed
 from protokube.nodeup.values import Installed
@@ -194,10 +194,12 @@ def test_a_task_that_asks_for_set_user_id_is_refused(tmp_path: Path) -> None:
         installed.look(Installed(asset="kubelet", path="/usr/bin/x", mode=0o4755), machine)
 
 
-def test_an_archive_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("protokube.nodeup.assets.unpack.MOST_MEMBERS", 2)
+def test_an_archive_of_too_many_files_is_refused(tmp_path: Path) -> None:
+    data = of_files({f"file-{number}": b"" for number in range(MOST_MEMBERS + 1)})
 
-    assert unsafe(tmp_path, of_files(PLUGINS)).startswith("more than 2 files or ")
+    assert unsafe(tmp_path, data, Installed(asset="cni", path="/opt/x", member="x")) == (
+        "more than 20000 files or 8 GiB"
+    )
 
 
 @pytest.mark.parametrize("data", [b"", b"no archive" * 500, of_files(PLUGINS)[:250], of_files(PLUGINS, "w")[:5000]])
@@ -224,39 +226,12 @@ def test_a_directory_in_its_place_is_not_replaced(tmp_path: Path) -> None:
     assert raised.value.saw == "it is not a file"
 
 
-class Killed(BaseException):
-    """As if by SIGKILL: nothing after it runs."""
-
-
-STEPS = ("write_draft", "finish", "drop")
-
-
-@pytest.mark.parametrize("at", range(12))
-def test_killed_before_any_step_the_next_run_ends_in_the_same_tree(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
-) -> None:
+@pytest.mark.parametrize("at", range(0, 60, 2))
+def test_killed_before_any_change_of_the_disk_the_next_run_ends_in_the_same_tree(tmp_path: Path, at: int) -> None:
     machine = with_archive(tmp_path / "root", of_files(PLUGINS))
-    left = [at]
+    with killed_before_change(at):
+        installed.apply(CNI, (), machine, quiet)
 
-    def dying(name: str):  # type: ignore[no-untyped-def]
-        real = getattr(placing, name)
-
-        def step(*arguments):  # type: ignore[no-untyped-def]
-            if left[0] == 0 and name != "drop":
-                left[0] = -1
-                raise Killed
-            if left[0] < 0:
-                raise Killed
-            left[0] -= 1
-            return real(*arguments)
-
-        return step
-
-    with monkeypatch.context() as patch:
-        for name in STEPS:
-            patch.setattr(placing, name, dying(name))
-        with contextlib.suppress(Killed):
-            installed.apply(CNI, (), machine, quiet)
     apply(CNI, machine)
 
     whole = with_archive(tmp_path / "other/root", of_files(PLUGINS))
@@ -264,3 +239,11 @@ def test_killed_before_any_step_the_next_run_ends_in_the_same_tree(
     contents = [{name: (each[0], each[2]) for name, each in tree(root / "opt").items()}
                 for root in (tmp_path / "root", tmp_path / "other/root")]  # fmt: skip
     assert contents[0] == contents[1]
+
+
+def test_an_installation_changes_the_disk_often_enough_for_the_test_above(tmp_path: Path) -> None:
+    machine = with_archive(tmp_path / "root", of_files(PLUGINS))
+    with killed_before_change(1000) as changes:
+        installed.apply(CNI, (), machine, quiet)
+
+    assert 40 < len(changes) <= 60
