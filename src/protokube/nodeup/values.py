@@ -190,7 +190,7 @@ class Asset(Task):
     """A file that is downloaded, identified by its digest alone: which of its sources had it makes no difference."""
 
     name: str
-    """File name in the cache and in messages: `kubelet`."""
+    """By which other tasks and messages name it: `kubelet`. In the cache it is named by its digest."""
     sha256: str
     urls: tuple[str, ...]
     """https, http and file URLs, in the order in which they are tried."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from urllib.parse import urlsplit, urlunsplit
 
 PATIENCE = 6
 """Failures of one source in a row, until it is not asked again in this run."""
@@ -17,6 +18,12 @@ ENOUGH = 1 << 16
 """Bytes by which the file has to grow in an attempt that does not count as a failure."""
 EARLIER = "an earlier run"
 """Stands for the source of bytes that were there at the beginning."""
+
+
+def shown(url: str) -> str:
+    """A URL for messages: without a password, and without a query, which may be a signature."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", parts.fragment))
 
 
 class Verdict(StrEnum):
@@ -101,11 +108,11 @@ class Attempts:
 
     def reasons(self) -> str:
         """Why each source failed, for a message."""
-        return "; ".join(f"{each.url}: {each.why}" for each in self.sources if each.why)
+        return "; ".join(f"{shown(each.url)}: {each.why}" for each in self.sources if each.why)
 
     def reason(self, url: str) -> str:
         """The last failure of one source, for a line of progress."""
-        return f"{url}: {self.source(url).why}"
+        return f"{shown(url)}: {self.source(url).why}"
 
     def may_help_later(self) -> bool:
         """Whether a source may have the file that did not answer now."""

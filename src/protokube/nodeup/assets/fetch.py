@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from protokube.binaries.download import Absent, Unreachable
 from protokube.binaries.mirrors import digest, meter
 from protokube.errors import InvalidRequest, ProtokubeError, Refused, TryLater
 from protokube.host.files import flush_folder
-from protokube.nodeup.assets.attempts import Verdict, begin
+from protokube.nodeup.assets.attempts import Verdict, begin, shown
 from protokube.nodeup.assets.sources import bundle_of, check_url, read_on
 from protokube.nodeup.machine import Say
 from protokube.nodeup.values import Asset
@@ -47,7 +48,10 @@ class _TooLong(Exception):
 
 
 def file_name(asset: Asset) -> str:
-    """Its name in a cache."""
+    """Its name in a cache. InvalidRequest if it has no digest to be named by."""
+    if not re.fullmatch(r"[0-9a-f]{64}", asset.sha256):
+        want = "64 hexadecimal digits, lower case"
+        raise InvalidRequest(f"{asset.name} has no sha256", saw=repr(asset.sha256), want=want)
     return f"sha256-{asset.sha256}"
 
 
@@ -162,7 +166,7 @@ class _Fetching:
         return False
 
     def _receive(self, url: str) -> None:
-        shown = meter(f"{self._asset.name} from {_place(url)}", self._say)
+        tell = meter(f"{self._asset.name} from {_place(url)}", self._say)
         pace = _Pace(self._clock)
         limit = self._asset.size if self._asset.size is not None else LARGEST
         had, size, open_end, first = self._size(), self._asset.size, False, True
@@ -181,7 +185,7 @@ class _Fetching:
             pace.check(have)
             if self._clock.now() >= self._end:
                 raise Unreachable("too slow")
-            shown(have, whole)
+            tell(have, whole)
 
         read_on(url, self._partial, on_received)
         if open_end and size is not None and self._size() < size:
@@ -193,7 +197,7 @@ class _Fetching:
             self._empty()
             message = f"{bundle} was altered: {self._asset.name} in it is not what its index promises"
             raise Refused(message, saw=why, want=f"sha256 {self._asset.sha256}", hint="copy the bundle again")
-        self._say(f"{self._asset.name}: {url}: {why}, and not {self._asset.sha256}")
+        self._say(f"{self._asset.name}: {shown(url)}: {why}, and not {self._asset.sha256}")
         self._empty()
 
     def _empty(self) -> None:

@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from protokube.binaries.download import AT_ONCE, Absent, OnReceived, Unreachable, fetch
 from protokube.errors import InvalidRequest
+from protokube.nodeup.assets.attempts import shown
 from protokube.nodeup.assets.bundle import locate
 
 SCHEMES = ("https", "http", "file")
@@ -27,7 +28,9 @@ def check_url(url: str, name: str) -> None:
         parts.netloc in ("", "localhost") and parts.path.startswith("/") if parts.scheme == "file" else parts.netloc
     )
     if parts.scheme not in SCHEMES or not usable:
-        raise InvalidRequest(f"{name} has a source that cannot be used: {url!r}", want="an https, http or file URL")
+        raise InvalidRequest(
+            f"{name} has a source that cannot be used: {shown(url)!r}", want="an https, http or file URL"
+        )
 
 
 def read_on(url: str, partial: Path, on_received: OnReceived) -> None:
