@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 import tarfile
@@ -39,11 +40,12 @@ def member(
 
 
 def an_archive(members: Sequence[tuple[tarfile.TarInfo, bytes]], mode: str = "w:gz") -> bytes:
+    """The same members give the same bytes: gzip would note the time."""
     whole = io.BytesIO()
-    with tarfile.open(fileobj=whole, mode=mode) as tar:  # type: ignore[call-overload]
+    with tarfile.open(fileobj=whole, mode="w" if mode == "w:gz" else mode) as tar:  # type: ignore[call-overload]
         for entry, data in members:
             tar.addfile(entry, io.BytesIO(data))
-    return whole.getvalue()
+    return gzip.compress(whole.getvalue(), mtime=0) if mode == "w:gz" else whole.getvalue()
 
 
 def of_files(files: Mapping[str, bytes], mode: str = "w:gz") -> bytes:

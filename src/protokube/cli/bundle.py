@@ -98,6 +98,7 @@ def make(
     from protokube.config.complete import complete
     from protokube.nodeup.assets.bundle import write_bundle
     from protokube.nodeup.assets.fetch import fetch
+    from protokube.nodeup.assets.resolve import file_of
     from protokube.spec.parse import read
 
     folder = cache or CACHE
@@ -118,7 +119,10 @@ def make(
         return
     files = []
     for asset in found.assets:
-        with progress.step(f"{asset.name}"):
+        if local := file_of(asset):
+            files.append((asset, local))
+            continue
+        with progress.step(asset.name):
             files.append((asset, fetch(asset, folder / "assets", progress.say)))
     with progress.step(f"{target} is written"):
         written = write_bundle(target, files, about, progress.say)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote, urlsplit
 
 from protokube.binaries.download import Absent, Unreachable, size_at
 from protokube.binaries.kubernetes import KUBERNETES
@@ -72,6 +72,12 @@ def of_file(name: str, path: Path) -> Asset:
     except OSError as why:
         raise Refused(f"cannot read {path}", saw=why.strerror or str(why)) from why
     return Asset(name=name, sha256=sha256, urls=(f"file://{quote(str(path.absolute()))}",), size=size)
+
+
+def file_of(asset: Asset) -> Path | None:
+    """The file of an asset of `of_file`; None for one that is downloaded."""
+    parts = urlsplit(asset.urls[0])
+    return Path(unquote(parts.path)) if parts.scheme == "file" else None
 
 
 def _in_cache(wanted: Wanted, cache: Path | None) -> Path | None:
