@@ -223,7 +223,9 @@ def test_a_missing_python_is_installed_by_apt(tmp_path: Path, mirror: Mirror, sh
 
     assert code == 0, output
     assert "protokube: installing python3\n" in output
-    assert (tmp_path / "apt").read_text() == "-q -y update\n-q -y --no-install-recommends install python3\n"
+    assert (
+        tmp_path / "apt"
+    ).read_text() == "-q -y update\n-q -y --no-install-recommends install python3 ca-certificates\n"
 
 
 def test_a_python_too_old_to_use_with_dnf_gets_the_newer_one(

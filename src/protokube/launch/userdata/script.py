@@ -54,7 +54,8 @@ install_python() {
     if command -v apt-get > /dev/null 2>&1; then
         say "installing python3"
         apt-get -q -y update > "$home/python.log" 2>&1
-        DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install python3 >> "$home/python.log" 2>&1
+        DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install python3 ca-certificates \
+            >> "$home/python.log" 2>&1
     elif command -v dnf > /dev/null 2>&1; then
         say "installing python3.12 or python3.11"
         { dnf -q -y install python3.12 || dnf -q -y install python3.11; } > "$home/python.log" 2>&1
