@@ -11,16 +11,29 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 from urllib.error import HTTPError, URLError
-from urllib.request import Request, urlopen
+from urllib.parse import urlsplit
+from urllib.request import (
+    HTTPDefaultErrorHandler,
+    HTTPErrorProcessor,
+    HTTPHandler,
+    HTTPRedirectHandler,
+    HTTPSHandler,
+    OpenerDirector,
+    ProxyHandler,
+    Request,
+    UnknownHandler,
+)
 
 SECONDS_OF_SILENCE = 30.0
+MOST_REDIRECTS = 5
 AT_ONCE = 1 << 18
 SHORT = 1 << 16
 """Bytes; a text such as a checksum is never longer than this."""
 
 OnReceived = Callable[[int, int | None], None]
-"""Called with the bytes received so far, and the total if the server announces it."""
+"""Called with the bytes received so far, and the total if the server announces it: first before any is written."""
 
 
 class Unreachable(Exception):
@@ -38,6 +51,13 @@ def text(url: str, silence: float = SECONDS_OF_SILENCE) -> str:
     return found.decode("ascii", "replace").strip()
 
 
+def size_at(url: str, silence: float = SECONDS_OF_SILENCE) -> int | None:
+    """The size of a file in bytes; None if the server does not tell it."""
+    with _opened(Request(url, method="HEAD"), silence) as answer:  # noqa: S310
+        length = answer.headers.get("Content-Length")
+    return int(length) if length and length.isdecimal() else None
+
+
 def fetch(url: str, partial: Path, on_received: OnReceived) -> None:
     """Complete the file `partial`, resuming after the bytes it has. Does not verify the checksum."""
     have = partial.stat().st_size if partial.exists() else 0
@@ -50,8 +70,8 @@ def fetch(url: str, partial: Path, on_received: OnReceived) -> None:
             raise Unreachable(f"asked for the bytes from {have} on, it sent {answer.headers.get('Content-Range')}")
         length = answer.headers.get("Content-Length")
         whole = begin + int(length) if length and length.isdecimal() else None
+        on_received(begin, whole)  # before the file is opened: it may refuse, and the file is kept as it is
         with partial.open("ab" if begin else "wb") as file:
-            on_received(begin, whole)
             while data := _next(answer):
                 file.write(data)
                 file.flush()  # if we are killed, the next attempt resumes here
@@ -59,6 +79,30 @@ def fetch(url: str, partial: Path, on_received: OnReceived) -> None:
                 on_received(begin, whole)
     if whole is not None and begin < whole:
         raise Unreachable(f"the connection ended after {begin} of {whole} bytes")
+
+
+class _Redirects(HTTPRedirectHandler):
+    """Follows few redirects, and none to another kind of URL, such as a file of this machine."""
+
+    max_redirections = MOST_REDIRECTS
+
+    def redirect_request(
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: http.client.HTTPMessage, newurl: str
+    ) -> Request | None:
+        if urlsplit(newurl).scheme not in ("http", "https"):
+            raise URLError(f"it redirects to {newurl}, which is no http or https")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _opener() -> OpenerDirector:
+    """Opens http and https alone, through the proxies that the environment names at this moment."""
+    opener = OpenerDirector()
+    for handler in (
+        ProxyHandler(), UnknownHandler(), HTTPHandler(), HTTPSHandler(), HTTPDefaultErrorHandler(), _Redirects(),
+        HTTPErrorProcessor(),
+    ):  # fmt: skip
+        opener.add_handler(handler)
+    return opener
 
 
 def _starts_at(answer: http.client.HTTPResponse, wanted: int) -> bool:
@@ -75,7 +119,7 @@ def _next(answer: http.client.HTTPResponse) -> bytes:
 def _opened(request: Request, silence: float = SECONDS_OF_SILENCE) -> Iterator[http.client.HTTPResponse]:
     try:
         with _network():
-            answer = urlopen(request, timeout=silence)  # noqa: S310
+            answer = _opener().open(request, timeout=silence)
     except HTTPError as error:
         if error.code != 416:
             error.close()

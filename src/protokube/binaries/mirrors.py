@@ -19,7 +19,8 @@ from protokube.errors import InvalidRequest, ProtokubeError, Refused, TryLater
 
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "ppc64le": "ppc64le", "s390x": "s390x"}
 TRIES = 20
-"""Attempts per mirror and file, as long as each attempt receives new bytes."""
+"""Attempts per mirror and file that receive few bytes, as long as each receives some."""
+FEW = 1 << 16
 MEGABYTE = 1_000_000
 DIGEST = re.compile(r"([0-9a-f]{64})(\s|$)")
 
@@ -63,7 +64,9 @@ def from_any(order: Sequence[str], place: str, target: Path, promised: Promised,
     failures: dict[str, Exception] = {}
     for mirror in order:
         try:
-            _from_one(f"{mirror}/{place}", target, promised(mirror), _meter(f"{target.name} from {mirror}", progress))
+            _from_one(
+                f"{mirror}/{place}", target, promised(mirror), meter(f"{target.name} from {mirror}", progress.say)
+            )
         except (Absent, Unreachable, WrongContent) as why:
             failures[mirror] = why
             progress.say(f"{target.name}: {mirror}: {why}")
@@ -97,7 +100,7 @@ def checked(mirror: str, example: str) -> str:
     return mirror.rstrip("/")
 
 
-def _meter(what: str, progress: ProgressReporter) -> OnReceived:
+def meter(what: str, say: Callable[[str], None]) -> OnReceived:
     """Report the progress of a download, once per megabyte."""
     shown = ""
 
@@ -105,34 +108,39 @@ def _meter(what: str, progress: ProgressReporter) -> OnReceived:
         nonlocal shown
         of, share = (f" of {whole / MEGABYTE:.0f}", f", {have * 100 // whole} %") if whole else ("", "")
         if shown != (line := f"{what}: {have / MEGABYTE:.0f}{of} MB{share}"):
-            progress.say(line)
+            say(line)
             shown = line
 
     return on_received
 
 
 def _from_one(url: str, target: Path, promised: str, on_received: OnReceived) -> None:
-    if target.exists() and _digest(target) == promised:
+    if target.exists() and digest(target) == promised:
         return
     partial = target.with_name(f"{target.name}.part")
-    for _ in range(TRIES):
+    tries = 0
+    while tries < TRIES:
         had = partial.stat().st_size if partial.exists() else 0
         try:
             fetch(url, partial, on_received)
         except Unreachable:
-            if not partial.exists() or partial.stat().st_size <= had:
+            grown = partial.stat().st_size - had if partial.exists() else 0
+            if grown <= 0:
                 raise
+            tries += grown < FEW
             continue
-        if (came := _digest(partial)) == promised:
+        if (came := digest(partial)) == promised:
             partial.rename(target)
             return
         partial.unlink()
         if not had:
             raise WrongContent(f"its sha256 is {came}, and not {promised} as promised")
+        tries += 1
         # the partial file that we resumed was of different content: start over
     raise Unreachable(f"it stopped {TRIES} times in the middle")
 
 
-def _digest(path: Path) -> str:
+def digest(path: Path) -> str:
+    """The sha256 of a file, as lower-case hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -91,6 +91,19 @@ def test_a_connection_cut_again_and_again_goes_on_where_it_was(tmp_path: Path, s
     assert mirror.asked_for("kubelet") == ["", "bytes=15000-", "bytes=30000-"]
 
 
+def test_a_link_that_is_cut_again_and_again_finishes_as_long_as_it_brings_some_more(
+    tmp_path: Path, serve: Serve
+) -> None:
+    large = program("kubelet", size=3_000_000)
+    sums = {f"{place('kubelet')}.sha256": hashlib.sha256(large).hexdigest().encode()}
+    mirror = serve(Mirror(files={**release(), place("kubelet"): large, **sums}, at_most=70_000))
+
+    got = get_kubernetes(VERSION, tmp_path, mirrors=[mirror.url])
+
+    assert got.programs["kubelet"].read_bytes() == large
+    assert len(mirror.asked_for("kubelet")) == 43
+
+
 def test_a_mirror_that_cuts_and_knows_no_ranges_is_left_for_the_next(tmp_path: Path, serve: Serve) -> None:
     poor, good = serve(Mirror(at_most=15_000, ranges=False)), serve(Mirror())
 

@@ -1,0 +1,75 @@
+"""The machine that tasks look at and change: its root, its commands and its service manager.
+
+What is hard is `--root`: in the root of an image no process runs and no kernel is ours, so files are written below the
+folder, commands run in a chroot, and units are enabled but neither started nor asked. Tasks get paths by `path`, which
+follows no symbolic link out of that root.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from protokube.errors import Refused
+from protokube.nodeup.facts import Facts
+from protokube.nodeup.values import Asset
+
+Say = Callable[[str], None]
+"""Reports progress of long work, in one short line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How a command ended."""
+
+    code: int
+    output: str
+    """What it wrote, both streams in their order, its last part if long."""
+
+
+class Commands(Protocol):
+    """Runs programs of the machine."""
+
+    def __call__(
+        self,
+        words: Sequence[str],
+        *,
+        seconds: float = 600.0,
+        environment: dict[str, str] | None = None,
+        say: Say | None = None,
+    ) -> Ran:
+        """Wait until it has ended; TryLater after `seconds`, Refused if there is no such program."""
+        ...  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """One machine, or the root of an image of one."""
+
+    facts: Facts
+    run: Commands
+    root: Path = Path("/")
+    cache: str = "/var/cache/protokube/nodeup"
+    """Where assets lie, as a path of the machine."""
+    bus: str = "SYSTEM"
+    """Address of the bus of its systemd."""
+    assets: Mapping[str, Asset] = field(default_factory=dict, repr=False)
+    """The assets among its tasks, by name: other tasks name them; `assets.cache.with_assets` sets them."""
+
+    @property
+    def boots(self) -> bool:
+        """Whether a kernel and a systemd run here, which the root of an image has not."""
+        return self.root == Path("/")
+
+    def path(self, inside: str) -> Path:
+        """Where a path of the machine lies for us. Refused if a link in it leads out of the root."""
+        if self.boots:
+            return Path(inside)
+        place = self.root / inside.lstrip("/")
+        parent = os.path.realpath(place.parent)
+        if not Path(parent).is_relative_to(os.path.realpath(self.root)):
+            raise Refused(f"{inside} leads out of {self.root}", saw=parent, hint="a link in the image points outside")
+        return place
