@@ -179,6 +179,8 @@ class Mount(Task):
     file_system: str = "ext4"
     options: tuple[str, ...] = ("defaults",)
     format: bool = False
+    format_options: tuple[str, ...] = ()
+    """Arguments of mkfs."""
 
     @property
     def about(self) -> str:
