@@ -117,10 +117,12 @@ class Packages(Task):
 
     names: tuple[str, ...]
     """In the words of the package manager; `containerd` or `containerd=1.6.20`."""
+    purpose: str = ""
+    """Names the task in its key, where a list of packages would be long, or change."""
 
     @property
     def about(self) -> str:
-        return " ".join(self.names)
+        return self.purpose or " ".join(self.names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
