@@ -108,7 +108,7 @@ def derive_setup(
         role=tree["role"],
         group=group,
         kubernetes=cluster["kubernetesVersion"],
-        kubelet=kubelet_of(config, group),
+        kubelet=(agent.master.kubelets.get(group) if agent else None) or kubelet_of(config, group),
         runtime=own,
         node_name=node_name,
         address=address,

@@ -44,7 +44,7 @@ class Facts:
     image: bool = False
     """Whether this is the root of an image: nothing runs in it, and no kernel is its own."""
     time_service: str = ""
-    """The unit that keeps its clock, if one is active: `chrony.service`. Packages of others would remove its package."""
+    """The active unit that keeps its clock: `chrony.service`. Packages of others would remove its package."""
     cluster: str = ""
     """The cluster that this machine was made part of by an earlier run; empty on a new one."""
     node_name: str = ""
