@@ -5,16 +5,19 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-from builders.config import completed
-from protokube.config.complete import Config
+from builders.config import ROOT, completed
+from protokube.config.complete import Config, complete
 from protokube.launch.boot import LaunchDocument
 from protokube.launch.derive import from_config
 from protokube.launch.derive_setup import Derived, derive_setup
 from protokube.launch.setups.values import AssetSetup, MachineSetup
 from protokube.nodeup.facts import Facts, PackageManager
 from protokube.nodeup.values import File, Packages, Task, Unit
+from protokube.spec.parse import parse
 
 DEBIAN_12 = Facts(
     distribution="debian",
@@ -68,6 +71,8 @@ MACHINES = {
     "rocky-9": ROCKY_9, "amazon-2023": AMAZON_2023,
 }  # fmt: skip
 PROGRAMS = ("cni-plugins", "containerd", "kubectl", "kubelet", "runc")
+EVERYTHING = ROOT / "tests" / "golden" / "machines" / "everything.yaml"
+"""A spec with every setting of machines that protokube carries out."""
 PLACE = "https://assets.example.com"
 
 
@@ -79,6 +84,14 @@ def an_asset(name: str, processor: str = "x86_64") -> AssetSetup:
 
 def assets(names: Sequence[str] = PROGRAMS) -> tuple[AssetSetup, ...]:
     return tuple(an_asset(name, processor) for name in names for processor in ("x86_64", "aarch64"))
+
+
+@cache
+def config_of(path: Path, version: str = "") -> Config:
+    spec = parse([(path.name, path.read_text("utf-8"))])
+    if version:
+        spec = replace(spec, cluster={**spec.cluster, "kubernetesVersion": f"{version}.0"})
+    return complete(spec)
 
 
 def group_of(config: Config, role: str) -> str:

@@ -9,35 +9,24 @@ from __future__ import annotations
 
 import difflib
 import os
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 from builders.config import EXAMPLES, ROOT
-from builders.setups import DEBIAN_12, MACHINES, derived
-from protokube.config.complete import Config, complete
+from builders.setups import DEBIAN_12, EVERYTHING, MACHINES, config_of, derived
 from protokube.nodeup.facts import Facts
 from protokube.nodeup.listing import listing
 from protokube.nodeup.model.agent import DOCUMENT
 from protokube.nodeup.model.whole import tasks_of
-from protokube.spec.parse import parse
 
 GOLDEN = Path(__file__).parent / "machines"
 REFRESH = bool(os.environ.get("PROTOKUBE_REFRESH_GOLDEN"))
-BASE, EVERYTHING = ROOT / "examples" / "bare-metal.yaml", GOLDEN / "everything.yaml"
+BASE = ROOT / "examples" / "bare-metal.yaml"
 VERSIONS = ("1.20", "1.24", "1.28", "1.32")
 ROLES = ("Master", "Node")
 WRITTEN_BY_A_PERSON = {"everything.yaml"}
-
-
-@cache
-def config_of(path: Path, version: str = "") -> Config:
-    spec = parse([(path.name, path.read_text("utf-8"))])
-    if version:
-        spec = replace(spec, cluster={**spec.cluster, "kubernetesVersion": f"{version}.0"})
-    return complete(spec)
 
 
 @cache
