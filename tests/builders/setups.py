@@ -111,7 +111,8 @@ def derived(config: Config, role: str = "Master", group: str = "", **given: Any)
 
 def a_setup(role: str = "Master", *groups: Any, **cluster: Any) -> MachineSetup:
     """The setup of a machine of a cluster on racks, unless the spec says otherwise."""
-    return derived(completed(*groups, **({"cloud": "metal", "nodes": 1} | cluster)), role).setup
+    usual = {"cloud": "metal"} if groups else {"cloud": "metal", "nodes": 1}
+    return derived(completed(*groups, **(usual | cluster)), role).setup
 
 
 def the_file(tasks: Sequence[Task], path: str) -> File:

@@ -21,6 +21,9 @@ WORDS: dict[Any, str] = {
     Mapping: "an object", dict: "an object", tuple: "a list", list: "a list",
 }  # fmt: skip
 
+MANY = 10
+"""A hint lists no more fields than this."""
+
 
 def encode(value: Any) -> Any:
     """Plain values for JSON."""
@@ -66,7 +69,7 @@ def _record(kind: type, tree: Any, path: str, problems: list[Problem]) -> Any:
             field, hint = known[name]
             values[field.name] = decode(hint, each, here, problems)
         else:
-            hint = near(name, known) or f"known are {', '.join(known)}"
+            hint = near(name, known) or (f"known are {', '.join(known)}" if len(known) <= MANY else "")
             problems.append(Problem(path=here, message="no such field", hint=hint))
     for name, (field, _) in known.items():
         if field.name not in values and _default(field) is MISSING and name not in tree:
