@@ -46,7 +46,7 @@ def check_apart(setup: MachineSetup, tasks: Sequence[Task]) -> None:
     """What the user's files and hooks share with ours would change at every run, for ever. Raises Unfit."""
     owners: dict[str, list[Task]] = {}
     for task in tasks:
-        for place in _places(task):
+        for place in places(task):
             owners.setdefault(place, []).append(task)
     shared = sorted(place for place, owned in owners.items() if len(owned) > 1)
     hint = "take it out of fileAssets or hooks; other fields of the spec change it"
@@ -56,7 +56,7 @@ def check_apart(setup: MachineSetup, tasks: Sequence[Task]) -> None:
         raise Unfit(setup, found)
 
 
-def _places(task: Task) -> set[str]:
+def places(task: Task) -> set[str]:
     """Its key, and the paths of files that it writes."""
     match task:
         case File() | Link() | Installed():

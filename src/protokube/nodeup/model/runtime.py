@@ -6,10 +6,9 @@ it is too old, if it is newer than an old kubelet understands, or if the spec as
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from protokube.config.images import by_version
 from protokube.launch.setups.values import CONTAINERD, RUNC, MachineSetup
 from protokube.nodeup.distribution import available
 from protokube.nodeup.facts import Facts
@@ -134,8 +133,13 @@ def image_tasks(setup: MachineSetup, facts: Facts) -> Iterator[Task]:
 
 def _bounds(setup: MachineSetup) -> tuple[Version, Version | None]:
     version = versions.parse(setup.kubernetes) or versions.DEFAULT
-    below = by_version(BELOW, version)
-    return _parse(by_version(LEAST, version)), _parse(below) if below else None
+    least, below = (_newest(table, version) for table in (LEAST, BELOW))
+    return _parse(least), _parse(below) if below else None
+
+
+def _newest(table: Mapping[tuple[int, int], str], version: Version) -> str:
+    """The last entry that is not newer than this version."""
+    return [text for since, text in table.items() if since <= (version.major, version.minor)][-1]
 
 
 def _range(setup: MachineSetup) -> str:

@@ -18,9 +18,11 @@ from hypothesis import strategies as st
 from builders.config import EXAMPLES, a_group, completed
 from builders.examples import examples
 from builders.setups import DEBIAN_12, EVERYTHING, MACHINES, ROCKY_9, a_setup, config_of, derived, the_unit
+from protokube.config.check.ourplaces import OF_NODEUP, our_places, why_not
 from protokube.launch.setups.values import MachineSetup
 from protokube.nodeup.facts import Facts
 from protokube.nodeup.listing import listing
+from protokube.nodeup.model import checks, cni
 from protokube.nodeup.model.checks import Unfit
 from protokube.nodeup.model.whole import tasks_of
 from protokube.nodeup.values import Asset, File, Image, Installed, Link, Mount, Packages, Task, Unit
@@ -224,19 +226,37 @@ def test_what_the_agent_keeps_on_masters_is_written_only_where_it_is_missing() -
     }
 
 
-def test_a_file_of_the_spec_that_protokube_writes_itself_is_refused_by_its_path() -> None:
+def test_a_file_that_only_some_machines_get_from_protokube_is_refused_there_by_its_path() -> None:
     files = [
-        {"name": "a", "path": "/etc/containerd/config.toml", "content": "x"},
-        {"name": "b", "path": "/etc/systemd/system/kubelet.service", "content": "x"},
-        {"name": "c", "path": "/etc/sysctl.d/99-protokube.conf", "content": "x"},
+        {"name": "a", "path": "/root/.ssh/authorized_keys2", "content": "x"},
+        {"name": "b", "path": "/etc/systemd/system/own.service", "content": "x"},
     ]
+    hooks = [{"name": "own", "manifest": "ExecStart=/bin/a"}, {"name": "containerd", "disabled": True}]
+    setup = a_setup("Node", fileAssets=files, hooks=hooks, sshPublicKeys=["ssh-ed25519 AAAA me"])
     with pytest.raises(Unfit) as refused:
-        tasks_of(a_setup("Node", fileAssets=files, hooks=[{"name": "containerd", "disabled": True}]), ROCKY_9)
+        tasks_of(setup, DEBIAN_12)
 
     assert [each.path for each in refused.value.problems] == [
-        "/etc/containerd/config.toml", "/etc/sysctl.d/99-protokube.conf", "/etc/systemd/system/kubelet.service",
-        "unit containerd.service",
+        "/etc/systemd/system/own.service", "/root/.ssh/authorized_keys2", "unit containerd.service",
     ]  # fmt: skip
+
+
+def test_what_every_machine_gets_is_refused_in_a_spec_already() -> None:
+    """A plan says so, not the machine."""
+    written = set()
+    for role in ("Master", "Node"):
+        for facts in (DEBIAN_12, ROCKY_9):
+            written |= {place for each in tasks_of(a_setup(role), facts) for place in checks.places(each)}
+    paths = {each for each in written if each.startswith("/")} - {"/etc/protokube/agent.json"}
+    config = completed(cloud="metal")
+    ours = our_places(config.cluster, config.rendered)
+
+    free = {each for each in paths if why_not(each, ours) is None}
+
+    assert free == {f"/opt/cni/bin/{name}" for name in cni.PLUGINS} & paths
+    assert set(OF_NODEUP) - paths == {
+        "/etc/systemd/system/protokube-api-proxy.service", "/usr/local/bin/protokube",
+    }  # fmt: skip
 
 
 def test_disks_are_mounted_before_what_is_kept_on_them() -> None:
