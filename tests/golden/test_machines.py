@@ -37,10 +37,28 @@ def shown(path: Path, role: str, facts: Facts = DEBIAN_12, version: str = "") ->
 
 
 def compared(role: str, text: str) -> str:
-    """What differs from the machine that is written out."""
-    base = shown(BASE, role).splitlines()
-    lines = difflib.unified_diff(base, text.splitlines(), f"bare-metal {role}", "this", n=1, lineterm="")
-    return "".join(f"{line}\n" for line in lines)
+    """Task by task, what differs from the machine that is written out."""
+    base, this = blocks(shown(BASE, role)), blocks(text)
+    parts = [
+        "".join(f"{line}\n" for line in changes(base.get(key, []), this.get(key, [])))
+        for key in dict.fromkeys([*this, *base])
+        if base.get(key) != this.get(key)
+    ]
+    return "\n".join(parts)
+
+
+def blocks(text: str) -> dict[str, list[str]]:
+    """The lines of each task by its key, which is the first of them."""
+    parts = [block.strip("\n").splitlines() for block in text.split("\n\n")]
+    return {lines[0]: lines for lines in parts}
+
+
+def changes(before: list[str], after: list[str]) -> list[str]:
+    """The key, and the lines that come and go."""
+    if not before or not after:
+        return [f"{'+' if after else '-'} {line}" for line in after or before]
+    lines = (each for each in difflib.ndiff(before[1:], after[1:]) if each[0] in "+-")
+    return [f"  {after[0]}", *lines]
 
 
 def check(name: str, text: str) -> None:

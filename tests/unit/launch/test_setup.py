@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from builders.config import EXAMPLES
+from builders.examples import examples
 from builders.setups import EVERYTHING, a_setup, config_of, derived
 from protokube.errors import InvalidRequest
 from protokube.launch.setup import VERSION, InvalidSetup, from_tree, read_setup, to_tree
@@ -141,6 +145,33 @@ def test_what_is_wrong_is_shown_without_the_content_of_files() -> None:
         from_tree(a_tree(files=[{"path": "/x", "content": ["hunter2"]}]))
 
     assert "hunter2" not in str(refused.value)
+
+
+JSON: st.SearchStrategy[Any] = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(max_size=5)),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)),
+    max_leaves=8,
+)
+GOOD = to_tree(a_setup(hooks=[{"name": "a", "manifest": "b"}], fileAssets=[{"name": "f", "content": "x"}]))
+
+
+@given(st.data(), JSON)
+@examples(300)
+def test_whatever_stands_in_one_place_is_read_or_refused(data: st.DataObject, value: Any) -> None:
+    """Never another error: a person reads it on a console."""
+    tree = json.loads(json.dumps(GOOD))
+    place: Any = tree
+    while True:
+        key = data.draw(st.sampled_from(sorted(place) if isinstance(place, dict) else range(len(place))))
+        deeper = place[key] if isinstance(place[key], dict | list) and place[key] else None
+        if deeper is None or data.draw(st.booleans()):
+            break
+        place = deeper
+    place[key] = value
+
+    with suppress(InvalidRequest):
+        found = from_tree(tree)
+        assert from_tree(json.loads(json.dumps(to_tree(found)))) == found
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 
 from protokube.launch.setups.values import MachineSetup
-from protokube.nodeup.facts import Facts
+from protokube.nodeup.facts import Facts, PackageManager
+from protokube.nodeup.model import packages
 from protokube.nodeup.values import Command, File, Task
 
 HOST_NAME = "/etc/hostname"
@@ -27,13 +28,15 @@ def name_tasks(setup: MachineSetup, facts: Facts) -> Iterator[Task]:
     if not setup.node_name:
         return
     written = File(path=HOST_NAME, content=f"{setup.node_name}\n".encode())
+    # Debian always has the program, Fedora's relatives have it as a package.
+    brings = (packages.base(setup, facts).key,) if facts.package_manager is PackageManager.DNF else ()
     yield written
     if not facts.image:
         yield Command(
             name="host name",
             check=("sh", "-c", 'test "$(hostname)" = "$1"', "sh", setup.node_name),
             run=("hostname", setup.node_name),
-            after=(written.key,),
+            after=(written.key, *brings),
         )
 
 

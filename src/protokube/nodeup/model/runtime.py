@@ -63,7 +63,9 @@ class Chosen:
     @property
     def ctr(self) -> str:
         """Its client."""
-        return f"{FOLDER}/ctr" if self.archive else "/usr/bin/ctr"
+        if self.archive:
+            return f"{FOLDER}/ctr"
+        return "/usr/bin/ctr" if self.package else "ctr"
 
 
 def choose(setup: MachineSetup, facts: Facts) -> Chosen:
@@ -106,7 +108,9 @@ def runtime_tasks(setup: MachineSetup, facts: Facts, packages: Packages) -> Iter
             programs.append(program.key)
     else:
         programs.append(packages.key)
-    config = File(path=CONFIG, content=containerd_config.text(setup, facts, chosen.version).encode())
+    text = containerd_config.text(setup, facts, chosen.version)
+    # After the package, which has a file of its own there: dpkg would leave it beside ours.
+    config = File(path=CONFIG, content=text.encode(), after=tuple(programs))
     yield config
     for path, text in containerd_config.hosts(setup).items():
         yield File(path=path, content=text.encode())  # read at each pull, so it needs no restart
