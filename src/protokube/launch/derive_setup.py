@@ -87,13 +87,14 @@ def derive_setup(
     assets: Sequence[AssetSetup] = (),
     images: Mapping[str, str] | None = None,
     agent: LaunchDocument | None = None,
+    documents: Sequence[FileSetup] = (),
     node_name: str = "",
     address: str = "",
 ) -> Derived:
     """The setup of the machines of one group, or of the one machine that `node_name` names. InvalidSpec otherwise.
 
     `assets`: what this group needs, resolved; `images`: the asset of each image to preload, by its name; `agent`: the
-    launch document of masters.
+    launch document of masters; `documents`: files that it refers to.
     """
     notes = Notes(config.ledger)
     tree = _group(config, group)
@@ -113,6 +114,7 @@ def derive_setup(
         node_name=node_name,
         address=address,
         agent=json.loads(json.dumps(agent.to_tree())) if agent is not None else None,
+        documents=tuple(documents),
         assets=tuple(assets),
         programs=tuple(PLACED[each] for each in sorted({each.name for each in assets} & PLACED.keys())),
         images=tuple(ImageSetup(name=name, asset=asset) for name, asset in sorted((images or {}).items())),

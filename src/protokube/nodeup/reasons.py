@@ -134,6 +134,7 @@ REASONS: tuple[Reason, ...] = (
         "the whole spec",
         masters=True,
     ),
+    Reason("file /etc/protokube/*", "what the agent's document refers to, such as the inventory", "", masters=True),
     Reason("unit protokube-api-proxy.service", "the kubelet's way to an API server that answers", "", masters=True),
     Reason(
         "unit protokube-agent.service",

@@ -114,6 +114,8 @@ def test_a_misspelt_field_is_answered_with_the_one_that_was_meant() -> None:
         ({"assets": [{"name": "../x", "sha256": "0", "urls": ["ftp://x"]}]}, [
             "assets[0].name: is not a file name", "assets[0].sha256: is not a SHA-256 digest",
             "assets[0].urls: are not https, http or file URLs"]),
+        ({"documents": [{"path": "/etc/x", "content": "?"}]}, [
+            "documents[0].path: is not below /etc/protokube", "documents[0].content: is not base64"]),
         ({"sysctls": {"a b": "1"}}, ["sysctls.a b: is not the name of a kernel parameter"]),
         ({"timeSync": 1}, ["timeSync: is not true or false"]),
         ({"mounts": [{"device": "sdb", "path": "/d"}]}, ["mounts[0].device: is not an absolute, normalized path"]),

@@ -10,6 +10,7 @@ from builders.config import EXAMPLES, completed
 from builders.setups import DEBIAN_12, EVERYTHING, MACHINES, ROCKY_9, an_asset, assets, config_of, derived
 from protokube.launch.boot import LaunchDocument
 from protokube.launch.derive import from_config
+from protokube.launch.setups.values import FileSetup
 from protokube.nodeup.facts import Facts
 from protokube.nodeup.model.whole import tasks_of
 from protokube.nodeup.reasons import REASONS, reason
@@ -31,7 +32,8 @@ def every_key() -> set[str]:
     master = replace(from_config(config), kubelet_api="https://127.0.0.1:3988")
     agent = LaunchDocument(master=master, store="memory://x", infrastructure={"kind": "memory"}, units="systemd")
     given = (*(each for each in assets() if each.name != "cni-plugins"), an_asset("crictl"), an_asset("pause.tar"))
-    setup = derived(config, assets=given, images={"pause:1": "pause.tar"}, agent=agent).setup
+    inventory = FileSetup(path="/etc/protokube/inventory.yaml", content="")
+    setup = derived(config, assets=given, documents=[inventory], images={"pause:1": "pause.tar"}, agent=agent).setup
     found |= {each.key for each in tasks_of(setup, DEBIAN_12)}
     automatic = replace(setup, update_policy="automatic")
     return found | {each.key for each in tasks_of(automatic, ROCKY_9)}

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from protokube.errors import InvalidRequest, Problem
 from protokube.launch.boot import LaunchDocument
-from protokube.launch.setups.values import MASTER, NODE, MachineSetup
+from protokube.launch.setups.values import DOCUMENTS, MASTER, NODE, MachineSetup
 
 DIGEST = re.compile(r"[0-9a-f]{64}")
 UNIT = re.compile(r"[A-Za-z0-9:_.\\@-]{1,200}\.(service|socket|timer|path|mount|target)")
@@ -35,11 +35,12 @@ def _problems(setup: MachineSetup) -> Iterator[tuple[str, str]]:
         yield "agent", error.in_one_line()
     yield from _assets(setup)
     yield from _paths(setup)
-    for index, file in enumerate(setup.files):
-        try:
-            b64decode(file.content, validate=True)
-        except ValueError:
-            yield f"files[{index}].content", "is not base64"
+    for name, files in (("files", setup.files), ("documents", setup.documents)):
+        for index, file in enumerate(files):
+            try:
+                b64decode(file.content, validate=True)
+            except ValueError:
+                yield f"{name}[{index}].content", "is not base64"
     yield from _hooks(setup)
     for name in setup.sysctls:
         if not SYSCTL.fullmatch(name):
@@ -95,9 +96,13 @@ def _paths(setup: MachineSetup) -> Iterator[tuple[str, str]]:
     found += [(f"programs[{index}].path", each.path) for index, each in enumerate(setup.programs)]
     found += [(f"mounts[{index}].path", each.path) for index, each in enumerate(setup.mounts)]
     found += [(f"mounts[{index}].device", each.device) for index, each in enumerate(setup.mounts)]
+    for index, each in enumerate(setup.documents):
+        found.append((f"documents[{index}].path", each.path))
+        if not each.path.startswith(f"{DOCUMENTS}/"):
+            yield f"documents[{index}].path", f"is not below {DOCUMENTS}"
     for at, path in found:
         if not path.startswith("/") or posixpath.normpath(path) != path or path.startswith("//"):
             yield at, "is not an absolute, normalized path"
-    for index, each in enumerate(setup.files):
+    for index, each in enumerate((*setup.files, *setup.documents)):
         if not 0 <= each.mode <= 0o777:
             yield f"files[{index}].mode", "is not a file mode"

@@ -10,6 +10,7 @@ from protokube.launch.boot import PKI
 from protokube.launch.machine import KubeletConfig
 
 MASTER, NODE = "Master", "Node"
+DOCUMENTS = "/etc/protokube"
 KUBELET, KUBECTL, CONTAINERD, RUNC, CNI_PLUGINS = "kubelet", "kubectl", "containerd", "runc", "cni-plugins"
 """Names of assets that the model installs where it needs them. Others are installed by `programs`."""
 SOCKET = "/run/containerd/containerd.sock"
@@ -173,6 +174,8 @@ class MachineSetup:
     """The address that other machines reach it by; empty where the kubelet finds it."""
     agent: Mapping[str, Any] | None = None
     """The content of agent.json; None where no agent runs."""
+    documents: tuple[FileSetup, ...] = ()
+    """What the agent's document refers to, such as an inventory: below /etc/protokube."""
     pki: str = PKI
     assets: tuple[AssetSetup, ...] = ()
     programs: tuple[ProgramSetup, ...] = ()

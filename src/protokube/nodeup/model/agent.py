@@ -6,6 +6,7 @@ Whatever the agent will start has to be there before it is started. It runs on m
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
 
@@ -63,17 +64,19 @@ def agent_tasks(setup: MachineSetup, _facts: Facts, before: Sequence[Task]) -> I
     if setup.agent is None:
         return
     document = File(path=DOCUMENT, content=(json.dumps(setup.agent, indent=1) + "\n").encode(), mode=0o600)
-    yield document
+    texts = [File(path=each.path, content=b64decode(each.content), mode=each.mode) for each in setup.documents]
+    yield from (document, *texts)
     if command := proxy_command(setup):
         yield Unit(name=PROXY_UNIT, content=PROXY_TEXT.format(command=command), enabled=True, running=True)
+    keys = tuple(each.key for each in (document, *texts))
     yield Unit(
         name=UNIT,
         content=TEXT,
         drop_ins=proxy.drop_ins(setup),
         enabled=True,
         running=True,
-        restart_on=(document.key,),
-        after=(document.key, *(each.key for each in before if not isinstance(each, Asset))),
+        restart_on=keys,
+        after=(*keys, *(each.key for each in before if not isinstance(each, Asset))),
     )
 
 

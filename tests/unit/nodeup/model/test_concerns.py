@@ -23,6 +23,7 @@ from builders.setups import (
 )  # fmt: skip
 from protokube.launch.boot import LaunchDocument
 from protokube.launch.derive import from_config
+from protokube.launch.setups.values import FileSetup
 from protokube.nodeup.facts import Facts
 from protokube.nodeup.model import agent, users
 from protokube.nodeup.model.kubelet import MACHINE_ENV
@@ -316,6 +317,16 @@ def test_the_launch_document_of_the_agent_is_what_it_reads() -> None:
     assert LaunchDocument.from_tree(json.loads(file.content)).to_tree()["master"]["cluster"] == setup.cluster
     assert (file.mode, file.keep) == (0o600, False)
     assert the_unit(tasks_of(setup, DEBIAN_12), agent.UNIT).restart_on == (file.key,)
+
+
+def test_an_inventory_that_the_agent_reads_comes_with_its_document_and_restarts_it_when_it_changes() -> None:
+    inventory = FileSetup(path="/etc/protokube/inventory.yaml", content="bWFjaGluZXM6IFtd", mode=0o644)
+    found = tasks_of(derived(completed(cloud="metal"), documents=[inventory]).setup, DEBIAN_12)
+
+    file = the_file(found, inventory.path)
+
+    assert (file.content, file.mode, file.keep) == (b"machines: []", 0o644, False)
+    assert the_unit(found, agent.UNIT).restart_on == (f"file {agent.DOCUMENT}", file.key)
 
 
 @pytest.mark.parametrize(
