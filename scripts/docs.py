@@ -7,6 +7,7 @@ from pathlib import Path
 
 from picture import picture
 
+from protokube.nodeup.reasons import REASONS
 from protokube.spec.kops_table import their_fields, verdict
 from protokube.spec.schema import json_schema
 
@@ -29,6 +30,24 @@ Values are kept, after this normalisation: `kubernetesVersion: v1.34.0` is `1.34
 release; `cloudProvider: baremetal` is `cloud: metal`; role `ControlPlane` is `Master`. A document for a Kubernetes
 older than 1.20 completes in the form of 1.20, for reading, with a warning. Kubelet settings are listed once; they hold
 for `kubelet` and `masterKubelet` of a cluster and `kubelet` of a group. `[]` marks a list, `{}` a mapping by name.
+"""
+
+MACHINE = """# What nodeup makes true of a machine
+
+Made by `make docs` from `nodeup/reasons.py`; do not edit.
+
+nodeup reads what the machine is told (`setup.json`, which holds no secret) and the facts of its operating system, and
+makes the following true. Nothing else is touched, and a second run changes nothing. What depends on the distribution is
+decided on the machine: containerd is the distribution's own package where it fits that Kubernetes, else an archive with
+a pinned digest. `*` stands for any name; the first row that fits counts.
+
+Before anything is changed, a machine that cannot become what it should be is refused with every reason at once: an
+unsupported distribution, no systemd, cgroup v1 with a kubelet of 1.35 or later, swap that the kubelet would not bear, a
+clock that nobody may set, another cluster's machine, a name that is no name of a Node, two cgroup drivers, a missing
+program for its processor. `protokube nodeup --target plan` shows the list for one machine.
+
+In a container the clock, modules, and kernel parameters outside of the container's network are left to its host. On a
+master, files that the agent keeps up to date are written only where they are missing.
 """
 
 
@@ -57,12 +76,23 @@ def decisions_page() -> str:
     return f"# Decisions\n\nChoices that were hard, with their reasons and costs.\n\n{rows}"
 
 
+def machine_page() -> str:
+    """One row for each kind of task of `nodeup.model`, in the words of `nodeup.reasons`."""
+    rows = "".join(
+        f"| {each.key.partition(' ')[0]} | `{each.key.partition(' ')[2]}` | {each.why} | {each.field or 'nothing'} |"
+        f" {'masters' if each.masters else 'all'} |\n"
+        for each in REASONS
+    )
+    return f"{MACHINE}\n| kind | of | why | what changes it in the spec | on |\n|---|---|---|---|---|\n{rows}"
+
+
 def pages() -> dict[Path, str]:
     """Each generated page with its content; a test compares them with what is there."""
     return {
         DOCS / "kops-fields.md": kops_page(),
         DOCS / "protokube.schema.json": json.dumps(json_schema(), indent=2) + "\n",
         DOCS / "architecture.svg": picture(),
+        DOCS / "nodeup-machine.md": machine_page(),
         DOCS / "decisions/README.md": decisions_page(),
     }
 

@@ -28,7 +28,8 @@ class Facts:
     available: tuple[tuple[str, str], ...] = ()
     """Versions that the package manager would install, by package: of containerd and a few others that we ask for."""
     cgroup2: bool = True
-    """Whether /sys/fs/cgroup is the unified hierarchy: then the systemd cgroup driver is used, else cgroupfs."""
+    """Whether /sys/fs/cgroup is the unified hierarchy. The cgroup driver does not follow from it: the configuration of
+    the kubelet says which one, and the container runtime gets the same."""
     systemd: int = 0
     """The version of the systemd that runs; 0 if none does, as in the root of an image."""
     memory: int = 0
@@ -40,3 +41,11 @@ class Facts:
     """Seconds by which its clock is off, as far as anybody told; None if nobody did."""
     container: bool = False
     """Whether this is a container: the kernel's clock, modules, swap and sysctls outside `net` belong to the host."""
+    image: bool = False
+    """Whether this is the root of an image: nothing runs in it, and no kernel is its own."""
+    time_service: str = ""
+    """The active unit that keeps its clock: `chrony.service`. Packages of others would remove its package."""
+    cluster: str = ""
+    """The cluster that this machine was made part of by an earlier run; empty on a new one."""
+    node_name: str = ""
+    """Its name in that cluster; empty if that run was told none."""

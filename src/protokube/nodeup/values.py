@@ -117,10 +117,12 @@ class Packages(Task):
 
     names: tuple[str, ...]
     """In the words of the package manager; `containerd` or `containerd=1.6.20`."""
+    purpose: str = ""
+    """Names the task in its key, where a list of packages would be long, or change."""
 
     @property
     def about(self) -> str:
-        return " ".join(self.names)
+        return self.purpose or " ".join(self.names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +181,8 @@ class Mount(Task):
     file_system: str = "ext4"
     options: tuple[str, ...] = ("defaults",)
     format: bool = False
+    format_options: tuple[str, ...] = ()
+    """Arguments of mkfs."""
 
     @property
     def about(self) -> str:

@@ -34,12 +34,12 @@ class Asset:
 
 
 def check_files(cluster: Draft, root: Draft, rendered: dict[str, Tree]) -> None:
-    ours = our_places(cluster.tree, rendered)
+    ours, reached = our_places(cluster.tree, rendered), _reached(cluster.get("cloud"))
     shared = _assets(cluster, ROLES)
     for asset in shared:
         _check(asset, ours)
-        if "Master" not in asset.roles:
-            _nowhere(asset, asset.draft.get("roles"))
+        if not asset.roles & reached.keys():
+            _nowhere(asset, asset.draft.get("roles"), reached)
     shared = [each for each in shared if not why_not(each.place, ours)]  # already reported
     _apart(shared, shared)
     for name, group in root.each(GROUPS):
@@ -49,8 +49,8 @@ def check_files(cluster: Draft, root: Draft, rendered: dict[str, Tree]) -> None:
             if not asset.roles:
                 message = f"no machine gets it: it is for {', '.join(asset.draft.get('roles'))}"
                 asset.draft.ledger.warn(asset.draft.path, f"{message}, and those of {name} are {group.get('role')}s")
-            elif asset.roles != {"Master"}:
-                _nowhere(asset, [group.get("role")])
+            elif not asset.roles & reached.keys():
+                _nowhere(asset, [group.get("role")], reached)
         own = [each for each in own if not why_not(each.place, ours)]
         _apart(own, own)
         # a group's file replaces a cluster's file with the same path, as in the original
@@ -107,8 +107,14 @@ def _pod(content: bytes) -> str:
     return f"{metadata.text('namespace')}/{metadata.text('name')}" if isinstance(metadata, Mapping) else ""
 
 
-def _nowhere(asset: Asset, roles: Sequence[str]) -> None:
-    message = f"no machine gets it yet: only masters are brought up, not machines of role {' and '.join(roles)}"
+def _reached(cloud: str) -> dict[str, str]:
+    """The roles whose machines get files, and what their machines are called."""
+    return {"Master": "masters"} | ({"Node": "nodes"} if cloud == "metal" else {})
+
+
+def _nowhere(asset: Asset, roles: Sequence[str], reached: dict[str, str]) -> None:
+    who = " and ".join(reached.values())
+    message = f"no machine gets it yet: only {who} are brought up, not machines of role {' and '.join(roles)}"
     asset.draft.ledger.warn(asset.draft.path, message)
 
 

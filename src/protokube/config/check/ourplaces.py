@@ -20,6 +20,14 @@ KERNEL = ("/dev", "/proc", "/sys")
 VOLUMES = "/mnt/master-"
 """Prefix of the mount points of etcd volumes."""
 POD_NETWORK, HOSTS = "/etc/cni/net.d/10-protokube.conflist", "/etc/hosts"
+OF_NODEUP = (
+    "/etc/containerd/config.toml", "/etc/default/kubelet", "/etc/default/kubelet-machine",
+    "/etc/logrotate.d/protokube", "/etc/modules-load.d/protokube.conf", "/etc/sysctl.d/99-protokube.conf",
+    "/etc/systemd/system/containerd.service", "/etc/systemd/system/kubelet.service",
+    "/etc/systemd/system/protokube-agent.service", "/etc/systemd/system/protokube-api-proxy.service",
+    "/usr/local/bin/kubectl", "/usr/local/bin/kubelet", "/usr/local/bin/protokube", "/usr/local/sbin/runc",
+)  # fmt: skip
+"""What nodeup writes on every machine; what it writes only at the wish of a spec, it checks itself."""
 WELL_KNOWN = frozenset((
     "/", "/bin", "/boot", "/etc", "/etc/apt", "/etc/cni", "/etc/cni/net.d", "/etc/containerd", "/etc/cron.d",
     "/etc/default", "/etc/docker", "/etc/kubernetes", "/etc/logrotate.d", "/etc/modprobe.d", "/etc/modules-load.d",
@@ -62,7 +70,7 @@ class OurPlaces:
 
 def our_places(cluster: Tree, rendered: Mapping[str, Tree]) -> OurPlaces:
     """The paths for a complete configuration and its rendered files."""
-    found = {POD_NETWORK}
+    found = {POD_NETWORK, *OF_NODEUP}
     if cluster["topology"]["dns"]["type"] == "None":  # the agents write the names of masters there
         found.add(HOSTS)
     for parts in rendered.values():

@@ -1,4 +1,4 @@
-"""From a machine's setup and its facts to the tasks that make it a member of its cluster; one module per concern.
+"""What should be true of a machine, one file for each concern: its setup and facts in, tasks out. Pure.
 
-Pure: no module here reads the machine or changes it.
+`whole` is the list of all of them; `checks` says why a machine cannot be made what it should be.
 """

@@ -263,6 +263,16 @@ def test_files_that_no_machine_gets_yet_are_told() -> None:
     }
 
 
+def test_files_of_nodes_reach_them_on_racks() -> None:
+    files = [a_file("n", roles=["Node"], path="/etc/n"), a_file("b", roles=["Bastion"], path="/etc/b")]
+
+    found = warnings(completed(a_group("pool", fileAssets=[a_file("p")]), cloud="metal", fileAssets=files))
+
+    assert {path: each.message for path, each in found.items()} == {
+        "fileAssets.b": "no machine gets it yet: only masters and nodes are brought up, not machines of role Bastion"
+    }
+
+
 PARTS = st.sampled_from(["etc", "srv", "kubernetes", "manifests", "x", "..", ".", "", "ca.crt", "proc", "assets"])
 
 

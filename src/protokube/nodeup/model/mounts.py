@@ -1,0 +1,31 @@
+"""Disks of the user's, mounted before anything writes below them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from protokube.launch.setups.values import MachineSetup
+from protokube.nodeup.facts import Facts
+from protokube.nodeup.values import Mount, Task
+
+
+def mount_tasks(setup: MachineSetup, _facts: Facts) -> Iterator[Task]:
+    for each in setup.mounts:
+        yield Mount(
+            device=each.device,
+            path=each.path,
+            file_system=each.file_system,
+            options=each.options,
+            format=True,
+            format_options=each.format_options,
+        )
+
+
+def keys_above(path: str, setup: MachineSetup, facts: Facts) -> tuple[str, ...]:
+    """Those of disks that hold a path, or are mounted there."""
+    mounted = (each for each in mount_tasks(setup, facts) if isinstance(each, Mount))
+    return tuple(each.key for each in mounted if f"{path}/".startswith(f"{each.path}/"))
+
+
+def keys(setup: MachineSetup, facts: Facts) -> tuple[str, ...]:
+    return tuple(each.key for each in mount_tasks(setup, facts))
