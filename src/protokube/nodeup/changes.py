@@ -28,6 +28,8 @@ class Result(StrEnum):
     FAILED = "failed"
     BLOCKED = "blocked"
     """Not tried, since something that it needs failed."""
+    STOPPED = "stopped"
+    """Not tried or not finished, since the run was interrupted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
