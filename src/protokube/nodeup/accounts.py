@@ -116,10 +116,10 @@ def exists(machine: Machine, file: str) -> bool:
 def free_id(machine: Machine, *wanted: int | None) -> int:
     """The first of these that is free as a user and as a group, else the highest free one of the system."""
     used = {_number(file, fields) for file in (PASSWD, GROUP) for fields in entries(machine, file)}
-    candidates = (*(number for number in wanted if number is not None), *SYSTEM_IDS)
-    for number in candidates:
-        if number not in used:
-            return number
+    candidates = [*(number for number in wanted if number is not None), *SYSTEM_IDS]
+    free = next((number for number in candidates if number not in used), None)
+    if free is not None:
+        return free
     raise Refused("no id is free for another user", want=f"one below {SYSTEM_IDS[0] + 1}", hint="remove old users")
 
 

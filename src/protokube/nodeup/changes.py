@@ -41,6 +41,8 @@ class Outcome:
     changes: tuple[Change, ...] = ()
     why: str = ""
     """Of a failure, or the key of what blocks it."""
+    again: bool = False
+    """Whether a failure may pass by itself."""
     began: float = 0.0
     """Seconds since the run began."""
     seconds: float = 0.0

@@ -71,15 +71,21 @@ def _claimed(task: Task) -> Iterator[tuple[str, Shape]]:
             yield path, Shape.MOUNT
         case Installed(path=path, member=member):
             yield path, Shape.MEMBERS if member.endswith("*") else Shape.FILE
-        case Sysctl(file=file):
-            yield f"{SYSCTLS}/{file}", Shape.FILE
-        case Module(file=file):
-            yield f"{MODULES}/{file}", Shape.FILE
+        case Unit() | Sysctl() | Module():
+            yield from ((path, Shape.FILE) for path, _ in texts(task))
+
+
+def texts(task: Unit | Sysctl | Module) -> Iterator[tuple[str, str]]:
+    """Path and content of the files that such a task has."""
+    match task:
         case Unit(name=name, content=content, drop_ins=drop_ins):
             if content is not None:
-                yield f"{UNITS}/{name}", Shape.FILE
-            for each in drop_ins:
-                yield f"{UNITS}/{name}.d/{each}", Shape.FILE
+                yield f"{UNITS}/{name}", content
+            yield from ((f"{UNITS}/{name}.d/{file}", text) for file, text in drop_ins.items())
+        case Sysctl(file=file, values=values):
+            yield f"{SYSCTLS}/{file}", "".join(f"{name} = {value}\n" for name, value in values.items())
+        case Module(file=file, names=names):
+            yield f"{MODULES}/{file}", "".join(f"{name}\n" for name in names)
 
 
 def ancestors(path: str) -> Iterator[str]:

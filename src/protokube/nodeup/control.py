@@ -46,6 +46,12 @@ class Control(Generic[T]):
             self.stopping.set()
         return event
 
+    def stop_asked(self) -> bool:
+        """Whether to stop; for a time in which no other events come."""
+        if not self.stopping.is_set():
+            self.next(0.0)
+        return self.stopping.is_set()
+
     def wait(self, seconds: float) -> bool:
         """Wait between two runs; whether stopping was asked for."""
         deadline = time.monotonic() + seconds

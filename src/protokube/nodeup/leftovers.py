@@ -16,7 +16,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-PLACE = "/run/protokube/nodeup/commands"
+FOLDER = "commands"
+"""Below the folder of one root."""
 EVERY = 0.05
 
 

@@ -17,6 +17,7 @@ from typing import Protocol
 from protokube.errors import Refused
 from protokube.nodeup.facts import Facts
 
+CACHE = "/var/cache/protokube/nodeup"
 MOST_LINKS = 40
 """As the kernel counts them."""
 Say = Callable[[str], None]
@@ -54,7 +55,7 @@ class Machine:
     facts: Facts
     run: Commands
     root: Path = Path("/")
-    cache: str = "/var/cache/protokube/nodeup"
+    cache: str = CACHE
     """Where assets lie, as a path of the machine."""
     bus: str = "SYSTEM"
     """Address of the bus of its systemd."""

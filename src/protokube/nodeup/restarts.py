@@ -11,9 +11,6 @@ import threading
 from pathlib import Path
 from urllib.parse import quote
 
-PLACE = "/run/protokube/nodeup/restarts"
-"""As a path of the machine."""
-
 
 class Restarts:
     """One file for each unit, with the keys of the tasks whose change it has not seen yet."""

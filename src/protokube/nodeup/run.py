@@ -111,19 +111,15 @@ class Run:
     def plan(self) -> tuple[Outcome, ...]:
         """Only look: CHANGED is what would change. What cannot be told before another change would change, too."""
         for task in self._graph.tasks:
-            if self._control.asked or self._stop_asked():
+            if self._control.stop_asked():
                 self._outcome(task.key, Result.STOPPED, why="nodeup was stopped")
                 continue
             self._began[task.key] = self._clock()
             began = time.thread_time()
             attempt = self._foreseen(task, look_once(task, self._around))
             self._cpu[task.key] = time.thread_time() - began
-            self._outcome(task.key, attempt.result, attempt.changes, attempt.why)
+            self._outcome(task.key, attempt.result, attempt.changes, attempt.why, again=attempt.again)
         return tuple(self._outcomes[task.key] for task in self._graph.tasks)
-
-    def _stop_asked(self) -> bool:
-        self._control.next(0.0)
-        return self._control.stopping.is_set()
 
     def _foreseen(self, task: Task, seen: Attempt) -> Attempt:
         """What a look alone cannot know: what changes before this task, also far before."""
@@ -180,7 +176,7 @@ class Run:
             return
         tried = f" ({self._attempts[key]} attempts)" if attempt.again else ""
         blocked = schedule.failed(key)
-        self._outcome(key, Result.FAILED, attempt.changes, f"{attempt.why}{tried}")
+        self._outcome(key, Result.FAILED, attempt.changes, f"{attempt.why}{tried}", again=attempt.again)
         for each in blocked:
             self._outcome(each, Result.BLOCKED, why=key)
 
@@ -196,12 +192,14 @@ class Run:
         for key in sorted(schedule.running):
             self._outcome(key, Result.STOPPED, why="nodeup was stopped while it was under way")
 
-    def _outcome(self, key: str, result: Result, changes: tuple[Change, ...] = (), why: str = "") -> None:
+    def _outcome(
+        self, key: str, result: Result, changes: tuple[Change, ...] = (), why: str = "", *, again: bool = False
+    ) -> None:
         now = self._clock()
         began = self._began.get(key, now)
         outcome = Outcome(
-            key=key, result=result, changes=changes, why=why, began=began - self._zero, seconds=now - began,
-            cpu=self._cpu.get(key, 0.0),
+            key=key, result=result, changes=changes, why=why, again=again, began=began - self._zero,
+            seconds=now - began, cpu=self._cpu.get(key, 0.0),
         )  # fmt: skip
         self._outcomes[key] = outcome
         self._observer.ended(outcome)

@@ -91,6 +91,7 @@ def _task(outcome: Outcome, needs: Sequence[str]) -> dict[str, Any]:
         "key": outcome.key,
         "result": str(outcome.result),
         "why": outcome.why,
+        "again": outcome.again,
         "began": round(outcome.began, 4),
         "seconds": round(outcome.seconds, 4),
         "cpu": round(outcome.cpu, 4),
@@ -111,7 +112,7 @@ def from_tree(tree: Any) -> Trace:
         outcomes = tuple(
             Outcome(
                 key=task["key"], result=Result(task["result"]), why=task["why"], began=float(task["began"]),
-                seconds=float(task["seconds"]), cpu=float(task["cpu"]),
+                seconds=float(task["seconds"]), cpu=float(task["cpu"]), again=bool(task["again"]),
                 changes=tuple(Change(each["what"], each["saw"], each["want"]) for each in task["changes"]),
             )
             for task in tree["tasks"]

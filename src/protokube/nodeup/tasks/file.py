@@ -13,7 +13,6 @@ from protokube.nodeup.placing import (
     Rights,
     about,
     has_draft,
-    kind_of,
     put_file,
     refuse_kind,
     remove_draft,

@@ -7,15 +7,23 @@ import stat
 from protokube.errors import Refused
 from protokube.nodeup import accounts
 from protokube.nodeup.changes import Change
+from protokube.nodeup.claims import texts
 from protokube.nodeup.machine import Machine
 from protokube.nodeup.placing import Rights, about, has_draft, put_file, refuse_kind, seen_at
 from protokube.nodeup.tasks.file import DRAFT
+from protokube.nodeup.values import Module, Sysctl
 
 MODE = 0o644
 
 
-def file_differs(inside: str, content: bytes, machine: Machine) -> tuple[Change, ...]:
-    """What is to change about the file for the next boots."""
+def file_of(wanted: Sysctl | Module) -> tuple[str, bytes]:
+    """Path and content of the file for the next boots."""
+    ((path, text),) = texts(wanted)
+    return path, text.encode()
+
+
+def file_differs(wanted: Sysctl | Module, machine: Machine) -> tuple[Change, ...]:
+    inside, content = file_of(wanted)
     path = machine.path(inside)
     with about(path):
         left = (DRAFT,) if has_draft(path) else ()
@@ -29,7 +37,8 @@ def file_differs(inside: str, content: bytes, machine: Machine) -> tuple[Change,
     return (*left, *accounts.rights_differ(status, MODE, "root", "root", machine))
 
 
-def write(inside: str, content: bytes, machine: Machine) -> None:
+def write(wanted: Sysctl | Module, machine: Machine) -> None:
+    inside, content = file_of(wanted)
     put_file(machine.path(inside), content, Rights(MODE))
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 from protokube.errors import Refused
 from protokube.nodeup.changes import Change
-from protokube.nodeup.claims import MODULES
 from protokube.nodeup.machine import Machine, Say
 from protokube.nodeup.tasks.command import last_lines
 from protokube.nodeup.tasks.kernel import file_differs, of_the_host, write
@@ -15,15 +14,11 @@ from protokube.nodeup.values import Module
 
 
 def look(wanted: Module, machine: Machine) -> tuple[Change, ...]:
-    changes = file_differs(f"{MODULES}/{wanted.file}", content(wanted), machine)
+    changes = file_differs(wanted, machine)
     missing = tuple(_missing(wanted, machine)) if machine.boots else ()
     if missing and not changes and machine.facts.container:
         raise _host_must_load([change.what for change in missing])
     return (*changes, *missing)
-
-
-def content(wanted: Module) -> bytes:
-    return "".join(f"{name}\n" for name in wanted.names).encode()
 
 
 def _missing(wanted: Module, machine: Machine) -> Iterator[Change]:
@@ -45,8 +40,8 @@ def _built_in(machine: Machine) -> frozenset[str]:
 
 
 def apply(wanted: Module, changes: Sequence[Change], machine: Machine, say: Say) -> None:  # noqa: ARG001
-    if file_differs(f"{MODULES}/{wanted.file}", content(wanted), machine):
-        write(f"{MODULES}/{wanted.file}", content(wanted), machine)
+    if file_differs(wanted, machine):
+        write(wanted, machine)
     if not machine.boots:
         return
     missing = [change.what for change in _missing(wanted, machine)]

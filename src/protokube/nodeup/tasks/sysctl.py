@@ -13,7 +13,6 @@ from pathlib import Path
 
 from protokube.errors import Refused
 from protokube.nodeup.changes import Change
-from protokube.nodeup.claims import SYSCTLS
 from protokube.nodeup.machine import Machine, Say
 from protokube.nodeup.placing import about
 from protokube.nodeup.tasks.kernel import file_differs, of_the_host, write
@@ -23,16 +22,11 @@ READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 def look(wanted: Sysctl, machine: Machine) -> tuple[Change, ...]:
-    changes = file_differs(f"{SYSCTLS}/{wanted.file}", content(wanted), machine)
+    changes = file_differs(wanted, machine)
     live = tuple(_live(wanted, machine)) if machine.boots else ()
     if not changes and (fixed := [each for each in live if not os.access(_path(each.what, machine), os.W_OK)]):
         raise _read_only(fixed, machine)
     return (*changes, *live)
-
-
-def content(wanted: Sysctl) -> bytes:
-    """The file, in the order of the values."""
-    return "".join(f"{name} = {value}\n" for name, value in wanted.values.items()).encode()
 
 
 def _live(wanted: Sysctl, machine: Machine) -> Iterator[Change]:
@@ -48,8 +42,8 @@ def _live(wanted: Sysctl, machine: Machine) -> Iterator[Change]:
 
 
 def apply(wanted: Sysctl, changes: Sequence[Change], machine: Machine, say: Say) -> None:  # noqa: ARG001
-    if file_differs(f"{SYSCTLS}/{wanted.file}", content(wanted), machine):
-        write(f"{SYSCTLS}/{wanted.file}", content(wanted), machine)
+    if file_differs(wanted, machine):
+        write(wanted, machine)
     if not machine.boots:
         return
     fixed = []
