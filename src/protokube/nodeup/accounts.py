@@ -116,7 +116,8 @@ def exists(machine: Machine, file: str) -> bool:
 def free_id(machine: Machine, *wanted: int | None) -> int:
     """The first of these that is free as a user and as a group, else the highest free one of the system."""
     used = {_number(file, fields) for file in (PASSWD, GROUP) for fields in entries(machine, file)}
-    candidates = [*(number for number in wanted if number is not None), *SYSTEM_IDS]
+    candidates: list[int] = [number for number in wanted if number is not None]
+    candidates += SYSTEM_IDS
     free = next((number for number in candidates if number not in used), None)
     if free is not None:
         return free
