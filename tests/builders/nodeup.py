@@ -33,7 +33,11 @@ def a_root(folder: Path, facts: Facts = DEBIAN) -> Machine:
     """The root of an image, with the accounts that every system has."""
     (folder / "etc").mkdir(parents=True, exist_ok=True)
     for name, mode, text in (
-        ("passwd", 0o644, "root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"),
+        (
+            "passwd",
+            0o644,
+            "root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
+        ),
         ("group", 0o644, "root:x:0:\nnogroup:x:65534:\n"),
         ("shadow", 0o640, "root:*:19000:0:99999:7:::\nnobody:*:19000:0:99999:7:::\n"),
         ("gshadow", 0o640, "root:*::\nnogroup:!::\n"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -182,7 +183,7 @@ def test_each_task_comes_after_all_that_it_needs_or_a_true_cycle_is_shown(edges:
         for problem in wrong.problems:
             cycle = [int(each.removeprefix("command ")) for each in problem.partition(": ")[2].split(" -> ")]
             assert cycle[0] == cycle[-1]
-            assert all(other in after[one] for one, other in zip(cycle, cycle[1:], strict=False))
+            assert all(other in after[one] for one, other in pairwise(cycle))
     else:
         place = {key: number for number, key in enumerate(keys(graph))}
         assert len(place) == len(tasks)
