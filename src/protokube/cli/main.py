@@ -37,7 +37,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "export": ("protokube.cli.export:export", "Export a kubeconfig with a short-lived certificate."),
     "nodeup": (
         "protokube.cli.nodeup.command:nodeup",
-        "Provision this machine: from a bare image to an installed kubelet.",
+        "Provision this machine, up to an installed kubelet.",
     ),
     "agent": ("protokube.cli.agent:agent", "Run the agent of a master: disks, names, etcd, components."),
     "dns-controller": ("protokube.cli.dns.controller:dns_controller", "Publish DNS records for annotated objects."),

@@ -72,6 +72,7 @@ def provision(prepare: Prepare, place: Place, observer: Observer, control: RunCo
     """Make the machine what it should be, as far as possible; the trace says how far. Raises if nothing was tried."""
     began, zero = datetime.now(UTC), time.monotonic()
     empty = Trace(version=__version__, began=f"{began:%Y-%m-%dT%H:%M:%SZ}", seconds=0.0, end="error", needs={})
+    _need_root(place)
     with locked(place.own, "protokube nodeup"):
         os.umask(0o022)  # of directories that are made on the way
         try:
@@ -101,13 +102,18 @@ def _carried_out(
 
 def foresee(prepare: Prepare, place: Place, observer: Observer, control: RunControl) -> tuple[Outcome, ...]:
     """What `provision` would change, and why. Changes nothing, and takes no lock."""
+    _need_root(place)
     graph, around = _around(prepare, place, control)
     return Run(graph, around, observer, control).plan()
 
 
-def _around(prepare: Prepare, place: Place, control: RunControl) -> tuple[Graph, Around]:
+def _need_root(place: Place) -> None:
+    """A root that was mistyped would be made otherwise, by its trace."""
     if not place.root.is_dir():
         raise Refused(f"there is no directory {place.root}", hint="--root names the root of an image")
+
+
+def _around(prepare: Prepare, place: Place, control: RunControl) -> tuple[Graph, Around]:
     facts, tasks = prepare()
     commands = MachineCommands(place.root, stopping=control.stopping, notes=place.own / leftovers.FOLDER)
     machine = Machine(facts=facts, run=commands, root=place.root)

@@ -36,7 +36,7 @@ root_option = click.option(
 @output_option(default="text", choices=("text", "json"))
 @click.pass_context
 def nodeup(context: click.Context, setup: Path | None, target: str, root: Path, retry: bool, output: str) -> int:
-    """Provision this machine: from a bare image to an installed kubelet.
+    """Provision this machine, up to an installed kubelet.
 
     Reads what the machine is told (--setup), looks at the machine, and makes true what is not: packages, container
     runtime, CNI plugins, kubelet, agent, kernel parameters. The kubelet is installed; the agent starts it. Running it
