@@ -10,7 +10,7 @@ from typing import Any
 
 from builders.nodeup import DEBIAN, Heard, no_commands
 from protokube.errors import Refused, TryLater
-from protokube.nodeup.attempt import RESTART, Around
+from protokube.nodeup.attempt import Around
 from protokube.nodeup.catalog import Kind
 from protokube.nodeup.changes import Change, Outcome
 from protokube.nodeup.control import Control
@@ -36,6 +36,9 @@ class World:
     during: dict[str, Callable[[Say], None]] = field(default_factory=dict)
     applied: list[str] = field(default_factory=list)
     restarted: list[str] = field(default_factory=list)
+    """Units that the runner restarted."""
+    started: dict[str, float] = field(default_factory=dict)
+    """When units were started or restarted for what is their own."""
     lane: str = ""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -50,8 +53,8 @@ class World:
             self.during[name](say)
         with self.lock:
             self.applied.append(name)
-            if any(change.what == RESTART for change in changes):
-                self.restarted.append(name)
+            if isinstance(wanted, Unit):
+                self.started[name] = self.started.get(name, 0.0) + 1
             if self.later.get(name, 0) > 0:
                 self.later[name] -= 1
                 raise TryLater(f"{name} is not ready", hint="wait")
@@ -59,6 +62,15 @@ class World:
                 raise Refused(f"{name} must not be", saw="x", want="y", hint="ask somebody")
             if name not in self.lying:
                 self.true.add(name)
+
+    def restart(self, wanted: Unit, machine: Machine, say: Say, /) -> bool:
+        self.restarted.append(wanted.name)
+        if wanted.name in self.refused:
+            raise Refused(f"{wanted.name} does not start")
+        return True
+
+    def started_at(self, name: str, machine: Machine, /) -> float | None:
+        return self.started.get(name, 0.0)
 
     def run(
         self, tasks: Sequence[Task], *, notes: Path | None = None, heard: Heard | None = None,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from protokube.errors import ProtokubeError, Refused, TryLater
-from protokube.nodeup.catalog import Kind
+from protokube.nodeup.catalog import Kind, UnitKind
 from protokube.nodeup.changes import Change, Result
 from protokube.nodeup.failures import explained, reason
 from protokube.nodeup.machine import Machine, Say
@@ -89,9 +89,16 @@ def attempt(task: Task, work: Callable[[], Result], changes: Sequence[Change]) -
 def look(task: Task, around: Around) -> tuple[Change, ...]:
     """What differs, with the restart that a unit still has to make."""
     changes = tuple(around.kinds[type(task)].look(task, around.machine))
-    if isinstance(task, Unit) and around.restarts and (causes := around.restarts.pending(task.name)):
+    if causes := causes_of_restart(task, around):
         changes += (restart(causes),)
     return changes
+
+
+def causes_of_restart(task: Task, around: Around) -> tuple[str, ...]:
+    """Keys of tasks that changed after a unit was started; none for a unit that somebody else starts."""
+    if isinstance(task, Unit) and task.running is True and around.restarts:
+        return around.restarts.pending(task.name)
+    return ()
 
 
 def restart(causes: Sequence[str]) -> Change:
@@ -104,7 +111,10 @@ def change(task: Task, changes: tuple[Change, ...], around: Around, say: Say) ->
     units = around.restarted_by.get(task.key, ())
     noted = [unit for unit in units if restarts and restarts.note(unit, task.key)]
     try:
-        kind.apply(task, changes, machine, say)
+        if isinstance(task, Unit) and isinstance(kind, UnitKind) and causes_of_restart(task, around):
+            apply_and_restart(task, changes, kind, machine, say)
+        else:
+            kind.apply(task, changes, machine, say)
     except Exception:
         if restarts and noted and unchanged(task, changes, kind, machine):
             for unit in noted:
@@ -112,6 +122,15 @@ def change(task: Task, changes: tuple[Change, ...], around: Around, say: Say) ->
         raise
     if isinstance(task, Unit) and restarts:
         restarts.done(task.name)
+
+
+def apply_and_restart(task: Unit, changes: tuple[Change, ...], kind: UnitKind, machine: Machine, say: Say) -> None:
+    """Restart it once: a change of its own file, or its start, serves both."""
+    before = kind.started_at(task.name, machine)
+    if own := [each for each in changes if each.what != RESTART]:
+        kind.apply(task, own, machine, say)
+    if kind.started_at(task.name, machine) == before:
+        kind.restart(task, machine, say)
 
 
 def unchanged(task: Task, changes: tuple[Change, ...], kind: Kind, machine: Machine) -> bool:

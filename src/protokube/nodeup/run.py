@@ -65,8 +65,8 @@ RunControl = Control[Ended]
 
 
 def restarted_by(graph: Graph) -> dict[str, tuple[str, ...]]:
-    """The units that a change restarts, by the key of the task. Pure."""
-    units = [task for task in graph.tasks if isinstance(task, Unit)]
+    """The units that a change restarts, by the key of the task; only those that we start. Pure."""
+    units = [task for task in graph.tasks if isinstance(task, Unit) and task.running is True]
     keys = {key for unit in units for key in unit.restart_on}
     return {key: tuple(unit.name for unit in units if key in unit.restart_on) for key in keys}
 
@@ -133,7 +133,7 @@ class Run:
                 return Attempt(Result.CHANGED, (later,), f"cannot be told now: {seen.why}")
         if isinstance(task, Unit) and self._around.restarts and seen.result is not Result.FAILED:
             changing = [key for key in causes if key in task.restart_on]
-            if changing and task.running is not False:
+            if changing and task.running is True:
                 return Attempt(Result.CHANGED, (*seen.changes, restart(changing)), seen.why)
         return seen
 

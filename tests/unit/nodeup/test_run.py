@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -283,6 +284,28 @@ def test_a_restart_that_failed_is_made_by_the_next_run(tmp_path: Path) -> None:
     world.refused.clear()
     assert results(world.run(SERVED, notes=tmp_path))["web"] == "changed"
     assert world.restarted == ["web", "web"]
+
+
+def test_a_unit_that_restarts_for_its_own_file_does_not_restart_again(tmp_path: Path) -> None:
+    world = served(tmp_path)
+    world.true -= {"conf", "web"}
+
+    outcome = world.run(SERVED, notes=tmp_path)["web"]
+
+    assert [change.what for change in outcome.changes] == ["state", "restart"]
+    assert (world.started, world.restarted) == ({"web": 1.0}, [])
+
+
+@pytest.mark.parametrize("running", [None, False])
+def test_a_unit_that_somebody_else_starts_is_not_restarted(tmp_path: Path, running: bool | None) -> None:
+    world = served(tmp_path)
+    world.true -= {"conf"}
+    tasks = [*SERVED[:3], replace(UNIT, running=running)]
+
+    assert results(world.run(tasks, notes=tmp_path, plan=True))["web"] == "unchanged"
+    assert results(world.run(tasks, notes=tmp_path))["web"] == "unchanged"
+    assert world.restarted == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_plan_tells_restarts_and_what_cannot_be_known_yet_and_changes_nothing(tmp_path: Path) -> None:
