@@ -77,3 +77,19 @@ class Heard:
 def results(outcomes: Sequence[Outcome]) -> Mapping[str, str]:
     """The results by the last word of the key."""
     return {outcome.key.rpartition(" ")[2]: str(outcome.result) for outcome in outcomes}
+
+
+class Booted(Machine):
+    """A machine whose kernel and files lie below a folder: for what tasks do only where a kernel runs."""
+
+    __slots__ = ()
+
+    @property
+    def boots(self) -> bool:
+        return True
+
+    def path(self, inside: str) -> Path:
+        return self.root / inside.lstrip("/")
+
+    def resolved(self, inside: str) -> Path:
+        return self.path(inside)

@@ -22,11 +22,33 @@ from protokube.nodeup.claims import texts
 from protokube.nodeup.cloudscript import in_shell, steps
 from protokube.nodeup.facts import Facts, PackageManager
 from protokube.nodeup.order import Graph
-from protokube.nodeup.values import Directory, File, Group, Module, Mount, Packages, Sysctl, Task, Unit, User
+from protokube.nodeup.values import (
+    Asset,
+    Command,
+    Directory,
+    File,
+    Gone,
+    Group,
+    Image,
+    Installed,
+    Link,
+    Module,
+    Mount,
+    Packages,
+    Sysctl,
+    Task,
+    Unit,
+    User,
+)
 
 HEADER = "#cloud-config\n# The tasks of protokube nodeup, for a machine on its first boot.\n"
 POLICY = "/usr/sbin/policy-rc.d"
 """Asked by the packages of Debian whether a service may start: it may not, until the script begins."""
+
+
+EXPRESSED = (
+    File, Directory, Link, Gone, Group, User, Packages, Unit, Sysctl, Module, Mount, Asset, Installed, Image, Command,
+)  # fmt: skip
 
 
 class Stage(IntEnum):
@@ -69,6 +91,8 @@ def document(graph: Graph, facts: Facts, *, cache: str) -> str:
 
 def inexpressible(task: Task) -> str:
     """Why a task cannot be in the document; empty if it can."""
+    if not isinstance(task, EXPRESSED):
+        return "only nodeup itself can do this"
     if isinstance(task, File) and task.secret:
         return "its content is secret, and launch data are not"
     if isinstance(task, Mount) and task.format:

@@ -29,7 +29,7 @@ from protokube.nodeup.order import Graph, order
 from protokube.nodeup.restarts import Restarts
 from protokube.nodeup.run import Observer, Patience, Run, RunControl, restarted_by
 from protokube.nodeup.trace import Trace, end_of
-from protokube.nodeup.values import Task
+from protokube.nodeup.values import Asset, Task
 
 SETUP = "/etc/protokube/setup.json"
 """As a path of the machine."""
@@ -117,6 +117,8 @@ def _around(prepare: Prepare, place: Place, control: RunControl) -> tuple[Graph,
     facts, tasks = prepare()
     commands = MachineCommands(place.root, stopping=control.stopping, notes=place.own / leftovers.FOLDER)
     machine = Machine(facts=facts, run=commands, root=place.root)
+    if any(isinstance(task, Asset) for task in tasks):
+        machine = importlib.import_module("protokube.nodeup.assets.cache").with_assets(machine, tasks)
     graph = order(tasks, cache=machine.cache)
     restarts = Restarts(place.own / "restarts") if machine.boots else None
     return graph, Around(machine, place.kinds, restarts, restarted_by(graph))
