@@ -10,13 +10,13 @@ from typing import Any
 
 from builders.nodeup import DEBIAN, Heard, no_commands
 from protokube.errors import Refused, TryLater
-from protokube.nodeup.attempt import Around
 from protokube.nodeup.catalog import Kind
 from protokube.nodeup.changes import Change, Outcome
-from protokube.nodeup.control import Control
+from protokube.nodeup.engine.attempt import Around
+from protokube.nodeup.engine.control import Control
+from protokube.nodeup.engine.restarts import Restarts
 from protokube.nodeup.machine import Machine, Say
 from protokube.nodeup.order import Graph, order
-from protokube.nodeup.restarts import Restarts
 from protokube.nodeup.run import Patience, Run, RunControl, restarted_by
 from protokube.nodeup.values import Command, Task, Unit
 

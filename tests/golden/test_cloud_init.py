@@ -10,7 +10,7 @@ from pathlib import Path
 
 from builders.nodeup import DEBIAN
 from builders.nodeup_image import every_kind
-from protokube.nodeup.cloudinit import document
+from protokube.nodeup.cloudinit.document import document
 from protokube.nodeup.order import order
 
 GOLDEN = Path(__file__).parent / "nodeup" / "cloud-init.yaml"

@@ -20,7 +20,7 @@ from builders.nodeup import DEBIAN, Heard
 from builders.nodeup_machine import SERVED, the_tasks
 from protokube.nodeup.catalog import KINDS
 from protokube.nodeup.changes import Change, Outcome
-from protokube.nodeup.control import Control
+from protokube.nodeup.engine.control import Control
 from protokube.nodeup.machine import Machine, Say
 from protokube.nodeup.provision import Place, provision
 from protokube.nodeup.values import Unit

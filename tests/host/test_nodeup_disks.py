@@ -19,7 +19,7 @@ from protokube.nodeup import accounts
 from protokube.nodeup.catalog import KINDS
 from protokube.nodeup.changes import Outcome
 from protokube.nodeup.commands import MachineCommands
-from protokube.nodeup.control import Control
+from protokube.nodeup.engine.control import Control
 from protokube.nodeup.provision import Place, provision
 from protokube.nodeup.values import Directory, File, Link, Sysctl, Task, User
 
@@ -107,8 +107,7 @@ def test_read_only_parameters_of_a_container_are_for_its_host_and_the_file_is_wr
             kind.look(task, container)
 
 
-def test_users_are_added_under_the_lock_that_useradd_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(accounts, "SECONDS_FOR_LOCK", 0.2)
+def test_users_are_added_under_the_lock_that_useradd_takes(tmp_path: Path) -> None:
     machine = a_root(tmp_path)
     ready, done = os.pipe(), os.pipe()
     if (pid := os.fork()) == 0:
@@ -119,8 +118,9 @@ def test_users_are_added_under_the_lock_that_useradd_takes(tmp_path: Path, monke
         os.read(done[0], 1)
         os._exit(0)
     os.read(ready[0], 1)
-    with pytest.raises(TryLater, match="another program changes users or groups of this machine"):
-        KINDS[User].apply(User(name="etcd"), (), machine, silent)
+    taken = pytest.raises(TryLater, match="another program changes users or groups of this machine")
+    with taken, accounts.locked(machine, seconds=0.2):
+        pass
     os.close(done[1])
     os.waitpid(pid, 0)
 

@@ -130,20 +130,19 @@ def name_of(machine: Machine, file: str, number: int) -> str | None:
 
 
 @contextmanager
-def locked(machine: Machine) -> Iterator[None]:
-    """Hold the lock of the files; TryLater if somebody else does for long."""
+def locked(machine: Machine, seconds: float = SECONDS_FOR_LOCK) -> Iterator[None]:
+    """Hold the lock of the files; TryLater if somebody else does for longer."""
     path = machine.resolved(LOCK)
     with _ours, about(path):
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
-            _wait_for(handle, path)
+            _wait_for(handle, path, time.monotonic() + seconds)
             yield
         finally:
             os.close(handle)
 
 
-def _wait_for(handle: int, path: Path) -> None:
-    deadline = time.monotonic() + SECONDS_FOR_LOCK
+def _wait_for(handle: int, path: Path, deadline: float) -> None:
     while True:
         try:
             fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

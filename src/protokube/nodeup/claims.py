@@ -94,6 +94,32 @@ def ancestors(path: str) -> Iterator[str]:
         yield path
 
 
+def links_among(tasks: Sequence[Task]) -> Mapping[str, str]:
+    """Where each declared link leads, by its path; as text, one step."""
+    return {task.path: led_to(task.path, task.target) for task in tasks if isinstance(task, Link)}
+
+
+def led_to(link: str, target: str) -> str:
+    """The path that a link leads to."""
+    parts: list[str] = []
+    for part in (target if target.startswith("/") else f"{link.rpartition('/')[0]}/{target}").split("/"):
+        if part == "..":
+            del parts[-1:]
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/" + "/".join(parts)
+
+
+def place_of(path: str, links: Mapping[str, str]) -> str:
+    """Where a path lies once the declared links above it are followed: two names may be one file."""
+    for _ in links:
+        above = next((each for each in ancestors(path) if each in links), None)
+        if above is None:
+            break
+        path = links[above].rstrip("/") + path[len(above) :]
+    return path
+
+
 def wrong_path(path: str) -> str:
     """Why this is no path that a task can own; empty if it is one."""
     if not path.startswith("/"):
@@ -125,13 +151,14 @@ def problems_of_names(task: Task) -> Iterator[str]:
 def problems_of_paths(tasks: Sequence[Task]) -> Iterator[str]:
     """Paths that no task can own, paths with two owners, and what lies below something that is no directory."""
     by_path: Mapping[str, list[Claim]] = defaultdict(list)
+    links = links_among(tasks)
     for task in tasks:
         yield from problems_of_names(task)
         for claim in claims_of(task):
             if wrong := wrong_path(claim.path):
                 yield f"{claim.key}: the path {claim.path!r} {wrong}"
             else:
-                by_path[claim.path].append(claim)
+                by_path[place_of(claim.path, links)].append(claim)
     for path, claims in by_path.items():
         keys = dict.fromkeys(claim.key for claim in claims)
         if len(keys) > 1 and not {claim.shape for claim in claims} <= BESIDE:

@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from protokube.errors import Refused, TryLater
-from protokube.nodeup.leftovers import noted
+from protokube.nodeup.engine.leftovers import noted
 from protokube.nodeup.machine import Ran, Say, within
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -35,9 +35,16 @@ EVERY = 0.02
 class MachineCommands:
     """Implements Commands for a machine, or for the root of an image by chroot."""
 
-    def __init__(self, root: Path = Path("/"), *, stopping: threading.Event | None = None, notes: Path | None = None):
+    def __init__(
+        self,
+        root: Path = Path("/"),
+        *,
+        stopping: threading.Event | None = None,
+        notes: Path | None = None,
+        grace: float = GRACE,
+    ) -> None:
         """`stopping`: once it is set, all commands are ended. `notes`: where they are written down while they run."""
-        self._root, self._notes = root, notes
+        self._root, self._notes, self._grace = root, notes, grace
         self._stopping = stopping or threading.Event()
 
     def __call__(
@@ -63,7 +70,7 @@ class MachineCommands:
             try:
                 output, reason = self._follow(process, deadline, say)
             finally:
-                _end(process)
+                _end(process, self._grace)
         if reason:
             wait = "" if self._stopping.is_set() else f"; it was given {seconds:g} seconds"
             raise TryLater(f"`{words[0]}` {reason}{wait}", saw=_last_line(output))
@@ -106,19 +113,19 @@ class MachineCommands:
                     process.wait(min(SLICE, max(left, 0.0)))
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process: subprocess.Popen[bytes], grace: float) -> None:
     """End the whole group if the command itself still runs. One that is stuck in the kernel is left behind."""
     assert process.stdout is not None
     process.stdout.close()
     if process.poll() is not None:
         return
     os.killpg(process.pid, signal.SIGTERM)
-    deadline = time.monotonic() + GRACE
+    deadline = time.monotonic() + grace
     while time.monotonic() < deadline and not _exited(process.pid):
         time.sleep(EVERY)
     os.killpg(process.pid, signal.SIGKILL)  # also children that outlived it
     with suppress(subprocess.TimeoutExpired):
-        process.wait(GRACE)
+        process.wait(grace)
 
 
 def _exited(pid: int) -> bool:

@@ -12,7 +12,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from protokube.errors import Refused
-from protokube.nodeup.claims import Claim, Shape, ancestors, claims_of, problems_of_paths
+from protokube.nodeup.claims import (
+    Claim,
+    Shape,
+    ancestors,
+    claims_of,
+    led_to,
+    links_among,
+    place_of,
+    problems_of_paths,
+)
 from protokube.nodeup.values import Asset, Directory, File, Image, Installed, Link, Module, Sysctl, Task, Unit, User
 
 
@@ -78,10 +87,11 @@ class _Derived:
         self._keys = {task.key for task in tasks}
         self._cache = cache
         self._modules = [task.key for task in tasks if isinstance(task, Module)]
+        self._links = links_among(tasks)
         self._claims: dict[str, list[Claim]] = defaultdict(list)
         for task in tasks:
             for claim in claims_of(task):
-                self._claims[claim.path].append(claim)
+                self._claims[place_of(claim.path, self._links)].append(claim)
 
     def needs(self, task: Task) -> Iterator[str]:
         """Keys of all tasks that must be done before this one; some perhaps several times."""
@@ -95,7 +105,7 @@ class _Derived:
             case User(group=group):
                 yield from self._known(f"group {group}")
             case Link(path=path, target=target):
-                yield from (claim.key for claim in self._claims.get(_resolved(path, target), ()))
+                yield from (claim.key for claim in self._claims.get(place_of(led_to(path, target), self._links), ()))
             case Installed(asset=asset) | Image(asset=asset):
                 yield from self._known(f"asset {asset}")
             case Asset() if self._cache:
@@ -106,7 +116,8 @@ class _Derived:
                 yield from self._modules  # parameters of a module exist once it is loaded
 
     def _above(self, path: str) -> Iterator[str]:
-        for above in ancestors(path):
+        """Also the links by which it is reached."""
+        for above in dict.fromkeys((*ancestors(path), *ancestors(place_of(path, self._links)))):
             for claim in self._claims.get(above, ()):
                 if claim.shape in (Shape.DIRECTORY, Shape.LINK, Shape.MOUNT):
                     yield claim.key
@@ -114,23 +125,12 @@ class _Derived:
     def _beneath(self, claim: Claim) -> Iterator[str]:
         """At the same path: a mount comes first, else its directory would get its mode and be covered afterwards."""
         order_of = (Shape.MOUNT, Shape.DIRECTORY, Shape.MEMBERS)
-        for other in self._claims[claim.path]:
+        for other in self._claims[place_of(claim.path, self._links)]:
             if claim.shape in order_of and order_of.index(other.shape) < order_of.index(claim.shape):
                 yield other.key
 
     def _known(self, *keys: str) -> Iterator[str]:
         yield from (key for key in keys if key in self._keys)
-
-
-def _resolved(link: str, target: str) -> str:
-    """Where a link leads, as text: other links on the way are not followed."""
-    parts: list[str] = []
-    for part in (target if target.startswith("/") else f"{link.rpartition('/')[0]}/{target}").split("/"):
-        if part == "..":
-            del parts[-1:]
-        elif part not in ("", "."):
-            parts.append(part)
-    return "/" + "/".join(parts)
 
 
 def _sorted(keys: Sequence[str], needs: Mapping[str, tuple[str, ...]]) -> tuple[list[str], list[list[str]]]:

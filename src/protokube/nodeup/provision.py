@@ -16,17 +16,18 @@ from pathlib import Path
 
 from protokube import __version__
 from protokube.errors import ProtokubeError, Refused
-from protokube.nodeup import leftovers, trace
-from protokube.nodeup.attempt import Around
+from protokube.nodeup import trace
 from protokube.nodeup.catalog import KINDS, Kind
 from protokube.nodeup.changes import Outcome
 from protokube.nodeup.commands import MachineCommands
+from protokube.nodeup.engine import leftovers
+from protokube.nodeup.engine.attempt import Around
+from protokube.nodeup.engine.failures import explained, reason
+from protokube.nodeup.engine.lock import RUN, locked, place_for
+from protokube.nodeup.engine.restarts import Restarts
 from protokube.nodeup.facts import Facts
-from protokube.nodeup.failures import explained, reason
-from protokube.nodeup.lock import RUN, locked, place_for
 from protokube.nodeup.machine import Machine, within
 from protokube.nodeup.order import Graph, order
-from protokube.nodeup.restarts import Restarts
 from protokube.nodeup.run import Observer, Patience, Run, RunControl, restarted_by
 from protokube.nodeup.trace import Trace, end_of
 from protokube.nodeup.values import Asset, Task

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from protokube.errors import TryLater
-from protokube.nodeup.attempt import Around, Attempt, look_once, restart, try_once
 from protokube.nodeup.changes import Change, Outcome, Result
-from protokube.nodeup.control import Control
+from protokube.nodeup.engine.attempt import Around, Attempt, look_once, restart, try_once
+from protokube.nodeup.engine.control import Control
+from protokube.nodeup.engine.schedule import Schedule
 from protokube.nodeup.order import Graph
-from protokube.nodeup.schedule import Schedule
 from protokube.nodeup.values import Task, Unit
 
 WORKERS = 8

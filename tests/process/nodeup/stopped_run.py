@@ -14,7 +14,7 @@ from protokube.errors import ProtokubeError
 from protokube.nodeup.catalog import KINDS
 from protokube.nodeup.changes import Change
 from protokube.nodeup.commands import MachineCommands
-from protokube.nodeup.control import Control
+from protokube.nodeup.engine.control import Control
 from protokube.nodeup.machine import Machine, Say
 from protokube.nodeup.provision import Place, provision
 from protokube.nodeup.run import RunControl

@@ -12,7 +12,7 @@ import yaml
 
 from builders.nodeup import DEBIAN, OURS
 from builders.nodeup_image import every_kind
-from protokube.nodeup.cloudinit import document
+from protokube.nodeup.cloudinit.document import document
 from protokube.nodeup.order import order
 from protokube.nodeup.values import Asset, Command, Directory, File, Gone, Installed, Link, Task
 

@@ -11,7 +11,7 @@ import pytest
 
 from protokube.errors import Refused, TryLater
 from protokube.nodeup.commands import MOST, MachineCommands
-from protokube.nodeup.leftovers import left_by_killed_runs, noted, start_of, wait_for
+from protokube.nodeup.engine.leftovers import left_by_killed_runs, noted, start_of, wait_for
 
 
 def alive(pid: int) -> bool:
@@ -80,12 +80,11 @@ def test_a_command_that_does_not_end_is_ended_with_its_children(tmp_path: Path) 
     until_gone(number_in(tmp_path / "child"))
 
 
-def test_one_that_ignores_the_polite_signal_is_ended_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("protokube.nodeup.commands.GRACE", 0.2)
+def test_one_that_ignores_the_polite_signal_is_ended_too(tmp_path: Path) -> None:
     script = f"trap '' TERM; echo $$ > {tmp_path}/pid; while :; do sleep 0.1; done"
 
     with pytest.raises(TryLater):
-        MachineCommands()(["sh", "-c", script], seconds=0.5)
+        MachineCommands(grace=0.2)(["sh", "-c", script], seconds=0.5)
 
     until_gone(number_in(tmp_path / "pid"))
 

@@ -16,9 +16,9 @@ import pytest
 
 from builders.nodeup import DEBIAN, OURS, Heard, a_root
 from protokube.errors import Refused, TryLater
-from protokube.nodeup.control import Control
-from protokube.nodeup.leftovers import start_of
-from protokube.nodeup.lock import locked, place_for
+from protokube.nodeup.engine.control import Control
+from protokube.nodeup.engine.leftovers import start_of
+from protokube.nodeup.engine.lock import locked, place_for
 from protokube.nodeup.provision import Place, foresee, provision
 from protokube.nodeup.trace import FOLDER, read
 from protokube.nodeup.values import File, Task

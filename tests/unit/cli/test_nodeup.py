@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import io
 import json
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,11 +13,11 @@ import yaml
 
 from builders.command import Call
 from builders.nodeup import DEBIAN, OURS, a_root
-from protokube.cli.nodeup.command import cloud_init, direct, plan
+from protokube.cli.nodeup.command import cloud_init, direct, need_root, plan
 from protokube.cli.nodeup.live import Live
 from protokube.errors import ExitCode, InvalidRequest, NeedsRoot, Refused
 from protokube.nodeup.changes import Outcome, Result
-from protokube.nodeup.control import Control
+from protokube.nodeup.engine.control import Control
 from protokube.nodeup.facts import Facts
 from protokube.nodeup.provision import Place
 from protokube.nodeup.run import RunControl
@@ -45,13 +45,12 @@ class Told:
 
 
 @pytest.fixture
-def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Told:
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
+def told(tmp_path: Path) -> Told:
     return Told(Place(root=a_root(tmp_path / "root").root, run=tmp_path / "run"), [(HOSTS, BELOW, FOLDER_OF_IT)])
 
 
 def run(told: Told, output: str = "text", *, retry: bool = False, control: RunControl | None = None) -> ExitCode:
-    return direct(told, told.place, control or Control(), output, retry=retry)
+    return direct(told, told.place, control or Control(), output, retry=retry, pause=0.001)
 
 
 def without_times(text: str) -> list[str]:
@@ -125,19 +124,12 @@ def test_a_cloud_init_document_is_printed(told: Told, capsys: pytest.CaptureFixt
         cloud_init(told, "json")
 
 
-def test_without_root_nothing_is_tried(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
-
+def test_only_root_may_change_a_machine() -> None:
+    need_root(0)
     with pytest.raises(NeedsRoot):
-        run(told)
+        need_root(1000)
 
 
-@pytest.fixture
-def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("protokube.cli.nodeup.command.FIRST_PAUSE", 0.001)
-
-
-@pytest.mark.usefixtures("short_pauses")
 def test_with_retry_it_runs_until_everything_is_done(told: Told, capsys: pytest.CaptureFixture[str]) -> None:
     told.answers = [Refused("no setup yet"), Refused("no setup yet"), (HOSTS,)]
 
@@ -151,7 +143,6 @@ def test_with_retry_it_runs_until_everything_is_done(told: Told, capsys: pytest.
     ]  # fmt: skip
 
 
-@pytest.mark.usefixtures("short_pauses")
 def test_with_retry_a_signal_between_two_runs_ends_it(told: Told) -> None:
     control: RunControl = Control()
     told.answers = [Refused("no setup yet")]
@@ -197,30 +188,17 @@ def test_only_what_changes_something_can_be_tried_again(call: Call, target: str)
     assert f"--retry is for --target direct, and not for {target}" in answer.err
 
 
-class Terminal:
+class Terminal(io.StringIO):
     """Keeps what is written to it, as a terminal that shows everything would."""
-
-    def __init__(self) -> None:
-        self.text = ""
 
     def isatty(self) -> bool:
         return True
 
-    def write(self, text: str) -> int:
-        self.text += text
-        return len(text)
-
-    def flush(self) -> None:
-        pass
-
 
 def test_on_a_terminal_one_line_shows_what_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = Terminal()
-    monkeypatch.setattr("sys.stdout", terminal)
-    monkeypatch.setattr("sys.stderr", terminal)
     monkeypatch.setenv("COLUMNS", "60")
-    monkeypatch.setattr("protokube.cli.nodeup.live.EVERY", 0.0)
-    live = Live()
+    terminal = Terminal()
+    live = Live(out=terminal, err=terminal, every=0.0)
     live.began("packages containerd")
     live.said("packages containerd", "unpacking " + "x" * 80)
     live.waits("packages containerd", "dpkg is locked", 2)
@@ -228,7 +206,7 @@ def test_on_a_terminal_one_line_shows_what_is_under_way(monkeypatch: pytest.Monk
     live.close()
 
     clear = "\r\x1b[K"
-    assert terminal.text.split(clear)[1:] == [
+    assert terminal.getvalue().split(clear)[1:] == [
         "  …  0 done; packages containerd",
         f"  …  0 done; packages containerd: unpacking {'x' * 80}"[:59],
         "waits    packages containerd: dpkg is locked; tried again in 2 s\n",

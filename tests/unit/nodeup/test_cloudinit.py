@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from builders.nodeup import DEBIAN
 from builders.nodeup_image import every_kind
 from protokube.errors import InvalidRequest
-from protokube.nodeup.cloudinit import Stage, document, staged
+from protokube.nodeup.cloudinit.document import Stage, document, staged
 from protokube.nodeup.facts import Facts, PackageManager
 from protokube.nodeup.order import order
 from protokube.nodeup.values import Directory, File, Link, Mount, Packages, Task, Unit

@@ -73,7 +73,7 @@ def test_links_and_what_is_gone_and_units_need_what_is_above_them() -> None:
 def test_a_file_below_a_link_needs_the_link_and_a_link_needs_what_it_leads_to() -> None:
     link, version = Link(path="/opt/now", target="v1"), Directory(path="/opt/v1")
 
-    assert needs(File(path="/opt/now/a", content=b""), link, version) == ("link /opt/now",)
+    assert needs(File(path="/opt/now/a", content=b""), link, version) == ("directory /opt/v1", "link /opt/now")
     assert needs(link, version) == ("directory /opt/v1",)
     assert needs(Link(path="/opt/now", target="../usr/./b"), Directory(path="/usr/b")) == ("directory /usr/b",)
 
@@ -152,6 +152,17 @@ def test_a_path_has_one_owner_also_if_a_unit_or_parameters_write_it() -> None:
 
     assert problems(unit, file) == [f"{file.path} is claimed by unit a.service and {file.key}"]
     assert problems(values, same) == [f"{same.path} is claimed by sysctl a.conf and {same.key}"]
+
+
+def test_two_names_of_one_file_are_found_through_the_links_above_them() -> None:
+    link = Link(path="/opt/now", target="../srv/v1")
+    one, other = File(path="/opt/now/conf", content=b""), File(path="/srv/v1/conf", content=b"")
+
+    assert problems(link, one, other) == ["/srv/v1/conf is claimed by file /opt/now/conf and file /srv/v1/conf"]
+    assert problems(link, one, Gone(path="/srv/v1")) == [
+        "file /opt/now/conf is below gone /srv/v1, where nothing will be"
+    ]
+    assert needs(one, link, Directory(path="/srv"), DISK) == ("directory /srv", "link /opt/now", "mount /srv")
 
 
 def test_a_cycle_is_shown_as_a_path_and_what_only_waits_for_it_is_not_blamed() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from builders.nodeup import Heard, a_task
 from builders.nodeup_world import World
 from protokube.nodeup.changes import Outcome, Result
-from protokube.nodeup.control import Control
+from protokube.nodeup.engine.control import Control
 from protokube.nodeup.machine import Say
 from protokube.nodeup.run import Patience, RunControl
 from protokube.nodeup.values import Task, Unit

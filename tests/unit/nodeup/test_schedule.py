@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.nodeup import a_task
+from protokube.nodeup.engine.schedule import Schedule
 from protokube.nodeup.order import Graph, order
-from protokube.nodeup.schedule import Schedule
 from protokube.nodeup.values import Task
 
 

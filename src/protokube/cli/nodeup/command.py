@@ -53,7 +53,7 @@ def nodeup(context: click.Context, setup: Path | None, target: str, root: Path, 
     """
     if context.invoked_subcommand is not None:
         return ExitCode.OK
-    from protokube.nodeup.control import Control
+    from protokube.nodeup.engine.control import Control
     from protokube.nodeup.provision import Place, prepared
 
     if retry and target != "direct":
@@ -66,13 +66,14 @@ def nodeup(context: click.Context, setup: Path | None, target: str, root: Path, 
             return cloud_init(prepare, output)
         if target == "plan":
             return plan(prepare, place, control, output)
+        need_root(os.geteuid())
         return direct(prepare, place, control, output, retry=retry)
 
 
-def direct(prepare: Prepare, place: Place, control: RunControl, output: str, *, retry: bool) -> ExitCode:
+def direct(
+    prepare: Prepare, place: Place, control: RunControl, output: str, *, retry: bool, pause: float = FIRST_PAUSE
+) -> ExitCode:
     """Change the machine; with `retry`, until nothing is left to do."""
-    need_root()
-    pause = FIRST_PAUSE
     while True:
         error, code = None, ExitCode.REFUSED
         try:
@@ -127,7 +128,7 @@ def plan(prepare: Prepare, place: Place, control: RunControl, output: str) -> Ex
 
 def cloud_init(prepare: Prepare, output: str) -> ExitCode:
     """Print the tasks as a document; the machine that this is run on decides nothing but the facts."""
-    from protokube.nodeup.cloudinit import document
+    from protokube.nodeup.cloudinit.document import document
     from protokube.nodeup.machine import CACHE
     from protokube.nodeup.order import order
 
@@ -163,6 +164,6 @@ def report(run: int | None, root: Path, output: str) -> None:
         show_painted(render_report(number, trace))
 
 
-def need_root() -> None:
-    if os.geteuid() != 0:
-        raise NeedsRoot("nodeup needs root", saw=f"user {os.geteuid()}", hint="sudo protokube nodeup")
+def need_root(user: int) -> None:
+    if user != 0:
+        raise NeedsRoot("nodeup needs root", saw=f"user {user}", hint="sudo protokube nodeup")

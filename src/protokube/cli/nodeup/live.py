@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from typing import TextIO
 
 import click
 
@@ -20,10 +21,14 @@ EVERY = 0.1
 class Live:
     """Implements Observer. Lines that stay go to stdout, the one that is redrawn to stderr, if both are a terminal."""
 
-    def __init__(self, *, quiet: bool = False) -> None:
-        """`quiet`: stdout is for data alone; what is waited for is told on stderr."""
-        self._quiet = quiet
-        self._redraws = not quiet and sys.stderr.isatty() and sys.stdout.isatty()
+    def __init__(
+        self, *, quiet: bool = False, out: TextIO | None = None, err: TextIO | None = None, every: float = EVERY
+    ) -> None:
+        """`quiet`: stdout is for data alone; lines go to stderr."""
+        self._err = err or sys.stderr
+        self._out = self._err if quiet else out or sys.stdout
+        self._every = every
+        self._redraws = not quiet and self._err.isatty() and self._out.isatty()
         self._under_way: dict[str, str] = {}
         self._done, self._drawn = 0, 0.0
         self._writing = threading.Lock()
@@ -63,27 +68,27 @@ class Live:
     def _line(self, text: str) -> None:
         self._clear()
         with suppress(BrokenPipeError):  # nobody reads it; the machine is provisioned all the same
-            click.echo(text, err=self._quiet)
-            (sys.stderr if self._quiet else sys.stdout).flush()
+            click.echo(text, file=self._out)
+            self._out.flush()
         self._drawn = 0.0
 
     def _clear(self) -> None:
         if self._redraws:
             with suppress(OSError):
-                sys.stderr.write("\r\x1b[K")
-                sys.stderr.flush()
+                self._err.write("\r\x1b[K")
+                self._err.flush()
 
     def _redraw(self) -> None:
         now = time.monotonic()
-        if not self._redraws or now - self._drawn < EVERY:
+        if not self._redraws or now - self._drawn < self._every:
             return
         self._drawn = now
         parts = [f"{key}: {text}" if text else key for key, text in self._under_way.items()]
         width = max(shutil.get_terminal_size().columns - 1, 20)
         with suppress(OSError):
             text = f"  …  {self._done} done; {', '.join(parts)}"
-            sys.stderr.write(f"\r\x1b[K{text[:width]}")
-            sys.stderr.flush()
+            self._err.write(f"\r\x1b[K{text[:width]}")
+            self._err.flush()
 
 
 class Unseen:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -105,22 +106,28 @@ def test_nothing_of_a_secret_is_shown(machine: Machine) -> None:
     assert "PRIVATE" not in repr(KEYS)
 
 
-def test_a_draft_of_a_secret_is_private_from_its_first_byte(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[int] = []
-    fchmod = os.fchmod
-    path = machine.root / "srv/keys/ca.key"
+class Watch:
+    """Sees each change of a mode before it is made. An audit hook cannot be removed, so it is switched off."""
 
-    def watched(handle: int, mode: int) -> None:
-        seen.append(stat.S_IMODE(draft_of(path).stat().st_mode))
-        fchmod(handle, mode)
+    def __init__(self, draft: Path) -> None:
+        self.on, self.draft, self.modes = True, draft, list[int]()
+        sys.addaudithook(self)
 
-    monkeypatch.setattr(os, "fchmod", watched)
+    def __call__(self, event: str, _: tuple[object, ...]) -> None:
+        if self.on and event == "os.chmod":
+            self.modes.append(stat.S_IMODE(self.draft.stat().st_mode))
+
+
+def test_a_draft_of_a_secret_is_private_from_its_first_byte(machine: Machine) -> None:
+    (machine.root / "srv/keys").mkdir(parents=True)
+    watch = Watch(draft_of(machine.root / "srv/keys/ca.key"))
     old = os.umask(0)
     try:
         apply(replace(KEYS, mode=0o640), machine)
     finally:
         os.umask(old)
-    assert seen == [0o600]
+        watch.on = False
+    assert watch.modes == [0o600]
 
 
 def test_what_a_killed_run_left_beside_a_file_is_removed_also_if_the_file_is_right(machine: Machine) -> None:

@@ -19,7 +19,7 @@ import yaml
 
 from protokube.errors import InvalidRequest
 from protokube.nodeup.claims import texts
-from protokube.nodeup.cloudscript import in_shell, steps
+from protokube.nodeup.cloudinit.script import in_shell, steps
 from protokube.nodeup.facts import Facts, PackageManager
 from protokube.nodeup.order import Graph
 from protokube.nodeup.values import (

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from protokube.errors import ProtokubeError, Refused, TryLater
 from protokube.nodeup.catalog import Kind, UnitKind
 from protokube.nodeup.changes import Change, Result
-from protokube.nodeup.failures import explained, reason
+from protokube.nodeup.engine.failures import explained, reason
+from protokube.nodeup.engine.restarts import Restarts
 from protokube.nodeup.machine import Machine, Say
-from protokube.nodeup.restarts import Restarts
 from protokube.nodeup.values import Task, Unit
 
 log = logging.getLogger("protokube.nodeup")
