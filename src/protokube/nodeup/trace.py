@@ -58,7 +58,7 @@ def end_of(outcomes: Sequence[Outcome]) -> str:
 
 def critical_path(outcomes: Sequence[Outcome], needs: Mapping[str, Sequence[str]]) -> tuple[Step, ...]:
     """The chain that ended last: from its end, each time to that need which ended last. Pure."""
-    tried = {each.key: each for each in outcomes if each.result not in (Result.BLOCKED, Result.STOPPED)}
+    tried = {each.key: each for each in outcomes if _was_tried(each)}
     path: list[Step] = []
     following = max(tried.values(), key=_end, default=None)
     while following is not None:
@@ -67,6 +67,13 @@ def critical_path(outcomes: Sequence[Outcome], needs: Mapping[str, Sequence[str]
         path.append(Step(following, max(waited, 0.0)))
         following = before
     return tuple(reversed(path))
+
+
+def _was_tried(outcome: Outcome) -> bool:
+    """What was stopped while it was under way took its time, too."""
+    if outcome.result is Result.STOPPED:
+        return outcome.seconds > 0
+    return outcome.result is not Result.BLOCKED
 
 
 def _end(outcome: Outcome) -> float:

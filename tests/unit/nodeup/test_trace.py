@@ -60,6 +60,14 @@ def test_the_critical_path_is_the_chain_that_ended_last_with_its_waits() -> None
     assert critical_path((), {}) == ()
 
 
+def test_what_was_stopped_under_way_is_on_the_critical_path_and_what_was_not_tried_is_not() -> None:
+    outcomes = (outcome("a", 0, 1), outcome("b", 1, 90, Result.STOPPED), outcome("c", 91, 0, Result.STOPPED))
+
+    path = critical_path(outcomes, {"a": (), "b": ("a",), "c": ("b",)})
+
+    assert [step.outcome.key for step in path] == ["a", "b"]
+
+
 @given(
     edges=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=25),
     lengths=st.lists(st.floats(0, 10), min_size=10, max_size=10),
