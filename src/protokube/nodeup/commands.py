@@ -95,11 +95,7 @@ class MachineCommands:
         poller = select.poll()
         poller.register(handle, select.POLLIN)
         while True:
-            exited, left = process.poll() is not None, deadline - time.monotonic()
-            if not exited and left <= 0:
-                return output, "did not end in time and was stopped"
-            if not exited and self._stopping.is_set():
-                return output, "was stopped, since nodeup is"
+            exited, left = process.poll() is not None, max(deadline - time.monotonic(), 0.0)
             if more and poller.poll(0 if exited else min(SLICE, left) * 1000):
                 piece = os.read(handle, MOST)  # all that a pipe can hold
                 more = bool(piece)
@@ -108,9 +104,13 @@ class MachineCommands:
                     say(line)
             if exited:  # whoever else has the pipe open is not waited for
                 return output, ""
+            if left <= 0:
+                return output, "did not end in time and was stopped"
+            if self._stopping.is_set():
+                return output, "was stopped, since nodeup is"
             if not more:
                 with suppress(subprocess.TimeoutExpired):
-                    process.wait(min(SLICE, max(left, 0.0)))
+                    process.wait(min(SLICE, left))
 
 
 def _end(process: subprocess.Popen[bytes], grace: float) -> None:

@@ -97,6 +97,7 @@ def _carried_out(
     graph, around = _around(prepare, place, control)
     if around.restarts:
         around.restarts.tidy()
+    control.stop_asked()  # while facts were read, perhaps: then nothing begins
     run = Run(graph, around, observer, control, patience=place.patience)
     return run.carry_out(), graph
 

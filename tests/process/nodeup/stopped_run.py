@@ -36,7 +36,7 @@ class Outside:
 
 
 def tasks(owner: str, group: str, root: str) -> tuple[Task, ...]:
-    script = f"echo $$ > {root}/pid; echo working; exec sleep 1000"
+    script = f"echo working; echo $$ > {root}/pid; exec sleep 1000"
     return (
         File(path="/first", content=b"1", owner=owner, group=group),
         Command(name="long", check=("false",), run=("sh", "-c", script), after=("file /first",)),

@@ -19,7 +19,9 @@ from protokube.errors import Refused, TryLater
 from protokube.nodeup.engine.control import Control
 from protokube.nodeup.engine.leftovers import start_of
 from protokube.nodeup.engine.lock import locked, place_for
+from protokube.nodeup.facts import Facts
 from protokube.nodeup.provision import Place, foresee, provision
+from protokube.nodeup.run import RunControl
 from protokube.nodeup.trace import FOLDER, read
 from protokube.nodeup.values import File, Task
 
@@ -118,6 +120,18 @@ def test_a_run_that_cannot_begin_leaves_a_trace_that_says_why(tmp_path: Path) ->
 
     number, trace = read(place.inside(FOLDER))
     assert (number, trace.end, trace.error, trace.outcomes) == (1, "error", "no setup; give one", ())
+
+
+def test_after_a_signal_before_the_first_task_nothing_begins(tmp_path: Path) -> None:
+    place = a_place(tmp_path)
+    control: RunControl = Control()
+
+    def prepare() -> tuple[Facts, tuple[Task, ...]]:
+        control.stop()
+        return DEBIAN, (File(path="/x", content=b"", owner=OWNER, group=GROUP),)
+
+    assert provision(prepare, place, Heard(), control).end == "stopped"
+    assert not (place.root / "x").exists()
 
 
 def test_a_list_of_tasks_that_is_wrong_changes_nothing(tmp_path: Path) -> None:
