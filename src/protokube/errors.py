@@ -14,7 +14,7 @@ class ExitCode(IntEnum):
     """Exit codes of all commands; see docs/exit-codes.md."""
 
     OK = 0  # done; for `status` and `up`: ready, and no action is needed
-    DIFFERENT = 1  # the compared configurations differ
+    DIFFERENT = 1  # the compared configurations differ, or a plan would change something
     INVALID = 2  # the user edits something and runs the command again
     TRY_LATER = 3  # not yet, or something outside did not answer; no action is needed
     REFUSED = 4  # a person has to act, also while the cluster serves

@@ -36,6 +36,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "bundle": ("protokube.cli.bundle:bundle", "Make one offline archive of all that machines of a role need."),
     "load": ("protokube.cli.load:load", "Load images into a local cluster, without a registry."),
     "export": ("protokube.cli.export:export", "Export a kubeconfig with a short-lived certificate."),
+    "nodeup": (
+        "protokube.cli.nodeup.command:nodeup",
+        "Provision this machine, up to an installed kubelet.",
+    ),
     "agent": ("protokube.cli.agent:agent", "Run the agent of a master: disks, names, etcd, components."),
     "dns-controller": ("protokube.cli.dns.controller:dns_controller", "Publish DNS records for annotated objects."),
     "api-proxy": ("protokube.cli.api_proxy:api_proxy", "Proxy local clients to an API server that is ready."),

@@ -28,6 +28,8 @@ class Result(StrEnum):
     FAILED = "failed"
     BLOCKED = "blocked"
     """Not tried, since something that it needs failed."""
+    STOPPED = "stopped"
+    """Not tried or not finished, since the run was interrupted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +41,8 @@ class Outcome:
     changes: tuple[Change, ...] = ()
     why: str = ""
     """Of a failure, or the key of what blocks it."""
+    again: bool = False
+    """Whether a failure may pass by itself."""
     began: float = 0.0
     """Seconds since the run began."""
     seconds: float = 0.0

@@ -2,12 +2,13 @@
 
 What is hard is `--root`: in the root of an image no process runs and no kernel is ours, so files are written below the
 folder, commands run in a chroot, and units are enabled but neither started nor asked. Tasks get paths by `path`, which
-follows no symbolic link out of that root.
+follows no symbolic link out of that root: absolute links of an image are meant for the machine that it will be.
 """
 
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,9 @@ from protokube.errors import Refused
 from protokube.nodeup.facts import Facts
 from protokube.nodeup.values import Asset
 
+CACHE = "/var/cache/protokube/nodeup"
+MOST_LINKS = 40
+"""As the kernel counts them."""
 Say = Callable[[str], None]
 """Reports progress of long work, in one short line."""
 
@@ -52,7 +56,7 @@ class Machine:
     facts: Facts
     run: Commands
     root: Path = Path("/")
-    cache: str = "/var/cache/protokube/nodeup"
+    cache: str = CACHE
     """Where assets lie, as a path of the machine."""
     bus: str = "SYSTEM"
     """Address of the bus of its systemd."""
@@ -65,11 +69,34 @@ class Machine:
         return self.root == Path("/")
 
     def path(self, inside: str) -> Path:
-        """Where a path of the machine lies for us. Refused if a link in it leads out of the root."""
+        """Where a path of the machine lies for us. Links above it are followed as the machine itself would."""
         if self.boots:
             return Path(inside)
-        place = self.root / inside.lstrip("/")
-        parent = os.path.realpath(place.parent)
-        if not Path(parent).is_relative_to(os.path.realpath(self.root)):
-            raise Refused(f"{inside} leads out of {self.root}", saw=parent, hint="a link in the image points outside")
-        return place
+        above, _, name = inside.rstrip("/").rpartition("/")
+        return within(self.root, above) / name
+
+    def resolved(self, inside: str) -> Path:
+        """The same with all links followed, also one at the path itself."""
+        return Path(os.path.realpath(inside)) if self.boots else within(self.root, inside)
+
+
+def within(root: Path, inside: str) -> Path:
+    """Follow links as in a chroot: an absolute one begins at the root again, and `..` does not lead out of it."""
+    left, found, links = deque(inside.split("/")), list[str](), 0
+    while left:
+        part = left.popleft()
+        if part == "..":
+            del found[-1:]
+        elif part not in ("", "."):
+            try:
+                target = str(root.joinpath(*found, part).readlink())
+            except OSError:  # no link, or nothing at all
+                found.append(part)
+                continue
+            links += 1
+            if links > MOST_LINKS:
+                raise Refused(f"{inside} leads in a circle", saw=f"a link to {target}", hint="correct the links in it")
+            if target.startswith("/"):
+                found.clear()
+            left.extendleft(reversed(target.split("/")))
+    return root.joinpath(*found)

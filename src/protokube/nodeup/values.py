@@ -86,7 +86,7 @@ class Gone(Task):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group(Task):
-    """A system group; an existing one of this name is used as it is."""
+    """A system group; one that exists with another id than a stated one is refused, never changed."""
 
     name: str
     gid: int | None = None
@@ -139,8 +139,8 @@ class Unit(Task):
     running: bool | None = None
     """None: neither started nor stopped. The agent starts the kubelet, so nodeup does not."""
     restart_on: tuple[str, ...] = ()
-    """Keys of tasks whose change restarts it, if it runs. A change of its own file always does, unless `running` is
-    None."""
+    """Keys of tasks whose change restarts it, if it runs. A change of its own file does so, too. Both only if `running`
+    is True: whoever else starts a unit knows when it may restart."""
 
     @property
     def about(self) -> str:
