@@ -65,6 +65,8 @@ def bootstrapped(folder: Path) -> Path:
     for name in IDENTITIES:
         (folder / name).unlink(missing_ok=True)
     (folder / "etc/machine-id").write_text("")
+    (folder / "etc/hostname").write_text("debian\n")
+    (folder / "etc/resolv.conf").unlink(missing_ok=True)
     for key in (folder / "etc/ssh").glob("ssh_host_*"):
         key.unlink()
     for archive in (folder / "var/cache/apt/archives").glob("*.deb"):

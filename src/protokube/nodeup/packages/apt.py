@@ -1,8 +1,8 @@
 """Install Debian's packages: look at dpkg's database, then have apt-get do the rest.
 
-What is hard is what others left behind: an install that still holds the lock, a dpkg that was killed in the middle of a
-package, package lists that are missing or too old. Each is recognised by apt-get's answer, mended once, and tried again;
-what cannot be mended is refused, with the answer. apt-get never removes or downgrades anything here.
+What is hard is what others left behind: an install that still holds the lock, a dpkg that was killed in the middle of
+a package, package lists that are missing or too old. Each is recognised by apt-get's answer, mended once, and tried
+again; what cannot be mended is refused, with the answer. apt-get never removes or downgrades anything here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ HOLDS = "/var/lib/protokube/nodeup/holds"
 """Packages that we hold, one in each line: a hold of the user's is never taken away."""
 APT = (
     "apt-get", "-q", "-y", "--no-install-recommends", "--no-remove",
-    "-o", "Dpkg::Use-Pty=0", "-o", "Acquire::Retries=3", "-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold",
+    "-o", "Dpkg::Use-Pty=0", "-o", "Acquire::Retries=3",
+    "-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold",
 )  # fmt: skip
 CONFIGURE = ("dpkg", "--configure", "-a", "--force-confdef", "--force-confold")
 ENVIRONMENT = {
