@@ -99,7 +99,7 @@ def build(deb: Deb, archive: Path) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content)
             path.chmod(0o755 if "init.d" in name else 0o644)
-        command = ["dpkg-deb", "--root-owner-group", "--build", "-Znone", folder, archive]
+        command = ["dpkg-deb", "--root-owner-group", "--build", "-Znone", folder, str(archive)]
         subprocess.run(command, check=True, capture_output=True)
 
 
