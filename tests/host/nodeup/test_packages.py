@@ -240,24 +240,43 @@ def test_when_only_we_are_killed_the_install_that_goes_on_is_waited_for(root: Ch
     assert not (root.files / "service-was-start").exists()
 
 
-def test_a_run_that_is_killed_anywhere_is_finished_by_the_next_one(root: Chroot) -> None:
-    chance = random.Random(20)
-    for _ in range(6):
+@pytest.mark.parametrize("seed", range(5))
+def test_a_run_that_is_killed_anywhere_again_and_again_is_finished_by_the_next_one(root: Chroot, seed: int) -> None:
+    chance = random.Random(seed)
+    for _ in range(3):
         running = install(root, "tiny-needs")
-        steps = chance.choice(["installing", "updating"])
-        while not any(steps in each for each in running.said) and running.next():
+        while not any("installing" in each for each in running.said) and running.next():
             continue
         try:
-            running.process.wait(chance.uniform(0, 0.6))  # a random instant, not a time to wait for something
+            running.process.wait(chance.uniform(0, 0.35))  # a random instant, not a time to wait for something
             running.close()
         except subprocess.TimeoutExpired:
             everything_below(running)
 
-    assert install(root, "tiny-needs").wait()[0].well
+    done = install(root, "tiny-needs").one()
+
+    assert done.well, done.error
     assert install(root, "tiny-needs").one().changes == []
     assert state(root, "tiny-needs") == "hold ok installed 1.0"
     assert root.run("dpkg", "--audit") == ""
     assert not [each for each in (root.files / "usr/sbin").iterdir() if "policy-rc.d" in each.name]
+
+
+def test_a_package_that_was_cut_off_while_unpacked_again_is_installed_again(root: Chroot) -> None:
+    assert install(root, "tiny-needs").one().well
+    database = root.files / "var/lib/dpkg/status"
+    stanzas = database.read_text().split("\n\n")
+    for index, stanza in enumerate(stanzas):
+        if stanza.startswith("Package: tiny-conf\n"):
+            stanzas[index] = stanza.replace("install ok installed", "install reinstreq half-installed")
+        if stanza.startswith("Package: tiny-needs\n"):
+            stanzas[index] = stanza.replace("hold ok installed", "install ok unpacked")
+    database.write_text("\n\n".join(stanzas))
+
+    done = install(root, "tiny-needs").one()
+
+    assert done.well, done.error
+    assert state(root, "tiny-conf") == "install ok installed 1.0"
 
 
 @pytest.mark.parametrize("left_by_a_kill", [False, True])

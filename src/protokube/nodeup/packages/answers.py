@@ -60,7 +60,7 @@ UNKNOWN = re.compile(
     r"Unable to locate package (\S+)|Package '(\S+)' has no installation|Version '\S+' for '(\S+)' was"
 )
 LISTED = r"The following packages will be {}:\n((?:  .*\n?)+)"
-WORTH_SHOWING = re.compile(r"^(?:E: |dpkg: error|Err:| .*error exit status| .*Depends: )")
+WORTH_SHOWING = re.compile(r"^(?:E: |dpkg: error|Err:| .*Depends: )")
 NO_REASON = re.compile(r"^E: (?:Sub-process /usr/bin/dpkg returned|Some files failed to download)")
 
 
@@ -85,7 +85,8 @@ def names(trouble: Trouble, output: str) -> tuple[str, ...]:
 
 def shown(output: str) -> str:
     """The lines that say what went wrong, in one line."""
-    lines = [line for line in output.splitlines() if line.strip()]
+    # dpkg gives its reason in the line after the package's name.
+    lines = [line for line in re.sub(r"(?m)^(dpkg: error .*:)\n", r"\1", output).splitlines() if line.strip()]
     found = [line for line in lines if WORTH_SHOWING.match(line) and not NO_REASON.match(line)]
     chosen = dict.fromkeys(" ".join(line.split()) for line in (found or lines[-LINES:]))
     return "; ".join(list(chosen)[:LINES])

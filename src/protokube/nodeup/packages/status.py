@@ -70,3 +70,8 @@ def package(name: str, fields: dict[str, str]) -> Package:
 def interrupted(packages: Collection[Package]) -> tuple[str, ...]:
     """Names of packages that were left in the middle."""
     return tuple(sorted(each.name for each in packages if each.interrupted))
+
+
+def damaged(packages: Collection[Package]) -> tuple[str, ...]:
+    """Names of packages that have to be installed again."""
+    return tuple(sorted(each.name for each in packages if each.damaged))
