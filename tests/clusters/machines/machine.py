@@ -38,6 +38,7 @@ mount -o loop {folder}/disk.img {folder}/disk
 mkdir {folder}/disk/containerd {folder}/disk/kubelet
 """
 ON_DISK = ("containerd", "kubelet")
+SEARCHED = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 INSIDE = "/opt/tests"
 LIBRARIES = ("jeepney", "protokube")
 
@@ -112,7 +113,8 @@ class SystemdMachine:
         """The command line that runs a command inside, in its cgroups."""
         enter = ["nsenter", f"--target={self.init}", "--mount", "--pid", "--uts", "--ipc", "--net", "--root", "--wd"]
         moved = " ".join(map(str, self._cgroups))
-        return ["env", f"CGROUPS={moved}", "sh", "-ec", cgroups.ENTER, "sh", *enter, "--", *command]
+        clean = ["env", "--ignore-environment", f"PATH={SEARCHED}", "LC_ALL=C", "HOME=/root"]
+        return ["env", f"CGROUPS={moved}", "sh", "-ec", cgroups.ENTER, "sh", *enter, "--", *clean, *command]
 
     def ran(self, *command: str) -> subprocess.CompletedProcess[str]:
         """A command inside, to its end."""
@@ -134,6 +136,14 @@ class SystemdMachine:
         major, minor = os.major(status.st_rdev), os.minor(status.st_rdev)
         self.run("mknod", f"/dev/{name}", "b", str(major), str(minor))
         return f"/dev/{name}"
+
+    def serve_ssh(self, public_key: str = "") -> None:
+        """Make host keys, let root in with this key, and start sshd now and at each boot."""
+        self.run("ssh-keygen", "-A")
+        if public_key:
+            self.run("install", "-d", "-m", "700", "/root/.ssh")
+            (self.files / "root/.ssh/authorized_keys").write_text(public_key)
+        self.run("systemctl", "enable", "--now", "ssh")
 
     def copy_protokube(self) -> None:
         """Copy protokube, what tasks need of its libraries, and the program that carries tasks out."""

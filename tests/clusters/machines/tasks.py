@@ -77,7 +77,8 @@ class Running:
     def kill(self) -> None:
         """As `kill -9` does; not what it started."""
         for pid in descendants(self.process.pid):
-            if Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[1:2] == [DRIVER[1].encode()]:
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            if len(words) > 1 and b"python" in words[0] and words[1].endswith(b"driver.py"):
                 os.kill(pid, 9)
         self.process.wait(SECONDS)
         self.close()

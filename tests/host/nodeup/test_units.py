@@ -234,7 +234,8 @@ def test_without_a_bus_it_is_for_later_and_the_facts_know_no_systemd(machine: Sy
 
 
 def test_a_run_that_is_killed_while_a_job_runs_is_finished_by_the_next_one(machine: SystemdMachine) -> None:
-    content = "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/sh -c 'while [ ! -e /go-on ]; do sleep 0.05; done'\n"
+    waits = "/bin/sh -c 'while [ ! -e /go-on ]; do sleep 0.05; done'"
+    content = f"[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart={waits}\n"
     wanted = Unit(name="slow.service", content=content, running=True)
     running = machine.start(wanted)
     wait_for(lambda: machine.show("slow.service", "ActiveState") == "activating", "the start")

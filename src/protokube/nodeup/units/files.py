@@ -105,7 +105,9 @@ def links(wanted: Unit, machine: Machine) -> dict[str, str]:
     while waiting:
         name = waiting.pop()
         seen.add(name)
-        target = unit_file(name, machine) or (f"{FOLDER}/{name}" if wanted.content is not None else None)
+        target = unit_file(name, machine)
+        if target is None and name == wanted.name and wanted.content is not None:
+            target = f"{FOLDER}/{name}"
         if target is None:
             continue
         section = install.read(name, contents(name, target, wanted, machine))
