@@ -86,12 +86,13 @@ class Installation:
         todo = plan(packages, wanted, held_by_us(self._machine))
         if todo.install and self._was_interrupted(packages):
             self._configure()
-            packages = database(self._machine)
-            todo = plan(packages, wanted, held_by_us(self._machine))
+            if damaged := status.damaged(database(self._machine).values()):
+                self._install(damaged, "--reinstall")  # apt unpacks them again only if they are named
+            todo = plan(database(self._machine), wanted, held_by_us(self._machine))
         if todo.unhold:
             self._mark("unhold", todo.unhold)
         if todo.install:
-            self._install(todo.install, status.damaged(packages.values()))
+            self._install(tuple(map(str, todo.install)))
         if todo.hold:
             # Before dpkg knows of it: a hold without its record would be taken for one of the user's.
             remember(self._machine, todo.hold)
@@ -101,11 +102,9 @@ class Installation:
         journal = self._machine.path(JOURNAL)
         return bool(status.interrupted(packages.values())) or (journal.is_dir() and any(journal.iterdir()))
 
-    def _install(self, packages: tuple[Asked, ...], damaged: tuple[str, ...]) -> None:
-        # apt unpacks damaged packages again only if they are named.
-        others = [name for name in damaged if name not in {each.name for each in packages}]
-        words = (*APT, "install", *(["--reinstall"] if damaged else ()), *others, *map(str, packages))
-        self._say(f"installing {' '.join(map(str, packages))}")
+    def _install(self, packages: tuple[str, ...], *options: str) -> None:
+        words = (*APT, "install", *options, *packages)
+        self._say(f"installing {' '.join(packages)}")
         unfetched = ""
         for _ in range(ATTEMPTS):
             ran = self._run(words, INSTALL_SECONDS)
