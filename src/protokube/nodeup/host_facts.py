@@ -114,6 +114,15 @@ def available(root: Path, manager: PackageManager, names: Sequence[str]) -> tupl
     return tuple(sorted(found.items()))
 
 
+def has_lists(root: Path) -> bool:
+    """Whether apt was ever told what its sources have; if not, `available` has only what is installed.
+
+    Images of clouds begin without. Whoever decides by `available` calls `packages.apt.update_lists` before, or decides
+    otherwise in the first run than in the second.
+    """
+    return any((root / "var/lib/apt/lists").glob("*_Packages*"))
+
+
 def parse_policy(answer: str) -> dict[str, str]:
     """Candidates of `apt-cache policy`, without those that have none."""
     pairs = re.findall(r"^(\S+):\n(?:  .*\n)*?  Candidate: (\S+)$", answer, re.MULTILINE)

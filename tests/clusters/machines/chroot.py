@@ -32,11 +32,11 @@ class Chroot:
 
     def __init__(self, base: Path | None = None) -> None:
         """`base` is a root made before, by `keep`; else Debian's."""
-        self._folder = Path(tempfile.mkdtemp(prefix="pk-chroot-"))
-        self.path = self._folder / "root"
+        self.folder = Path(tempfile.mkdtemp(prefix="pk-chroot-"))
+        self.path = self.folder / "root"
         """As it is called inside of the namespaces."""
-        setup = SETUP.format(base=base or debian_root(), folder=self._folder)
-        self.keeper = Keeper(setup, folder=self._folder)
+        setup = SETUP.format(base=base or debian_root(), folder=self.folder)
+        self.keeper = Keeper(setup, folder=self.folder)
 
     @property
     def files(self) -> Path:
@@ -47,9 +47,9 @@ class Chroot:
         """What a command in it writes; it has to succeed."""
         return self.keeper.run("chroot", str(self.path), *command)
 
-    def start(self, *tasks: Task) -> Running:
+    def start(self, *tasks: Task, **request: object) -> Running:
         """Carry tasks out, as on the root of an image."""
-        return driven(self.keeper.enter(*DRIVER), tasks, str(self.path))
+        return driven(self.keeper.enter(*DRIVER), tasks, str(self.path), **request)
 
     def close(self) -> None:
         self.keeper.close()

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from protokube.errors import ProtokubeError, TryLater
-from protokube.nodeup.host_facts import read_facts
+from protokube.nodeup.host_facts import has_lists, read_facts, refuse_unfit
 from protokube.nodeup.machine import Machine, Ran, Say
+from protokube.nodeup.packages.apt import update_lists
 from protokube.nodeup.values import KINDS, Task
 
 
@@ -72,8 +73,15 @@ def carry_out(task: Task, machine: Machine) -> dict[str, object]:
 def main() -> None:
     request = json.load(sys.stdin)
     root = Path(request["root"])
+    if request.get("update"):
+        unread = Machine(facts=read_facts(root, names=()), run=Programs(root), root=root)
+        say(f"lists before: {has_lists(root)}, not fetched: {update_lists(unread, say)!r}, after: {has_lists(root)}")
     facts = dataclasses.replace(read_facts(root, names=request.get("names", ())), **request.get("facts", {}))
     write(facts=dataclasses.asdict(facts))
+    try:
+        refuse_unfit(facts, root)
+    except ProtokubeError as error:
+        say(str(error))
     machine = Machine(facts=facts, run=Programs(root), root=root)
     kinds = {kind.__name__: kind for kind in KINDS}
     for each in request["tasks"]:

@@ -48,15 +48,15 @@ class SystemdMachine:
 
     def __init__(self, name: str = "machine", *, disk: str = "8G", boot: bool = True) -> None:
         self.name = name
-        self._id = f"{name}-{secrets.token_hex(4)}"
-        self._folder = Path(tempfile.mkdtemp(prefix="pk-machine-"))
-        self._cgroups = cgroups.make(self._id)
-        setup = SETUP.format(base=debian_root(), folder=self._folder, disk=disk)
-        self.keeper = Keeper(setup, folder=self._folder, cgroups=self._cgroups)
+        self.id = f"{name}-{secrets.token_hex(4)}"
+        self.folder = Path(tempfile.mkdtemp(prefix="pk-machine-"))
+        self._cgroups = cgroups.make(self.id)
+        setup = SETUP.format(base=debian_root(), folder=self.folder, disk=disk)
+        self.keeper = Keeper(setup, folder=self.folder, cgroups=self._cgroups)
         self.init: int | None = None
         """Its first process, as this process sees it; None while it is off."""
         self._nspawn: subprocess.Popen[bytes] | None = None
-        self.console = self._folder / "console"
+        self.console = self.folder / "console"
         """What its console showed."""
         (self.files / "etc/hostname").write_text(f"{name}\n")
         if boot:
@@ -69,7 +69,7 @@ class SystemdMachine:
     @property
     def files(self) -> Path:
         """Its root, seen from here, also while it is off. What it mounts itself is not in there: see `inside`."""
-        return self.keeper.files(self._folder / "root")
+        return self.keeper.files(self.folder / "root")
 
     @property
     def inside(self) -> Path:
@@ -164,11 +164,11 @@ class SystemdMachine:
     def _start(self) -> None:
         binary, environment = nspawn()
         near, far = pty.openpty()  # systemd writes nothing without a terminal
-        root = self._folder / "root"
-        disks = [f"--bind={self._folder}/disk/{each}:/var/lib/{each}" for each in ON_DISK]
+        root = self.folder / "root"
+        disks = [f"--bind={self.folder}/disk/{each}:/var/lib/{each}" for each in ON_DISK]
         command = [
             binary, "--quiet", "--register=no", "--keep-unit", "--link-journal=no", "--resolv-conf=off",
-            "--timezone=off", f"--machine={self._id}", f"--hostname={self.name}", f"--directory={root}", *disks,
+            "--timezone=off", f"--machine={self.id}", f"--hostname={self.name}", f"--directory={root}", *disks,
             "--network-namespace-path=/proc/1/ns/net", "--capability=all", "--boot",
         ]  # fmt: skip
         self._nspawn = subprocess.Popen(

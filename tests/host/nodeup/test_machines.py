@@ -23,7 +23,7 @@ import sys
 sys.path[:0] = [{tests!r}]
 from clusters.machines.machine import SystemdMachine
 machine = SystemdMachine("killed")
-print(machine.keeper.pid, machine.init, machine._folder, machine._id, flush=True)
+print(machine.keeper.pid, machine.init, machine.folder, machine.id, flush=True)
 sys.stdin.read()
 """
 
@@ -87,7 +87,7 @@ def test_machines_are_apart_and_talk_over_their_network_and_keep_what_they_wrote
         processes = descendants(one.keeper.pid)
         one.close()
         machines.remove(one)
-        assert left(one._id, str(one._folder), *processes) == []
+        assert left(one.id, str(one.folder), *processes) == []
         assert os.path.ismount("/proc")
     finally:
         for each in machines:

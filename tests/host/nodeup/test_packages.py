@@ -422,3 +422,24 @@ def test_a_disk_that_is_full_is_said(root: Chroot) -> None:
     assert "a disk is full" in done.error
     root.keeper.run("umount", f"{root.path}/usr/share/tiny")
     assert install(root, "tiny-conf").one().well
+
+
+def test_what_would_be_installed_is_known_once_the_lists_were_fetched(root: Chroot) -> None:
+    names = ["dpkg", "tiny-conf", "no-such-thing"]
+    before = root.start(names=names)
+    before.wait()
+    after = root.start(names=names, update=True)
+    after.wait()
+
+    assert [name for name, _ in before.facts["available"]] == ["dpkg"]  # type: ignore[attr-defined]
+    assert "lists before: False, not fetched: '', after: True" in after.said
+    assert after.facts["available"][1] == ["tiny-conf", "1.0"]  # type: ignore[index]
+
+
+def test_a_root_that_is_read_only_is_refused_before_anything_is_done(root: Chroot) -> None:
+    root.keeper.run("mount", "--bind", f"{root.path}/etc", f"{root.path}/etc")
+    root.keeper.run("mount", "-o", "remount,bind,ro", f"{root.path}/etc")
+    running = root.start()
+    running.wait()
+
+    assert running.said[0].splitlines()[0] == f"{root.path} is read-only"

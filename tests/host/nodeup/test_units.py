@@ -228,6 +228,7 @@ def test_without_a_bus_it_is_for_later_and_the_facts_know_no_systemd(machine: Sy
         assert done.kind == "TryLater"
         assert "cannot ask systemd" in done.error
         assert running.facts["systemd"] == 0
+        assert running.said[0].splitlines()[0] == "systemd does not answer on D-Bus"
     finally:
         machine.run("systemctl", "start", "dbus.socket")
     assert carry_out(machine, service("later", running=True)).well

@@ -72,6 +72,13 @@ def apply(wanted: Iterable[Asked], machine: Machine, say: Say) -> None:
         Installation(machine, say, variables).carry_out(tuple(wanted))
 
 
+def update_lists(machine: Machine, say: Say) -> str:
+    """Fetch the lists of packages, for a machine that has none yet; return what could not be fetched."""
+    with _ONE_AT_A_TIME:
+        locks.wait(machine, say)
+        return Installation(machine, say, {}).update()
+
+
 class Installation:
     """One run of apt-get, with what it takes to get there."""
 
@@ -116,7 +123,7 @@ class Installation:
             elif answer.trouble in self._mended:
                 break
             elif answer.trouble in (Trouble.UNKNOWN, Trouble.DOWNLOAD):
-                unfetched = self._update()
+                unfetched = self.update()
             elif answer.trouble is Trouble.INTERRUPTED:
                 self._configure()
             else:
@@ -124,7 +131,7 @@ class Installation:
             self._mended.add(answer.trouble)
         raise failure(answer, self._machine, unfetched)
 
-    def _update(self) -> str:
+    def update(self) -> str:
         """Fetch the lists of packages; return what could not be fetched."""
         self._say("updating the lists of packages")
         for _ in range(ATTEMPTS):

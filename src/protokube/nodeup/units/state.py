@@ -56,8 +56,11 @@ def yes_or_no(value: bool) -> str:
 
 
 def outdated(wanted: Unit, machine: Machine) -> bool:
-    """Whether its process runs as an older file said. Never for a unit that somebody else starts."""
-    if wanted.running is not True:
+    """Whether its process runs as an older file said. Never for a unit that somebody else starts.
+
+    A mount is not restarted either: that would unmount what programs use. New options count from the next boot on.
+    """
+    if wanted.running is not True or wanted.name.endswith(".mount"):
         return False
     began = Systemd(machine).started_at(wanted.name)
     return began is not None and began < files.changed_at(wanted, machine)
