@@ -43,6 +43,11 @@ class Chroot:
         """Its files, seen from here."""
         return self.keeper.files(self.path)
 
+    @property
+    def written(self) -> Path:
+        """What was written to it, as overlayfs keeps it: without the files of its base."""
+        return self.keeper.files(self.folder / "upper")
+
     def run(self, *command: str) -> str:
         """What a command in it writes; it has to succeed."""
         return self.keeper.run("chroot", str(self.path), *command)

@@ -74,10 +74,10 @@ def test_a_blank_disk_is_formatted_once_and_mounted_at_each_boot(machine: System
     assert carry_out(machine, wanted).well
     assert machine.run("ls", "/data/with spaces-and-dashes").split() == ["lost+found", "mine"]
     other = Mount(device=wanted.device, path=wanted.path, options=("noatime",))
-    machine.run("sh", "-c", "sleep 1000 > '/data/with spaces-and-dashes/open' 2>&1 &")
+    pid = machine.run("sh", "-c", "sleep 1000 > '/data/with spaces-and-dashes/open' 2>&1 & echo $!")
     assert carry_out(machine, other).well  # from the next boot on: it is in use
     assert carry_out(machine, other).changes == []
-    machine.run("pkill", "sleep")
+    machine.run("kill", pid)
     machine.run("systemctl", "stop", unit)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import random
+import stat
 import subprocess
 import time
 from collections.abc import Iterator
@@ -47,16 +48,15 @@ def state(root: Chroot, name: str) -> str:
 
 
 def tree(root: Chroot) -> dict[str, str]:
-    """Everything on it, by path: mode, and what a file holds."""
+    """Everything that was written to it, by path: mode, and what a file holds."""
     found = {}
-    for folder, folders, files in os.walk(root.files):
-        if Path(folder) == root.files:
-            folders[:] = [each for each in folders if each not in ("proc", "sys", "dev", "run")]
+    for folder, _, files in os.walk(root.written):
         for name in files:
             path = Path(folder, name)
             status = path.lstat()
-            content = str(path.readlink()) if path.is_symlink() else hashlib.sha256(path.read_bytes()).hexdigest()
-            found[str(path.relative_to(root.files))] = f"{status.st_mode:o} {content}"
+            content = hashlib.sha256(path.read_bytes()).hexdigest() if stat.S_ISREG(status.st_mode) else ""
+            target = str(path.readlink()) if path.is_symlink() else ""
+            found[str(path.relative_to(root.written))] = f"{status.st_mode:o} {content}{target}"
     return found
 
 
