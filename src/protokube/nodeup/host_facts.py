@@ -19,20 +19,11 @@ from typing import Any
 
 from protokube.errors import Refused
 from protokube.host.files import read_or_none
+from protokube.host.systemd import ROOT, SYSTEMD
 from protokube.nodeup.facts import Facts, PackageManager
 from protokube.nodeup.packages import status
 
-ASKED_FOR = (
-    "containerd",
-    "containerd.io",
-    "runc",
-    "conntrack",
-    "socat",
-    "ebtables",
-    "ethtool",
-    "iptables",
-    "docker.io",
-)
+ASKED_FOR = ("containerd", "containerd.io", "containernetworking-plugins")
 """Packages whose version decides something."""
 OS_RELEASE = ("etc/os-release", "usr/lib/os-release")
 MANAGERS = {"usr/bin/apt-get": PackageManager.APT, "usr/bin/dnf": PackageManager.DNF, "bin/apt-get": PackageManager.APT}
@@ -178,9 +169,7 @@ def is_container(root: Path) -> bool:
 
 def systemd_version(bus: str) -> int:
     """Of the systemd that runs and answers; 0 if none does."""
-    answer = asked(
-        bus, "org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager", "Version"
-    )
+    answer = asked(bus, SYSTEMD, ROOT, f"{SYSTEMD}.Manager", "Version")
     found = re.match(r"\d+", answer) if isinstance(answer, str) else None
     return int(found[0]) if found else 0
 
@@ -202,6 +191,21 @@ def chrony(answer: str) -> float | None:
         return abs(float(fields[4])) if len(fields) > 13 and fields[13] != "Not synchronised" else None
     except ValueError:
         return None
+
+
+def active_unit(bus: str, names: Sequence[str]) -> str:
+    """The first of these units that is active, as of those that keep the clock; empty if none is, or nobody answers."""
+    from protokube.host.dbus import Bus, BusError
+
+    try:
+        with Bus(bus, time.monotonic() + BUS_SECONDS) as connection:
+            for name in names:
+                path = connection.call(SYSTEMD, ROOT, f"{SYSTEMD}.Manager", "LoadUnit", "s", name)
+                if connection.read(SYSTEMD, path, f"{SYSTEMD}.Unit", "ActiveState") == "active":
+                    return name
+    except (BusError, OSError, RuntimeError, ValueError):
+        return ""
+    return ""
 
 
 def asked(bus: str, service: str, path: str, interface: str, name: str) -> Any:

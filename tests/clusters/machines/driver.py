@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from protokube.errors import ProtokubeError, TryLater
-from protokube.nodeup.host_facts import has_lists, read_facts, refuse_unfit
+from protokube.nodeup.host_facts import active_unit, has_lists, read_facts, refuse_unfit
 from protokube.nodeup.machine import Machine, Ran, Say
 from protokube.nodeup.packages.apt import update_lists
 from protokube.nodeup.values import KINDS, Task
@@ -78,6 +78,8 @@ def main() -> None:
         say(f"lists before: {has_lists(root)}, not fetched: {update_lists(unread, say)!r}, after: {has_lists(root)}")
     facts = dataclasses.replace(read_facts(root, names=request.get("names", ())), **request.get("facts", {}))
     write(facts=dataclasses.asdict(facts))
+    if request.get("units"):
+        say(f"active: {active_unit('SYSTEM', request['units'])}")
     try:
         refuse_unfit(facts, root)
     except ProtokubeError as error:

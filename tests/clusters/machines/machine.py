@@ -156,10 +156,10 @@ class SystemdMachine:
             shutil.copytree(folder, target / each, dirs_exist_ok=True, ignore=ignored)
         shutil.copy(Path(__file__).with_name("driver.py"), target / "driver.py")
 
-    def start(self, *tasks: Task, names: Sequence[str] = ()) -> Running:
+    def start(self, *tasks: Task, names: Sequence[str] = (), units: Sequence[str] = ()) -> Running:
         """Carry tasks out inside."""
         command = self.enter("env", f"PYTHONPATH={INSIDE}", "python3", f"{INSIDE}/driver.py")
-        return driven(command, tasks, "/", names=list(names))
+        return driven(command, tasks, "/", names=list(names), units=list(units))
 
     def _start(self) -> None:
         binary, environment = nspawn()

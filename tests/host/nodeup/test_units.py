@@ -208,9 +208,10 @@ def test_what_is_enabled_runs_after_a_reboot_and_the_file_is_not_newer_than_it(m
 
 
 def test_facts_of_a_machine_are_those_of_its_systemd(machine: SystemdMachine) -> None:
-    running = machine.start(names=["dbus", "no-such-thing"])
+    running = machine.start(names=["dbus", "no-such-thing"], units=["no-such.service", "dbus.service", "dbus.socket"])
     running.wait()
 
+    assert running.said == ["active: dbus.service"]
     assert running.facts["distribution"] == "debian"
     assert running.facts["distribution_version"] == "12"
     assert running.facts["package_manager"] == "apt"

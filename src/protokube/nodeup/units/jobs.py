@@ -28,7 +28,8 @@ TOLD = 10.0
 """Seconds after which it is said that a unit is waited for."""
 JOURNAL_LINES = 5
 NO_FILE = ("org.freedesktop.DBus.Error.FileNotFound", f"{SYSTEMD}.NoSuchUnit", "System.Error.ENOENT")
-PROPERTIES = ("LoadState", "ActiveState", "SubState", "NeedDaemonReload", "Job")
+PROPERTIES = ("Job", "LoadState", "ActiveState", "SubState", "NeedDaemonReload")
+"""The job comes first: once there is none, the states that are read after it are those it left."""
 IN_BETWEEN = frozenset({"activating", "deactivating", "reloading", "refreshing"})
 VERBS = {"StartUnit": "start", "StopUnit": "stop", "RestartUnit": "restart"}
 
@@ -63,7 +64,7 @@ class Systemd:
     def look(self, name: str) -> Seen:
         def question(bus: Bus) -> Seen:
             path = bus.call(SYSTEMD, ROOT, MANAGER, "LoadUnit", "s", name)
-            load, active, sub, needs, job = (bus.read(SYSTEMD, path, UNIT, each) for each in PROPERTIES)
+            job, load, active, sub, needs = (bus.read(SYSTEMD, path, UNIT, each) for each in PROPERTIES)
             return Seen(
                 load=load,
                 active=active,
