@@ -44,13 +44,13 @@ class Bus:
             self._socket.close()
             raise
 
-    def call(self, service: str, path: str, interface: str, method: str, signature: str, *arguments: str) -> Any:
-        """The first value of the reply. Raises SaidNo, or OSError."""
+    def call(self, service: str, path: str, interface: str, method: str, signature: str = "", *arguments: Any) -> Any:
+        """The first value of the reply, None if it has none. Raises BusError, or OSError."""
         address = DBusAddress(path, bus_name=service, interface=interface)
-        return self._ask(new_method_call(address, method, signature, arguments))
+        return self._ask(new_method_call(address, method, signature or None, arguments))
 
     def read(self, service: str, path: str, interface: str, name: str) -> Any:
-        """The value of a property. Raises SaidNo, or OSError."""
+        """The value of a property. Raises BusError, or OSError."""
         return self._ask(Properties(DBusAddress(path, bus_name=service, interface=interface)).get(name))[1]
 
     def _ask(self, message: Any) -> Any:
@@ -62,7 +62,7 @@ class Bus:
         if reply.header.message_type is MessageType.error:
             text = reply.body[0] if reply.body and isinstance(reply.body[0], str) else ""
             raise BusError(reply.header.fields.get(HeaderFields.error_name, "an error"), text)
-        return reply.body[0]
+        return reply.body[0] if reply.body else None
 
     def _next(self) -> Any:
         while (message := self._parser.get_next_message()) is None:
