@@ -57,9 +57,9 @@ def bundle(
 ) -> None:  # fmt: skip
     """Pack all that machines of a role need into one file.
 
-    Images are in it, too. Programs and images of the Kubernetes in the cache are used as they are; what is not there is downloaded from
-    official releases. Digests come from the releases, never from a mirror; projects are kubernetes, containerd, runc,
-    cni and crictl. The same inputs give the same bytes. `protokube nodeup --bundle FILE` takes assets from it first.
+    Images are in it, too. Programs and images of the Kubernetes in the cache are used as they are; what is not there is
+    downloaded from official releases. Digests come from the releases, never from a mirror; projects are kubernetes,
+    containerd, runc, cni and crictl. The same inputs give the same bytes.
 
     \b
       protokube bundle rack.yaml --file rack.bundle
