@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -58,7 +59,7 @@ def nodeup(context: click.Context, setup: Path | None, target: str, root: Path, 
 
     if retry and target != "direct":
         raise InvalidRequest(f"--retry is for --target direct, and not for {target}", hint="leave it out")
-    place = Place(root=root.absolute())
+    place = Place(root=root_at(root))
     prepare = partial(prepared, setup, place.root)
     control: RunControl = Control()
     with control.stopped_by_signals():
@@ -113,7 +114,7 @@ def once(prepare: Prepare, place: Place, control: RunControl, output: str) -> Ex
 def plan(prepare: Prepare, place: Place, control: RunControl, output: str) -> ExitCode:
     """Show what would change; change nothing."""
     from protokube.cli.nodeup.live import Unseen
-    from protokube.cli.render.nodeup import exit_code, plan_line, plan_summary, plan_tree
+    from protokube.cli.render.nodeup import exit_code, plain, plan_line, plan_summary, plan_tree
     from protokube.nodeup.provision import foresee
 
     outcomes = foresee(prepare, place, Unseen(), control)
@@ -121,7 +122,7 @@ def plan(prepare: Prepare, place: Place, control: RunControl, output: str) -> Ex
         click.echo(json.dumps(plan_tree(outcomes), indent=2))
     else:
         for line in filter(None, map(plan_line, outcomes)):
-            click.echo(line)
+            click.echo(plain(line))
         click.echo(plan_summary(outcomes))
     return exit_code(outcomes, plan=True)
 
@@ -157,11 +158,19 @@ def report(run: int | None, root: Path, output: str) -> None:
     from protokube.nodeup.provision import Place
     from protokube.nodeup.trace import FOLDER, read
 
-    number, trace = read(Place(root=root.absolute()).inside(FOLDER), run)
+    number, trace = read(Place(root=root_at(root)).inside(FOLDER), run)
     if output == "json":
         show_data(report_tree(number, trace), output)
     else:
         show_painted(render_report(number, trace))
+
+
+def root_at(folder: Path) -> Path:
+    """`//` or `/mnt/..` are this machine, and not an image: else there would be two locks for one root."""
+    with suppress(OSError):
+        if folder.samefile("/"):
+            return Path("/")
+    return folder.absolute()
 
 
 def need_root(user: int) -> None:

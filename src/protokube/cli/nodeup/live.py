@@ -11,7 +11,7 @@ from typing import TextIO
 
 import click
 
-from protokube.cli.render.nodeup import outcome_line
+from protokube.cli.render.nodeup import outcome_line, plain
 from protokube.nodeup.changes import Outcome
 
 EVERY = 0.1
@@ -67,8 +67,8 @@ class Live:
 
     def _line(self, text: str) -> None:
         self._clear()
-        with suppress(BrokenPipeError):  # nobody reads it; the machine is provisioned all the same
-            click.echo(text, file=self._out)
+        with suppress(OSError):  # nobody reads it, or its disk is full; the machine is provisioned all the same
+            click.echo(plain(text), file=self._out)
             self._out.flush()
         self._drawn = 0.0
 
@@ -86,7 +86,7 @@ class Live:
         parts = [f"{key}: {text}" if text else key for key, text in self._under_way.items()]
         width = max(shutil.get_terminal_size().columns - 1, 20)
         with suppress(OSError):
-            text = f"  …  {self._done} done; {', '.join(parts)}"
+            text = plain(f"  …  {self._done} done; {', '.join(parts)}")
             self._err.write(f"\r\x1b[K{text[:width]}")
             self._err.flush()
 

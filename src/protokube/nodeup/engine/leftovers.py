@@ -60,11 +60,13 @@ def left_by_killed_runs(folder: Path) -> list[Left]:
     """What still runs; notes about others are removed. For the one who holds the lock of this machine."""
     found = []
     for file in sorted(folder.glob("*")):
+        if file.is_dir():  # none of ours, and in nobody's way
+            continue
         try:
             data = json.loads(file.read_text(encoding="utf-8"))
             left = Left(int(file.name), str(data["command"]), float(data["deadline"]))
             alive = bool(data["started"]) and start_of(left.pid) == data["started"]
-        except (ValueError, KeyError, TypeError, OSError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError, OSError):
             alive = False  # a note that was half written: its command had just been started
         if alive:
             found.append(left)
