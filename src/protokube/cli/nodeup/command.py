@@ -21,8 +21,19 @@ if TYPE_CHECKING:
 FIRST_PAUSE, LONGEST_PAUSE = 5.0, 60.0
 """Seconds between two runs with --retry; twice as long after each one that failed."""
 TARGETS = ("direct", "plan", "cloud-init")
+
+
+def root_at(folder: Path) -> Path:
+    """`//` or `/mnt/..` are this machine, and not an image: else there would be two locks for one root."""
+    with suppress(OSError):
+        if folder.samefile("/"):
+            return Path("/")
+    return folder.absolute()
+
+
 root_option = click.option(
     "--root", type=click.Path(path_type=Path), default=Path("/"), metavar="DIR",
+    callback=lambda _context, _option, folder: root_at(folder),
     help="Root of an image instead of this machine: nothing is started there.",
 )  # fmt: skip
 
@@ -59,7 +70,7 @@ def nodeup(context: click.Context, setup: Path | None, target: str, root: Path, 
 
     if retry and target != "direct":
         raise InvalidRequest(f"--retry is for --target direct, and not for {target}", hint="leave it out")
-    place = Place(root=root_at(root))
+    place = Place(root=root.absolute())
     prepare = partial(prepared, setup, place.root)
     control: RunControl = Control()
     with control.stopped_by_signals():
@@ -154,23 +165,15 @@ def report(run: int | None, root: Path, output: str) -> None:
       protokube nodeup report 7 -o json
     """
     from protokube.cli.render.nodeup import render_report, report_tree
-    from protokube.cli.shared.screen import show_data, show_painted
+    from protokube.cli.shared.screen import show_painted
     from protokube.nodeup.provision import Place
     from protokube.nodeup.trace import FOLDER, read
 
-    number, trace = read(Place(root=root_at(root)).inside(FOLDER), run)
+    number, trace = read(Place(root=root.absolute()).inside(FOLDER), run)
     if output == "json":
-        show_data(report_tree(number, trace), output)
+        click.echo(json.dumps(report_tree(number, trace), indent=2))  # ASCII: names of files may have any bytes
     else:
         show_painted(render_report(number, trace))
-
-
-def root_at(folder: Path) -> Path:
-    """`//` or `/mnt/..` are this machine, and not an image: else there would be two locks for one root."""
-    with suppress(OSError):
-        if folder.samefile("/"):
-            return Path("/")
-    return folder.absolute()
 
 
 def need_root(user: int) -> None:

@@ -16,6 +16,8 @@ from protokube.nodeup.changes import Outcome
 
 EVERY = 0.1
 """Seconds between two redraws of the line that says what is under way."""
+WAITING = "waiting for "
+"""How a task begins to say that somebody else holds it up."""
 
 
 class Live:
@@ -41,8 +43,12 @@ class Live:
     def said(self, key: str, text: str) -> None:
         with self._writing:
             if key in self._under_way:
-                self._under_way[key] = text
+                told, self._under_way[key] = self._under_way[key], text
                 self._redraw()
+                if (
+                    text.startswith(WAITING) and text != told and not self._redraws
+                ):  # a console shows why nothing goes on
+                    self._line(f"waits    {key}: {text}")
             else:  # of the run as a whole
                 self._line(f"{key}: {text}")
 

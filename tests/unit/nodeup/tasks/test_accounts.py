@@ -12,6 +12,7 @@ from builders.nodeup import a_root, silent
 from protokube.errors import Refused
 from protokube.nodeup.catalog import KINDS
 from protokube.nodeup.machine import Machine
+from protokube.nodeup.tasks import user
 from protokube.nodeup.values import Group, Task, User
 
 ETCD = User(name="etcd", home="/var/lib/etcd")
@@ -124,3 +125,15 @@ def test_a_broken_entry_is_told_with_what_repairs_it(machine: Machine) -> None:
     with pytest.raises(Refused, match="has an entry that is none") as caught:
         KINDS[User].apply(ETCD, (), machine, silent)
     assert caught.value.saw == "the entry of broken"
+
+
+@pytest.mark.parametrize("home", ["/x\nroot2:x:0:0::/:/bin/sh", "/a:b", "/a\0b"])
+def test_no_value_becomes_another_entry_or_another_field(tmp_path: Path, home: str) -> None:
+    machine = a_root(tmp_path)
+    before = (tmp_path / "etc/passwd").read_bytes()
+    wanted = User(name="web", home=home)
+
+    with pytest.raises(Refused, match="cannot be part of an entry in /etc/passwd"):
+        user.apply(wanted, user.look(wanted, machine), machine, silent)
+
+    assert (tmp_path / "etc/passwd").read_bytes() == before
