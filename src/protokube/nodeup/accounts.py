@@ -48,6 +48,15 @@ def find(machine: Machine, file: str, name: str) -> list[str] | None:
     return next((fields for fields in entries(machine, file) if fields[0] == name), None)
 
 
+def user(machine: Machine, name: str) -> list[str] | None:
+    """The entry of a user, also of a directory service: one of our own would hide theirs."""
+    fields = find(machine, PASSWD, name)
+    if fields is None and machine.boots:
+        with suppress(KeyError):
+            return [str(each) for each in pwd.getpwnam(name)]
+    return fields
+
+
 def uid_of(machine: Machine, name: str) -> int | None:
     """The id of a user, or the number itself; None if there is no such user."""
     if name == "root" or name.isdecimal():

@@ -273,6 +273,25 @@ def test_a_folder_for_traces_that_cannot_be_written_keeps_nothing_from_its_work(
     machine.is_mended(SMALL)
 
 
+def test_a_file_instead_of_the_folder_for_traces_keeps_nothing_from_its_work(machine: AMachine) -> None:
+    place = machine.root / TRACES[1:]
+    place.parent.mkdir(parents=True)
+    place.write_text("theirs")
+
+    assert machine.nodeup(SMALL) == (
+        ExitCode.OK,
+        [
+            "changed  file /etc/small: content: missing -> 6 bytes",
+            "trace: not written: ROOT/var/log/protokube/nodeup cannot be made:"
+            " something else is there or above it (File exists)",
+        ],
+    )
+
+    assert place.read_text() == "theirs"
+    place.unlink()
+    machine.is_mended(SMALL)
+
+
 def test_links_in_a_circle_instead_of_the_folder_for_traces_lose_no_result(machine: AMachine) -> None:
     (machine.root / "var").mkdir()
     (machine.root / "var/log").symlink_to("log")

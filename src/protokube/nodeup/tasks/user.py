@@ -15,7 +15,7 @@ FIELDS = 7
 
 
 def look(wanted: User, machine: Machine) -> tuple[Change, ...]:
-    fields = accounts.find(machine, accounts.PASSWD, wanted.name)
+    fields = accounts.user(machine, wanted.name)
     if fields is None:
         return (Change("user", "missing", "any id" if wanted.uid is None else f"id {wanted.uid}"),)
     if len(fields) != FIELDS:
