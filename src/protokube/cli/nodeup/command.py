@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -89,22 +89,24 @@ def direct(
     while True:
         error, code = None, ExitCode.REFUSED
         try:
-            code = once(prepare, place, control, output)
+            code = once(prepare, place, control, output, retry=retry)
         except ProtokubeError as why:
             error = why
         if error is not None and not retry:
             raise error
         if code is ExitCode.OK or control.stopping.is_set() or not retry:
             return ExitCode.STOPPED if control.stopping.is_set() and code is not ExitCode.OK else code
-        if error is not None:
-            click.echo(f"error: {error}", err=True)
-        click.echo(f"nodeup: not done; tries again in {pause:g} s", err=True)
+        with suppress(OSError):  # as in `once`
+            if error is not None:
+                click.echo(f"error: {error}", err=True)
+            click.echo(f"nodeup: not done; tries again in {pause:g} s", err=True)
         if control.wait(pause):
             return ExitCode.STOPPED
         pause = min(pause * 2, LONGEST_PAUSE)
 
 
-def once(prepare: Prepare, place: Place, control: RunControl, output: str) -> ExitCode:
+def once(prepare: Prepare, place: Place, control: RunControl, output: str, *, retry: bool = False) -> ExitCode:
+    """With `retry`, the machine matters more than who reads of it: output that cannot be written ends nothing."""
     from protokube.cli.nodeup.live import Live
     from protokube.cli.render.nodeup import exit_code, summary
     from protokube.nodeup.provision import provision
@@ -115,10 +117,8 @@ def once(prepare: Prepare, place: Place, control: RunControl, output: str) -> Ex
         trace = provision(prepare, place, live, control)
     finally:
         live.close()
-    if output == "json":
-        click.echo(json.dumps(to_tree(trace), indent=2))
-    else:
-        click.echo(summary(trace.outcomes, trace.seconds))
+    with suppress(OSError) if retry else nullcontext():
+        click.echo(json.dumps(to_tree(trace), indent=2) if output == "json" else summary(trace.outcomes, trace.seconds))
     return exit_code(trace.outcomes)
 
 
