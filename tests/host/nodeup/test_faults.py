@@ -231,6 +231,22 @@ def test_a_half_written_file_of_a_unit_is_written_again(machine: AMachine) -> No
     assert place.read_text() == web.content
 
 
+def test_a_file_of_a_unit_that_is_not_roots_is_taken_from_its_owner(machine: AMachine) -> None:
+    web = Unit(name="web.service", content="[Service]\nExecStart=/bin/true\n")
+    machine.is_mended(web)
+    place = machine.root / "etc/systemd/system/web.service"
+    os.chown(place, 1000, 1000)
+    before = place.stat()
+
+    assert machine.nodeup(web)[1] == [
+        "changed  unit web.service: /etc/systemd/system/web.service owner: 1000:1000 -> 0:0"
+    ]
+
+    after = place.stat()
+    assert (after.st_uid, after.st_gid, after.st_ino, after.st_mtime_ns) == (0, 0, before.st_ino, before.st_mtime_ns)
+    machine.is_mended(web)
+
+
 def test_a_user_with_other_values_is_not_changed(machine: AMachine) -> None:
     etcd = User(name="etcd", uid=333, home="/var/lib/etcd")
     accounts = machine.root / "etc/passwd"
@@ -373,6 +389,9 @@ def test_a_lock_that_is_no_file_is_told_and_is_no_bug(machine: AMachine) -> None
 
 
 SETUP = a_setup()
+OVERRIDE = (
+    'version = 2\n[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]\nSystemdCgroup = false\n'
+)
 
 
 @pytest.mark.parametrize(
@@ -418,6 +437,19 @@ def test_a_machine_that_is_unfit_is_told_why_and_becomes_fit(
     assert {path: after[path] for path in before} == before
     assert set(after) - set(before) == {"var", "var/log"}  # of the trace, which says why
     assert tasks_of(SETUP, DEBIAN_12)
+
+
+def test_two_cgroup_drivers_on_one_machine_are_told_before_anything_is_changed(machine: AMachine) -> None:
+    def prepare() -> tuple[Facts, tuple[Task, ...]]:
+        return DEBIAN_12, tasks_of(a_setup(containerd={"configOverride": OVERRIDE}), DEBIAN_12)
+
+    with pytest.raises(ProtokubeError) as unfit:
+        direct(prepare, machine.place, Control(), "text", retry=False)
+
+    assert str(unfit.value).splitlines()[1].strip() == (
+        "cgroup driver: containerd is told to use cgroupfs, and the kubelet systemd"
+    )
+    assert tasks_of(a_setup(containerd={"configOverride": OVERRIDE}, kubelet={"cgroupDriver": "cgroupfs"}), DEBIAN_12)
 
 
 @pytest.mark.parametrize(
