@@ -66,11 +66,14 @@ class MachineCommands:
             )  # fmt: skip
         except OSError as error:
             raise Refused(f"cannot run `{words[0]}`", saw=error.strerror or str(error)) from error
-        with noted(self._notes, process.pid, words[0], seconds):
-            try:
-                output, reason = self._follow(process, deadline, say)
-            finally:
-                _end(process, self._grace)
+        try:
+            with noted(self._notes, process.pid, words[0], seconds):
+                try:
+                    output, reason = self._follow(process, deadline, say)
+                finally:
+                    _end(process, self._grace)
+        finally:
+            _end(process, self._grace)  # where the note could not be written
         if reason:
             wait = "" if self._stopping.is_set() else f"; it was given {seconds:g} seconds"
             raise TryLater(f"`{words[0]}` {reason}{wait}", saw=_last_line(output))

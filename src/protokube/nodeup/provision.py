@@ -71,6 +71,13 @@ def prepared(setup: Path | None, root: Path) -> tuple[Facts, tuple[Task, ...]]:
 
 def provision(prepare: Prepare, place: Place, observer: Observer, control: RunControl) -> Trace:
     """Make the machine what it should be, as far as possible; the trace says how far. Raises if nothing was tried."""
+    try:
+        return _provision(prepare, place, observer, control)
+    except OSError as error:  # of the lock
+        raise explained(error, str(place.own)) from error
+
+
+def _provision(prepare: Prepare, place: Place, observer: Observer, control: RunControl) -> Trace:
     began, zero = datetime.now(UTC), time.monotonic()
     empty = Trace(version=__version__, began=f"{began:%Y-%m-%dT%H:%M:%SZ}", seconds=0.0, end="error", needs={})
     _need_root(place)
@@ -105,14 +112,22 @@ def _carried_out(
 def foresee(prepare: Prepare, place: Place, observer: Observer, control: RunControl) -> tuple[Outcome, ...]:
     """What `provision` would change, and why. Changes nothing, and takes no lock."""
     _need_root(place)
-    graph, around = _around(prepare, place, control)
+    try:
+        graph, around = _around(prepare, place, control)
+    except OSError as error:
+        raise explained(error, str(place.root)) from error
     return Run(graph, around, observer, control).plan()
 
 
 def _need_root(place: Place) -> None:
-    """A root that was mistyped would be made otherwise, by its trace."""
+    """In a folder that was mistyped, or where nothing is mounted, a trace would be written otherwise."""
     if not place.root.is_dir():
         raise Refused(f"there is no directory {place.root}", hint="--root names the root of an image")
+    if not (place.root / "etc").is_dir():
+        raise Refused(
+            f"{place.root} is no root of a system", saw=f"no directory {place.root / 'etc'}",
+            hint="--root names the root of an image; is it mounted?",
+        )  # fmt: skip
 
 
 def _around(prepare: Prepare, place: Place, control: RunControl) -> tuple[Graph, Around]:
@@ -130,5 +145,6 @@ def _keep(place: Place, done: Trace, observer: Observer) -> None:
     """A trace that cannot be written is said, and changes nothing about the run: a full disk has its own error."""
     try:
         trace.keep(place.inside(trace.FOLDER), done)
-    except OSError as error:
-        observer.said("trace", f"not written: {explained(error, trace.FOLDER).in_one_line()}")
+    except (OSError, Refused) as error:
+        known = error if isinstance(error, Refused) else explained(error, trace.FOLDER)
+        observer.said("trace", f"not written: {known.in_one_line()}")

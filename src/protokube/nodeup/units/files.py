@@ -86,6 +86,21 @@ def settle_times(wanted: Unit, machine: Machine) -> None:
             os.utime(path, follow_symlinks=False)
 
 
+def of_others(wanted: Unit, machine: Machine) -> Iterator[Change]:
+    """Files that are neither root's nor ours: whoever owns one decides what root runs."""
+    for inside in wanted_files(wanted):
+        status = lstat(machine.path(inside))
+        if status is None or not stat.S_ISREG(status.st_mode):
+            continue
+        if status.st_uid not in (0, os.geteuid()) or status.st_gid not in (0, os.getegid()):
+            yield Change(f"{inside} owner", f"{status.st_uid}:{status.st_gid}", "0:0")
+
+
+def give_to_root(wanted: Unit, machine: Machine) -> None:
+    for change in of_others(wanted, machine):
+        os.chown(machine.path(change.what.removesuffix(" owner")), 0, 0, follow_symlinks=False)
+
+
 def lstat(path: Path) -> os.stat_result | None:
     try:
         return path.lstat()
