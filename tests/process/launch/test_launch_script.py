@@ -14,9 +14,9 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from email.message import Message
+from http.client import HTTPMessage
 from pathlib import Path
-from urllib.request import Request
+from urllib.request import HTTPRedirectHandler, Request
 
 import pytest
 
@@ -331,7 +331,8 @@ def test_a_redirect_gets_no_token_of_the_machine() -> None:
     headers = {"Authorization": "AWS4-HMAC-SHA256 …", "x-amz-security-token": "token", "Range": "bytes=5-"}
     request = Request("https://bucket.example.com/a", headers=headers)
 
-    found = fetch.Redirects().redirect_request(request, io.BytesIO(), 302, "", Message(), "https://elsewhere.example/a")
+    handler: HTTPRedirectHandler = fetch.Redirects()
+    found = handler.redirect_request(request, io.BytesIO(), 302, "", HTTPMessage(), "https://elsewhere.example/a")
 
     assert found is not None
     assert found.header_items() == [("Range", "bytes=5-")]
