@@ -114,6 +114,8 @@ def test_a_misspelt_field_is_answered_with_the_one_that_was_meant() -> None:
         ({"assets": [{"name": "../x", "sha256": "0", "urls": ["ftp://x"]}]}, [
             "assets[0].name: is not a file name", "assets[0].sha256: is not a SHA-256 digest",
             "assets[0].urls: are not https, http or file URLs"]),
+        ({"assets": [{"name": "x", "sha256": "0" * 64, "urls": ["https://u:p@host/x"]}]}, [
+            "assets[0].urls: have a user or a password, which every process of the machine could read"]),
         ({"documents": [{"path": "/etc/x", "content": "?"}]}, [
             "documents[0].path: is not below /etc/protokube", "documents[0].content: is not base64"]),
         ({"sysctls": {"a b": "1"}}, ["sysctls.a b: is not the name of a kernel parameter"]),

@@ -93,6 +93,8 @@ def _assets(setup: MachineSetup) -> Iterator[tuple[str, str]]:
             yield f"{at}.sha256", "is not a SHA-256 digest"
         if not each.urls or not all(url.startswith(SCHEMES) for url in each.urls):
             yield f"{at}.urls", "are not https, http or file URLs"
+        if any("@" in url.partition("://")[2].partition("/")[0] for url in each.urls):
+            yield f"{at}.urls", "have a user or a password, which every process of the machine could read"
     seen = Counter((each.name, each.processor) for each in setup.assets)
     yield from (("assets", f"has {name} twice") for (name, _), count in seen.items() if count > 1)
     known = {each.name for each in setup.assets}
