@@ -71,7 +71,7 @@ def from_one(url: str, sha256: str, path: Path) -> bool:
     return False
 
 
-def receive(url: str, part: Path, had: int) -> None:
+def receive(url: str, part: Path, had: int, largest: int = LARGEST) -> None:
     """Complete the partial file."""
     scheme = urlsplit(url).scheme
     if scheme == "file":
@@ -94,7 +94,7 @@ def receive(url: str, part: Path, had: int) -> None:
             shown, whole, end = had, had + left, time.monotonic() + LONGEST
             while data := answer.read1(AT_ONCE):
                 had += len(data)
-                if had > LARGEST or time.monotonic() > end:
+                if had > largest or time.monotonic() > end:
                     os.truncate(part, 0)
                     raise OSError(f"it sent {had} bytes and did not end")
                 file.write(data)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import tarfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from builders.assets import DATA, a_file, a_machine, an_archive, member, of_files, sha256, tree
-from builders.killing import killed_before_change
+from builders.killing import before_opening, killed_before_change
 from protokube.errors import Refused
 from protokube.nodeup.assets import cache
 from protokube.nodeup.assets.records import Record, stamp, write_record
@@ -65,19 +64,14 @@ def test_a_program_is_installed_with_its_mode_and_a_second_run_writes_nothing(tm
     assert tree(tmp_path / "root") == before
 
 
-def test_bytes_that_change_after_they_were_checked_are_not_installed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bytes_that_change_after_they_were_checked_are_not_installed(tmp_path: Path) -> None:
     machine = a_machine(tmp_path / "root", a_file(tmp_path / "kubelet"))
-    really = os.open
+    cached = machine.path(cache.place(machine, machine.assets["kubelet"]))
 
-    def changed_before_the_copy(path: Any, *words: Any, **more: Any) -> int:
-        if Path(path).name == ".kubelet.protokube-new":
-            machine.path(cache.place(machine, machine.assets["kubelet"])).write_bytes(b"wrong")
-        return really(path, *words, **more)
-
-    monkeypatch.setattr(os, "open", changed_before_the_copy)
-    with pytest.raises(Refused, match="kubelet changed meanwhile"):
+    with (
+        before_opening(".kubelet.protokube-new", lambda: cached.write_bytes(b"wrong")),
+        pytest.raises(Refused, match="kubelet changed meanwhile"),
+    ):
         installed.apply(KUBELET, (), machine, quiet)
 
     assert list((tmp_path / "root/usr/local/bin").iterdir()) == []
