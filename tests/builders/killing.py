@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 CHANGES = ("os.rename", "os.remove", "os.symlink", "os.mkdir", "os.rmdir", "os.truncate", "os.chmod", "os.chown")
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -51,3 +52,28 @@ def killed_before_change(number: int) -> Iterator[list[str]]:
         pass
     finally:
         HOOK.left = None
+
+
+class _Meddler:
+    """Acts once, right before a file of this name is opened."""
+
+    def __init__(self) -> None:
+        self.name = ""
+        self.act: Callable[[], object] = lambda: None
+
+    def __call__(self, event: str, arguments: tuple[object, ...]) -> None:
+        if event == "open" and self.name and Path(str(arguments[0])).name == self.name:
+            self.name = ""
+            self.act()
+
+
+MEDDLER = _Meddler()
+sys.addaudithook(MEDDLER)
+
+
+@contextmanager
+def before_opening(name: str, act: Callable[[], object]) -> Iterator[None]:
+    """Something else happens on the machine at that moment. Fails if nobody opens such a file."""
+    MEDDLER.name, MEDDLER.act = name, act
+    yield
+    assert not MEDDLER.name, f"nobody opened {name}"

@@ -79,7 +79,7 @@ def digest_at(url: str, name: str = "") -> str:
     """The checksum at a URL: the only one in the file, or the one listed for `name`."""
     content = text(url)
     lines = [line for line in content.splitlines() if not name or line.split()[1:] in ([name], [f"*{name}"])]
-    found = DIGEST.match(lines[0].lower()) if lines else None
+    found = DIGEST.match(lines[0].lower()) if lines and (name or len(lines) == 1) else None
     if not found:  # for example an HTML login page
         raise Unreachable(f"{url} holds no checksum{f' of {name}' * bool(name)}: {content[:40]!r}")
     return found[1]

@@ -1,8 +1,8 @@
-"""The archives of images that a machine keeps, so that an image which the kubelet removed can be imported again.
+"""Records of the archives of images that a machine keeps, so that one which the kubelet removed can be imported again.
 
 The kubelet removes images that no container uses when the disk fills up, and a machine without a registry has no other
-way to get one back. containerd 1.7.3 and later keeps an image with the label `pinned`; for others,
-and for whoever removes images by hand, the archive stays. nodeup writes these records, the agent reads them.
+way to get one back. containerd 1.7.3 and later keeps an image with the label `pinned`. Others get none, and wherever an
+image is gone, the next run of nodeup imports it again from the archive that stayed.
 """
 
 from __future__ import annotations
@@ -10,19 +10,14 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from protokube.host.files import read_or_none, write_atomic
-from protokube.images.ctr import Ctr
 
-FOLDER = "/var/cache/protokube/nodeup/images"
-"""Beside the archives; where both are lost, nodeup fetches and records them again."""
 PINNED = "io.cri-containerd.pinned=pinned"
 """The label by which containerd's CRI plugin tells the kubelet to leave an image alone."""
 FIRST_TO_PIN = (1, 7, 3)
-SECONDS_TO_IMPORT = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,32 +49,10 @@ def read(folder: Path, name: str) -> Kept | None:
     return _parse(read_or_none(_place(folder, name)))
 
 
-def read_all(folder: Path) -> list[Kept]:
-    """All records, by name."""
-    found = [_parse(read_or_none(path)) for path in sorted(folder.glob("*.json"))]
-    return sorted((each for each in found if each), key=lambda each: each.name)
-
-
 def can_pin(version: str) -> bool:
     """Whether this version of containerd honours the label: `1.7.24`, also as Debian writes it, `1.7.24~ds1`."""
     found = re.search(r"\bv?(\d+)\.(\d+)\.(\d+)", version)
     return found is not None and tuple(int(each) for each in found.groups()) >= FIRST_TO_PIN
-
-
-def import_missing(ctr: Ctr, folder: Path, there: Sequence[str] | None = None) -> list[str]:
-    """Import the images that containerd has no more; return their names. Raises OSError or SubprocessError.
-
-    `there` are the names of the images that it has. An archive that is gone is passed over.
-    """
-    present = set(there if there is not None else ctr("images", "list", "--quiet", seconds=60.0).split())
-    missing = [each for each in read_all(folder) if each.name not in present and Path(each.archive).is_file()]
-    for each in missing:
-        ctr("images", "import", each.archive, seconds=SECONDS_TO_IMPORT)
-        if each.imported_as != each.name:
-            ctr("images", "tag", "--force", each.imported_as, each.name, seconds=60.0)
-        if each.pinned:
-            ctr("images", "label", each.name, PINNED, seconds=60.0)
-    return [each.name for each in missing]
 
 
 def _place(folder: Path, name: str) -> Path:

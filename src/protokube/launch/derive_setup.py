@@ -53,6 +53,7 @@ PART_TYPES = (
     "text/x-include-once-url", "text/x-include-url", "text/x-shellscript",
 )  # fmt: skip
 SSH_KEY = re.compile(r"(ssh|ecdsa|sk)-[a-z0-9@.-]+ [A-Za-z0-9+/]+={0,3}( .*)?")
+URL = re.compile(r"https?://[A-Za-z0-9._:\[\]-]+")
 PARAMETER = re.compile(r"([A-Za-z0-9_./*-]+)\s*=\s*(.*)")
 IPVS = ("ip_vs", "ip_vs_rr", "ip_vs_sh", "ip_vs_wrr", "nf_conntrack")
 LOGS = tuple(
@@ -181,6 +182,9 @@ def _mounts(group: Tree, at: str, notes: Notes) -> tuple[MountSetup, ...]:
         for name in ("device", "path"):
             if not str(each.get(name) or "").startswith("/"):
                 notes.problem(f"{here}.{name}", "is not an absolute path")
+        for name in ("mountOptions", "formatOptions"):
+            if not isinstance(each.get(name) or [], list):
+                notes.problem(f"{here}.{name}", "is not a list")
         found.append(
             MountSetup(
                 device=str(each.get("device")),
@@ -246,7 +250,12 @@ def _proxy(cluster: Tree, name: str, notes: Notes) -> ProxySetup | None:
         if egress:
             notes.problem("egressProxy.httpProxy.host", "is not given", "the name or address of the proxy")
         return None
-    host = str(http["host"]) if "://" in str(http["host"]) else f"http://{http['host']}"
+    given = str(http["host"]).rstrip("/")
+    host = given if "://" in given else f"http://{given}"
+    if not URL.fullmatch(host):
+        # The URL itself is not shown: it may have a password.
+        message = "is not the name, address or URL of a proxy without a password, which all processes could read"
+        notes.problem("egressProxy.httpProxy.host", message, "let the proxy pass machines by their addresses")
     domain = cluster["clusterDNSDomain"]
     ranges = [cluster.get("networkCIDR"), *(cluster.get("additionalNetworkCIDRs") or ())]
     ranges += [

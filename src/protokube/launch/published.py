@@ -93,14 +93,20 @@ OTHERS = {
 PROJECTS = ("kubernetes", *(each.project for each in OTHERS.values()))
 
 
-def needed(config: Config, *, master: bool) -> tuple[Wanted, ...]:
-    """The published files that a machine of this role needs, images of its static pods included."""
+def needed(config: Config, *, master: bool, group: str = "") -> tuple[Wanted, ...]:
+    """The published files that a machine of this role needs, images of its static pods included.
+
+    `group`: whose containerd it is, where that has settings of its own.
+    """
     version = kubernetes_version(config)
     parsed = versions.parse(version) or versions.DEFAULT
-    runtime = (config.cluster.get("containerd") or {}).get("version") or by_version(CONTAINERD, parsed)
+    own = config.groups[group].get("containerd") if group else None
+    tree = own or config.cluster.get("containerd") or {}
+    runtime = tree.get("version") or by_version(CONTAINERD, parsed)
+    runc = (tree.get("runc") or {}).get("version") or RUNC
     numbers = {
         "containerd": str(runtime).removeprefix("v"),
-        "runc": RUNC,
+        "runc": str(runc).removeprefix("v"),
         "cni-plugins": CNI_PLUGINS,
         "crictl": f"{parsed.major}.{parsed.minor}.0",
     }

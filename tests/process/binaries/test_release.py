@@ -11,8 +11,9 @@ from typing import Protocol
 import pytest
 
 from fakes.mirror import VERSION, Mirror, dead_url, get_kubernetes, program, release, serving
+from protokube.binaries.download import Unreachable
 from protokube.binaries.kubernetes import PROGRAMS, find
-from protokube.binaries.mirrors import architecture
+from protokube.binaries.mirrors import architecture, digest_at
 from protokube.binaries.product import COMPLETE, Release
 from protokube.binaries.progress import Silent
 from protokube.errors import InvalidRequest, ProtokubeError, Refused, TryLater
@@ -266,3 +267,12 @@ def test_what_is_no_url_of_a_mirror_is_told_so(tmp_path: Path, url: str) -> None
 
     assert isinstance(error, InvalidRequest)
     assert "--from" in error.hint
+
+
+@pytest.mark.parametrize("content", [f"{'a' * 64}  runc.arm64\n{'b' * 64}  runc.s390x\n", "<html>", ""])
+def test_a_list_of_other_files_holds_no_checksum_of_ours(serve: Serve, content: str) -> None:
+    sums = serve(Mirror(files={"/runc.sha256sum": content.encode()}))
+
+    for name in ("runc.amd64", ""):
+        with pytest.raises(Unreachable, match="holds no checksum"):
+            digest_at(f"{sums.url}/runc.sha256sum", name)

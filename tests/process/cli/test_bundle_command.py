@@ -186,6 +186,10 @@ def test_a_bundle_is_checked_and_a_damaged_one_is_refused(call: Call, world: Wor
             "there is no project 'helm' to download from",
         ),
         (["bundle", "spec.yaml", "--dry-run", "--release", "runc=/media"], "'/media' is not a URL to download from"),
+        (
+            ["bundle", "spec.yaml", "--dry-run", "--release", "runc=https://user:geheim@x.example.com"],
+            "the URL of a place with runc has a user or a password in it",
+        ),
     ],
 )
 def test_what_cannot_be_meant_is_told(
@@ -199,9 +203,10 @@ def test_what_cannot_be_meant_is_told(
 
     assert answer.code == ExitCode.INVALID
     assert f"error: {error}" in answer.err
+    assert "geheim" not in answer.err
 
 
-def test_a_full_disk_is_one_sentence(call: Call, world: World) -> None:
+def test_a_place_that_cannot_be_written_is_one_sentence(call: Call, world: World) -> None:
     answer = call(*world.words("--file", "/dev/full/rack.bundle"))
 
     assert answer.code == ExitCode.REFUSED

@@ -109,3 +109,41 @@ def test_where_there_are_several_groups_of_nodes_one_is_named(call: Call, words:
     assert answer.code == ExitCode.INVALID
     assert "error: name the instance group of the machine\n  saw:  2 groups of nodes" in answer.err
     assert "hint: --group is one of large, master-rack-1, small" in answer.err
+
+
+def test_a_containerd_that_the_spec_gives_with_its_digest_is_the_one_that_is_told(
+    call: Call, words: list[str], tmp_path: Path
+) -> None:
+    digest, url = "ab" * 32, "https://rack.example.com/containerd.tar.gz"
+    packages = f"  containerd: {{version: 1.7.99, packages: {{urlAmd64: '{url}', hashAmd64: {digest}}}}}\n"
+    (tmp_path / "spec.yaml").write_text(SPEC + packages)
+
+    answer = call(*words)
+
+    assert answer.code == ExitCode.OK, answer.err
+    (found,) = [each for each in from_tree(json.loads(answer.out)).assets if each.name == "containerd"]
+    assert (found.sha256, found.urls) == (digest, (url,))
+
+
+def test_a_version_of_runc_that_the_spec_names_is_not_replaced_by_ours(
+    call: Call, words: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "spec.yaml").write_text(SPEC + "  containerd: {runc: {version: 1.1.12}}\n")
+
+    answer = call(*words)
+
+    assert answer.code == ExitCode.INVALID
+    assert "error: there is no runc 1.1.12" in answer.err
+
+
+def test_a_version_of_containerd_of_the_group_is_the_one_that_is_told(
+    call: Call, words: list[str], tmp_path: Path
+) -> None:
+    group = "---\napiVersion: protokube.io/v1alpha1\nkind: InstanceGroup\nmetadata: {name: large}\n"
+    spec = SPEC.replace("  nodes: 2\n", "") + group + "spec: {role: Node, containerd: {version: 1.6.36}}\n"
+    (tmp_path / "spec.yaml").write_text(spec)
+
+    answer = call(*words)
+
+    assert answer.code == ExitCode.INVALID
+    assert "error: there is no containerd 1.6.36" in answer.err

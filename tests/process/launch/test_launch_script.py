@@ -5,6 +5,7 @@ nodeup is a program that writes down how it was called.
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import signal
@@ -13,7 +14,9 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from http.client import HTTPMessage
 from pathlib import Path
+from urllib.request import HTTPRedirectHandler, Request
 
 import pytest
 
@@ -21,6 +24,7 @@ from builders.assets import sha256
 from fakes import cloud_metadata
 from fakes.cloud_metadata import Cloud
 from fakes.mirror import Mirror, dead_url, serving
+from protokube.launch.userdata import fetch
 from protokube.launch.userdata.script import LaunchScript, script
 
 SHELLS = {"dash": ("dash",), "bash": ("bash", "--posix"), "busybox": ("busybox", "sh")}
@@ -311,6 +315,36 @@ def test_a_wrong_beginning_of_an_earlier_run_is_thrown_away(
     (tmp_path / "state/protokube.part").write_bytes(left)
 
     assert world.run(dash)[0] == 0
+
+
+def test_a_source_that_never_ends_leaves_the_disk_as_it_was(tmp_path: Path, mirror: Mirror) -> None:
+    part = tmp_path / "protokube.part"
+
+    with pytest.raises(OSError, match="bytes and did not end"):
+        fetch.receive(f"{mirror.url}/protokube", part, 0, largest=1000)
+
+    assert part.stat().st_size == 0
+
+
+def test_a_redirect_gets_no_token_of_the_machine() -> None:
+    headers = {"Authorization": "AWS4-HMAC-SHA256 …", "x-amz-security-token": "token", "Range": "bytes=5-"}
+    request = Request("https://bucket.example.com/a", headers=headers)
+
+    handler: HTTPRedirectHandler = fetch.Redirects()
+    found = handler.redirect_request(request, io.BytesIO(), 302, "", HTTPMessage(), "https://elsewhere.example/a")
+
+    assert found is not None
+    assert found.header_items() == [("Range", "bytes=5-")]
+
+
+def test_a_message_of_nodeup_is_told_as_it_is_in_every_shell(
+    tmp_path: Path, mirror: Mirror, shell: tuple[str, ...]
+) -> None:
+    world = World(tmp_path, f"{mirror.url}/a\\c\\tb")
+
+    _, output = world.run(shell)
+
+    assert f"{mirror.url}/a\\c\\tb: HTTP Error 404" in output
 
 
 def test_a_cut_download_goes_on_at_the_next_attempt(tmp_path: Path, dash: tuple[str, ...]) -> None:

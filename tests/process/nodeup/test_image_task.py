@@ -14,7 +14,6 @@ import pytest
 from builders.assets import a_file, a_machine, tree
 from protokube.errors import Refused
 from protokube.images import build, kept
-from protokube.images.ctr import Ctr
 from protokube.images.names import normalise
 from protokube.nodeup.machine import Machine, Ran, Say
 from protokube.nodeup.tasks import image
@@ -149,7 +148,8 @@ def test_an_older_containerd_imports_without_the_label_and_the_archive_stays(
     apply(machine)
 
     assert containerd.images[PAUSE][1] == []
-    (record,) = kept.read_all(own_folder)
+    record = kept.read(own_folder, PAUSE)
+    assert record
     assert not record.pinned
     assert Path(record.archive).is_file()
 
@@ -237,31 +237,17 @@ def test_a_damaged_archive_is_refused_before_containerd_sees_it(tmp_path: Path) 
 
 
 def test_in_the_root_of_an_image_the_archive_is_kept_for_the_first_boot(tmp_path: Path) -> None:
-    machine, _ = a_world(tmp_path)
+    machine, containerd = a_world(tmp_path)
     root = a_machine(tmp_path / "image", *machine.assets.values())
 
     apply(root)
 
-    (record,) = kept.read_all(tmp_path / "image/var/cache/protokube/nodeup/images")
+    record = kept.read(tmp_path / "image/var/cache/protokube/nodeup/images", PAUSE)
+    assert record
     assert record.image == ""
     assert (tmp_path / f"image{record.archive}").is_file()
 
-
-def test_the_agent_imports_what_the_kubelet_removed(tmp_path: Path, own_folder: Path) -> None:
-    machine, containerd = a_world(tmp_path, data=archive_of("registry.k8s.io/pause-amd64:3.9", tmp_path))
-    apply(machine)
-    containerd.state.write_text("{}")
-    ctr = Ctr(command=(str(containerd.folder / "ctr"),))
-
-    assert kept.import_missing(ctr, own_folder) == [PAUSE]
-    assert kept.import_missing(ctr, own_folder) == []
-    assert containerd.images[PAUSE][1] == [kept.PINNED]
-
-
-def test_an_archive_that_is_gone_is_passed_over(tmp_path: Path, own_folder: Path) -> None:
-    machine, containerd = a_world(tmp_path)
-    apply(machine)
-    Path(kept.read_all(own_folder)[0].archive).unlink()
-    containerd.state.write_text("{}")
-
-    assert kept.import_missing(Ctr(command=(str(containerd.folder / "ctr"),)), own_folder) == []
+    booted = replace(machine, cache=str(tmp_path / "image/var/cache/protokube/nodeup"))
+    assert [str(each) for each in image.look(WANTED, booted)] == ["imported: no -> yes"]
+    apply(booted)
+    assert PAUSE in containerd.images

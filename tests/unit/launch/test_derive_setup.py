@@ -219,6 +219,30 @@ def test_the_inside_of_the_cluster_is_reached_without_the_proxy() -> None:
     assert refused(egressProxy={"excludes": "a"}).keys() == {"egressProxy.httpProxy.host"}
 
 
+@pytest.mark.parametrize("host", ["user:secret@10.0.0.1", "http://user:secret@10.0.0.1", "a b", "a\nb", 'a";'])
+def test_a_proxy_with_a_password_never_reaches_the_launch_data(host: str) -> None:
+    found = refused(egressProxy={"httpProxy": {"host": host, "port": 3128}})
+
+    assert found.keys() == {"egressProxy.httpProxy.host"}
+    assert "secret" not in str(found)
+
+
+def test_options_of_a_disk_that_are_one_text_are_not_taken_letter_by_letter() -> None:
+    mount = {"device": "/dev/sdb", "path": "/data", "mountOptions": "noatime", "formatOptions": "-O quota"}
+
+    assert refused("Node", a_group(volumeMounts=[mount])).keys() == {
+        f"instanceGroups.nodes.volumeMounts[0].{name}" for name in ("mountOptions", "formatOptions")
+    }
+
+
+def test_a_hook_with_an_open_quote_or_a_list_of_variables_is_named() -> None:
+    odd = {"image": "x", "command": "sh -c 'true", "environment": ["A=1"]}
+
+    assert refused(hooks=[{"execContainer": odd}, {"execContainer": {"image": "x", "command": {"a": 1}}}]).keys() == {
+        "hooks[0].execContainer.command", "hooks[0].execContainer.environment", "hooks[1].execContainer.command",
+    }  # fmt: skip
+
+
 def test_the_clock_is_left_alone_only_if_the_spec_says_so() -> None:
     assert a_setup("Node").time_sync
     assert a_setup("Node", ntp={}).time_sync
@@ -272,7 +296,7 @@ def test_what_the_spec_itself_says_where_to_download_comes_with_its_digest() -> 
         ),
         ({"nri": {"socket": "/x"}}, {"nri.socket"}),
     ],
-    ids=str,
+    ids=lambda each: " ".join(sorted(each)),  # the same in every process, which text of a set is not
 )
 def test_settings_of_containerd_that_are_not_carried_out_are_named(containerd: dict[str, Any], paths: set[str]) -> None:
     assert refused(containerd=containerd).keys() == {f"containerd.{each}" for each in paths}

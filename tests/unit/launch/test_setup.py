@@ -114,10 +114,17 @@ def test_a_misspelt_field_is_answered_with_the_one_that_was_meant() -> None:
         ({"assets": [{"name": "../x", "sha256": "0", "urls": ["ftp://x"]}]}, [
             "assets[0].name: is not a file name", "assets[0].sha256: is not a SHA-256 digest",
             "assets[0].urls: are not https, http or file URLs"]),
+        ({"assets": [{"name": "x", "sha256": "0" * 64, "urls": ["https://u:p@host/x"]}]}, [
+            "assets[0].urls: have a user or a password, which every process of the machine could read"]),
         ({"documents": [{"path": "/etc/x", "content": "?"}]}, [
             "documents[0].path: is not below /etc/protokube", "documents[0].content: is not base64"]),
         ({"sysctls": {"a b": "1"}}, ["sysctls.a b: is not the name of a kernel parameter"]),
         ({"timeSync": 1}, ["timeSync: is not true or false"]),
+        ({"updatePolicy": "Automatic"}, ["updatePolicy: is not automatic, external or empty"]),
+        ({"nodeName": "a\ud800"}, ["nodeName: is not text: it has half of a character"]),
+        ({"sysctls": {"vm.swappiness": "1\nkernel.panic=0"}}, ["sysctls.vm.swappiness: is not one line"]),
+        ({"sshKeys": ["ssh-ed25519 A\nssh-ed25519 B"]}, ["sshKeys[0]: is not one line"]),
+        ({"proxy": {"url": "http://a\nExecStartPre=/bin/b"}}, ["proxy.url: is not one line"]),
         ({"mounts": [{"device": "sdb", "path": "/d"}]}, ["mounts[0].device: is not an absolute, normalized path"]),
     ],
     ids=str,

@@ -57,7 +57,7 @@ def setup(
         hint = "leave out --agent" if agent is not None else "--agent FILE names its launch data"
         raise InvalidRequest("masters have an agent, and no other machines", saw=f"{group} has role {role}", hint=hint)
     with ending_like_ctrl_c():
-        found, images = resolved(config, master=role == "Master", **options)
+        found, images = resolved(config, group, master=role == "Master", **options)
     derived = derive_setup(
         config, group, assets=found, images=images, agent=agent, node_name=node_name, address=address
     )
@@ -78,18 +78,21 @@ def only_group_of_nodes(config: Config) -> str:
 
 
 def resolved(
-    config: Config, *, master: bool, processor: str, cache: Path | None, mirrors: tuple[str, ...],
+    config: Config, group: str, *, master: bool, processor: str, cache: Path | None, mirrors: tuple[str, ...],
     releases: tuple[str, ...], archives: tuple[str, ...],
 ) -> tuple[list[AssetSetup], dict[str, str]]:  # fmt: skip
     """What the machine downloads, and the asset of each of its images."""
     from protokube.binaries.product import CACHE
     from protokube.cli.shared import machine_assets
     from protokube.cli.shared.progress import Progress
+    from protokube.launch.setups.runtime import pinned_assets
     from protokube.launch.setups.values import AssetSetup
 
+    given = [each for each in pinned_assets(config, group) if each.processor == processor]
     folder, progress = cache or CACHE, Progress()
     wish = machine_assets.Wish(
-        master=master, processor=processor, here=platform.machine(), cache=folder,
+        master=master, processor=processor, here=platform.machine(), cache=folder, group=group,
+        given={each.name for each in given},
         origins=machine_assets.origins(releases, mirrors, folder),
         archives={name: Path(file) for name, file in machine_assets.pairs("--image", archives, "NAME=FILE")},
     )  # fmt: skip
@@ -100,4 +103,4 @@ def resolved(
         AssetSetup(name=each.name, sha256=each.sha256, urls=each.urls, size=each.size, processor=processor)
         for each in found.assets
     ]
-    return assets, dict(found.images)
+    return [*assets, *given], dict(found.images)

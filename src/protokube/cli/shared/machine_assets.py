@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -41,11 +41,19 @@ class Wish:
     origins: Origins
     archives: Mapping[str, Path] = field(default_factory=dict)
     """Archives that the user has, by name of the image."""
+    group: str = ""
+    """Of the machine, if it is known."""
+    given: Collection[str] = ()
+    """Names of assets that the spec has, with their digests."""
 
 
 def find(config: Config, wish: Wish, progress: ProgressReporter) -> MachineAssets:
     """All of them. Refused if there is no archive of an image that the role runs."""
-    needed = published.needed(config, master=wish.master)
+    needed = [
+        each
+        for each in published.needed(config, master=wish.master, group=wish.group)
+        if each.published.asset not in wish.given
+    ]
     names = published.image_names(config, master=wish.master)
     if unknown := sorted(wish.archives.keys() - set(names.values())):
         raise InvalidRequest(f"no machine of this role runs {unknown[0]}", want=", ".join(sorted(names.values())))

@@ -16,6 +16,7 @@ DIGEST = re.compile(r"[0-9a-f]{64}")
 UNIT = re.compile(r"[A-Za-z0-9:_.\\@-]{1,200}\.(service|socket|timer|path|mount|target)")
 SYSCTL = re.compile(r"[A-Za-z0-9_./*-]+")
 FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+:~@-]{0,199}")
+UPDATE_POLICIES = ("", "automatic", "external")
 SCHEMES = ("https://", "http://", "file:///")
 
 
@@ -42,10 +43,25 @@ def _problems(setup: MachineSetup) -> Iterator[tuple[str, str]]:
             except ValueError:
                 yield f"{name}[{index}].content", "is not base64"
     yield from _hooks(setup)
+    yield from _lines(setup)
     for name in setup.sysctls:
         if not SYSCTL.fullmatch(name):
             yield f"sysctls.{name}", "is not the name of a kernel parameter"
+    if setup.update_policy not in UPDATE_POLICIES:
+        yield "updatePolicy", "is not automatic, external or empty"
     yield from _twice(setup)
+
+
+def _lines(setup: MachineSetup) -> Iterator[tuple[str, str]]:
+    """Where another line would be another setting of the file that it goes to."""
+    found = [(f"sshKeys[{index}]", key) for index, key in enumerate(setup.ssh_keys)]
+    found += [(f"sysctls.{name}", value) for name, value in setup.sysctls.items()]
+    found += [(f"modules[{index}]", name) for index, name in enumerate(setup.modules)]
+    if setup.proxy:
+        found += [("proxy.url", setup.proxy.url), *(("proxy.excludes", each) for each in setup.proxy.excludes)]
+    for index, hook in enumerate(setup.hooks):
+        found += [(f"hooks[{index}]", each) for each in (*hook.requires, *hook.before)]
+    yield from ((at, "is not one line") for at, text in found if len(text.splitlines()) > 1)
 
 
 def _hooks(setup: MachineSetup) -> Iterator[tuple[str, str]]:
@@ -77,6 +93,8 @@ def _assets(setup: MachineSetup) -> Iterator[tuple[str, str]]:
             yield f"{at}.sha256", "is not a SHA-256 digest"
         if not each.urls or not all(url.startswith(SCHEMES) for url in each.urls):
             yield f"{at}.urls", "are not https, http or file URLs"
+        if any("@" in url.partition("://")[2].partition("/")[0] for url in each.urls):
+            yield f"{at}.urls", "have a user or a password, which every process of the machine could read"
     seen = Counter((each.name, each.processor) for each in setup.assets)
     yield from (("assets", f"has {name} twice") for (name, _), count in seen.items() if count > 1)
     known = {each.name for each in setup.assets}

@@ -59,10 +59,26 @@ def _container(tree: Tree, at: str, notes: Notes) -> ContainerHook:
     except BadName as error:
         image = ""
         notes.problem(f"{at}.image", str(error))
-    command: Any = tree.get("command") or ()
-    words = shlex.split(command) if isinstance(command, str) else [str(each) for each in command]
-    environment = {str(name): str(value) for name, value in (tree.get("environment") or {}).items()}
+    words = _words(tree.get("command") or [], f"{at}.command", notes)
+    given: Any = tree.get("environment") or {}
+    if not isinstance(given, dict):
+        notes.problem(f"{at}.environment", "is not an object", "NAME: value")
+        given = {}
+    environment = {str(name): str(value) for name, value in given.items()}
     for name in environment:
         if not name.replace("_", "a").isalnum():
             notes.problem(f"{at}.environment.{name}", "is not the name of a variable")
     return ContainerHook(image=image, command=tuple(words), environment=environment)
+
+
+def _words(command: Any, at: str, notes: Notes) -> list[str]:
+    try:
+        if isinstance(command, str):
+            return shlex.split(command)
+    except ValueError as error:
+        notes.problem(at, f"cannot be split into words: {error}", "a list of words needs no quotes")
+        return []
+    if not isinstance(command, list):
+        notes.problem(at, "is neither a text nor a list of words")
+        return []
+    return [str(each) for each in command]

@@ -52,6 +52,9 @@ def decode(kind: Any, tree: Any, path: str, problems: list[Problem]) -> Any:
         return tuple(items) if shape is tuple else items
     if shape is not None and issubclass(shape, Mapping) and isinstance(tree, dict):
         return {name: decode(inner[1], each, f"{path}.{name}", problems) for name, each in tree.items()}
+    if isinstance(tree, str) and not _is_text(tree):
+        problems.append(Problem(path=path, message="is not text: it has half of a character"))
+        return None
     if shape is None and _is_scalar(kind, tree):
         return float(tree) if kind is float else tree
     _wrong(path, _word(kind), tree, problems)
@@ -99,6 +102,15 @@ def _is_scalar(kind: Any, tree: Any) -> bool:
     if kind is bool or isinstance(tree, bool):
         return kind is bool and isinstance(tree, bool)
     return isinstance(tree, (int, float) if kind is float else kind)
+
+
+def _is_text(text: str) -> bool:
+    """JSON can name one half of a pair of surrogates, which no file can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _wrong(path: str, want: str, tree: Any, problems: list[Problem]) -> None:

@@ -18,6 +18,7 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
 SILENCE, AT_ONCE, EVERY = 30, 1 << 18, 5_000_000
+LARGEST, LONGEST = 1 << 29, 3600.0
 EC2 = os.environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://169.254.169.254").rstrip("/")
 GCE = os.environ.get("GCE_METADATA_HOST", "metadata.google.internal")
 EMPTY = hashlib.sha256(b"").hexdigest()
@@ -33,8 +34,9 @@ class Redirects(HTTPRedirectHandler):
         if urlsplit(newurl).scheme not in ("http", "https"):
             raise OSError(f"it redirects to {newurl}")
         found = super().redirect_request(req, fp, code, msg, headers, newurl)
-        if found:
-            found.remove_header("Authorization")
+        for name in ("Authorization", "X-amz-security-token"):
+            if found:
+                found.remove_header(name)
         return found
 
 
@@ -69,7 +71,7 @@ def from_one(url: str, sha256: str, path: Path) -> bool:
     return False
 
 
-def receive(url: str, part: Path, had: int) -> None:
+def receive(url: str, part: Path, had: int, largest: int = LARGEST) -> None:
     """Complete the partial file."""
     scheme = urlsplit(url).scheme
     if scheme == "file":
@@ -89,11 +91,14 @@ def receive(url: str, part: Path, had: int) -> None:
         had = had if answer.status == 206 else 0
         left = int(answer.headers.get("Content-Length") or 0)
         with part.open("ab" if had else "wb") as file:
-            shown, whole = had, had + left
+            shown, whole, end = had, had + left, time.monotonic() + LONGEST
             while data := answer.read1(AT_ONCE):
+                had += len(data)
+                if had > largest or time.monotonic() > end:
+                    os.truncate(part, 0)
+                    raise OSError(f"it sent {had} bytes and did not end")
                 file.write(data)
                 file.flush()
-                had += len(data)
                 if had - shown >= EVERY:
                     tell(f"{had // 10**6} of {whole // 10**6} MB")
                     shown = had

@@ -20,6 +20,9 @@ SCHEMES = ("https", "http", "s3", "gs", "file")
 FOLDER, CONSOLE = "/var/lib/protokube/launch", "/dev/console"
 END = "END_OF_PROTOKUBE"
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+VERSION = re.compile(r"[0-9A-Za-z.+-]*")
+PASSWORD = re.compile(r"[^/@\s]+:[^/@\s]+@")
+"""Before the host of a proxy, which may be written without a scheme."""
 SECRETS = re.compile(r"(?i)signature|token|password|secret|sig=")
 """What a URL with a secret in it says."""
 
@@ -35,8 +38,8 @@ console=%(console)s
 began=$(date +%%s)
 
 say() {
-    echo "protokube: $*"
-    if [ -w "$console" ]; then { echo "protokube: $*" >> "$console"; } 2> /dev/null || :; fi
+    printf 'protokube: %%s\n' "$*"
+    if [ -w "$console" ]; then { printf 'protokube: %%s\n' "$*" >> "$console"; } 2> /dev/null || :; fi
 }
 
 saying() {
@@ -171,12 +174,16 @@ def _check(values: LaunchScript) -> None:
         raise InvalidRequest("the single file needs its digest", saw=values.sha256, want="64 hexadecimal digits")
     if not values.sources:
         raise InvalidRequest("the launch script has no source of the single file", want=f"{', '.join(SCHEMES)} URLs")
+    if not VERSION.fullmatch(values.version):
+        raise InvalidRequest(f"{values.version!r} is no version of protokube")
     for url in values.sources:
         parts = urlsplit(url)
+        if any(letter < " " or letter == "\x7f" for letter in url):
+            raise InvalidRequest(f"a launch script cannot fetch from {url!r}", want="a URL of one line")
         if parts.scheme not in SCHEMES or not parts.path.strip("/") or not (parts.netloc or parts.scheme == "file"):
             raise InvalidRequest(f"a launch script cannot fetch from {url}", want=f"{', '.join(SCHEMES)} URLs")
     for name, url in (*(("a source", each) for each in values.sources), *values.environment.items()):
-        if "@" in urlsplit(url).netloc or SECRETS.search(urlsplit(url).query):
+        if "@" in urlsplit(url).netloc or PASSWORD.search(url) or SECRETS.search(urlsplit(url).query):
             hint = "a machine reads a private bucket by its role; a proxy has to let it pass by its address"
             raise InvalidRequest(f"{name} has a secret in it, which every process of the machine could read", hint=hint)
     if wrong := [name for name in values.environment if not NAME.fullmatch(name)]:

@@ -38,6 +38,9 @@ class Origins:
                 raise InvalidRequest(f"there is no project {project!r} to download from", want=", ".join(PROJECTS))
             for url in urls:
                 checked(url, "https://mirror.example.com/releases")
+                if "@" in urlsplit(url).netloc:
+                    message = f"the URL of a place with {project} has a user or a password in it"
+                    raise InvalidRequest(message, hint="URLs become launch data, which every process can read")
 
 
 def architecture(processor: str) -> str:

@@ -3,7 +3,8 @@
 What is hard is what an import leaves open: containerd names the image as the archive does, its CRI plugin takes over
 new content of a name only without its own label, and most versions of its client set no label at import. One that is
 set afterwards pins the image at once, or with versions before 1.7.10 at the next start of containerd. Without a
-containerd that runs, as in the root of an image, the archive and its record are kept, and the agent imports it.
+containerd that runs, as in the root of an image, the archive and its record are kept: the run of nodeup on the machine
+that boots from it imports it.
 """
 
 from __future__ import annotations

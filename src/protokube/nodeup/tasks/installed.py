@@ -41,7 +41,7 @@ def look(wanted: Installed, machine: Machine) -> tuple[Change, ...]:
         there = "nothing" if not machine.path(wanted.path).exists() else "files of unknown origin"
         return (Change("installed", there, f"{wanted.member} of {wanted.asset}, sha256 {asset.sha256}"),)
     known = record.files if record else {}
-    digests = {path: each.sha256 for path, each in known.items()} or {wanted.path: asset.sha256}
+    digests = {path: each.sha256 for path, each in known.items()} if wanted.member else {wanted.path: asset.sha256}
     return tuple(
         change
         for path, sha256 in digests.items()
@@ -58,6 +58,10 @@ def apply(wanted: Installed, changes: Sequence[Change], machine: Machine, say: S
         with archive.open("rb") as whole:
             if not wanted.member:
                 _draft(wanted.path, whole, wanted, machine, drafts)
+                if (came := drafts[wanted.path]) != asset.sha256:
+                    raise Refused(
+                        f"{asset.name} changed meanwhile", saw=f"sha256 {came}", want=f"sha256 {asset.sha256}"
+                    )
             else:
                 for name, content in unpack.files(archive, wanted.asset, wanted.member):
                     say(f"{name} of {wanted.asset}")

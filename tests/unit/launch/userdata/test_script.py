@@ -59,9 +59,10 @@ def test_a_source_with_a_secret_in_it_is_refused_and_the_secret_is_not_told(url:
     assert url not in str(raised.value)
 
 
-def test_a_proxy_with_a_password_is_refused() -> None:
+@pytest.mark.parametrize("url", ["http://user:secret@proxy:3128", "user:secret@proxy:3128", "user:secret@proxy"])
+def test_a_proxy_with_a_password_is_refused(url: str) -> None:
     with pytest.raises(InvalidRequest, match="https_proxy has a secret in it"):
-        script(replace(VALUES, environment={"https_proxy": "http://user:secret@proxy:3128"}))
+        script(replace(VALUES, environment={"https_proxy": url}))
 
 
 @pytest.mark.parametrize(
@@ -69,6 +70,7 @@ def test_a_proxy_with_a_password_is_refused() -> None:
     [
         {"sha256": "abc"}, {"sources": ()}, {"sources": ("ftp://host/file",)}, {"sources": ("https:///file",)},
         {"sources": ("s3://bucket",)}, {"setup": f"{{\n{END}\n}}"}, {"environment": {"a b": "c"}},
+        {"version": "0.9.0; reboot"}, {"version": "$(reboot)"}, {"sources": ("https://mirror.example.com/a\nb",)},
     ],
 )  # fmt: skip
 def test_what_could_not_work_is_refused(change: dict[str, object]) -> None:

@@ -286,15 +286,16 @@ def test_logs_are_rotated_hourly_by_the_distributions_own_timer(facts: Facts) ->
 
 
 def test_what_connects_to_the_outside_is_told_of_the_proxy() -> None:
-    egress = {"httpProxy": {"host": "http://user:p%40ss@proxy", "port": 3128}}
+    egress = {"httpProxy": {"host": "http://proxy/", "port": 3128}, "excludes": "a%b"}
     found = tasks(role="Master", egressProxy=egress)
 
     told = {each.name for each in found if isinstance(each, Unit) and "10-protokube-proxy.conf" in each.drop_ins}
     text = the_unit(found, "kubelet.service").drop_ins["10-protokube-proxy.conf"]
 
     assert told == {"containerd.service", "kubelet.service", "protokube-agent.service"}
-    assert 'Environment="HTTPS_PROXY=http://user:p%%40ss@proxy:3128"\n' in text
-    assert b"p%40ss@proxy:3128" in the_file(found, "/etc/apt/apt.conf.d/90protokube-proxy").content
+    assert 'Environment="HTTPS_PROXY=http://proxy:3128"\n' in text
+    assert 'Environment="NO_PROXY=a%%b,' in text
+    assert b'Proxy "http://proxy:3128";' in the_file(found, "/etc/apt/apt.conf.d/90protokube-proxy").content
     assert not [each.key for each in tasks(ROCKY_9, egressProxy=egress) if "apt" in each.key]
 
 

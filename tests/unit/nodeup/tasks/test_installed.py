@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from builders.assets import DATA, a_file, a_machine, an_archive, member, of_files, sha256, tree
-from builders.killing import killed_before_change
+from builders.killing import before_opening, killed_before_change
 from protokube.errors import Refused
+from protokube.nodeup.assets import cache
+from protokube.nodeup.assets.records import Record, stamp, write_record
 from protokube.nodeup.assets.unpack import MOST_MEMBERS
 from protokube.nodeup.machine import Machine
 from protokube.nodeup.tasks import installed
@@ -60,6 +62,30 @@ def test_a_program_is_installed_with_its_mode_and_a_second_run_writes_nothing(tm
     before = tree(tmp_path / "root")
     apply(KUBELET, machine)
     assert tree(tmp_path / "root") == before
+
+
+def test_bytes_that_change_after_they_were_checked_are_not_installed(tmp_path: Path) -> None:
+    machine = a_machine(tmp_path / "root", a_file(tmp_path / "kubelet"))
+    cached = machine.path(cache.place(machine, machine.assets["kubelet"]))
+
+    with (
+        before_opening(".kubelet.protokube-new", lambda: cached.write_bytes(b"wrong")),
+        pytest.raises(Refused, match="kubelet changed meanwhile"),
+    ):
+        installed.apply(KUBELET, (), machine, quiet)
+
+    assert list((tmp_path / "root/usr/local/bin").iterdir()) == []
+
+
+def test_a_record_of_another_program_does_not_vouch_for_it(tmp_path: Path) -> None:
+    machine = a_machine(tmp_path / "root", a_file(tmp_path / "kubelet"))
+    apply(KUBELET, machine)
+    place = tmp_path / "root/usr/local/bin/kubelet"
+    place.write_bytes(b"wrong")
+    files = {KUBELET.path: stamp(place, sha256(b"wrong"))}
+    write_record(machine, Record(key=KUBELET.key, source=sha256(DATA), files=files, notes={}))
+
+    assert [each.what for each in installed.look(KUBELET, machine)] == ["content of /usr/local/bin/kubelet"]
 
 
 @pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])
