@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 from protokube.errors import ProtokubeError, Refused, TryLater
-from protokube.host.files import read_or_none, write_atomic
+from protokube.host.files import read_or_none
 from protokube.nodeup.changes import Change
 from protokube.nodeup.machine import Machine, Ran, Say
 from protokube.nodeup.packages import answers, locks, services, status
 from protokube.nodeup.packages.answers import Answer, Trouble
 from protokube.nodeup.packages.names import Asked
 from protokube.nodeup.packages.plan import Plan, plan
+from protokube.nodeup.placing import Rights, put_file
 
 DATABASE, JOURNAL, LISTS = "/var/lib/dpkg/status", "/var/lib/dpkg/updates", "/var/lib/apt/lists"
 HOLDS = "/var/lib/protokube/nodeup/holds"
@@ -173,9 +173,8 @@ def held_by_us(machine: Machine) -> frozenset[str]:
 
 
 def remember(machine: Machine, names: Iterable[str]) -> None:
-    path: Path = machine.path(HOLDS)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomic(path, "".join(f"{name}\n" for name in sorted(held_by_us(machine) | set(names))).encode())
+    text = "".join(f"{name}\n" for name in sorted(held_by_us(machine) | set(names)))
+    put_file(machine.path(HOLDS), text.encode(), Rights(0o644))
 
 
 def failure(answer: Answer, machine: Machine, unfetched: str) -> ProtokubeError:

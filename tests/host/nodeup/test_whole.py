@@ -1,0 +1,174 @@
+"""The whole of nodeup on one machine: the single file, a setup, a bundle and a repository of packages, no network."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builders.config import completed
+from builders.nodeup_machine import tree_of
+from builders.setups import derived
+from clusters.machines.debs import Deb, configure, publish
+from clusters.machines.machine import SystemdMachine
+from clusters.machines.tasks import descendants
+from protokube.launch.setup import to_tree
+from protokube.launch.setups.values import AssetSetup, MachineSetup
+from protokube.nodeup.assets.bundle import write_bundle
+from protokube.nodeup.values import Asset
+
+PYZ, SETUP, BUNDLE = "/root/protokube.pyz", "/etc/protokube/setup.json", "/root/rack.bundle"
+RUN = ("python3", PYZ, "nodeup", "--bundle", BUNDLE)
+COMPARED = ("etc", "opt", "usr", "var/lib/protokube")
+WATCHED = (*COMPARED, "var/cache/apt", "var/cache/protokube", "var/lib/apt", "var/lib/dpkg")
+NO_SCRIPT = "#!/bin/sh\n"
+SERVES = "[Service]\nExecStart=/bin/sleep infinity\n[Install]\nWantedBy=multi-user.target\n"
+TIMER = "[Timer]\nOnCalendar=daily\n[Install]\nWantedBy=timers.target\n"
+FILES = {
+    "conntrack": {"usr/sbin/conntrack": ""},
+    "containerd": {"lib/systemd/system/containerd.service": SERVES, "etc/containerd/config.toml": "packaged = true\n"},
+    "containernetworking-plugins": {"usr/lib/cni/loopback": ""},
+    "ethtool": {"usr/sbin/ethtool": ""},
+    "iptables": {"usr/sbin/iptables": ""},
+    "logrotate": {
+        "lib/systemd/system/logrotate.timer": TIMER,
+        "lib/systemd/system/logrotate.service": "[Service]\nType=oneshot\nExecStart=/bin/true\n",
+    },
+    "socat": {"usr/bin/socat": ""},
+}
+VERSIONS = {"containerd": "1.7.24~ds1-1", "containernetworking-plugins": "1.1.1+ds1-1"}
+CONFFILES = {"containerd": ("/etc/containerd/config.toml",)}
+AGENT = """#!/usr/bin/python3
+import os, signal, socket
+address = os.environ["NOTIFY_SOCKET"].replace("@", "\\0", 1)
+socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"READY=1", address)
+signal.pause()
+"""
+"""Says that it is ready, as the agent does."""
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("repository")
+    publish(folder, [
+        Deb(
+            name=name, version=VERSIONS.get(name, "1.0"), files=files, conffiles=CONFFILES.get(name, ()),
+            postinst=NO_SCRIPT,
+        )
+        for name, files in FILES.items()
+    ])  # fmt: skip
+    return folder
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Small files in place of Kubernetes' programs."""
+    folder = tmp_path_factory.mktemp("programs")
+    for name in ("kubectl", "kubelet"):
+        (folder / name).write_text(f"#!/bin/sh\n# {name}\nexec sleep infinity\n")
+    return {path.name: path for path in folder.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def setup(programs: dict[str, Path]) -> MachineSetup:
+    found = tuple(
+        AssetSetup(name=name, sha256=digest(path), urls=(f"https://assets.invalid/{name}",), size=path.stat().st_size)
+        for name, path in sorted(programs.items())
+    )
+    return derived(completed(cloud="metal", nodes=1, kubelet={"failCgroupV1": False}), "Master", assets=found, node_name="master-1").setup
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+class Provisioned:
+    """A machine with what nodeup needs."""
+
+    def __init__(self, setup: MachineSetup, repository: Path, programs: dict[str, Path], pyz: Path) -> None:
+        self.machine = SystemdMachine("bare", disk="1G", boot=False)
+        files = self.machine.files
+        configure(files)
+        subprocess.run(["cp", "-r", str(repository), str(files / "repository")], check=True)
+        (files / PYZ[1:]).write_bytes(pyz.read_bytes())
+        agent = files / "usr/local/bin/protokube"
+        agent.write_text(AGENT)
+        agent.chmod(0o755)
+        assets = [
+            (Asset(name=each.name, sha256=each.sha256, urls=each.urls, size=each.size), programs[each.name])
+            for each in setup.assets
+        ]
+        write_bundle(files / BUNDLE[1:], assets, "a test", lambda _: None)
+        self.tell(setup)
+        try:
+            self.machine.boot()
+        except BaseException:
+            self.machine.close()
+            raise
+
+    def tell(self, setup: MachineSetup) -> None:
+        path = self.machine.files / SETUP[1:]
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        path.write_text(json.dumps(to_tree(setup)))
+
+    def nodeup(self, *options: str) -> tuple[int, dict[str, Any]]:
+        """Its exit code, and what it says as data."""
+        ran = self.machine.ran(*RUN, *options, "-o", "json")
+        assert ran.stdout.startswith("{"), f"{ran.returncode}: {ran.stdout}{ran.stderr}"
+        return ran.returncode, json.loads(ran.stdout)
+
+    def tree(self, parts: tuple[str, ...], *, times: bool = False) -> dict[str, tuple[object, ...]]:
+        """What was written to it, without what its base has."""
+        written = self.machine.keeper.files(self.machine.folder / "upper")
+        found: dict[str, tuple[object, ...]] = {}
+        for part in parts:
+            below = tree_of(written / part, times=times)
+            found |= {f"{part}/{name}": value for name, value in below.items() if not name.endswith((".pyc", "lock"))}
+        return found
+
+    def started(self, unit: str) -> str:
+        return self.machine.show(unit, "ActiveEnterTimestampMonotonic")
+
+    def killed_after(self, changes: int) -> None:
+        """Run it, and kill it as soon as it has told so many changes."""
+        process = subprocess.Popen(
+            self.machine.enter(*RUN), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        assert process.stdout
+        for line in process.stdout:
+            changes -= line.startswith("changed")
+            if changes <= 0:
+                break
+        for pid in descendants(process.pid):
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            if words[:2] == [b"python3", PYZ.encode()]:
+                os.kill(pid, 9)
+        process.wait(60)
+        process.stdout.close()
+
+
+def done(report: dict[str, Any], result: str) -> list[str]:
+    return [each["key"] for each in report["outcomes"] if each["result"] == result]
+
+
+@pytest.fixture(scope="module")
+def master(
+    setup: MachineSetup, repository: Path, programs: dict[str, Path], pyz: Path
+) -> Iterator[Provisioned]:
+    found = Provisioned(setup, repository, programs, pyz)
+    yield found
+    found.machine.close()
+
+
+def test_a_bare_machine_becomes_a_master(master: Provisioned) -> None:
+    code, report = master.nodeup()
+    assert code == 0, json.dumps(report, indent=1)[:7000]
+    print(json.dumps(report)[:6000])
