@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import stat
 import subprocess
 from collections.abc import Iterator
@@ -23,12 +24,15 @@ from clusters.machines.tasks import descendants
 from protokube.launch.setup import to_tree
 from protokube.launch.setups.values import AssetSetup, MachineSetup
 from protokube.nodeup.assets.bundle import write_bundle
+from protokube.nodeup.model import kernel
 from protokube.nodeup.values import Asset
 
 PYZ, SETUP, BUNDLE = "/root/protokube.pyz", "/etc/protokube/setup.json", "/root/rack.bundle"
 RUN = ("python3", PYZ, "nodeup", "--bundle", BUNDLE)
 COMPARED = ("etc", "opt", "usr", "var/lib/protokube")
 WATCHED = (*COMPARED, "var/cache/apt", "var/cache/protokube", "var/lib/apt", "var/lib/dpkg")
+OWN = (".pyc", "lock", "machine-id")
+"""What is different on each machine, or made by reading."""
 NO_SCRIPT = "#!/bin/sh\n"
 SERVES = "[Service]\nExecStart=/bin/sleep infinity\n[Install]\nWantedBy=multi-user.target\n"
 TIMER = "[Timer]\nOnCalendar=daily\n[Install]\nWantedBy=timers.target\n"
@@ -131,14 +135,19 @@ class Provisioned:
         found: dict[str, tuple[object, ...]] = {}
         for part in parts:
             below = tree_of(written / part, times=times)
-            found |= {f"{part}/{name}": value for name, value in below.items() if not name.endswith((".pyc", "lock"))}
+            found |= {f"{part}/{name}": value for name, value in below.items() if not name.endswith(OWN)}
         return found
 
     def started(self, unit: str) -> str:
         return self.machine.show(unit, "ActiveEnterTimestampMonotonic")
 
-    def killed_after(self, changes: int) -> None:
-        """Run it, and kill it as soon as it has told so many changes."""
+    def grant(self, setup: MachineSetup) -> None:
+        """Set the kernel parameters that only the host of a container can set."""
+        for name, value in (kernel.NETWORK | dict(setup.sysctls)).items():
+            self.machine.keeper.run("sh", "-ec", f"echo {value} > /proc/sys/{name.replace('.', '/')}")
+
+    def killed_after(self, changes: int) -> bool:
+        """Run it, and kill it as soon as it has told so many changes; whether it was still at work."""
         process = subprocess.Popen(
             self.machine.enter(*RUN), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
@@ -147,28 +156,148 @@ class Provisioned:
             changes -= line.startswith("changed")
             if changes <= 0:
                 break
+        killed = False
         for pid in descendants(process.pid):
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
             if words[:2] == [b"python3", PYZ.encode()]:
                 os.kill(pid, 9)
+                killed = True
         process.wait(60)
         process.stdout.close()
+        return killed
 
 
-def done(report: dict[str, Any], result: str) -> list[str]:
-    return [each["key"] for each in report["outcomes"] if each["result"] == result]
+def results(report: dict[str, Any], *results: str) -> dict[str, str]:
+    """Keys of the tasks that ended so, with the reasons."""
+    return {each["key"]: each["why"] for each in report["tasks"] if each["result"] in results}
 
 
-@pytest.fixture(scope="module")
-def master(
-    setup: MachineSetup, repository: Path, programs: dict[str, Path], pyz: Path
-) -> Iterator[Provisioned]:
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture
+def bare(setup: MachineSetup, repository: Path, programs: dict[str, Path], pyz: Path) -> Iterator[Provisioned]:
     found = Provisioned(setup, repository, programs, pyz)
     yield found
     found.machine.close()
 
 
-def test_a_bare_machine_becomes_a_master(master: Provisioned) -> None:
+@pytest.fixture(scope="module")
+def master(setup: MachineSetup, repository: Path, programs: dict[str, Path], pyz: Path) -> Iterator[Provisioned]:
+    """One on which nodeup has run, as for all tests here that leave it so."""
+    found = Provisioned(setup, repository, programs, pyz)
+    try:
+        found.grant(setup)
+        code, report = found.nodeup()
+        assert (code, results(report, "failed", "blocked", "stopped")) == (0, {})
+        yield found
+    finally:
+        found.machine.close()
+
+
+def test_a_plan_of_a_bare_machine_writes_nothing_and_names_what_it_lacks(bare: Provisioned) -> None:
+    before = bare.tree(WATCHED, times=True)
+
+    ran = bare.machine.ran(*RUN, "--target", "plan")
+
+    assert ran.returncode == 4
+    assert "apt-get update" in ran.stderr
+    assert bare.tree(WATCHED, times=True) == before
+
+    bare.machine.run("apt-get", "update")
+    before = bare.tree(WATCHED, times=True)
+
+    assert bare.machine.ran(*RUN, "--target", "plan").returncode == 1
+    assert bare.tree(WATCHED, times=True) == before
+
+
+def test_what_only_the_host_of_a_container_can_set_is_refused_and_all_else_is_done(bare: Provisioned) -> None:
+    code, report = bare.nodeup()
+
+    ((key, why),) = results(report, "failed", "blocked", "stopped").items()
+    assert (code, key) == (4, "sysctl 99-protokube.conf")
+    command = re.search(r"there: `(.*)`", why)
+    assert command, why
+
+    bare.machine.keeper.run("sh", "-ec", command[1])  # in the network of the machine, from outside
+
+    code, report = bare.nodeup()
+    assert (code, results(report, "changed", "failed", "blocked", "stopped")) == (0, {})
+
+
+def test_a_bare_machine_becomes_a_master(master: Provisioned, setup: MachineSetup) -> None:
+    machine, files = master.machine, master.machine.files
+    for name in ("kubectl", "kubelet"):
+        program = files / "usr/local/bin" / name
+        assert program.read_text().startswith(f"#!/bin/sh\n# {name}")
+        assert mode(program) == 0o755
+    for path in ("/etc/protokube", "/var/lib/protokube", setup.pki):
+        assert mode(files / path[1:]) == 0o700
+    assert mode(files / "etc/protokube/agent.json") == 0o600
+    assert "packaged" not in (files / "etc/containerd/config.toml").read_text()
+    assert machine.run("hostname") == "master-1"
+    for unit in ("containerd.service", "protokube-agent.service", "logrotate.timer"):
+        assert (machine.show(unit, "UnitFileState"), machine.show(unit, "ActiveState")) == ("enabled", "active")
+    assert machine.show("kubelet.service", "LoadState") == "loaded"
+    assert machine.show("kubelet.service", "UnitFileState") == "static"
+    assert machine.show("kubelet.service", "ActiveState") == "inactive"
+
+
+def test_a_second_run_and_a_plan_change_nothing(master: Provisioned) -> None:
+    before = master.tree(WATCHED, times=True)
+
     code, report = master.nodeup()
-    assert code == 0, json.dumps(report, indent=1)[:7000]
-    print(json.dumps(report)[:6000])
+
+    assert (code, results(report, "changed", "failed", "blocked", "stopped")) == (0, {})
+    assert master.machine.ran(*RUN, "--target", "plan").returncode == 0
+    assert master.tree(WATCHED, times=True) == before
+
+
+def test_one_changed_setting_changes_its_file_and_restarts_its_unit(master: Provisioned, setup: MachineSetup) -> None:
+    before = master.tree(COMPARED)
+    started = {unit: master.started(unit) for unit in ("containerd.service", "protokube-agent.service")}
+    master.tell(replace(setup, runtime=replace(setup.runtime, log_level="debug")))
+
+    code, report = master.nodeup()
+
+    assert code == 0
+    assert set(results(report, "changed")) == {"file /etc/containerd/config.toml", "unit containerd.service"}
+    after = master.tree(COMPARED)
+    assert {path for path in before | after if before.get(path) != after.get(path)} == {
+        "etc/containerd/config.toml", SETUP[1:],
+    }  # fmt: skip
+    assert master.started("containerd.service") != started["containerd.service"]
+    assert master.started("protokube-agent.service") == started["protokube-agent.service"]
+    master.tell(setup)
+    assert master.nodeup()[0] == 0
+    assert master.tree(COMPARED) == before
+
+
+def test_everything_is_still_true_after_a_reboot(master: Provisioned) -> None:
+    before = master.tree(COMPARED)
+    master.machine.reboot()
+
+    code, report = master.nodeup()
+
+    assert (code, results(report, "changed", "failed", "blocked", "stopped")) == (0, {})
+    assert master.tree(COMPARED) == before
+    assert master.machine.show("kubelet.service", "ActiveState") == "inactive"
+
+
+def test_a_machine_whose_runs_were_killed_ends_as_one_that_was_left_alone(
+    master: Provisioned, bare: Provisioned, setup: MachineSetup
+) -> None:
+    bare.grant(setup)
+    assert bare.killed_after(1)
+    for changes in (3, 2, 8, 5, 4):
+        bare.killed_after(changes)
+
+    code, report = bare.nodeup()
+
+    assert (code, results(report, "failed", "blocked", "stopped")) == (0, {})
+    assert bare.tree(COMPARED) == master.tree(COMPARED)
+    listed = ("dpkg-query", "--show", "--showformat", "${Package} ${Version} ${db:Status-Abbrev}\n")
+    assert bare.machine.run(*listed) == master.machine.run(*listed)
+    code, report = bare.nodeup()
+    assert (code, results(report, "changed")) == (0, {})
