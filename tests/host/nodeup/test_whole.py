@@ -87,7 +87,8 @@ def setup(programs: dict[str, Path]) -> MachineSetup:
         AssetSetup(name=name, sha256=digest(path), urls=(f"https://assets.invalid/{name}",), size=path.stat().st_size)
         for name, path in sorted(programs.items())
     )
-    return derived(completed(cloud="metal", nodes=1, kubelet={"failCgroupV1": False}), "Master", assets=found, node_name="master-1").setup
+    config = completed(cloud="metal", nodes=1, kubelet={"failCgroupV1": False})
+    return derived(config, "Master", assets=found, node_name="master-1").setup
 
 
 def digest(path: Path) -> str:
@@ -148,9 +149,8 @@ class Provisioned:
 
     def killed_after(self, changes: int) -> bool:
         """Run it, and kill it as soon as it has told so many changes; whether it was still at work."""
-        process = subprocess.Popen(
-            self.machine.enter(*RUN), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
+        silent, pipe = subprocess.DEVNULL, subprocess.PIPE
+        process = subprocess.Popen(self.machine.enter(*RUN), stdin=silent, stdout=pipe, stderr=silent, text=True)
         assert process.stdout
         for line in process.stdout:
             changes -= line.startswith("changed")
@@ -237,6 +237,7 @@ def test_a_bare_machine_becomes_a_master(master: Provisioned, setup: MachineSetu
     assert mode(files / "etc/protokube/agent.json") == 0o600
     assert "packaged" not in (files / "etc/containerd/config.toml").read_text()
     assert machine.run("hostname") == "master-1"
+    assert machine.run("apt-mark", "showhold") == "containerd"
     for unit in ("containerd.service", "protokube-agent.service", "logrotate.timer"):
         assert (machine.show(unit, "UnitFileState"), machine.show(unit, "ActiveState")) == ("enabled", "active")
     assert machine.show("kubelet.service", "LoadState") == "loaded"
