@@ -6,8 +6,10 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import stat
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +20,7 @@ import pytest
 from builders.config import completed
 from builders.nodeup_machine import tree_of
 from builders.setups import derived
+from clusters.machines.chroot import Chroot
 from clusters.machines.debs import Deb, configure, publish
 from clusters.machines.machine import SystemdMachine
 from clusters.machines.tasks import descendants
@@ -47,6 +50,7 @@ FILES = {
         "lib/systemd/system/logrotate.service": "[Service]\nType=oneshot\nExecStart=/bin/true\n",
     },
     "socat": {"usr/bin/socat": ""},
+    "systemd-timesyncd": {"lib/systemd/system/systemd-timesyncd.service": SERVES},
 }
 VERSIONS = {"containerd": "1.7.24~ds1-1", "containernetworking-plugins": "1.1.1+ds1-1"}
 CONFFILES = {"containerd": ("/etc/containerd/config.toml",)}
@@ -95,24 +99,35 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+def prepare(files: Path, setup: MachineSetup, repository: Path, programs: dict[str, Path]) -> None:
+    """Give a root what nodeup needs."""
+    configure(files)
+    shutil.copytree(repository, files / "repository")
+    agent = files / "usr/local/bin/protokube"
+    agent.write_text(AGENT)
+    agent.chmod(0o755)
+    assets = [
+        (Asset(name=each.name, sha256=each.sha256, urls=each.urls, size=each.size), programs[each.name])
+        for each in setup.assets
+    ]
+    write_bundle(files / BUNDLE[1:], assets, "a test", lambda _: None)
+    tell(files, setup)
+
+
+def tell(files: Path, setup: MachineSetup) -> None:
+    path = files / SETUP[1:]
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    path.write_text(json.dumps(to_tree(setup)))
+
+
 class Provisioned:
     """A machine with what nodeup needs."""
 
     def __init__(self, setup: MachineSetup, repository: Path, programs: dict[str, Path], pyz: Path) -> None:
         self.machine = SystemdMachine("bare", disk="1G", boot=False)
         files = self.machine.files
-        configure(files)
-        subprocess.run(["cp", "-r", str(repository), str(files / "repository")], check=True)
+        prepare(files, setup, repository, programs)
         (files / PYZ[1:]).write_bytes(pyz.read_bytes())
-        agent = files / "usr/local/bin/protokube"
-        agent.write_text(AGENT)
-        agent.chmod(0o755)
-        assets = [
-            (Asset(name=each.name, sha256=each.sha256, urls=each.urls, size=each.size), programs[each.name])
-            for each in setup.assets
-        ]
-        write_bundle(files / BUNDLE[1:], assets, "a test", lambda _: None)
-        self.tell(setup)
         try:
             self.machine.boot()
         except BaseException:
@@ -120,9 +135,7 @@ class Provisioned:
             raise
 
     def tell(self, setup: MachineSetup) -> None:
-        path = self.machine.files / SETUP[1:]
-        path.parent.mkdir(mode=0o700, exist_ok=True)
-        path.write_text(json.dumps(to_tree(setup)))
+        tell(self.machine.files, setup)
 
     def nodeup(self, *options: str) -> tuple[int, dict[str, Any]]:
         """Its exit code, and what it says as data."""
@@ -237,7 +250,7 @@ def test_a_bare_machine_becomes_a_master(master: Provisioned, setup: MachineSetu
     assert mode(files / "etc/protokube/agent.json") == 0o600
     assert "packaged" not in (files / "etc/containerd/config.toml").read_text()
     assert machine.run("hostname") == "master-1"
-    assert machine.run("apt-mark", "showhold") == "containerd"
+    assert machine.run("apt-mark", "showhold").split() == ["containerd", "containernetworking-plugins"]
     for unit in ("containerd.service", "protokube-agent.service", "logrotate.timer"):
         assert (machine.show(unit, "UnitFileState"), machine.show(unit, "ActiveState")) == ("enabled", "active")
     assert machine.show("kubelet.service", "LoadState") == "loaded"
@@ -302,3 +315,27 @@ def test_a_machine_whose_runs_were_killed_ends_as_one_that_was_left_alone(
     assert bare.machine.run(*listed) == master.machine.run(*listed)
     code, report = bare.nodeup()
     assert (code, results(report, "changed")) == (0, {})
+
+
+def test_the_root_of_an_image_becomes_one_too_and_nothing_runs_in_it(
+    setup: MachineSetup, repository: Path, programs: dict[str, Path]
+) -> None:
+    chroot = Chroot()
+    try:
+        prepare(chroot.files, setup, repository, programs)
+        root = str(chroot.path)
+        here = (sys.executable, "-m", "protokube", "nodeup", "--root", root, "--bundle", f"{root}{BUNDLE}")
+
+        def nodeup() -> dict[str, Any]:
+            ran = subprocess.run(chroot.keeper.enter(*here, "-o", "json"), capture_output=True, text=True)
+            report: dict[str, Any] = json.loads(ran.stdout)
+            assert (ran.returncode, results(report, "failed", "blocked", "stopped")) == (0, {})
+            return report
+
+        nodeup()
+        wants = chroot.files / "etc/systemd/system/multi-user.target.wants"
+        assert {each.name for each in wants.iterdir()} >= {"containerd.service", "protokube-agent.service"}
+        assert (chroot.files / "usr/local/bin/kubelet").is_file()
+        assert results(nodeup(), "changed") == {}
+    finally:
+        chroot.close()
