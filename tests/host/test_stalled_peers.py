@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 
 import pytest
 
 from clusters.etcd import eventually
-from protokube.agent.etcd.stalled_peers import EVERY, NEVER, StalledPeers
+from protokube.agent.etcd.stalled_peers import EVERY, LATER, NEVER, StalledPeers
 from protokube.errors import Refused
 from protokube.etcd import peer_connections
 from protokube.etcd.peer_connections import Connection
@@ -126,3 +127,14 @@ def test_a_kernel_that_aborts_nothing_is_told_once_and_not_asked_again(caplog: p
     stalled = Connection(family=2, identity=bytes(48), local_port=PEER, remote_port=1, remote=AWAY, retransmissions=9)
     assert StalledPeers({PEER}, lambda _ports: [stalled], refuse).work() == NEVER
     assert "does not let us abort connections (Operation not supported)" in caplog.text
+
+
+def test_a_kernel_that_lists_no_connections_is_told_once_and_asked_again_later(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def fail(_ports: Collection[int]) -> list[Connection]:
+        raise OSError(errno.EPROTONOSUPPORT, os.strerror(errno.EPROTONOSUPPORT))
+
+    watch = StalledPeers({PEER}, fail)
+    assert [watch.work(), watch.work()] == [LATER, LATER]
+    assert caplog.text.count("connections cannot be listed (Protocol not supported)") == 1

@@ -55,11 +55,11 @@ PROCESSORS = ("x86_64", "aarch64")
 def bundle(
     specs: tuple[str, ...], target: Path | None, checked: Path | None, output: str, *, dry_run: bool, **options: Any
 ) -> None:  # fmt: skip
-    """Make one offline archive of all that machines of a role need, images included.
+    """Pack all that machines of a role need into one file.
 
-    Programs and images of the Kubernetes in the cache are used as they are; what is not there is downloaded from
-    official releases. Digests come from the releases, never from a mirror; projects are kubernetes, containerd, runc,
-    cni and crictl. The same inputs give the same bytes. `protokube nodeup --bundle FILE` takes assets from it first.
+    Images are in it, too. Programs and images of the Kubernetes in the cache are used as they are; what is not there is
+    downloaded from official releases. Digests come from the releases, never from a mirror; projects are kubernetes,
+    containerd, runc, cni and crictl. The same inputs give the same bytes.
 
     \b
       protokube bundle rack.yaml --file rack.bundle

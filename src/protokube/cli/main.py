@@ -33,7 +33,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "explain": ("protokube.cli.explain:explain", "Explain the state of a volume, etcd member or DNS record."),
     "drill": ("protokube.cli.drill:drill", "Inject a fault, watch the cluster heal, and judge."),
     "etcd": ("protokube.cli.etcd:etcd", "List etcd members; adopt or accept etcd volumes."),
-    "bundle": ("protokube.cli.bundle:bundle", "Make one offline archive of all that machines of a role need."),
+    "bundle": ("protokube.cli.bundle:bundle", "Pack all that machines of a role need into one file."),
     "load": ("protokube.cli.load:load", "Load images into a local cluster, without a registry."),
     "export": ("protokube.cli.export:export", "Export a kubeconfig with a short-lived certificate."),
     "nodeup": (

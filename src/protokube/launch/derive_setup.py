@@ -97,7 +97,7 @@ def derive_setup(
     launch document of masters; `documents`: files that it refers to.
     """
     notes = Notes(config.ledger)
-    tree = _group(config, group)
+    tree = machine_group(config, group)
     cluster, at = config.cluster, f"instanceGroups.{group}"
     both = ((at, tree), ("", cluster))
     master = tree["role"] == MASTER
@@ -137,7 +137,8 @@ def derive_setup(
     return Derived(setup=setup, warnings=tuple(notes.warnings))
 
 
-def _group(config: Config, group: str) -> Tree:
+def machine_group(config: Config, group: str) -> Tree:
+    """NotFound, or InvalidRequest for one whose machines run no kubelet."""
     tree = config.groups.get(group)
     if tree is None:
         hint = near(group, config.groups) or f"there are {', '.join(config.groups)}"

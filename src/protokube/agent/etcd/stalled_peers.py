@@ -15,8 +15,8 @@ from protokube.etcd.peer_connections import Connection
 
 log = logging.getLogger("protokube.agent")
 EVERY, HANGS = 1.0, 60.0
-NEVER = 86_400.0
-"""Seconds until the next attempt where the kernel cannot abort connections."""
+LATER, NEVER = 60.0, 86_400.0
+"""Seconds until the next attempt where the kernel does not list connections; where it cannot abort them."""
 
 
 class StalledPeers:
@@ -29,14 +29,23 @@ class StalledPeers:
         abort: Callable[[Connection], bool] = peer_connections.abort,
     ) -> None:
         self._ports, self._read_stalled, self._abort = frozenset(ports), read_stalled, abort
+        self._problem = ""
 
     def work(self) -> float:
         """One look; returns the seconds until the next. Run by a thread of its own."""
         try:
             aborted = sorted({each.remote for each in self._read_stalled(self._ports) if self._abort(each)})
         except Refused as why:
-            log.warning("etcd waits longer for peers whose machine vanished: %s", why.in_one_line())
-            return NEVER
+            return self._without(why.in_one_line(), NEVER)
+        except OSError as why:  # for example a kernel without sock_diag
+            return self._without(f"connections cannot be listed ({why.strerror or why})", LATER)
         for address in aborted:
             log.info("etcd: connection to its peer at %s aborted: nothing comes back from there", address)
         return EVERY
+
+    def _without(self, problem: str, pause: float) -> float:
+        """Go on without it, and log each problem once: etcd waits for such peers as it does without us."""
+        if problem != self._problem:
+            log.warning("etcd waits longer for peers whose machine vanished: %s", problem)
+            self._problem = problem
+        return pause

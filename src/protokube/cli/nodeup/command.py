@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from protokube.cli.nodeup.setup import setup as setup_command
 from protokube.cli.shared.options import Choice, output_option
 from protokube.errors import ExitCode, InvalidRequest, NeedsRoot, ProtokubeError
 
@@ -167,6 +168,9 @@ def report(run: int | None, root: Path, output: str) -> None:
         show_data(report_tree(number, trace), output)
     else:
         show_painted(render_report(number, trace))
+
+
+nodeup.add_command(setup_command)
 
 
 def need_root(user: int) -> None:
