@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import os
@@ -24,14 +25,16 @@ from clusters.machines.chroot import Chroot
 from clusters.machines.debs import Deb, configure, publish
 from clusters.machines.machine import SystemdMachine
 from clusters.machines.tasks import descendants
+from clusters.machines.waiting import wait_for
 from protokube.launch.setup import to_tree
-from protokube.launch.setups.values import AssetSetup, MachineSetup
+from protokube.launch.setups.values import AssetSetup, FileSetup, MachineSetup
 from protokube.nodeup.assets.bundle import write_bundle
 from protokube.nodeup.model import kernel
 from protokube.nodeup.values import Asset
 
 PYZ, SETUP, BUNDLE = "/root/protokube.pyz", "/etc/protokube/setup.json", "/root/rack.bundle"
 RUN = ("python3", PYZ, "nodeup", "--bundle", BUNDLE)
+INVENTORY = "/etc/protokube/inventory.yaml"
 COMPARED = ("etc", "opt", "usr", "var/lib/protokube")
 WATCHED = (*COMPARED, "var/cache/apt", "var/cache/protokube", "var/lib/apt", "var/lib/dpkg")
 OWN = (".pyc", "lock", "machine-id")
@@ -315,6 +318,39 @@ def test_a_machine_whose_runs_were_killed_ends_as_one_that_was_left_alone(
     assert bare.machine.run(*listed) == master.machine.run(*listed)
     code, report = bare.nodeup()
     assert (code, results(report, "changed")) == (0, {})
+
+
+def test_the_agent_is_started_with_what_nodeup_wrote_and_is_told_of_as_running(
+    bare: Provisioned, setup: MachineSetup, pyz: Path
+) -> None:
+    """Its disk is missing: so it runs, and waits for it before it starts the kubelet."""
+    agent = bare.machine.files / "usr/local/bin/protokube"
+    agent.write_bytes(pyz.read_bytes())
+    bare.tell(with_inventory(setup))
+    bare.grant(setup)
+
+    code, report = bare.nodeup()
+
+    assert (code, results(report, "failed", "blocked", "stopped")) == (0, {})
+    assert bare.machine.show("protokube-agent.service", "ActiveState") == "active"
+    wait_for(lambda: "main/a: waits" in bare.machine.show("protokube-agent.service", "StatusText"), "the first round")
+    code, report = bare.nodeup()
+    assert (code, results(report, "changed")) == (0, {})
+
+
+def with_inventory(setup: MachineSetup) -> MachineSetup:
+    assert setup.agent
+    infrastructure = {
+        "kind": "file", "inventory": INVENTORY, "state": "/var/lib/protokube/disks", "machine": setup.node_name,
+    }  # fmt: skip
+    text = (
+        f"machines: [{{id: {setup.node_name}, address: 127.0.0.1}}]\n"
+        f"disks: [{{machine: {setup.node_name}, device: /dev/disk/by-id/absent, serial: S1, size: 21474836480,"
+        " etcdCluster: main, member: a, blank: true}]\n"
+    )
+    agent = {**setup.agent, "store": "file:///var/lib/protokube/state", "infrastructure": infrastructure}
+    inventory = FileSetup(path=INVENTORY, content=base64.b64encode(text.encode()).decode())
+    return replace(setup, agent=agent, documents=(inventory,))
 
 
 def test_the_root_of_an_image_becomes_one_too_and_nothing_runs_in_it(
