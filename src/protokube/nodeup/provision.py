@@ -26,7 +26,7 @@ from protokube.nodeup.engine.failures import explained, reason
 from protokube.nodeup.engine.lock import RUN, locked, place_for
 from protokube.nodeup.engine.restarts import Restarts
 from protokube.nodeup.facts import Facts
-from protokube.nodeup.machine import Commands, Machine, within
+from protokube.nodeup.machine import Commands, Machine, Say, within
 from protokube.nodeup.order import Graph, order
 from protokube.nodeup.run import Observer, Patience, Run, RunControl, restarted_by
 from protokube.nodeup.trace import Trace, end_of
@@ -58,7 +58,12 @@ class Place:
 
 
 def prepared(
-    setup: Path | None, root: Path, *, bundle: Path | None = None, commands: Commands | None = None
+    setup: Path | None,
+    root: Path,
+    *,
+    bundle: Path | None = None,
+    commands: Commands | None = None,
+    say: Say = lambda _: None,
 ) -> tuple[Facts, tuple[Task, ...]]:
     """The tasks of a machine, from its setup and its facts, with `bundle` as the first source of what is downloaded.
 
@@ -74,6 +79,7 @@ def prepared(
         os.environ.update(told.proxy.environment)
     facts: Facts = host.read_facts(root)
     if commands and host.lacks_lists(root, facts):
+        say("fetching the lists of packages, of which there are none yet")
         importlib.import_module("protokube.nodeup.packages.apt").update_lists(
             Machine(facts=facts, run=commands, root=root), lambda _: None
         )
@@ -90,11 +96,11 @@ def prepared(
     return facts, tasks
 
 
-def fetching(setup: Path | None, place: Place, bundle: Path | None, control: RunControl) -> Prepare:
+def fetching(setup: Path | None, place: Place, bundle: Path | None, control: RunControl, say: Say) -> Prepare:
     """`prepared` for a run that changes the machine: lists of packages are fetched if there are none."""
 
     def prepare() -> tuple[Facts, tuple[Task, ...]]:
-        return prepared(setup, place.root, bundle=bundle, commands=commands_of(place, control))
+        return prepared(setup, place.root, bundle=bundle, commands=commands_of(place, control), say=say)
 
     return prepare
 

@@ -64,6 +64,8 @@ def nodeup(
 
     if retry and target != "direct":
         raise InvalidRequest(f"--retry is for --target direct, and not for {target}", hint="leave it out")
+    if bundle and target == "cloud-init":
+        raise InvalidRequest("a cloud-init document cannot name a bundle of this machine", hint="leave out --bundle")
     place = Place(root=root.absolute())
     prepare = partial(prepared, setup, place.root, bundle=bundle)
     control: RunControl = Control()
@@ -73,7 +75,8 @@ def nodeup(
         if target == "plan":
             return plan(prepare, place, control, output)
         need_root(os.geteuid())
-        return direct(fetching(setup, place, bundle, control), place, control, output, retry=retry)
+        changing = fetching(setup, place, bundle, control, partial(click.echo, err=True))
+        return direct(changing, place, control, output, retry=retry)
 
 
 def direct(
