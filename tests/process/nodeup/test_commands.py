@@ -33,6 +33,17 @@ def until_gone(pid: int) -> None:
         time.sleep(0.01)
 
 
+def test_a_command_has_the_proxies_of_ours_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("https_proxy", "http://proxy.example.com:3128")
+    monkeypatch.setenv("PYTHONPATH", "/somewhere")
+
+    ran = MachineCommands()(["env"], environment={"DEBIAN_FRONTEND": "noninteractive"})
+
+    variables = set(ran.output.split())
+    assert {"https_proxy=http://proxy.example.com:3128", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C"} <= variables
+    assert not any(each.startswith("PYTHONPATH") for each in variables)
+
+
 def test_a_command_tells_how_it_ended_and_what_it_wrote() -> None:
     ran = MachineCommands()(["sh", "-c", "echo one; echo two >&2; exit 3"])
 

@@ -191,6 +191,13 @@ def test_only_what_changes_something_can_be_tried_again(call: Call, target: str)
     assert f"--retry is for --target direct, and not for {target}" in answer.err
 
 
+def test_a_document_for_another_machine_names_no_bundle_of_this_one(call: Call) -> None:
+    answer = call("nodeup", "--bundle", "/media/rack.bundle", "--target", "cloud-init")
+
+    assert answer.code == ExitCode.INVALID
+    assert "cannot name a bundle of this machine" in answer.err
+
+
 class Terminal(io.StringIO):
     """Keeps what is written to it, as a terminal that shows everything would."""
 

@@ -45,10 +45,14 @@ root_option = click.option(
 @click.option("--target", type=Choice(TARGETS), default="direct", show_default=True,
               help="Change the machine; show what would change; or print a cloud-init document.")  # fmt: skip
 @root_option
+@click.option("--bundle", type=click.Path(path_type=Path), metavar="FILE",
+              help="Take assets from this file of `protokube bundle` where it has them.")  # fmt: skip
 @click.option("--retry", is_flag=True, help="Run again until everything is done, as on a boot.")
 @output_option(default="text", choices=("text", "json"))
 @click.pass_context
-def nodeup(context: click.Context, setup: Path | None, target: str, root: Path, retry: bool, output: str) -> int:
+def nodeup(
+    context: click.Context, setup: Path | None, target: str, root: Path, bundle: Path | None, retry: bool, output: str
+) -> int:
     """Provision this machine, up to an installed kubelet.
 
     Reads what the machine is told (--setup), looks at the machine, and makes true what is not: packages, container
@@ -62,17 +66,20 @@ def nodeup(context: click.Context, setup: Path | None, target: str, root: Path, 
       protokube nodeup
       protokube nodeup --target plan
       protokube nodeup --root /mnt/image --setup setup.json
+      protokube nodeup --bundle /media/rack.bundle
       protokube nodeup report
     """
     if context.invoked_subcommand is not None:
         return ExitCode.OK
     from protokube.nodeup.engine.control import Control
-    from protokube.nodeup.provision import Place, prepared
+    from protokube.nodeup.provision import Place, fetching, prepared
 
     if retry and target != "direct":
         raise InvalidRequest(f"--retry is for --target direct, and not for {target}", hint="leave it out")
+    if bundle and target == "cloud-init":
+        raise InvalidRequest("a cloud-init document cannot name a bundle of this machine", hint="leave out --bundle")
     place = Place(root=root.absolute())
-    prepare = partial(prepared, setup, place.root)
+    prepare = partial(prepared, setup, place.root, bundle=bundle)
     control: RunControl = Control()
     with control.stopped_by_signals():
         if target == "cloud-init":
@@ -80,7 +87,8 @@ def nodeup(context: click.Context, setup: Path | None, target: str, root: Path, 
         if target == "plan":
             return plan(prepare, place, control, output)
         need_root(os.geteuid())
-        return direct(prepare, place, control, output, retry=retry)
+        changing = fetching(setup, place, bundle, control, partial(click.echo, err=True))
+        return direct(changing, place, control, output, retry=retry)
 
 
 def direct(

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from protokube.errors import Refused
-from protokube.host.files import holds, link_atomic, remove, write_atomic
+from protokube.host.files import holds, remove
 from protokube.nodeup.changes import Change
 from protokube.nodeup.machine import Machine
+from protokube.nodeup.placing import Rights, has_draft, put_file, put_link, remove_draft
 from protokube.nodeup.units import install
 from protokube.nodeup.units.names import checked
 from protokube.nodeup.values import Unit
@@ -38,6 +39,8 @@ def differing(wanted: Unit, machine: Machine) -> Iterator[Change]:
     for inside, content in wanted_files(wanted).items():
         path = machine.path(inside)
         status = lstat(path)
+        if status is not None and has_draft(path):
+            yield Change(f"{inside} draft", "left by a run that was killed", "none")
         if status is None:
             yield Change(inside, "missing", "written")
         elif not stat.S_ISREG(status.st_mode):
@@ -66,8 +69,11 @@ def write(wanted: Unit, machine: Machine) -> bool:
     changed = False
     for inside, content in wanted_files(wanted).items():
         path = machine.path(inside)
-        path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-        changed |= write_atomic(path, content, MODE)
+        if holds(path, content, MODE):
+            remove_draft(path)
+        else:
+            put_file(path, content, Rights(MODE))
+            changed = True
     return changed
 
 
@@ -154,8 +160,7 @@ def enable(wanted: Unit, machine: Machine) -> None:
         if not wanted.enabled:
             remove(path)
             continue
-        path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-        link_atomic(Path(target), path)
+        put_link(path, target)
 
 
 def not_enableable(name: str) -> Refused:
