@@ -78,6 +78,7 @@ def prepared(
     if told.proxy:  # for downloads and for commands, which inherit it
         os.environ.update(told.proxy.environment)
     facts: Facts = host.read_facts(root)
+    host.refuse_unfit(facts, root)
     if commands and host.lacks_lists(root, facts):
         say("fetching the lists of packages, of which there are none yet")
         importlib.import_module("protokube.nodeup.packages.apt").update_lists(
