@@ -47,6 +47,7 @@ def setup(
     from protokube.launch.boot import read_launch_document
     from protokube.launch.derive_setup import derive_setup, machine_group
     from protokube.launch.setup import to_tree
+    from protokube.launch.setups.group import only_group_of_nodes
     from protokube.spec.parse import read
 
     config = complete(read(read_specs(specs)))
@@ -63,18 +64,6 @@ def setup(
     )
     show_warnings(derived.warnings)
     click.echo(json.dumps(to_tree(derived.setup), indent=2, sort_keys=True))
-
-
-def only_group_of_nodes(config: Config) -> str:
-    """InvalidRequest if there are none or several."""
-    found = [name for name, tree in config.groups.items() if tree["role"] == "Node"]
-    if len(found) != 1:
-        raise InvalidRequest(
-            "name the instance group of the machine",
-            saw=f"{len(found)} groups of nodes",
-            hint=f"--group is one of {', '.join(config.groups)}",
-        )
-    return found[0]
 
 
 def resolved(
