@@ -48,12 +48,21 @@ def find(machine: Machine, file: str, name: str) -> list[str] | None:
     return next((fields for fields in entries(machine, file) if fields[0] == name), None)
 
 
+def user(machine: Machine, name: str) -> list[str] | None:
+    """The entry of a user, also of a directory service: one of our own would hide theirs."""
+    fields = find(machine, PASSWD, name)
+    if fields is None and machine.boots:
+        with suppress(KeyError):
+            return [str(each) for each in pwd.getpwnam(name)]
+    return fields
+
+
 def uid_of(machine: Machine, name: str) -> int | None:
     """The id of a user, or the number itself; None if there is no such user."""
     if name == "root" or name.isdecimal():
         return int(name) if name.isdecimal() else 0
     if (fields := find(machine, PASSWD, name)) is not None:
-        return _number(PASSWD, fields)
+        return number(PASSWD, fields)
     if machine.boots:
         with suppress(KeyError):
             return pwd.getpwnam(name).pw_uid  # of a directory service
@@ -65,7 +74,7 @@ def gid_of(machine: Machine, name: str) -> int | None:
     if name == "root" or name.isdecimal():
         return int(name) if name.isdecimal() else 0
     if (fields := find(machine, GROUP, name)) is not None:
-        return _number(GROUP, fields)
+        return number(GROUP, fields)
     if machine.boots:
         with suppress(KeyError):
             return grp.getgrnam(name).gr_gid
@@ -96,6 +105,8 @@ def rights_differ(status: os.stat_result, mode: int, owner: str, group: str, mac
 
 def add(machine: Machine, file: str, fields: Sequence[str]) -> None:
     """Add one entry, with the rights that the file has; before lines of NIS, which end it."""
+    if wrong := [each for each in fields if set(each) & {":", "\n", "\0"}]:
+        raise Refused(f"{wrong[0]!r} cannot be part of an entry in {file}", hint="leave out colons and line ends")
     path = machine.resolved(file)
     with about(path):
         status = path.stat()
@@ -115,18 +126,18 @@ def exists(machine: Machine, file: str) -> bool:
 
 def free_id(machine: Machine, *wanted: int | None) -> int:
     """The first of these that is free as a user and as a group, else the highest free one of the system."""
-    used = {_number(file, fields) for file in (PASSWD, GROUP) for fields in entries(machine, file)}
-    candidates: list[int] = [number for number in wanted if number is not None]
+    used = {number(file, fields) for file in (PASSWD, GROUP) for fields in entries(machine, file)}
+    candidates: list[int] = [each for each in wanted if each is not None]
     candidates += SYSTEM_IDS
-    free = next((number for number in candidates if number not in used), None)
+    free = next((each for each in candidates if each not in used), None)
     if free is not None:
         return free
     raise Refused("no id is free for another user", want=f"one below {SYSTEM_IDS[0] + 1}", hint="remove old users")
 
 
-def name_of(machine: Machine, file: str, number: int) -> str | None:
+def name_of(machine: Machine, file: str, wanted: int) -> str | None:
     """Who has this id already."""
-    return next((fields[0] for fields in entries(machine, file) if _number(file, fields) == number), None)
+    return next((fields[0] for fields in entries(machine, file) if number(file, fields) == wanted), None)
 
 
 @contextmanager
@@ -157,9 +168,10 @@ def _wait_for(handle: int, path: Path, deadline: float) -> None:
             return
 
 
-def _number(file: str, fields: Sequence[str]) -> int:
+def number(file: str, fields: Sequence[str], place: int = 2) -> int:
+    """A number in an entry, usually its id; Refused if there is none."""
     try:
-        return int(fields[2])
+        return int(fields[place])
     except (IndexError, ValueError):
         raise Refused(
             f"{file} has an entry that is none", saw=f"the entry of {fields[0]}", hint="`pwck` and `grpck` repair it"

@@ -23,6 +23,8 @@ from protokube.nodeup.machine import Ran, Say, within
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 ENVIRONMENT = {"PATH": PATH, "LC_ALL": "C", "HOME": "/root", "TERM": "dumb"}
+PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+"""Variables of ours that commands get, too: some of them download."""
 MOST = 64 << 10
 """Bytes of output to keep."""
 SLICE = 0.1
@@ -59,18 +61,22 @@ class MachineCommands:
             raise TryLater("nodeup was stopped")
         deadline = time.monotonic() + seconds
         command = [*self._chroot(), self._program(words[0]), *words[1:]]
+        proxies = {name: os.environ[name] for name in PROXIES if name in os.environ}
         try:
             process = subprocess.Popen(  # noqa: S603
-                command, cwd="/", env={**ENVIRONMENT, **(environment or {})}, stdin=subprocess.DEVNULL,
+                command, cwd="/", env={**ENVIRONMENT, **proxies, **(environment or {})}, stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
             )  # fmt: skip
         except OSError as error:
             raise Refused(f"cannot run `{words[0]}`", saw=error.strerror or str(error)) from error
-        with noted(self._notes, process.pid, words[0], seconds):
-            try:
-                output, reason = self._follow(process, deadline, say)
-            finally:
-                _end(process, self._grace)
+        try:
+            with noted(self._notes, process.pid, words[0], seconds):
+                try:
+                    output, reason = self._follow(process, deadline, say)
+                finally:
+                    _end(process, self._grace)
+        finally:
+            _end(process, self._grace)  # where the note could not be written
         if reason:
             wait = "" if self._stopping.is_set() else f"; it was given {seconds:g} seconds"
             raise TryLater(f"`{words[0]}` {reason}{wait}", saw=_last_line(output))

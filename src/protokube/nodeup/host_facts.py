@@ -7,6 +7,7 @@ here, in a chroot.
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import re
@@ -20,11 +21,17 @@ from typing import Any
 from protokube.errors import Refused
 from protokube.host.files import read_or_none
 from protokube.host.systemd import ROOT, SYSTEMD
+from protokube.nodeup.distribution import APT, ASKED, DNF
 from protokube.nodeup.facts import Facts, PackageManager
 from protokube.nodeup.packages import status
 
-ASKED_FOR = ("containerd", "containerd.io", "containernetworking-plugins")
-"""Packages whose version decides something."""
+NEEDED = ("containerd", "containernetworking-plugins")
+"""Where these are installed, nothing depends on the lists of packages."""
+RECORD = "etc/protokube/machine.json"
+"""Which cluster this machine belongs to, written by an earlier run."""
+WANTS = "etc/systemd/system/*.wants/"
+NO_CACHE = ("-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache=")
+"""apt-cache would write what it has read to /var/cache/apt, also while a plan is made."""
 OS_RELEASE = ("etc/os-release", "usr/lib/os-release")
 MANAGERS = {"usr/bin/apt-get": PackageManager.APT, "usr/bin/dnf": PackageManager.DNF, "bin/apt-get": PackageManager.APT}
 SYNCHRONIZED = "run/systemd/timesync/synchronized"
@@ -32,11 +39,12 @@ BUS_SECONDS = 2.0
 QUERY_SECONDS = 30.0
 
 
-def read_facts(root: Path = Path("/"), *, bus: str = "SYSTEM", names: Sequence[str] = ASKED_FOR) -> Facts:
+def read_facts(root: Path = Path("/"), *, bus: str = "SYSTEM", names: Sequence[str] = ASKED) -> Facts:
     """The facts of this machine, or of the root of an image. Refused if it is no system that we know how to read."""
     release = os_release(root)
     live = root == Path("/")
     manager = package_manager(root)
+    record = membership(root)
     return Facts(
         distribution=release.get("ID", ""),
         distribution_version=release.get("VERSION_ID", ""),
@@ -51,7 +59,28 @@ def read_facts(root: Path = Path("/"), *, bus: str = "SYSTEM", names: Sequence[s
         host_name=socket.gethostname() if live else (text(root / "etc/hostname") or "").strip(),
         clock_error=clock_error(root, bus) if live else None,
         container=live and is_container(root),
+        image=not live,
+        time_service=time_service(root, manager, bus),
+        cluster=record.get("cluster", ""),
+        node_name=record.get("nodeName", ""),
     )
+
+
+def time_service(root: Path, manager: PackageManager, bus: str) -> str:
+    """The unit that keeps the clock: active here, or enabled in an image."""
+    units = tuple((DNF if manager is PackageManager.DNF else APT).time_units.values())
+    if root == Path("/"):
+        return active_unit(bus, units)
+    return next((name for name in units if any((wants / name).is_symlink() for wants in root.glob(WANTS))), "")
+
+
+def membership(root: Path) -> Mapping[str, str]:
+    """The record of an earlier run; nothing of one that cannot be read, which the next run writes again."""
+    try:
+        record = json.loads(text(root / RECORD) or "{}")
+    except ValueError:
+        return {}
+    return {key: value for key, value in record.items() if isinstance(value, str)} if isinstance(record, dict) else {}
 
 
 def text(path: Path) -> str | None:
@@ -101,7 +130,7 @@ def available(root: Path, manager: PackageManager, names: Sequence[str]) -> tupl
     packages = status.read(texts, platform.machine())
     found = {name: packages[name].version for name in names if name in packages and packages[name].state == "installed"}
     if missing := [name for name in names if name not in found]:
-        found |= parse_policy(output(root, "apt-cache", "policy", *missing))
+        found |= parse_policy(output(root, "apt-cache", *NO_CACHE, "policy", *missing))
     return tuple(sorted(found.items()))
 
 
@@ -112,6 +141,12 @@ def has_lists(root: Path) -> bool:
     otherwise in the first run than in the second.
     """
     return any((root / "var/lib/apt/lists").glob("*_Packages*"))
+
+
+def lacks_lists(root: Path, facts: Facts) -> bool:
+    """Whether what `available` says would be more after the lists of packages were fetched for the first time."""
+    known = {name for name, _ in facts.available}
+    return facts.package_manager is PackageManager.APT and not known.issuperset(NEEDED) and not has_lists(root)
 
 
 def parse_policy(answer: str) -> dict[str, str]:

@@ -63,7 +63,7 @@ def _field(name: str, value: Any) -> Iterator[str]:
     elif isinstance(value, Mapping):
         yield from (f"  {each} = {found}" for each, found in sorted(value.items()))
     elif isinstance(value, tuple):
-        yield f"  {name}: {' '.join(map(_word, value))}"
+        yield f"  {name}: {' '.join(map(_word, value)) or 'none'}"
     else:
         yield f"  {name}: {value}"
 

@@ -7,6 +7,8 @@ differs. Traces are numbered, since the clock of a machine may be set during a r
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,10 +18,12 @@ from typing import Any
 from protokube.errors import NotFound, Refused
 from protokube.host.files import write_atomic
 from protokube.nodeup.changes import Change, Outcome, Result
+from protokube.nodeup.engine.failures import explained
 
 FOLDER = "/var/log/protokube/nodeup"
 """As a path of the machine."""
 KEPT = 10
+NAME = re.compile(r"[0-9]{6,20}\.json")
 FORMAT = 1
 
 
@@ -57,11 +61,15 @@ def end_of(outcomes: Sequence[Outcome]) -> str:
 
 
 def critical_path(outcomes: Sequence[Outcome], needs: Mapping[str, Sequence[str]]) -> tuple[Step, ...]:
-    """The chain that ended last: from its end, each time to that need which ended last. Pure."""
+    """The chain that ended last: from its end, each time to that need which ended last. Pure.
+
+    A file that somebody edited may say that tasks need each other: none is counted twice.
+    """
     tried = {each.key: each for each in outcomes if _was_tried(each)}
     path: list[Step] = []
     following = max(tried.values(), key=_end, default=None)
     while following is not None:
+        tried.pop(following.key)
         before = max((tried[key] for key in needs.get(following.key, ()) if key in tried), key=_end, default=None)
         waited = following.began - (_end(before) if before else 0.0)
         path.append(Step(following, max(waited, 0.0)))
@@ -118,28 +126,39 @@ def from_tree(tree: Any) -> Trace:
             )
         outcomes = tuple(
             Outcome(
-                key=task["key"], result=Result(task["result"]), why=task["why"], began=float(task["began"]),
-                seconds=float(task["seconds"]), cpu=float(task["cpu"]), again=bool(task["again"]),
-                changes=tuple(Change(each["what"], each["saw"], each["want"]) for each in task["changes"]),
+                key=str(task["key"]), result=Result(task["result"]), why=str(task["why"]), again=bool(task["again"]),
+                began=_seconds(task["began"]), seconds=_seconds(task["seconds"]), cpu=_seconds(task["cpu"]),
+                changes=tuple(
+                    Change(str(each["what"]), str(each["saw"]), str(each["want"])) for each in task["changes"]
+                ),
             )
             for task in tree["tasks"]
         )  # fmt: skip
         return Trace(
-            version=tree["version"], began=tree["began"], seconds=float(tree["seconds"]), end=tree["end"],
-            error=tree["error"], outcomes=outcomes,
-            needs={task["key"]: tuple(task["needs"]) for task in tree["tasks"]},
+            version=str(tree["version"]), began=str(tree["began"]), seconds=_seconds(tree["seconds"]),
+            end=str(tree["end"]), error=str(tree["error"]), outcomes=outcomes,
+            needs={str(task["key"]): tuple(map(str, task["needs"])) for task in tree["tasks"]},
         )  # fmt: skip
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise Refused("this is no trace of nodeup", saw=f"{type(error).__name__}: {error}") from error
+
+
+def _seconds(value: Any) -> float:
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"{number} is no number of seconds")
+    return number
 
 
 def keep(folder: Path, trace: Trace) -> Path:
     """Write a trace and remove all but the newest. For the one who holds the lock of this machine."""
     folder.mkdir(parents=True, exist_ok=True)
     present = numbers(folder)
-    path = folder / f"{(present[-1] if present else 0) + 1:06d}.json"
+    taken = [int(each.stem) for each in folder.glob("*.json") if NAME.fullmatch(each.name)]  # also by what is no file
+    path = folder / f"{max(taken, default=0) + 1:06d}.json"
     for draft in folder.glob(".*.json.*"):  # of runs that were killed while they wrote
-        draft.unlink(missing_ok=True)
+        if draft.is_file():
+            draft.unlink(missing_ok=True)
     write_atomic(path, json.dumps(to_tree(trace), indent=1).encode() + b"\n")
     for number in present[: 1 - KEPT]:
         with suppress(FileNotFoundError):
@@ -148,13 +167,17 @@ def keep(folder: Path, trace: Trace) -> Path:
 
 
 def numbers(folder: Path) -> list[int]:
-    """Of all traces that are kept, the newest one last."""
-    return sorted(int(each.stem) for each in folder.glob("*.json") if each.stem.isdecimal())
+    """Of all traces that are kept, the newest one last. What has no such name, or is no file, is none of ours."""
+    named = (each for each in folder.glob("*.json") if NAME.fullmatch(each.name) and each.is_file())
+    return sorted(int(each.stem) for each in named if each.name == f"{int(each.stem):06d}.json")
 
 
 def read(folder: Path, number: int | None = None) -> tuple[int, Trace]:
     """One trace, or the newest; NotFound if there is none."""
-    present = numbers(folder)
+    try:
+        present = numbers(folder)
+    except OSError as error:
+        raise explained(error, str(folder)) from error
     if not present:
         raise NotFound("nodeup has not run on this machine", saw=f"no trace in {folder}")
     chosen = present[-1] if number is None else number
@@ -166,5 +189,7 @@ def read(folder: Path, number: int | None = None) -> tuple[int, Trace]:
     path = folder / f"{chosen:06d}.json"
     try:
         return chosen, from_tree(json.loads(path.read_bytes()))
-    except ValueError as error:
+    except OSError as error:
+        raise explained(error, str(path)) from error
+    except (ValueError, RecursionError) as error:
         raise Refused(f"{path} is no trace of nodeup", saw=str(error)) from error

@@ -113,12 +113,19 @@ class User(Task):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Packages(Task):
-    """Packages of the distribution, installed together and held at their versions; no service starts by it."""
+    """Packages of the distribution, installed together; no service starts by it."""
 
     names: tuple[str, ...]
     """In the words of the package manager; `containerd` or `containerd=1.6.20`."""
     purpose: str = ""
     """Names the task in its key, where a list of packages would be long, or change."""
+    held: tuple[str, ...] | None = None
+    """Those of `names` that no update of the system changes: they are held at their versions. None: all."""
+
+    @property
+    def holds(self) -> tuple[str, ...]:
+        """Names alone, without versions."""
+        return tuple(name.partition("=")[0] for name in (self.names if self.held is None else self.held))
 
     @property
     def about(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -30,6 +31,17 @@ def number_in(file: Path) -> int:
 def until_gone(pid: int) -> None:
     while alive(pid):
         time.sleep(0.01)
+
+
+def test_a_command_has_the_proxies_of_ours_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("https_proxy", "http://proxy.example.com:3128")
+    monkeypatch.setenv("PYTHONPATH", "/somewhere")
+
+    ran = MachineCommands()(["env"], environment={"DEBIAN_FRONTEND": "noninteractive"})
+
+    variables = set(ran.output.split())
+    assert {"https_proxy=http://proxy.example.com:3128", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C"} <= variables
+    assert not any(each.startswith("PYTHONPATH") for each in variables)
 
 
 def test_a_command_tells_how_it_ended_and_what_it_wrote() -> None:
@@ -170,3 +182,37 @@ def test_a_note_is_there_while_a_command_runs_and_not_afterwards(tmp_path: Path)
 
     assert len(seen) == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_command_whose_note_cannot_be_written_does_not_go_on_unseen(tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("no folder")
+    file = tmp_path / "pid"
+    commands = MachineCommands(notes=tmp_path / "notes")
+
+    with pytest.raises(FileExistsError):
+        commands(["sh", "-c", f"echo $$ > {file}; exec sleep 1000"])
+
+    if file.exists() and file.read_text().strip():
+        assert not alive(int(file.read_text()))
+    assert not [each for each in Path("/proc").glob("[0-9]*/cmdline") if str(file).encode() in contents(each)]
+
+
+def contents(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError:  # it ended meanwhile
+        return b""
+
+
+def test_a_command_of_a_killed_run_that_cannot_be_ended_is_not_waited_for_without_end(tmp_path: Path) -> None:
+    """As one that hangs in the kernel; here it is no group of its own."""
+    with subprocess.Popen(["sleep", "1000"]) as stuck:
+        with noted(tmp_path, stuck.pid, "mount", seconds=0), pytest.raises(TryLater) as raised:
+            wait_for(tmp_path, lambda _: None, lambda: False, dying=0.0)
+        stuck.kill()
+
+    assert str(raised.value).splitlines() == [
+        "`mount`, which an earlier run started, cannot be ended",
+        f"  saw:  process {stuck.pid}",
+        f"  hint: `cat /proc/{stuck.pid}/stack` shows where it hangs; a reboot ends it",
+    ]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
+import os
 import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,13 +16,13 @@ import yaml
 
 from builders.command import Call
 from builders.nodeup import DEBIAN, OURS, a_root
-from protokube.cli.nodeup.command import cloud_init, direct, need_root, plan
+from protokube.cli.nodeup.command import cloud_init, direct, need_root, plan, root_at
 from protokube.cli.nodeup.live import Live
 from protokube.errors import ExitCode, InvalidRequest, NeedsRoot, Refused
 from protokube.nodeup.changes import Outcome, Result
 from protokube.nodeup.engine.control import Control
 from protokube.nodeup.facts import Facts
-from protokube.nodeup.provision import Place
+from protokube.nodeup.provision import Place, provision
 from protokube.nodeup.run import RunControl
 from protokube.nodeup.trace import FOLDER
 from protokube.nodeup.values import Directory, File, Task
@@ -188,6 +191,13 @@ def test_only_what_changes_something_can_be_tried_again(call: Call, target: str)
     assert f"--retry is for --target direct, and not for {target}" in answer.err
 
 
+def test_a_document_for_another_machine_names_no_bundle_of_this_one(call: Call) -> None:
+    answer = call("nodeup", "--bundle", "/media/rack.bundle", "--target", "cloud-init")
+
+    assert answer.code == ExitCode.INVALID
+    assert "cannot name a bundle of this machine" in answer.err
+
+
 class Terminal(io.StringIO):
     """Keeps what is written to it, as a terminal that shows everything would."""
 
@@ -213,3 +223,65 @@ def test_on_a_terminal_one_line_shows_what_is_under_way(monkeypatch: pytest.Monk
         "  …  1 done; ",
         "",
     ]
+
+
+class Gone(io.StringIO):
+    """A terminal that was closed."""
+
+    def write(self, _text: str) -> int:
+        raise OSError(errno.EIO, "Input/output error")
+
+
+def test_a_terminal_that_was_closed_does_not_end_the_work_under_way(told: Told) -> None:
+    live = Live(out=Gone(), err=Gone())
+
+    trace = provision(told, told.place, live, Control())
+
+    assert {outcome.result for outcome in trace.outcomes} == {Result.CHANGED}
+
+
+def test_what_a_link_is_called_in_bytes_is_shown_and_commands_no_terminal(
+    told: Told, capsys: pytest.CaptureFixture[str], call: Call
+) -> None:
+    """A terminal that is not told to escape it cannot write it at all."""
+    place = told.place.root / "etc/hosts"
+    place.symlink_to(os.fsdecode(b"\xff\x1b[2J\n"))
+
+    assert plan(told, told.place, Control(), "text") is ExitCode.DIFFERENT
+    assert r"content: a link to \udcff\x1b[2J\n -> 20 bytes" in capsys.readouterr().out
+    assert run(told) is ExitCode.OK
+    assert r"changed  file /etc/hosts: content: a link to \udcff\x1b[2J\n -> 20 bytes" in capsys.readouterr().out
+    assert call("nodeup", "report", "--root", str(told.place.root), "-o", "json").code == 0
+
+
+def test_in_a_pipe_it_is_told_once_who_holds_up_a_task() -> None:
+    out = io.StringIO()
+    live = Live(out=out)
+    live.began("packages runc")
+    for text in ("installing runc", "waiting for apt-get (pid 12)", "waiting for apt-get (pid 12)"):
+        live.said("packages runc", text)
+
+    assert out.getvalue() == "waits    packages runc: waiting for apt-get (pid 12)\n"
+
+
+@pytest.mark.parametrize("name", ["/", "//", "/./", "/etc/.."])
+def test_every_name_of_the_root_is_this_machine_and_no_image(name: str) -> None:
+    assert root_at(Path(name)) == Path("/")
+    assert root_at(Path("image")) == Path("image").absolute()
+
+
+def test_a_boot_whose_output_nobody_takes_is_tried_again_until_it_is_done(
+    told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with the journal's disk full."""
+    wanted = told.answers[0]
+    assert isinstance(wanted, tuple)
+    told.answers = [Refused("no setup"), (File(path="/etc", content=b""),), wanted]
+    monkeypatch.setattr(sys, "stdout", Gone())
+    monkeypatch.setattr(sys, "stderr", Gone())
+
+    assert run(told, retry=True) is ExitCode.OK
+
+    assert (told.place.root / "srv/x").read_bytes() == b"x"
+    with pytest.raises(OSError, match="Input/output error"):  # else the outermost frame tells it
+        run(told)

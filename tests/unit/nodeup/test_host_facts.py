@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import platform
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,47 @@ def test_of_an_image_only_its_files_count(root: Path) -> None:
         package_manager=PackageManager.APT,
         available=(("runc", "1.1.5"),),
         host_name="image",
+        image=True,
     )
+
+
+def test_a_machine_is_of_the_cluster_that_its_record_names(root: Path) -> None:
+    record = root / "etc/protokube/machine.json"
+    record.parent.mkdir()
+    record.write_text('{"cluster": "one.example.com", "nodeName": "rack-1", "role": "Node"}')
+
+    assert (read_facts(root, names=()).cluster, read_facts(root, names=()).node_name) == ("one.example.com", "rack-1")
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"cluster": 1}', "\x00"])
+def test_a_record_that_cannot_be_read_is_written_again(root: Path, content: str) -> None:
+    (root / "etc/protokube").mkdir()
+    (root / "etc/protokube/machine.json").write_text(content)
+
+    assert (read_facts(root, names=()).cluster, read_facts(root, names=()).node_name) == ("", "")
+
+
+def test_the_time_service_of_an_image_is_the_one_that_is_enabled(root: Path) -> None:
+    wants = root / "etc/systemd/system/multi-user.target.wants"
+    wants.mkdir(parents=True)
+    assert read_facts(root, names=()).time_service == ""
+
+    (wants / "chrony.service").symlink_to("/lib/systemd/system/chrony.service")
+
+    assert read_facts(root, names=()).time_service == "chrony.service"
+
+
+def test_lists_are_lacking_until_apt_has_some_or_what_they_decide_is_installed(root: Path) -> None:
+    facts = read_facts(root, names=())
+    assert host_facts.lacks_lists(root, facts)
+
+    installed = replace(facts, available=(("containerd", "1.7"), ("containernetworking-plugins", "1.1")))
+    assert not host_facts.lacks_lists(root, installed)
+    assert not host_facts.lacks_lists(root, replace(facts, package_manager=PackageManager.DNF))
+
+    (root / "var/lib/apt/lists").mkdir(parents=True)
+    (root / "var/lib/apt/lists/mirror_dists_stable_main_binary-amd64_Packages").touch()
+    assert not host_facts.lacks_lists(root, facts)
 
 
 def test_a_link_that_leads_out_of_the_image_is_not_followed(root: Path, tmp_path: Path) -> None:

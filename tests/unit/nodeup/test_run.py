@@ -357,3 +357,15 @@ def test_random_failures_block_exactly_their_dependents_and_the_next_run_ends_as
     world.refused, world.later = set(), {}
     assert {"failed", "blocked"}.isdisjoint(results(world.run(tasks)).values())
     assert set(results(world.run(tasks)).values()) == {"unchanged"}
+
+
+def test_garbage_in_the_note_of_a_restart_costs_one_restart(tmp_path: Path) -> None:
+    world = World(true={"web.service"})
+    web = Unit(name="web.service", running=True)
+    (tmp_path / "web.service").write_bytes(b"\xff\xfe\n")
+
+    first = world.run([web], notes=tmp_path)
+
+    assert (first["web.service"].result, world.restarted) == (Result.CHANGED, ["web.service"])
+    assert results(world.run([web], notes=tmp_path)) == {"web.service": "unchanged"}
+    assert list(tmp_path.iterdir()) == []

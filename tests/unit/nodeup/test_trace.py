@@ -215,3 +215,21 @@ def test_the_report_as_data_is_the_trace_with_its_critical_path() -> None:
     assert tree["run"] == 7
     assert tree["criticalPath"][1] == {"key": "packages containerd", "waited": 0.5}
     assert tree["tasks"] == to_tree(TRACE)["tasks"]
+
+
+def test_a_trace_in_which_tasks_need_each_other_still_has_an_end() -> None:
+    """Somebody edited it."""
+    circle = {"asset kubelet": ("file /etc/a", "asset kubelet"), "file /etc/a": ("asset kubelet",)}
+
+    path = critical_path(OUTCOMES[:2], circle)
+
+    assert [step.outcome.key for step in path] == ["file /etc/a", "asset kubelet"]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 10**400, "x", None, {}])
+def test_seconds_that_are_no_number_are_no_trace(value: object) -> None:
+    tree = to_tree(TRACE)
+    tree["tasks"][0]["began"] = value
+
+    with pytest.raises(Refused, match="this is no trace of nodeup"):
+        from_tree(tree)

@@ -11,11 +11,13 @@ from typing import TextIO
 
 import click
 
-from protokube.cli.render.nodeup import outcome_line
+from protokube.cli.render.nodeup import outcome_line, plain
 from protokube.nodeup.changes import Outcome
 
 EVERY = 0.1
 """Seconds between two redraws of the line that says what is under way."""
+WAITING = "waiting for "
+"""How a task begins to say that somebody else holds it up."""
 
 
 class Live:
@@ -41,8 +43,12 @@ class Live:
     def said(self, key: str, text: str) -> None:
         with self._writing:
             if key in self._under_way:
-                self._under_way[key] = text
+                told, self._under_way[key] = self._under_way[key], text
                 self._redraw()
+                if (
+                    text.startswith(WAITING) and text != told and not self._redraws
+                ):  # a console shows why nothing goes on
+                    self._line(f"waits    {key}: {text}")
             else:  # of the run as a whole
                 self._line(f"{key}: {text}")
 
@@ -67,8 +73,8 @@ class Live:
 
     def _line(self, text: str) -> None:
         self._clear()
-        with suppress(BrokenPipeError):  # nobody reads it; the machine is provisioned all the same
-            click.echo(text, file=self._out)
+        with suppress(OSError):  # nobody reads it, or its disk is full; the machine is provisioned all the same
+            click.echo(plain(text), file=self._out)
             self._out.flush()
         self._drawn = 0.0
 
@@ -86,7 +92,7 @@ class Live:
         parts = [f"{key}: {text}" if text else key for key, text in self._under_way.items()]
         width = max(shutil.get_terminal_size().columns - 1, 20)
         with suppress(OSError):
-            text = f"  …  {self._done} done; {', '.join(parts)}"
+            text = plain(f"  …  {self._done} done; {', '.join(parts)}")
             self._err.write(f"\r\x1b[K{text[:width]}")
             self._err.flush()
 

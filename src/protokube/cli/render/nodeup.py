@@ -16,6 +16,11 @@ SHOWN = (Result.CHANGED, Result.UNCHANGED, Result.FAILED, Result.BLOCKED, Result
 ALWAYS = (Result.CHANGED, Result.UNCHANGED)
 
 
+def plain(text: str) -> str:
+    """Without what a terminal would obey, or cannot show: names of files on a machine may have any bytes."""
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+
+
 def outcome_line(outcome: Outcome) -> str:
     """One line for what happened to one task; empty if nothing did."""
     match outcome.result:
@@ -99,7 +104,7 @@ def render_report(number: int, trace: Trace) -> list[str]:
         f"run {number} of protokube {trace.version}, begun {trace.began}: {trace.end} after {exactly(trace.seconds)}"
     ]
     if trace.error:
-        return [*lines, f"nothing was tried: {trace.error}"]
+        return [plain(line) for line in (*lines, f"nothing was tried: {trace.error}")]
     lines.append(counts(trace.outcomes))
     path = critical_path(trace.outcomes, trace.needs)
     total = sum(step.outcome.seconds + step.waited for step in path)
@@ -114,7 +119,7 @@ def render_report(number: int, trace: Trace) -> list[str]:
     if rows:
         lines += ["", "slowest tasks:", *table(("TOOK", "CPU", "RESULT", "TASK"), rows)]
     bad = [outcome_line(each) for each in trace.outcomes if each.result not in ALWAYS]
-    return [*lines, "", "not done:", *bad] if bad else lines
+    return [plain(line) for line in ([*lines, "", "not done:", *bad] if bad else lines)]
 
 
 def report_tree(number: int, trace: Trace) -> dict[str, Any]:

@@ -45,8 +45,8 @@ def steps(task: Task, facts: Facts, *, cache: str, written: bool) -> Iterator[st
             yield from _path(task)
         case Group() | User() if not written:
             yield _account(task)
-        case Packages(names=names):
-            yield _hold(names, facts)
+        case Packages() if task.holds:
+            yield _hold(task.holds, facts)
         case Asset():
             yield from _fetch(task, cache)
         case Installed():
@@ -124,8 +124,7 @@ def _account(task: Group | User) -> str:
     return f"getent passwd {name} >/dev/null || {words('useradd', '--system', *number, *group, *rest)}"
 
 
-def _hold(names: tuple[str, ...], facts: Facts) -> str:
-    plain = [name.partition("=")[0] for name in names]
+def _hold(plain: tuple[str, ...], facts: Facts) -> str:
     if facts.package_manager is PackageManager.APT:
         return words("apt-mark", "hold", *plain)
     return words("dnf", "versionlock", "add", *plain)

@@ -16,6 +16,7 @@ SENTENCES = {
     errno.EBUSY: ("{} cannot be replaced: it is in use", "is something mounted there, as in a container?"),
     errno.ENOTDIR: ("{} cannot be there: something above it is not a directory", "move that away"),
     errno.ELOOP: ("{} is reached through links that lead in a circle", "correct the links above it"),
+    errno.EEXIST: ("{} cannot be made: something else is there or above it", "see where links in its path lead"),
     errno.EISDIR: ("{} is a directory, which is not replaced", "move it away if nobody needs it"),
     errno.EIO: ("{} cannot be read or written: its disk fails", "`dmesg` says more about the disk"),
 }

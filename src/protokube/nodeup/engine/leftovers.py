@@ -16,9 +16,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from protokube.errors import TryLater
+
 FOLDER = "commands"
 """Below the folder of one root."""
 EVERY = 0.05
+SECONDS_TO_DIE = 30.0
+"""How long one that is ended may take: what is stuck in the kernel cannot be ended at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +64,13 @@ def left_by_killed_runs(folder: Path) -> list[Left]:
     """What still runs; notes about others are removed. For the one who holds the lock of this machine."""
     found = []
     for file in sorted(folder.glob("*")):
+        if file.is_dir():  # none of ours, and in nobody's way
+            continue
         try:
             data = json.loads(file.read_text(encoding="utf-8"))
             left = Left(int(file.name), str(data["command"]), float(data["deadline"]))
             alive = bool(data["started"]) and start_of(left.pid) == data["started"]
-        except (ValueError, KeyError, TypeError, OSError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError, OSError):
             alive = False  # a note that was half written: its command had just been started
         if alive:
             found.append(left)
@@ -73,15 +79,22 @@ def left_by_killed_runs(folder: Path) -> list[Left]:
     return found
 
 
-def wait_for(folder: Path, say: Callable[[str], None], stopped: Callable[[], bool]) -> None:
-    """Wait until none is left; end those whose time is over."""
+def wait_for(
+    folder: Path, say: Callable[[str], None], stopped: Callable[[], bool], *, dying: float = SECONDS_TO_DIE
+) -> None:
+    """Wait until none is left; end those whose time is over. TryLater if one of them does not end even then."""
     told: set[int] = set()
     while not stopped() and (left := left_by_killed_runs(folder)):
         for each in left:
             if each.pid not in told:
                 told.add(each.pid)
                 say(f"waiting for `{each.command}` (process {each.pid}), which an earlier run started")
-            if time.monotonic() > each.deadline:
+            if (late := time.monotonic() - each.deadline) > 0:
                 with suppress(ProcessLookupError):
                     os.killpg(each.pid, signal.SIGKILL)
+            if late > dying:
+                raise TryLater(
+                    f"`{each.command}`, which an earlier run started, cannot be ended", saw=f"process {each.pid}",
+                    hint=f"`cat /proc/{each.pid}/stack` shows where it hangs; a reboot ends it",
+                )  # fmt: skip
         time.sleep(EVERY)

@@ -50,5 +50,5 @@ def _holder(handle: int) -> str:
     try:
         data = json.loads(os.pread(handle, 4096, 0))
         return f"process {int(data['pid'])}: {data['command']}"
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return "a process that has just begun"

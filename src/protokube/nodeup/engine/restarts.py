@@ -27,7 +27,7 @@ class Restarts:
     def pending(self, unit: str) -> tuple[str, ...]:
         """Keys of the tasks that changed, or may have, since the unit was started."""
         try:
-            return tuple(self._file(unit).read_text(encoding="utf-8").splitlines())
+            return tuple(self._file(unit).read_text(encoding="utf-8", errors="replace").splitlines())
         except FileNotFoundError:
             return ()
 

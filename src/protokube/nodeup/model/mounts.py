@@ -8,6 +8,9 @@ from protokube.launch.setups.values import MachineSetup
 from protokube.nodeup.facts import Facts
 from protokube.nodeup.values import Mount, Task
 
+FORMATTED = "ext4"
+"""The only file system that nodeup makes; others are mounted if they are there."""
+
 
 def mount_tasks(setup: MachineSetup, _facts: Facts) -> Iterator[Task]:
     for each in setup.mounts:
@@ -16,7 +19,7 @@ def mount_tasks(setup: MachineSetup, _facts: Facts) -> Iterator[Task]:
             path=each.path,
             file_system=each.file_system,
             options=each.options,
-            format=True,
+            format=each.file_system == FORMATTED,
             format_options=each.format_options,
         )
 

@@ -16,13 +16,15 @@ def package_tasks(setup: MachineSetup, facts: Facts) -> Iterator[Task]:
     yield ours
     known = {*ours.names, *timesync.packages(setup, facts), *updates.packages(setup, facts)}
     if more := [each for each in setup.packages if each not in known]:
-        yield Packages(names=tuple(dict.fromkeys(more)), purpose="of the spec")
+        stated = tuple(dict.fromkeys(each for each in more if "=" in each))
+        yield Packages(names=tuple(dict.fromkeys(more)), purpose="of the spec", held=stated)
 
 
 def base(setup: MachineSetup, facts: Facts) -> Packages:
-    """Everything of ours at once: one run of the package manager."""
+    """Everything of ours at once: one run of the package manager. Of these only the runtime is held."""
     words = names(facts)
-    wanted = [*words.base, *runtime.packages(setup, facts), *cni.packages(setup, facts)]
+    held = (*runtime.packages(setup, facts), *cni.packages(setup, facts))
+    wanted = [*words.base, *held]
     if any(each.file_system == "xfs" for each in setup.mounts):
         wanted.append(words.xfs)
-    return Packages(names=tuple(dict.fromkeys(wanted)), purpose="of a node")
+    return Packages(names=tuple(dict.fromkeys(wanted)), purpose="of a node", held=held)

@@ -33,7 +33,7 @@ def time_tasks(setup: MachineSetup, facts: Facts) -> Iterator[Task]:
     if not is_managed(setup, facts):
         return
     service = facts.time_service
-    brought = [Packages(names=names) for names in (packages(setup, facts),) if names]
+    brought = [Packages(names=names, held=()) for names in (packages(setup, facts),) if names]
     yield from brought
     for each in brought:
         service = words(facts).time_units[each.names[0]]

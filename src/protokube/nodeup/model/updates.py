@@ -1,6 +1,6 @@
 """Updates of the operating system by itself: as the spec says, and where it says nothing as the image has it.
 
-Packages that nodeup installed are held at their versions: no update restarts the container runtime unasked.
+The container runtime and network plugins are held at their versions, so no update restarts them unasked.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DNF_PACKAGE, DNF_TIMER = "dnf-automatic", "dnf-automatic-install.timer"
 def update_tasks(setup: MachineSetup, facts: Facts) -> Iterator[Task]:
     if not setup.update_policy:
         return
-    brought = [Packages(names=names) for names in (packages(setup, facts),) if names]
+    brought = [Packages(names=names, held=()) for names in (packages(setup, facts),) if names]
     yield from brought
     if facts.package_manager is PackageManager.APT:
         yield File(path=APT_FILE, content=(AUTOMATIC if brought else EXTERNAL).encode())

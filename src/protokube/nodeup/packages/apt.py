@@ -8,17 +8,17 @@ again; what cannot be mended is refused, with the answer. apt-get never removes 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Collection, Iterable, Mapping
 
 from protokube.errors import ProtokubeError, Refused, TryLater
-from protokube.host.files import read_or_none, write_atomic
+from protokube.host.files import read_or_none
 from protokube.nodeup.changes import Change
 from protokube.nodeup.machine import Machine, Ran, Say
 from protokube.nodeup.packages import answers, locks, services, status
 from protokube.nodeup.packages.answers import Answer, Trouble
 from protokube.nodeup.packages.names import Asked
 from protokube.nodeup.packages.plan import Plan, plan
+from protokube.nodeup.placing import Rights, put_file
 
 DATABASE, JOURNAL, LISTS = "/var/lib/dpkg/status", "/var/lib/dpkg/updates", "/var/lib/apt/lists"
 HOLDS = "/var/lib/protokube/nodeup/holds"
@@ -44,16 +44,16 @@ _ONE_AT_A_TIME = threading.Lock()
 """Tasks run in parallel, and dpkg does not."""
 
 
-def look(wanted: Iterable[Asked], machine: Machine) -> tuple[Change, ...]:
+def look(wanted: Iterable[Asked], machine: Machine, holds: Collection[str] | None = None) -> tuple[Change, ...]:
     """What differs. Reads files only."""
-    changes = seen(wanted, machine).changes
+    changes = seen(wanted, machine, holds).changes
     if services.left_over(machine):
         changes += (Change("policy-rc.d", "left by an install that was cut off", "as it was before"),)
     return changes
 
 
-def seen(wanted: Iterable[Asked], machine: Machine) -> Plan:
-    return plan(database(machine), wanted, held_by_us(machine))
+def seen(wanted: Iterable[Asked], machine: Machine, holds: Collection[str] | None = None) -> Plan:
+    return plan(database(machine), wanted, held_by_us(machine), holds)
 
 
 def database(machine: Machine) -> dict[str, status.Package]:
@@ -66,10 +66,10 @@ def database(machine: Machine) -> dict[str, status.Package]:
     return status.read((text.decode(errors="replace") for text in texts if text is not None), machine.facts.processor)
 
 
-def apply(wanted: Iterable[Asked], machine: Machine, say: Say) -> None:
+def apply(wanted: Iterable[Asked], machine: Machine, say: Say, holds: Collection[str] | None = None) -> None:
     """Make it so, with the lists updated only if that is needed."""
     with _ONE_AT_A_TIME, services.kept_from_starting(machine) as variables:
-        Installation(machine, say, variables).carry_out(tuple(wanted))
+        Installation(machine, say, variables).carry_out(tuple(wanted), holds)
 
 
 def update_lists(machine: Machine, say: Say) -> str:
@@ -87,15 +87,15 @@ class Installation:
         self._environment = ENVIRONMENT | dict(variables)
         self._mended: set[Trouble] = set()
 
-    def carry_out(self, wanted: tuple[Asked, ...]) -> None:
+    def carry_out(self, wanted: tuple[Asked, ...], holds: Collection[str] | None = None) -> None:
         locks.wait(self._machine, self._say)
         packages = database(self._machine)
-        todo = plan(packages, wanted, held_by_us(self._machine))
+        todo = plan(packages, wanted, held_by_us(self._machine), holds)
         if todo.install and self._was_interrupted(packages):
             self._configure()
             if damaged := status.damaged(database(self._machine).values()):
                 self._install(damaged, "--reinstall")  # apt unpacks them again only if they are named
-            todo = plan(database(self._machine), wanted, held_by_us(self._machine))
+            todo = seen(wanted, self._machine, holds)
         if todo.unhold:
             self._mark("unhold", todo.unhold)
         if todo.install:
@@ -173,9 +173,8 @@ def held_by_us(machine: Machine) -> frozenset[str]:
 
 
 def remember(machine: Machine, names: Iterable[str]) -> None:
-    path: Path = machine.path(HOLDS)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomic(path, "".join(f"{name}\n" for name in sorted(held_by_us(machine) | set(names))).encode())
+    text = "".join(f"{name}\n" for name in sorted(held_by_us(machine) | set(names)))
+    put_file(machine.path(HOLDS), text.encode(), Rights(0o644))
 
 
 def failure(answer: Answer, machine: Machine, unfetched: str) -> ProtokubeError:

@@ -22,8 +22,16 @@ class Plan:
     changes: tuple[Change, ...] = ()
 
 
-def plan(observed: Mapping[str, Package], wanted: Iterable[Asked], held_by_us: Collection[str]) -> Plan:
-    """Refused if the user holds a package at a version that is not wanted."""
+def plan(
+    observed: Mapping[str, Package],
+    wanted: Iterable[Asked],
+    held_by_us: Collection[str],
+    holds: Collection[str] | None = None,
+) -> Plan:
+    """`holds`: those that are to be held, None for all.
+
+    Refused if the user holds a package at a version that is not wanted.
+    """
     install: list[Asked] = []
     unhold: list[str] = []
     hold: list[str] = []
@@ -35,7 +43,7 @@ def plan(observed: Mapping[str, Package], wanted: Iterable[Asked], held_by_us: C
             changes.append(change)
             if seen.held and seen.version and not each.accepts(seen.version):
                 unhold.append(held_by(seen, each, held_by_us))
-        if not seen.held or each.name in unhold:
+        if (not seen.held or each.name in unhold) and (holds is None or each.name in holds):
             hold.append(each.name)
             changes.append(Change(f"{each.name} hold", "no", "yes"))
     return Plan(install=tuple(install), unhold=tuple(unhold), hold=tuple(hold), changes=tuple(changes))

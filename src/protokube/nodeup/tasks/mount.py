@@ -140,6 +140,12 @@ def what_is_on_it(wanted: Mount, seen: Probed) -> tuple[Change, ...]:
         return ()
     unfinished = seen.content is Content.DIRTY and seen.uuid == identity(wanted)
     if wanted.format and (seen.content is Content.BLANK or unfinished):
+        if wanted.format_options:
+            raise Refused(
+                f"{wanted.device} is not formatted: options for that are not supported",
+                saw=" ".join(wanted.format_options),
+                hint="make the file system yourself, or leave formatOptions out",
+            )
         return (Change("file system", "a format of ours, unfinished" if unfinished else "none", wanted.file_system),)
     if seen.content is Content.BUSY:
         raise Refused(f"{wanted.device} is in use", saw=seen.description)

@@ -1,4 +1,4 @@
-"""Packages of the distribution: installed together, held at their versions, and no service started by it.
+"""Packages of the distribution: installed together, held where that is asked for, and no service started by it.
 
 apt is used as it is (`nodeup.packages.apt`). For dnf only the commands are known (`nodeup.packages.dnf`): they were
 never run on a machine of its kind, and docs/limits.md says so.
@@ -21,9 +21,9 @@ def look(wanted: Packages, machine: Machine) -> tuple[Change, ...]:
     words = asked(wanted.names)
     match machine.facts.package_manager:
         case PackageManager.APT:
-            return apt.look(words, machine)
+            return apt.look(words, machine, wanted.holds)
         case PackageManager.DNF:
-            return seen_by_dnf(words, machine).changes
+            return seen_by_dnf(words, machine, wanted.holds).changes
         case _:
             raise no_manager(wanted, machine)
 
@@ -33,9 +33,9 @@ def apply(wanted: Packages, changes: tuple[Change, ...], machine: Machine, say: 
     words = asked(wanted.names)
     match machine.facts.package_manager:
         case PackageManager.APT:
-            apt.apply(words, machine, say)
+            apt.apply(words, machine, say, wanted.holds)
         case PackageManager.DNF:
-            apply_dnf(words, machine, say)
+            apply_dnf(words, machine, say, wanted.holds)
         case _:
             raise no_manager(wanted, machine)
 
@@ -47,15 +47,15 @@ def no_manager(wanted: Packages, machine: Machine) -> ProtokubeError:
     )
 
 
-def seen_by_dnf(wanted: tuple[Asked, ...], machine: Machine) -> Plan:
+def seen_by_dnf(wanted: tuple[Asked, ...], machine: Machine, holds: tuple[str, ...]) -> Plan:
     queried = machine.run(dnf.query(wanted), seconds=60.0, environment=dnf.ENVIRONMENT)
     locked = machine.run(dnf.list_locks(), seconds=120.0, environment=dnf.ENVIRONMENT)
     locks = "" if locked.code else locked.output  # before the first install there is no such plugin
-    return plan(dnf.read(queried.output, locks), wanted, apt.held_by_us(machine))
+    return plan(dnf.read(queried.output, locks), wanted, apt.held_by_us(machine), holds)
 
 
-def apply_dnf(wanted: tuple[Asked, ...], machine: Machine, say: Say) -> None:
-    todo = seen_by_dnf(wanted, machine)
+def apply_dnf(wanted: tuple[Asked, ...], machine: Machine, say: Say, holds: tuple[str, ...]) -> None:
+    todo = seen_by_dnf(wanted, machine, holds)
     if todo.unhold:
         must(machine.run(dnf.unlock(todo.unhold), environment=dnf.ENVIRONMENT, say=say))
     if todo.install or todo.hold:

@@ -15,7 +15,7 @@ FIELDS = 7
 
 
 def look(wanted: User, machine: Machine) -> tuple[Change, ...]:
-    fields = accounts.find(machine, accounts.PASSWD, wanted.name)
+    fields = accounts.user(machine, wanted.name)
     if fields is None:
         return (Change("user", "missing", "any id" if wanted.uid is None else f"id {wanted.uid}"),)
     if len(fields) != FIELDS:
@@ -35,7 +35,8 @@ def _differs(wanted: User, fields: Sequence[str], machine: Machine) -> Iterator[
     if wanted.uid is not None and uid != str(wanted.uid):
         yield Change("id", uid, str(wanted.uid))
     if wanted.group and gid != str(accounts.gid_of(machine, wanted.group)):
-        yield Change("group", accounts.name_of(machine, accounts.GROUP, int(gid)) or gid, wanted.group)
+        number = accounts.number(accounts.PASSWD, fields, place=3)
+        yield Change("group", accounts.name_of(machine, accounts.GROUP, number) or gid, wanted.group)
     if home != wanted.home:
         yield Change("home", home, wanted.home)
     if shell != wanted.shell:

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from protokube.errors import Refused
-from protokube.host.files import holds, link_atomic, remove, write_atomic
+from protokube.host.files import holds, remove
 from protokube.nodeup.changes import Change
 from protokube.nodeup.machine import Machine
+from protokube.nodeup.placing import Rights, has_draft, put_file, put_link, remove_draft
 from protokube.nodeup.units import install
 from protokube.nodeup.units.names import checked
 from protokube.nodeup.values import Unit
@@ -38,6 +39,8 @@ def differing(wanted: Unit, machine: Machine) -> Iterator[Change]:
     for inside, content in wanted_files(wanted).items():
         path = machine.path(inside)
         status = lstat(path)
+        if status is not None and has_draft(path):
+            yield Change(f"{inside} draft", "left by a run that was killed", "none")
         if status is None:
             yield Change(inside, "missing", "written")
         elif not stat.S_ISREG(status.st_mode):
@@ -66,8 +69,11 @@ def write(wanted: Unit, machine: Machine) -> bool:
     changed = False
     for inside, content in wanted_files(wanted).items():
         path = machine.path(inside)
-        path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-        changed |= write_atomic(path, content, MODE)
+        if holds(path, content, MODE):
+            remove_draft(path)
+        else:
+            put_file(path, content, Rights(MODE))
+            changed = True
     return changed
 
 
@@ -84,6 +90,21 @@ def settle_times(wanted: Unit, machine: Machine) -> None:
         status = lstat(path)
         if status and status.st_mtime > time.time():
             os.utime(path, follow_symlinks=False)
+
+
+def of_others(wanted: Unit, machine: Machine) -> Iterator[Change]:
+    """Files that are neither root's nor ours: whoever owns one decides what root runs."""
+    for inside in wanted_files(wanted):
+        status = lstat(machine.path(inside))
+        if status is None or not stat.S_ISREG(status.st_mode):
+            continue
+        if status.st_uid not in (0, os.geteuid()) or status.st_gid not in (0, os.getegid()):
+            yield Change(f"{inside} owner", f"{status.st_uid}:{status.st_gid}", "0:0")
+
+
+def give_to_root(wanted: Unit, machine: Machine) -> None:
+    for change in of_others(wanted, machine):
+        os.chown(machine.path(change.what.removesuffix(" owner")), 0, 0, follow_symlinks=False)
 
 
 def lstat(path: Path) -> os.stat_result | None:
@@ -139,8 +160,7 @@ def enable(wanted: Unit, machine: Machine) -> None:
         if not wanted.enabled:
             remove(path)
             continue
-        path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-        link_atomic(Path(target), path)
+        put_link(path, target)
 
 
 def not_enableable(name: str) -> Refused:

@@ -23,7 +23,7 @@ RESTART = "restart"
 
 def look(wanted: Unit, machine: Machine) -> tuple[Change, ...]:
     """What differs. In the root of an image: its files and links alone."""
-    changes = list(files.differing(wanted, machine))
+    changes = [*files.differing(wanted, machine), *files.of_others(wanted, machine)]
     if not machine.boots:
         if wanted.enabled is not None and files.is_enabled(wanted, machine) != wanted.enabled:
             changes.append(Change("enabled", yes_or_no(not wanted.enabled), yes_or_no(wanted.enabled)))
@@ -70,6 +70,7 @@ def apply(wanted: Unit, machine: Machine, say: Say) -> None:
     """Write, reload, enable, start: each only if it differs, so a killed run goes on where it was."""
     files.refuse_masked(wanted.name, machine)
     written = files.write(wanted, machine)
+    files.give_to_root(wanted, machine)
     if not machine.boots:
         if wanted.enabled is not None and files.is_enabled(wanted, machine) != wanted.enabled:
             files.enable(wanted, machine)

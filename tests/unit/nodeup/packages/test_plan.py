@@ -88,3 +88,15 @@ def test_a_package_in_two_versions_is_refused_and_one_named_twice_counts_once() 
     assert asked(["b", "a=1", "b"]) == (Asked("a", "1"), Asked("b"))
     with pytest.raises(Refused, match="two versions"):
         asked(["a=1", "a=2"])
+
+
+def test_only_what_is_to_be_held_is_held() -> None:
+    todo = plan({}, asked(("a", "b")), frozenset(), ("b",))
+
+    assert ([each.name for each in todo.install], todo.hold) == (["a", "b"], ("b",))
+
+
+def test_a_hold_of_the_users_stays_where_none_is_asked_for() -> None:
+    observed = {"a": Package(name="a", version="1.0", state="installed", held=True)}
+
+    assert plan(observed, asked(("a",)), frozenset(), ()).changes == ()

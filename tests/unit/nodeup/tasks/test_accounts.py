@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import pwd
 import stat
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from builders.nodeup import a_root, silent
+from builders.nodeup import DEBIAN, Booted, a_root, no_commands, silent
 from protokube.errors import Refused
 from protokube.nodeup.catalog import KINDS
 from protokube.nodeup.machine import Machine
+from protokube.nodeup.tasks import user
 from protokube.nodeup.values import Group, Task, User
 
 ETCD = User(name="etcd", home="/var/lib/etcd")
@@ -124,3 +126,30 @@ def test_a_broken_entry_is_told_with_what_repairs_it(machine: Machine) -> None:
     with pytest.raises(Refused, match="has an entry that is none") as caught:
         KINDS[User].apply(ETCD, (), machine, silent)
     assert caught.value.saw == "the entry of broken"
+
+
+@pytest.mark.parametrize("home", ["/x\nroot2:x:0:0::/:/bin/sh", "/a:b", "/a\0b"])
+def test_no_value_becomes_another_entry_or_another_field(tmp_path: Path, home: str) -> None:
+    machine = a_root(tmp_path)
+    before = (tmp_path / "etc/passwd").read_bytes()
+    wanted = User(name="web", home=home)
+
+    with pytest.raises(Refused, match="cannot be part of an entry in /etc/passwd"):
+        user.apply(wanted, user.look(wanted, machine), machine, silent)
+
+    assert (tmp_path / "etc/passwd").read_bytes() == before
+
+
+def test_a_user_of_a_directory_service_is_not_hidden_by_one_of_ours(tmp_path: Path) -> None:
+    """The accounts of this machine stand for it: they are not in the files below the folder."""
+    root = a_root(tmp_path).root
+    machine = Booted(facts=DEBIAN, run=no_commands, root=root)
+    theirs = pwd.getpwnam("daemon")
+
+    with pytest.raises(Refused, match="the user daemon exists with other values") as refused:
+        user.look(User(name="daemon", home="/var/lib/etcd", shell=theirs.pw_shell), machine)
+
+    assert (refused.value.saw, refused.value.want) == (f"home {theirs.pw_dir}", "home /var/lib/etcd")
+    same = User(name="daemon", uid=theirs.pw_uid, home=theirs.pw_dir, shell=theirs.pw_shell)
+    assert user.look(same, machine) == ()
+    assert user.look(same, a_root(tmp_path)) != ()  # an image has no directory service

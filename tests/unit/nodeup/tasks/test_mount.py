@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -74,3 +75,11 @@ def test_in_an_image_there_is_only_the_unit(tmp_path: Path) -> None:
         "Type=ext4\nOptions=defaults\n\n[Install]\nWantedBy=local-fs.target\n"
     )
     assert (tmp_path / "etc/systemd/system/local-fs.target.wants/data.mount").is_symlink()
+
+
+def test_a_blank_disk_is_not_formatted_without_the_options_that_were_asked_for() -> None:
+    asked = replace(DATA, format=True, format_options=("-m", "1"))
+
+    with pytest.raises(Refused, match="options for that are not supported"):
+        mount.what_is_on_it(asked, Probed(content=Content.BLANK, description="blank"))
+    assert mount.what_is_on_it(asked, Probed(content=Content.EXT4, description="an ext4 file system")) == ()
