@@ -119,6 +119,7 @@ def test_a_misspelt_field_is_answered_with_the_one_that_was_meant() -> None:
         ({"documents": [{"path": "/etc/x", "content": "?"}]}, [
             "documents[0].path: is not below /etc/protokube", "documents[0].content: is not base64"]),
         ({"sysctls": {"a b": "1"}}, ["sysctls.a b: is not the name of a kernel parameter"]),
+        ({"kubernetes": "newest"}, ["kubernetes: is not a version"]),
         ({"timeSync": 1}, ["timeSync: is not true or false"]),
         ({"updatePolicy": "Automatic"}, ["updatePolicy: is not automatic, external or empty"]),
         ({"nodeName": "a\ud800"}, ["nodeName: is not text: it has half of a character"]),

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from protokube.errors import InvalidRequest, Problem
 from protokube.launch.boot import LaunchDocument
 from protokube.launch.setups.values import DOCUMENTS, MASTER, NODE, MachineSetup
+from protokube.spec import version as versions
 
 DIGEST = re.compile(r"[0-9a-f]{64}")
 UNIT = re.compile(r"[A-Za-z0-9:_.\\@-]{1,200}\.(service|socket|timer|path|mount|target)")
@@ -25,6 +26,8 @@ def problems_of(setup: MachineSetup) -> list[Problem]:
 
 
 def _problems(setup: MachineSetup) -> Iterator[tuple[str, str]]:
+    if versions.parse(setup.kubernetes) is None:
+        yield "kubernetes", "is not a version"
     if setup.role not in (MASTER, NODE):
         yield "role", f"is not {MASTER} or {NODE}"
     if (setup.agent is None) == (setup.role == MASTER):

@@ -21,7 +21,7 @@ FOLDER, CONSOLE = "/var/lib/protokube/launch", "/dev/console"
 END = "END_OF_PROTOKUBE"
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 VERSION = re.compile(r"[0-9A-Za-z.+-]*")
-PASSWORD = re.compile(r"[^/@\s]+:[^/@\s]+@")
+PASSWORD = re.compile(r"([a-z0-9]+://)?[^/@\s]+@")
 """Before the host of a proxy, which may be written without a scheme."""
 SECRETS = re.compile(r"(?i)signature|token|password|secret|sig=")
 """What a URL with a secret in it says."""
@@ -183,7 +183,7 @@ def _check(values: LaunchScript) -> None:
         if parts.scheme not in SCHEMES or not parts.path.strip("/") or not (parts.netloc or parts.scheme == "file"):
             raise InvalidRequest(f"a launch script cannot fetch from {url}", want=f"{', '.join(SCHEMES)} URLs")
     for name, url in (*(("a source", each) for each in values.sources), *values.environment.items()):
-        if "@" in urlsplit(url).netloc or PASSWORD.search(url) or SECRETS.search(urlsplit(url).query):
+        if "@" in urlsplit(url).netloc or PASSWORD.match(url) or SECRETS.search(urlsplit(url).query):
             hint = "a machine reads a private bucket by its role; a proxy has to let it pass by its address"
             raise InvalidRequest(f"{name} has a secret in it, which every process of the machine could read", hint=hint)
     if wrong := [name for name in values.environment if not NAME.fullmatch(name)]:

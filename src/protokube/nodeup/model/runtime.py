@@ -19,9 +19,9 @@ from protokube.spec.version import Version
 
 UNIT, CONFIG = "containerd.service", "/etc/containerd/config.toml"
 PACKAGES = ("containerd", "containerd.io")
-LEAST = {(1, 20): "1.4", (1, 26): "1.6"}
-"""By version of Kubernetes. 1.26 and later speak CRI v1 only, which containerd has since 1.6."""
-BELOW = {(1, 20): "2.0", (1, 23): ""}
+LEAST = {(0, 0): "1.5", (1, 26): "1.6"}
+"""By version of Kubernetes. Mirrors are read from folders since 1.5; 1.26 speaks CRI v1 only, which 1.6 has."""
+BELOW = {(0, 0): "2.0", (1, 23): ""}
 """containerd 2 speaks CRI v1 only, which kubelets have since 1.23."""
 FOLDER, SBIN = "/usr/local/bin", "/usr/local/sbin"
 TEXT = f"""\

@@ -15,6 +15,10 @@ from protokube.launch.userdata.script import END, LaunchScript, fetcher, script
 VALUES = LaunchScript(sources=("https://mirror.example.com/a b/protokube",), sha256="0" * 64, setup="{}")
 
 
+def test_an_at_sign_in_a_path_is_no_password() -> None:
+    assert "s3://bucket/a:b@c/protokube" in script(replace(VALUES, sources=("s3://bucket/a:b@c/protokube",)))
+
+
 def test_equal_values_give_equal_scripts() -> None:
     assert script(VALUES) == script(replace(VALUES))
 

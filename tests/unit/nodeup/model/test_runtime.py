@@ -50,6 +50,7 @@ def chosen(kubernetes: str, offered: str, **containerd: Any) -> str:
         ("1.36.4", "1.5.9-0ubuntu1~20.04.6", "archive"),
         ("1.25.16", "1.5.9-0ubuntu1~20.04.6", "1.5.9"),
         ("1.25.16", "1.3.3-0ubuntu2", "archive"),
+        ("1.20.15", "1.4.13~ds1-1", "archive"),
         ("1.22.17", "2.0.5-1", "archive"),
         ("1.22.17", "1.7.24~ds1-6+b4", "1.7.24"),
         ("1.23.17", "2.0.5-1", "2.0.5"),
@@ -61,6 +62,12 @@ def test_the_package_of_the_distribution_is_taken_where_it_fits_that_kubernetes(
     version: str, offered: str, expected: str
 ) -> None:
     assert chosen(version, offered) == expected
+
+
+def test_a_setup_with_a_kubernetes_older_than_any_we_know_is_no_traceback() -> None:
+    setup = replace(a_setup("Node"), kubernetes="1.19.16")
+
+    assert str(choose(setup, DEBIAN_12).version) == "1.6.20"
 
 
 def test_a_version_that_the_spec_asks_for_is_the_one_that_is_installed() -> None:
