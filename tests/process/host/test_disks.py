@@ -242,6 +242,7 @@ def test_a_job_that_was_stuck_is_started_again_once_it_is_gone(bench: Bench, stu
 
     assert stuck.run(PROBE) is None
     wait_until(lambda: bench.starts == 2, "it was not started again")
+    finished(stuck, PROBE)  # else its second process looks for a file of a folder that is gone
 
 
 def test_a_stuck_job_does_not_keep_others_from_running(bench: Bench, stuck: HostDisks) -> None:
