@@ -99,12 +99,15 @@ def _check(name: str, each: str, value: Any) -> None:
 
 def read_launch_document(file: Path) -> LaunchDocument:
     """InvalidRequest if it cannot be read."""
-    try:
-        tree: Any = json.loads(file.read_text())
-    except OSError as error:
-        raise InvalidRequest(
-            f"cannot read {file}: {error.strerror}", hint="it comes with the launch data of a master"
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise InvalidRequest(f"{file} is not JSON: {error}", hint="write it again") from error
+    tree = read_tree(file, missing="it comes with the launch data of a master", broken="write it again")
     return LaunchDocument.from_tree(tree, str(file))
+
+
+def read_tree(file: Path, *, missing: str, broken: str) -> Any:
+    """The content of a JSON file; InvalidRequest with one of these hints if there is none."""
+    try:
+        return json.loads(file.read_text())
+    except OSError as error:
+        raise InvalidRequest(f"cannot read {file}: {error.strerror}", hint=missing) from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidRequest(f"{file} is not JSON: {error}", hint=broken) from error

@@ -65,7 +65,6 @@ LOGS = tuple(
 )  # fmt: skip
 """Where components log that are told to log into files, as in the original."""
 NEVER_PROXIED = ("127.0.0.1", "::1", "localhost", "169.254.169.254")
-IN_CLUSTER = ("nonMasqueradeCIDR", "podCIDR", "serviceClusterIPRange")
 PLACED = {
     "crictl": ProgramSetup(asset="crictl", path="/usr/local/bin/crictl", member="crictl"),
     "nerdctl": ProgramSetup(asset="nerdctl", path="/usr/local/bin/nerdctl", member="nerdctl"),

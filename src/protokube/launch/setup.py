@@ -7,12 +7,12 @@ Nothing here depends on the machine's operating system; what follows from that i
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from protokube.errors import InvalidRequest, Problem
+from protokube.launch.boot import read_tree
 from protokube.launch.setups.check import problems_of
 from protokube.launch.setups.values import MachineSetup
 from protokube.launch.setups.wire import decode, encode
@@ -65,12 +65,5 @@ def from_tree(tree: Any, name: str = "setup.json") -> MachineSetup:
 
 def read_setup(file: Path) -> MachineSetup:
     """InvalidRequest if it cannot be read."""
-    try:
-        tree: Any = json.loads(file.read_text())
-    except OSError as error:
-        raise InvalidRequest(
-            f"cannot read {file}: {error.strerror}", hint="it comes with the launch data of a machine"
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise InvalidRequest(f"{file} is not JSON: {error}", hint="make it again") from error
+    tree = read_tree(file, missing="it comes with the launch data of a machine", broken="make it again")
     return from_tree(tree, str(file))

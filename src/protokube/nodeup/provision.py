@@ -74,9 +74,9 @@ def prepared(
         importlib.import_module(f"protokube.{name}")
         for name in ("launch.setup", "nodeup.host_facts", "nodeup.model.whole")
     )
-    told = launch.read_setup(setup or Place(root=root).inside(SETUP))
-    if told.proxy:  # for downloads and for commands, which inherit it
-        os.environ.update(told.proxy.environment)
+    machine_setup = launch.read_setup(setup or Place(root=root).inside(SETUP))
+    if machine_setup.proxy:  # for downloads and for commands, which inherit it
+        os.environ.update(machine_setup.proxy.environment)
     facts: Facts = host.read_facts(root)
     host.refuse_unfit(facts, root)
     if commands and host.lacks_lists(root, facts):
@@ -86,7 +86,7 @@ def prepared(
         )
         facts = host.read_facts(root)
     try:
-        tasks: tuple[Task, ...] = model.tasks_of(told, facts)
+        tasks: tuple[Task, ...] = model.tasks_of(machine_setup, facts)
     except Refused as error:
         if not commands and host.lacks_lists(root, facts):
             error.hint = "`apt-get update` first: without lists of packages a plan does not know what there is"

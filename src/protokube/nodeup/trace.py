@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +110,7 @@ def _task(outcome: Outcome, needs: Sequence[str]) -> dict[str, Any]:
         "began": round(outcome.began, 4),
         "seconds": round(outcome.seconds, 4),
         "cpu": round(outcome.cpu, 4),
-        "changes": [{"what": each.what, "saw": each.saw, "want": each.want} for each in outcome.changes],
+        "changes": [asdict(each) for each in outcome.changes],
         "needs": list(needs),
     }
 

@@ -274,10 +274,6 @@ class Command(Task):
         return self.name
 
 
-AnyTask = (
-    File | Directory | Link | Gone | Group | User | Packages | Unit | Sysctl | Module | Mount | Asset | Installed
-    | Image | Version | Command
-)  # fmt: skip
 KINDS: tuple[type[Task], ...] = (
     File, Directory, Link, Gone, Group, User, Packages, Unit, Sysctl, Module, Mount, Asset, Installed, Image, Version,
     Command,

@@ -43,10 +43,10 @@ class Live:
     def said(self, key: str, text: str) -> None:
         with self._writing:
             if key in self._under_way:
-                told, self._under_way[key] = self._under_way[key], text
+                before, self._under_way[key] = self._under_way[key], text
                 self._redraw()
                 if (
-                    text.startswith(WAITING) and text != told and not self._redraws
+                    text.startswith(WAITING) and text != before and not self._redraws
                 ):  # a console shows why nothing goes on
                     self._line(f"waits    {key}: {text}")
             else:  # of the run as a whole

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from protokube.cli.render.table import exactly, several, table
@@ -79,7 +80,7 @@ def plan_tree(outcomes: Sequence[Outcome]) -> dict[str, Any]:
                 "key": outcome.key,
                 "result": str(outcome.result),
                 "why": outcome.why,
-                "changes": [{"what": each.what, "saw": each.saw, "want": each.want} for each in outcome.changes],
+                "changes": [asdict(each) for each in outcome.changes],
             }
             for outcome in outcomes
         ]

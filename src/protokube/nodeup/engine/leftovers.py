@@ -83,11 +83,11 @@ def wait_for(
     folder: Path, say: Callable[[str], None], stopped: Callable[[], bool], *, dying: float = SECONDS_TO_DIE
 ) -> None:
     """Wait until none is left; end those whose time is over. TryLater if one of them does not end even then."""
-    told: set[int] = set()
+    reported: set[int] = set()
     while not stopped() and (left := left_by_killed_runs(folder)):
         for each in left:
-            if each.pid not in told:
-                told.add(each.pid)
+            if each.pid not in reported:
+                reported.add(each.pid)
                 say(f"waiting for `{each.command}` (process {each.pid}), which an earlier run started")
             if (late := time.monotonic() - each.deadline) > 0:
                 with suppress(ProcessLookupError):

@@ -39,7 +39,9 @@ def check(setup: MachineSetup, facts: Facts) -> None:
 
 def problems(setup: MachineSetup, facts: Facts) -> list[Problem]:
     parts = (_system, _membership, _kernel, _programs, _runtime, _clock)
-    return [Problem(path=path, message=said, hint=hint) for part in parts for path, said, hint in part(setup, facts)]
+    return [
+        Problem(path=path, message=message, hint=hint) for part in parts for path, message, hint in part(setup, facts)
+    ]
 
 
 def check_apart(setup: MachineSetup, tasks: Sequence[Task]) -> None:

@@ -55,11 +55,11 @@ def holders(machine: Machine) -> tuple[str, ...]:
 
 def wait(machine: Machine, say: Say, seconds: float = SECONDS, clock: Callable[[], float] = time.monotonic) -> None:
     """Return once nobody holds any of the locks. TryLater after `seconds`, naming who does."""
-    until, told = clock() + seconds, ""
+    until, reported = clock() + seconds, ""
     while found := ", ".join(holders(machine)):
-        if found != told:
+        if found != reported:
             say(f"waiting for {found} to release the lock of the package manager")
-            told = found
+            reported = found
         if clock() >= until:
             raise TryLater(
                 f"another program has worked on the packages for {seconds:.0f} s",

@@ -24,8 +24,8 @@ ANSWER_SECONDS = 30.0
 """For one question; a reload of all units takes seconds on a busy machine."""
 JOB_SECONDS = 300.0
 PAUSE = 0.05
-TOLD = 10.0
-"""Seconds after which it is said that a unit is waited for."""
+REPORTED = 10.0
+"""Seconds after which the wait for a unit is reported."""
 JOURNAL_LINES = 5
 NO_FILE = ("org.freedesktop.DBus.Error.FileNotFound", f"{SYSTEMD}.NoSuchUnit", "System.Error.ENOENT")
 PROPERTIES = ("Job", "LoadState", "ActiveState", "SubState", "NeedDaemonReload")
@@ -115,7 +115,7 @@ class Systemd:
             raise self._failed(name, verb, seen)
 
     def _wait_for_job(self, name: str, verb: str, say: Say) -> Seen:
-        until, tell = self._clock() + JOB_SECONDS, self._clock() + TOLD
+        until, report_at = self._clock() + JOB_SECONDS, self._clock() + REPORTED
         while True:
             seen = self.look(name)
             if not seen.job and (seen.active not in IN_BETWEEN or seen.sub == "auto-restart"):
@@ -126,9 +126,9 @@ class Systemd:
                     saw=f"{seen.active} ({seen.sub})",
                     hint=f"`systemctl status {name}` shows what it waits for",
                 )
-            if self._clock() > tell:
+            if self._clock() > report_at:
                 say(f"waiting for {name}, which is {seen.active} ({seen.sub})")
-                tell = until
+                report_at = until
             time.sleep(PAUSE)
 
     def _succeeded(self, seen: Seen) -> bool:
@@ -139,14 +139,14 @@ class Systemd:
         return bool(kind == "oneshot" and result == "success")
 
     def _failed(self, name: str, verb: str, seen: Seen) -> Refused:
-        told = [f"{seen.active} ({seen.sub})"]
+        facts = [f"{seen.active} ({seen.sub})"]
         if name.endswith(".service"):
             result, status = self._service(seen, "Result", "ExecMainStatus")
-            told.append(f"result {result}, exit status {status}")
+            facts.append(f"result {result}, exit status {status}")
         if journal := self._journal(name):
-            told.append(f"its last lines: {journal}")
+            facts.append(f"its last lines: {journal}")
         hint = f"`systemctl status {name}` and `journalctl -u {name}` show more"
-        return Refused(f"{name} did not {VERBS[verb]}", saw="; ".join(told), hint=hint)
+        return Refused(f"{name} did not {VERBS[verb]}", saw="; ".join(facts), hint=hint)
 
     def _service(self, seen: Seen, *names: str) -> list[Any]:
         """Properties that only services have."""
