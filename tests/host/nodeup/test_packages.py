@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import random
+import select
+import signal
 import stat
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -191,13 +194,21 @@ def until_a_script_runs(root: Chroot, running: Running) -> None:
 
 
 def everything_below(running: Running) -> None:
-    """As a power cut does, as far as processes go."""
-    pids = [each for each in descendants(running.process.pid) if each != running.process.pid]
-    for pid in reversed(pids):
-        try:
-            os.kill(pid, 9)
-        except ProcessLookupError:
-            continue
+    """As a power cut does, as far as processes go: none sees another one end, and none is left when this returns."""
+    seen, handles = {running.process.pid}, list[int]()
+    while new := [each for each in descendants(running.process.pid) if each not in seen]:
+        seen.update(new)
+        for pid in new:
+            with suppress(ProcessLookupError):  # it has ended by itself
+                handles.append(os.pidfd_open(pid))
+                signal.pidfd_send_signal(handles[-1], signal.SIGSTOP)
+    for handle in handles:
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+    for handle in handles:
+        assert select.select([handle], [], [], 60)[0], "it does not end"
+        os.close(handle)
+    running.process.send_signal(signal.SIGCONT)  # nsenter stops when what it started does
     running.process.wait(60)
     running.close()
 
